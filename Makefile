@@ -1,0 +1,33 @@
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format lock bench clean env
+
+help: ## Show the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+env: ## Make or update .venv from requirements.lock
+	@scripts/bootstrap.sh
+
+demo: env ## Start everything and put 3,000 log records into three Iceberg tables
+	@.venv/bin/frazil demo
+
+test: env lint ## Check the code and run every test on the real parts
+	@.venv/bin/pytest
+
+lint: env ## Format, lint, types, layers
+	@.venv/bin/ruff format --check .
+	@.venv/bin/ruff check .
+	@.venv/bin/mypy
+	@.venv/bin/lint-imports
+
+format: env ## Format the code
+	@.venv/bin/ruff format .
+	@.venv/bin/ruff check --fix .
+
+bench: env ## Compare with Kafka Connect on this machine
+	@.venv/bin/python -m bench
+
+lock: env ## Renew requirements.lock from pyproject.toml
+	@.venv/bin/uv pip compile -q --universal --python-version 3.11 --group dev --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.lock
+
+clean: ## Remove the environment and caches of the tools
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,196 @@
+"""Where the parts of the stack are: environment variables of seeds 000 (section 11) and 001 (section 9)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from dotenv import dotenv_values
+
+from frazil.errors import ConfigError
+
+LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Addresses, names and credentials, resolved once from the environment and passed to whoever needs them.
+
+    A part whose address is given (`KAFKA_BOOTSTRAP_SERVERS`, `MINIO_ENDPOINT`, `KAFKA_CONNECT_URL`) is somebody
+    else's: it is used, and never started or stopped.
+    """
+
+    env: Mapping[str, str]
+
+    @classmethod
+    def load(cls, environ: Mapping[str, str] | None = None, env_file: Path | None = None) -> Settings:
+        """Read the process environment over the `.env` file of the working directory (the environment wins).
+
+        Raises ConfigError when a value cannot be used.
+        """
+        environ = os.environ if environ is None else environ
+        path = env_file or Path(environ.get("FRAZIL_ENV_FILE", ".env"))
+        from_file = {k: v for k, v in dotenv_values(path, interpolate=False).items() if v is not None}
+        settings = cls({**from_file, **environ})
+        settings.check()
+        return settings
+
+    def check(self) -> None:
+        """Raise ConfigError for the first value that cannot be used."""
+        for port in (self.kafka_port, self.s3_port, self.catalog_port, self.connect_port, self.actuator_port):
+            if not 0 < port < 65536:
+                raise ConfigError(f"port {port} is not between 1 and 65535")
+        for key in ("MINIO_ENDPOINT", "ICEBERG_CATALOG_URI", "KAFKA_CONNECT_URL", "TRINO_URL"):
+            url = self._text(key)
+            if url and urlsplit(url).scheme not in ("http", "https"):
+                raise ConfigError(f"{key}={url}: expected a URL that starts with http:// or https://")
+
+    def _text(self, *keys: str, default: str = "") -> str:
+        return next((self.env[k].strip() for k in keys if self.env.get(k, "").strip()), default)
+
+    def _port(self, *keys: str, default: int) -> int:
+        for key in keys:
+            text = self._text(key)
+            if text:
+                try:
+                    return int(text)
+                except ValueError:
+                    raise ConfigError(f"{key}={text}: expected a port number") from None
+        return default
+
+    @cached_property
+    def home(self) -> Path:
+        """Data, logs and process files of the embedded stack (`FRAZIL_HOME`)."""
+        return Path(self._text("FRAZIL_HOME", default=".frazil")).expanduser().resolve()
+
+    @cached_property
+    def cache(self) -> Path:
+        """Downloads that outlive a home (`FRAZIL_CACHE`)."""
+        base = self._text("XDG_CACHE_HOME", default=str(Path(self._text("HOME", default="/")) / ".cache"))
+        return Path(self._text("FRAZIL_CACHE", default=f"{base}/frazil")).expanduser()
+
+    @property
+    def logs(self) -> Path:
+        return self.home / "logs"
+
+    # Kafka
+    @cached_property
+    def kafka_port(self) -> int:
+        return self._port("KAFKA_EXTERNAL_PORT", default=9092)
+
+    @cached_property
+    def kafka_controller_port(self) -> int:
+        return self._port("KAFKA_CONTROLLER_PORT", default=9093)
+
+    @property
+    def kafka_external(self) -> bool:
+        return bool(self._text("KAFKA_BOOTSTRAP_SERVERS"))
+
+    @cached_property
+    def bootstrap_servers(self) -> str:
+        return self._text("KAFKA_BOOTSTRAP_SERVERS", default=f"{LOOPBACK}:{self.kafka_port}")
+
+    # Object store and catalog
+    @cached_property
+    def s3_port(self) -> int:
+        return self._port("DEST_API_PORT", "SOURCE_API_PORT", default=9000)
+
+    @property
+    def s3_external(self) -> bool:
+        return bool(self._text("MINIO_ENDPOINT"))
+
+    @cached_property
+    def s3_endpoint(self) -> str:
+        return self._text("MINIO_ENDPOINT", default=f"http://{LOOPBACK}:{self.s3_port}").rstrip("/")
+
+    @cached_property
+    def access_key(self) -> str:
+        return self._text("MINIO_ACCESS_KEY", "MINIO_ROOT_USER", default="minioadmin")
+
+    @cached_property
+    def secret_key(self) -> str:
+        return self._text("MINIO_SECRET_KEY", "MINIO_ROOT_PASSWORD", default="minioadmin")
+
+    @cached_property
+    def region(self) -> str:
+        return self._text("AWS_REGION", default="us-east-1")
+
+    @cached_property
+    def catalog_port(self) -> int:
+        return self._port("ICEBERG_CATALOG_PORT", default=8181)
+
+    @cached_property
+    def catalog_uri(self) -> str:
+        """An AIStor endpoint serves its catalog under `/_iceberg`; the embedded store on a port of its own."""
+        own = f"{self.s3_endpoint}/_iceberg" if self.s3_external else f"http://{LOOPBACK}:{self.catalog_port}"
+        return self._text("ICEBERG_CATALOG_URI", default=own).rstrip("/")
+
+    @cached_property
+    def warehouse(self) -> str:
+        return self._text("WAREHOUSE_NAME", default="kafkawarehouse")
+
+    @cached_property
+    def namespace(self) -> str:
+        return self._text("NAMESPACE_NAME", default="streaming")
+
+    # Topics
+    @cached_property
+    def topics(self) -> dict[str, str]:
+        """Topic name by log kind: `api`, `error`, `audit`."""
+        return {
+            "api": self._text("API_LOGS_TOPIC", default="apilogs"),
+            "error": self._text("ERROR_LOGS_TOPIC", default="errorlogs"),
+            "audit": self._text("AUDIT_LOGS_TOPIC", default="auditlogs"),
+        }
+
+    @property
+    def control_topic(self) -> str:
+        return "control-iceberg"
+
+    # Worker
+    @cached_property
+    def connect_port(self) -> int:
+        return self._port("KAFKA_CONNECT_PORT", default=8083)
+
+    @property
+    def connect_external(self) -> bool:
+        return bool(self._text("KAFKA_CONNECT_URL"))
+
+    @cached_property
+    def connect_url(self) -> str:
+        return self._text("KAFKA_CONNECT_URL", default=f"http://{LOOPBACK}:{self.connect_port}").rstrip("/")
+
+    @cached_property
+    def actuator_port(self) -> int:
+        return self._port("ACTUATOR_PORT", default=8081)
+
+    # SQL
+    @cached_property
+    def trino_url(self) -> str:
+        """Empty when SQL is answered by the embedded engine."""
+        return self._text("TRINO_URL")
+
+    def catalog_properties(self) -> dict[str, str]:
+        """Properties of the Iceberg REST catalog, in the spelling of the sink's `iceberg.catalog.*` keys.
+
+        Source: seed 000 section 6, iceberg-sink.md 1.1 (SigV4).
+        """
+        return {
+            "type": "rest",
+            "uri": self.catalog_uri,
+            "warehouse": self.warehouse,
+            "rest.sigv4-enabled": "true",
+            "rest.signing-name": "s3tables",
+            "rest.signing-region": self.region,
+            "rest.access-key-id": self.access_key,
+            "rest.secret-access-key": self.secret_key,
+            "s3.endpoint": self.s3_endpoint,
+            "s3.path-style-access": "true",
+            "s3.access-key-id": self.access_key,
+            "s3.secret-access-key": self.secret_key,
+            "client.region": self.region,
+        }

@@ -1,0 +1,95 @@
+"""Every error that frazil raises, in one tree.
+
+FrazilError
+├── TransientError            the same call may succeed when it is tried again
+│   ├── ServiceUnavailable    broker, object store, catalog or worker does not answer
+│   ├── CommitConflict        another writer moved the branch; nothing was written to the table
+│   └── CommitStateUnknown    the catalog did not say whether the commit was applied
+└── TerminalError             trying again changes nothing
+    ├── UsageError            a wrong argument on the command line
+    ├── ConfigError           a wrong key or value in a connector, an environment variable or a file
+    ├── StackError            a part of the embedded stack cannot run
+    │   ├── PortTaken
+    │   ├── JavaNotFound
+    │   └── ServiceDied
+    ├── NotFound              a connector, table or topic that does not exist
+    ├── AlreadyExists         a connector that exists already
+    ├── QueryError            a SQL statement that cannot be answered
+    ├── BadRecord             a record that cannot be stored, with `errors.tolerance=none`
+    ├── PositionLost          the stored position is not in the topic any more
+    └── Fenced                another worker has taken over the connector
+
+A message says what happened, what state is left, and what to do next.
+"""
+
+
+class FrazilError(Exception):
+    """Root of all errors raised by frazil."""
+
+
+class TransientError(FrazilError):
+    """The same call may succeed when it is tried again."""
+
+
+class ServiceUnavailable(TransientError):
+    """Broker, object store, catalog or worker does not answer."""
+
+
+class CommitConflict(TransientError):
+    """Another writer moved the branch; nothing was written to the table."""
+
+
+class CommitStateUnknown(TransientError):
+    """The catalog did not say whether the commit was applied."""
+
+
+class TerminalError(FrazilError):
+    """Trying again changes nothing."""
+
+
+class UsageError(TerminalError):
+    """A wrong argument on the command line; exit code 2."""
+
+
+class ConfigError(TerminalError):
+    """A wrong key or value in a connector, an environment variable or a file."""
+
+
+class StackError(TerminalError):
+    """A part of the embedded stack cannot run."""
+
+
+class PortTaken(StackError):
+    """A port that a service needs is used by another process."""
+
+
+class JavaNotFound(StackError):
+    """No Java 17 or 21 can be found."""
+
+
+class ServiceDied(StackError):
+    """A service ended while it was starting."""
+
+
+class NotFound(TerminalError):
+    """A connector, table or topic does not exist."""
+
+
+class AlreadyExists(TerminalError):
+    """A connector of that name exists already."""
+
+
+class QueryError(TerminalError):
+    """A SQL statement cannot be answered."""
+
+
+class BadRecord(TerminalError):
+    """A record cannot be stored and `errors.tolerance` is `none`."""
+
+
+class PositionLost(TerminalError):
+    """The stored position is not in the topic any more."""
+
+
+class Fenced(TerminalError):
+    """Another worker has taken over the connector."""

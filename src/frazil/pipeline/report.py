@@ -1,0 +1,27 @@
+"""What one micro-batch did, for status and metrics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class BatchReport:
+    """Counts of one committed micro-batch. `read == stored + dead_letters + skipped` always holds.
+
+    `skipped` are tombstones and rows that were committed before (below the floor).
+    `end_offsets` maps (topic, partition) to the next offset to read.
+    """
+
+    connector: str
+    read: int
+    stored: int
+    dead_letters: int
+    skipped: int
+    files: int
+    bytes_written: int
+    duration_s: float
+    write_s: float
+    stored_by_topic: dict[str, int] = field(default_factory=dict)
+    dead_by_topic: dict[str, int] = field(default_factory=dict)
+    end_offsets: dict[tuple[str, int], int] = field(default_factory=dict)
