@@ -168,6 +168,16 @@ class Settings:
     def actuator_port(self) -> int:
         return self._port("ACTUATOR_PORT", default=8081)
 
+    @cached_property
+    def spark_master(self) -> str:
+        """Where the tasks run (`SPARK_MASTER`): all cores of this machine, or a cluster."""
+        return self._text("SPARK_MASTER", default="local[*]")
+
+    @cached_property
+    def spark_memory(self) -> str:
+        """Heap of the driver's JVM (`SPARK_DRIVER_MEMORY`)."""
+        return self._text("SPARK_DRIVER_MEMORY", default="1g")
+
     # SQL
     @cached_property
     def trino_url(self) -> str:

@@ -1,0 +1,200 @@
+"""Verbs that make data: `produce`, `generate`, `continuous`, `init` (seed 000 section 9.2, log-events.md 4.1)."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from frazil.config.settings import Settings
+from frazil.errors import UsageError
+
+if TYPE_CHECKING:
+    from frazil.logs.deploy import Step
+    from frazil.logs.tables import TableKind
+
+_KINDS: tuple[TableKind, ...] = ("api", "error", "audit")
+
+ODD_SHARE = 0.001
+# Of 20 operations two end in an error record and one in an audit record.
+_ERROR_SHARE, _AUDIT_SHARE = 0.1, 0.05
+
+_MIX_LINES = 12
+_MIN_LINES = 10_000  # fewer records are there at once: no progress lines
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the command line."""
+    app.command("produce")(produce)
+    app.command("generate")(generate)
+    app.command("continuous")(continuous)
+    app.command("init")(init)
+
+
+def produce(
+    topic: Annotated[str | None, typer.Argument(help="Topic; all three log topics when left out.")] = None,
+    count: Annotated[int, typer.Option("-n", "--count", help="Records for each topic.")] = 100,
+) -> None:
+    """Produce test records to the log topics."""
+    settings = Settings.load()
+    kinds = _kinds_of_topic(settings, topic)
+    _check_count(count)
+    for kind in kinds:
+        acknowledged, _, seconds = _send(settings, kind, count, odd=0.0)
+        typer.echo(f"{settings.topics[kind]}: {acknowledged:,} records in {seconds:.1f} s")
+
+
+def generate(
+    kind: Annotated[str, typer.Argument(help="api, error, audit or all.")],
+    count: Annotated[int, typer.Option("-n", "--count", help="Records of each kind.")] = 100,
+    odd: Annotated[
+        bool, typer.Option("--odd", help=f"{ODD_SHARE:.1%} odd records: broken, legacy, new fields.")
+    ] = False,
+) -> None:
+    """Generate traffic: records with the mix of a real cluster, and a summary of it."""
+    settings = Settings.load()
+    kinds: dict[str, tuple[TableKind, ...]] = {k: (k,) for k in _KINDS} | {"all": _KINDS}
+    if kind not in kinds:
+        raise UsageError(f"unknown kind `{kind}`; choose one of: {', '.join(kinds)}")
+    _check_count(count)
+    total, mixes, started = 0, Counter[str](), time.monotonic()
+    for one in kinds[kind]:
+        acknowledged, mix, seconds = _send(settings, one, count, ODD_SHARE if odd else 0.0)
+        typer.echo(f"{settings.topics[one]}: {acknowledged:,} records, {acknowledged / seconds:,.0f} ops/s")
+        total += acknowledged
+        mixes.update({f"{one} {label}": n for label, n in mix.items()})
+    seconds = time.monotonic() - started
+    typer.echo(f"\n{total:,} records in {seconds:.1f} s, {total / seconds:,.0f} ops/s. Mix:")
+    _print_mix(mixes, total)
+
+
+def continuous(
+    interval: Annotated[float, typer.Option("-i", "--interval", help="Seconds between two rounds.")] = 2.0,
+    batch: Annotated[int, typer.Option("-b", "--batch", help="Operations in each round.")] = 5,
+) -> None:
+    """Produce a few operations every few seconds until Ctrl+C."""
+    from frazil.logs.produce import RecordProducer
+
+    settings = Settings.load()
+    if not 0 < interval < float("inf"):
+        raise UsageError(f"--interval must be more than 0 seconds, not {interval:g}")
+    if batch <= 0:
+        raise UsageError(f"--batch must be more than 0, not {batch}")
+    acknowledged, started = Counter[str](), time.monotonic()
+    typer.echo(f"{batch} operations every {interval:g} s; stop with Ctrl+C")
+    try:
+        with RecordProducer(settings.bootstrap_servers) as producer:
+            while True:
+                for topic, records in _round(settings, batch, timedelta(seconds=interval)):
+                    try:
+                        producer.send(topic, records, len(records))
+                    finally:
+                        acknowledged[topic] += producer.acknowledged
+                line = ", ".join(f"{topic} {n:,}" for topic, n in acknowledged.items())
+                typer.echo(f"{datetime.now(UTC):%H:%M:%S}  {line}")
+                time.sleep(interval)
+    except KeyboardInterrupt:
+        seconds = time.monotonic() - started
+        typer.echo(f"\nStopped after {seconds:.0f} s: {acknowledged.total():,} records acknowledged")
+        _print_mix(acknowledged, acknowledged.total())
+
+
+def init() -> None:
+    """Create topics, warehouse, namespace and tables, and deploy the connectors; safe to repeat."""
+    from frazil.logs.deploy import deploy
+
+    outcomes: Counter[str] = Counter()
+
+    def report(step: Step) -> None:
+        outcomes[step.outcome] += 1
+        typer.echo(f"{step.what:<10} {step.name:<28} {step.outcome}")
+
+    deploy(Settings.load(), report)
+    typer.echo("Ready: " + ", ".join(f"{n} {outcome}" for outcome, n in outcomes.items()))
+
+
+def _kinds_of_topic(settings: Settings, topic: str | None) -> list[TableKind]:
+    if topic is None:
+        return list(_KINDS)
+    kinds = [kind for kind in _KINDS if settings.topics[kind] == topic]
+    if not kinds:
+        raise UsageError(f"unknown topic `{topic}`; choose one of: {', '.join(settings.topics.values())}")
+    return kinds
+
+
+def _check_count(count: int) -> None:
+    if count <= 0:
+        raise UsageError(f"-n must be more than 0, not {count}")
+
+
+def _send(settings: Settings, kind: TableKind, count: int, odd: float) -> tuple[int, Counter[str], float]:
+    """Acknowledged records, their mix and the seconds it took."""
+    from frazil.logs import produce as producing
+    from frazil.logs.generate import records
+
+    mix: Counter[str] = Counter()
+    topic = settings.topics[kind]
+    started = time.monotonic()
+    with _bar(topic, count) as advance:
+        made = records(kind, count, odd=odd, mix=mix)
+        acknowledged = producing.produce(settings.bootstrap_servers, topic, made, count, advance)
+    return acknowledged, mix, time.monotonic() - started
+
+
+def _round(settings: Settings, batch: int, span: timedelta) -> Iterator[tuple[str, list[bytes]]]:
+    from frazil.logs.generate import records
+
+    errors = sum(random.random() < _ERROR_SHARE for _ in range(batch))  # noqa: S311
+    audits = sum(random.random() < _AUDIT_SHARE for _ in range(batch))  # noqa: S311
+    counts: tuple[tuple[TableKind, int], ...] = (("api", batch), ("error", errors), ("audit", audits))
+    for kind, count in counts:
+        if count:
+            yield settings.topics[kind], list(records(kind, count, span=span))
+
+
+def _print_mix(mix: Counter[str], total: int) -> None:
+    common = mix.most_common(_MIX_LINES)
+    for label, n in common:
+        typer.echo(f"  {label:<40} {n:>12,}  {n / total:6.1%}")
+    rest = total - sum(n for _, n in common)
+    if rest > 0:
+        typer.echo(f"  {'others':<40} {rest:>12,}  {rest / total:6.1%}")
+
+
+@contextmanager
+def _bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A progress bar on a terminal, and a line for every tenth of a longer work elsewhere."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _lines(label, total)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
+        task = progress.add_task(label, total=total, rate="")
+        started = time.monotonic()
+
+        def advance(done: int) -> None:
+            rate = done / max(time.monotonic() - started, 1e-3)
+            progress.update(task, completed=done, rate=f"{rate:,.0f} ops/s")
+
+        yield advance
+
+
+def _lines(label: str, total: int) -> Callable[[int], None]:
+    shown = 0 if total >= _MIN_LINES else 10
+
+    def advance(done: int) -> None:
+        nonlocal shown
+        if done * 10 // total > shown:
+            shown = done * 10 // total
+            typer.echo(f"{label}: {done:,} of {total:,}", err=True)
+
+    return advance

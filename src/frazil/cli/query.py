@@ -1,0 +1,142 @@
+"""Verbs that read tables: `query` and `sql` (seed 000 sections 9.2 and 9.4)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from frazil.config.settings import Settings
+from frazil.errors import UsageError
+from frazil.query.render import Format, json_value, records, render, write_json
+from frazil.query.result import Result
+from frazil.query.startup import leave_out_pandas
+
+if TYPE_CHECKING:
+    from frazil.query.summary import TableSummary
+
+FEW_ROWS, MORE_ROWS = 5, 10
+
+_FormatOption = Annotated[Format, typer.Option("--format", help="How to print the answer.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the command line."""
+    app.command("query")(query)
+    app.command("sql")(sql)
+
+
+def query(
+    table: Annotated[str | None, typer.Argument(help="Table; all tables of the namespace when left out.")] = None,
+    rows: Annotated[
+        int | None, typer.Option("-n", "--rows", help=f"Newest rows: {FEW_ROWS}, or {MORE_ROWS} of a named table.")
+    ] = None,
+    form: _FormatOption = Format.TABLE,
+) -> None:
+    """Show each table's row total, newest snapshot and newest rows."""
+    if rows is not None and rows < 1:
+        raise UsageError(f"-n {rows}: expected a number of rows from 1 on")
+    leave_out_pandas()
+    from frazil.clients.catalog import connect
+    from frazil.query.summary import known_tables, summarise
+
+    settings = Settings.load()
+    catalog = connect(settings.catalog_properties())
+    known = known_tables(catalog, settings.namespace)
+    wanted = known if table is None else [_known(table, known, settings.namespace)]
+    count = rows or (FEW_ROWS if table is None else MORE_ROWS)
+    summaries = (summarise(catalog, settings.namespace, name, count, last=table is not None) for name in wanted)
+    if form == Format.JSON:
+        write_json([_as_object(summary) for summary in summaries], sys.stdout)
+    elif form == Format.CSV:
+        render(_as_rows(list(summaries), with_rows=table is not None), form, sys.stdout)
+    else:
+        for summary in summaries:
+            _print(summary, settings.namespace)
+        if not wanted:
+            typer.echo(f"there is no table in {settings.namespace} yet; `init` creates them")
+
+
+def sql(
+    statement: Annotated[
+        str | None, typer.Argument(help="Statements in Trino's dialect, separated by `;`; `-` reads standard input.")
+    ] = None,
+    file: Annotated[Path | None, typer.Option("--file", help="Read the statements from a file.")] = None,
+    form: _FormatOption = Format.TABLE,
+) -> None:
+    """Answer SQL statements that read: SELECT, SHOW, DESCRIBE."""
+    text = _text(statement, file)
+    leave_out_pandas()
+    settings = Settings.load()
+    for result in _answers(settings, text):
+        render(result, form, sys.stdout)
+
+
+def _answers(settings: Settings, text: str) -> Iterator[Result]:
+    if settings.trino_url:
+        from frazil.query.trino import TrinoEngine
+
+        return TrinoEngine(settings).run(text)
+    from frazil.clients.catalog import connect
+    from frazil.query.engine import Engine
+
+    return Engine(connect(settings.catalog_properties()), settings.warehouse, settings.namespace).run(text)
+
+
+def _text(statement: str | None, file: Path | None) -> str:
+    if (statement is None) == (file is None):
+        raise UsageError('give the statements either as an argument, sql "SELECT ...", or with --file')
+    if file is None:
+        return sys.stdin.read() if statement == "-" else str(statement)
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--file {file} cannot be read: {error}") from None
+
+
+def _known(table: str, known: list[str], namespace: str) -> str:
+    name = table.lower().removeprefix(f"{namespace.lower()}.")
+    found = [candidate for candidate in known if candidate.lower() == name]
+    if not found:
+        raise UsageError(f"there is no table {table} in {namespace}; known tables: {', '.join(known) or 'none'}")
+    return found[0]
+
+
+def _print(summary: TableSummary, namespace: str) -> None:
+    typer.echo(f"{namespace}.{summary.name}: {summary.rows:,} rows")
+    snapshot = summary.snapshot
+    if snapshot is None:
+        typer.echo("  no snapshot yet: nothing was committed\n")
+        return
+    added = "unknown" if snapshot.added_records is None else f"{snapshot.added_records:,}"
+    committed = snapshot.committed_at.isoformat(timespec="milliseconds")
+    typer.echo(f"  newest snapshot {snapshot.snapshot_id}, {committed}, {snapshot.operation}, {added} records added")
+    render(summary.newest, Format.TABLE, sys.stdout, footer=False)
+    if summary.last is not None:
+        typer.echo("newest row in full:")
+        write_json(records(summary.last), sys.stdout)
+
+
+def _as_object(summary: TableSummary) -> dict[str, object]:
+    snapshot = summary.snapshot
+    result: dict[str, object] = {
+        "table": summary.name,
+        "rows": summary.rows,
+        "snapshot": None if snapshot is None else json_value(vars(snapshot)),
+        "newest": records(summary.newest),
+    }
+    return result | ({"last": records(summary.last)[0]} if summary.last is not None else {})
+
+
+def _as_rows(summaries: list[TableSummary], *, with_rows: bool) -> Result:
+    """CSV holds one kind of row: the newest rows of a named table, else a line for each table."""
+    if with_rows:
+        return summaries[0].newest
+    columns = ("table", "rows", "snapshot_id", "committed_at", "operation", "added_records")
+    return Result(
+        columns,
+        [(s.name, s.rows, *(vars(s.snapshot).values() if s.snapshot else (None,) * 4)) for s in summaries],
+    )

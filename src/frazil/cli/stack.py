@@ -1,0 +1,161 @@
+"""Verbs for the services of the embedded stack: start, stop, restart, logs, clean."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Annotated
+
+import httpx
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from frazil.cli.progress import progress
+from frazil.config.settings import LOOPBACK, Settings
+from frazil.errors import UsageError
+from frazil.stack.local import LocalStack
+from frazil.stack.logfile import follow, tail
+from frazil.stack.ports import Port
+from frazil.stack.service import Service, start_all
+
+_ALIASES = {"minio": "seaweedfs", "kafka-connect": "worker"}
+# Why a service is not ours to start: the variable that says where somebody else's is.
+_ADDRESSES = {"kafka": "KAFKA_BOOTSTRAP_SERVERS", "seaweedfs": "MINIO_ENDPOINT", "worker": "KAFKA_CONNECT_URL"}
+
+ServiceArgument = Annotated[str | None, typer.Argument(metavar="[SERVICE]", help="kafka, seaweedfs or worker; all.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs of this module to the program."""
+    app.command()(start)
+    app.command()(stop)
+    app.command()(restart)
+    app.command()(logs)
+    app.command()(clean)
+
+
+def worker_service(settings: Settings) -> Service:
+    """The frazil worker in the background; it reads the same settings as this process."""
+    return Service(
+        name="worker",
+        home=settings.home,
+        command=lambda _: [sys.executable, "-m", "frazil.cli.main", "worker"],
+        ready=lambda: _worker_missing(settings),
+        ports=(Port(settings.connect_port, "KAFKA_CONNECT_PORT"), Port(settings.actuator_port, "ACTUATOR_PORT")),
+        env={**settings.env, "FRAZIL_HOME": str(settings.home), "PYTHONUNBUFFERED": "1"},
+        start_timeout=120,
+    )
+
+
+def services(settings: Settings) -> list[Service]:
+    """Every service that this home may run, in the order of their start."""
+    worker = [] if settings.connect_external else [worker_service(settings)]
+    return [*LocalStack(settings).services(), *worker]
+
+
+def start_services(chosen: Iterable[Service], console: Console) -> None:
+    """Start services, with a line for each; what runs already is left alone. Raises StackError: see `start_all`."""
+
+    def report(service: Service, started: bool, seconds: float) -> None:
+        ports = ", ".join(f"{LOOPBACK}:{port.number}" for port in service.ports)
+        took = f"ready in {seconds:.1f} s" if started else "runs already"
+        console.print(Text.assemble(("✓ ", "green"), f"{service.name:<10} {took:<16} {ports}"))
+
+    with progress(console) as show:
+        start_all(chosen, show, report)
+
+
+def stop_services(chosen: Iterable[Service], console: Console) -> None:
+    """Stop services in reverse order, with a line for each that ran."""
+    with progress(console) as show:
+        for service in reversed(list(chosen)):
+            show(f"stopping {service.name}")
+            done = "stopped" if service.stop() else "did not run"
+            console.print(f"  {service.name:<10} {done}", markup=False, highlight=False)
+
+
+def start(service: ServiceArgument = None) -> None:
+    """Start the services, or one of them, and wait until they answer."""
+    settings = Settings.load()
+    start_services(_chosen(settings, service, services), Console())
+
+
+def stop(service: ServiceArgument = None) -> None:
+    """Stop the services, or one of them."""
+    settings = Settings.load()
+    stop_services(_chosen(settings, service, _all_of_home), Console())
+
+
+def restart(service: ServiceArgument = None) -> None:
+    """Stop and start the services, or one of them."""
+    settings = Settings.load()
+    chosen = _chosen(settings, service, services)
+    stop_services(chosen, Console())
+    start_services(chosen, Console())
+
+
+def logs(
+    service: ServiceArgument = None,
+    follow_: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what is appended.")] = False,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="Lines of each log to begin with.")] = 50,
+) -> None:
+    """Show the end of the services' logs."""
+    paths = {chosen.name: chosen.log for chosen in _chosen(Settings.load(), service, _all_of_home)}
+    prefix = {name: "" if service else f"{name:<10}| " for name in paths}
+    positions = {}
+    for name, path in paths.items():
+        last, positions[name] = tail(path, lines)
+        for line in last:
+            print(f"{prefix[name]}{line}")
+        if not path.exists() and not follow_:
+            print(f"{name} has no log yet ({path})", file=sys.stderr)
+    if follow_:
+        with suppress(KeyboardInterrupt):  # the way to end it
+            for name, line in follow(paths, positions):
+                print(f"{prefix[name]}{line}", flush=True)
+
+
+def clean(yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False) -> None:
+    """Stop everything and remove the data, logs and connectors of this home. Downloads are kept."""
+    settings = Settings.load()
+    console = Console()
+    if not settings.home.exists():
+        console.print(f"{settings.home} does not exist: nothing to clean.", markup=False, highlight=False)
+        return
+    if not yes:
+        if not sys.stdin.isatty():
+            raise UsageError("clean removes all data and cannot ask here. Nothing was removed; pass --yes to go on.")
+        question = f"Remove topics, tables, logs and connectors in {settings.home}? They cannot be brought back."
+        if not typer.confirm(question):
+            console.print("Nothing was removed.")
+            return
+    stop_services(_all_of_home(settings), console)
+    LocalStack(settings).clean()
+    console.print(f"Removed the data in {settings.home}.", markup=False, highlight=False)
+
+
+def _all_of_home(settings: Settings) -> list[Service]:
+    return [*LocalStack(settings).embedded(), worker_service(settings)]
+
+
+def _chosen(settings: Settings, name: str | None, among: Callable[[Settings], list[Service]]) -> list[Service]:
+    if name is None:
+        return among(settings)
+    real = _ALIASES.get(name, name)
+    if real not in _ADDRESSES:
+        raise UsageError(f"unknown service {name}; known: {', '.join([*_ADDRESSES, *_ALIASES])}")
+    found = [service for service in among(settings) if service.name == real]
+    if not found:
+        raise UsageError(f"{real} is not run here: {_ADDRESSES[real]} names another one. Unset it to use the embedded.")
+    return found
+
+
+def _worker_missing(settings: Settings) -> str | None:
+    url = f"http://{LOOPBACK}:{settings.connect_port}/health"
+    try:
+        status = httpx.get(url, timeout=2, trust_env=False).status_code
+    except httpx.HTTPError as error:
+        return f"{url} does not answer ({error})"
+    return None if status == 200 else f"{url} answers {status}"

@@ -1,0 +1,54 @@
+"""The Iceberg REST catalog, from properties in the sink's `iceberg.catalog.*` spelling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.exceptions import RESTError
+from requests.exceptions import RequestException
+
+from frazil.errors import ConfigError, ServiceUnavailable
+
+_PYICEBERG_NAMES = {
+    "rest.access-key-id": "client.access-key-id",
+    "rest.secret-access-key": "client.secret-access-key",
+    "rest.session-token": "client.session-token",
+}
+_NOT_PASSED = {"rest.auth.type", "rest.auth.sigv4.delegate-auth-type", "io-impl"}
+_DEFAULTS = {
+    # A retry below the commit loop could hide that a lost answer was a commit that was applied.
+    "rest.sigv4.max-retries": "0",
+    "s3.connect-timeout": "10",
+    "s3.request-timeout": "60",
+}
+
+
+def pyiceberg_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """Translate Java's catalog property names to PyIceberg's (iceberg-sink.md 1.1, log-events.md 3.4)."""
+    result = dict(_DEFAULTS)
+    for key, value in properties.items():
+        if key not in _NOT_PASSED:
+            result[_PYICEBERG_NAMES.get(key, key)] = value
+    if properties.get("rest.auth.type") == "sigv4":
+        result["rest.sigv4-enabled"] = "true"
+    result.setdefault("type", "rest")
+    return result
+
+
+def connect(properties: Mapping[str, str], name: str = "iceberg") -> Catalog:
+    """Connect to the catalog.
+
+    Raises ServiceUnavailable when it does not answer, ConfigError when it refuses the warehouse or the credentials.
+    """
+    uri = properties.get("uri", "")
+    try:
+        return load_catalog(name, **pyiceberg_properties(properties))
+    except RequestException as error:
+        raise ServiceUnavailable(
+            f"the Iceberg catalog at {uri} does not answer ({type(error).__name__}); check that it runs"
+        ) from error
+    except RESTError as error:
+        raise ConfigError(
+            f"the Iceberg catalog at {uri} refused the connection to warehouse {properties.get('warehouse')!r}: {error}"
+        ) from error

@@ -1,0 +1,257 @@
+"""Administration of a Kafka cluster: topics, ids and offsets. Every call is bounded in time."""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec, TopicDescription  # type: ignore[attr-defined]
+from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
+
+from frazil.errors import FrazilError, NotFound, ServiceUnavailable, TerminalError
+
+TIMEOUT_S = 10.0
+
+Offsets = dict[tuple[str, int], int]
+T = TypeVar("T")
+
+_UNREACHABLE = {
+    KafkaError._TRANSPORT,  # noqa: SLF001 - librdkafka's own names
+    KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
+    KafkaError._RESOLVE,  # noqa: SLF001
+    KafkaError._TIMED_OUT,  # noqa: SLF001
+    KafkaError._TIMED_OUT_QUEUE,  # noqa: SLF001
+    KafkaError._WAIT_CACHE,  # noqa: SLF001
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.NETWORK_EXCEPTION,
+}
+# For a moment after a start or the creation of a topic the cluster answers so; the next try finds it settled.
+_SETTLING = {
+    KafkaError._WAIT_COORD,  # noqa: SLF001
+    KafkaError.BROKER_NOT_AVAILABLE,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.NOT_CONTROLLER,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.NOT_COORDINATOR,
+}
+
+
+class _Settling(ServiceUnavailable):
+    """The cluster is electing a leader or a coordinator."""
+
+
+_until_settled = retry(
+    retry=retry_if_exception_type(_Settling), stop=stop_after_delay(TIMEOUT_S), wait=wait_fixed(0.1), reraise=True
+)
+
+
+def admin(bootstrap: str) -> AdminClient:
+    """An administration client; it connects on its first call.
+
+    Keep it until the futures of its calls are done: with its last reference it closes and they fail.
+    """
+    return AdminClient(_client_config(bootstrap))
+
+
+def cluster_id(bootstrap: str, timeout: float = TIMEOUT_S) -> str:
+    """Id of the cluster. Raises ServiceUnavailable when no broker answers within `timeout` seconds."""
+    client = admin(bootstrap)
+    return str(_result(client.describe_cluster(request_timeout=timeout), bootstrap, "cluster").cluster_id)
+
+
+@_until_settled
+def topics(bootstrap: str) -> list[str]:
+    """Names of all topics. Raises ServiceUnavailable when no broker answers."""
+    try:
+        return sorted(admin(bootstrap).list_topics(timeout=TIMEOUT_S).topics)
+    except KafkaException as error:
+        raise _translated(error, bootstrap, "topics") from error
+
+
+def ensure_topics(
+    bootstrap: str, topics: Mapping[str, tuple[int, Mapping[str, str]]], replication: int | None = None
+) -> dict[str, bool]:
+    """Create topics, given as name → (partitions, configuration); True for each that did not exist before.
+
+    An existing topic is left as it is. Without `replication` the broker's default counts. Raises ServiceUnavailable or
+    TerminalError; topics created before the failing one stay, and the same call may be repeated.
+    """
+    if not topics:
+        return {}
+    new = [
+        NewTopic(name, partitions, replication_factor=replication or -1, config=dict(config))
+        for name, (partitions, config) in topics.items()
+    ]
+    created: dict[str, bool] = {}
+    client = admin(bootstrap)
+    futures = client.create_topics(new, operation_timeout=TIMEOUT_S, request_timeout=TIMEOUT_S)
+    for name, future in futures.items():
+        try:
+            future.result(TIMEOUT_S + 1)
+            created[name] = True
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise _translated(error, bootstrap, f"topic {name}") from error
+            created[name] = False
+    return created
+
+
+@_until_settled
+def topic_ids(bootstrap: str, names: Iterable[str]) -> dict[str, str]:
+    """Topic id of each topic, as Kafka's tools print it; a topic that is created again gets another one.
+
+    Raises NotFound when a topic does not exist, ServiceUnavailable when no broker answers.
+    """
+    ids: dict[str, str] = {}
+    client = admin(bootstrap)
+    for name, description in _descriptions(client, bootstrap, list(names)).items():
+        uuid: Any = description.topic_id  # its published type lacks the accessors
+        bits = (uuid.get_most_significant_bits(), uuid.get_least_significant_bits())
+        ids[name] = base64.urlsafe_b64encode(struct.pack(">qq", *bits)).decode().rstrip("=")
+    return ids
+
+
+@_until_settled
+def begin_offsets(bootstrap: str, topics: Iterable[str]) -> Offsets:
+    """First offset that is still stored, per (topic, partition). Raises NotFound or ServiceUnavailable."""
+    return _list_offsets(bootstrap, list(topics), OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+
+
+@_until_settled
+def end_offsets(bootstrap: str, topics: Iterable[str]) -> Offsets:
+    """Offset that the next record will get, per (topic, partition). Raises NotFound or ServiceUnavailable."""
+    return _list_offsets(bootstrap, list(topics), OffsetSpec.latest())  # type: ignore[no-untyped-call]
+
+
+@_until_settled
+def group_offsets(bootstrap: str, group: str, partitions: Iterable[tuple[str, int]] | None) -> Offsets:
+    """Committed next offsets of a consumer group, of all its partitions when None are named.
+
+    A partition without one is left out.
+
+    Raises ServiceUnavailable when the group's coordinator does not answer.
+    """
+    wanted = [TopicPartition(topic, partition) for topic, partition in partitions]
+    if not wanted:
+        return {}
+    with _group_member(bootstrap, group) as consumer:
+        found = consumer.committed(wanted, timeout=TIMEOUT_S)
+        _check_partitions(found)
+    return {(p.topic, p.partition): p.offset for p in found if p.offset >= 0}
+
+
+@_until_settled
+def set_group_offsets(bootstrap: str, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
+    """Commit next offsets for a consumer group that has no members.
+
+    Raises TerminalError when the group has members (nothing is committed then), ServiceUnavailable when its
+    coordinator does not answer.
+    """
+    if not offsets:
+        return
+    positions = [TopicPartition(topic, partition, offset) for (topic, partition), offset in offsets.items()]
+    with _group_member(bootstrap, group) as consumer:
+        _check_partitions(consumer.commit(offsets=positions, asynchronous=False))
+
+
+@contextmanager
+def _group_member(bootstrap: str, group: str) -> Iterator[Consumer]:
+    """A consumer that never subscribes, to read and commit a group's offsets.
+
+    The administration client's calls for this crash the process (librdkafka dereferences null) while the coordinator
+    of a new cluster is being elected.
+    """
+    consumer = Consumer({**_client_config(bootstrap), "group.id": group, "enable.auto.commit": False})
+    try:
+        yield consumer
+    except KafkaException as error:
+        raise _translated(error, bootstrap, f"consumer group {group}") from error
+    finally:
+        consumer.close()
+
+
+def _check_partitions(partitions: Iterable[TopicPartition]) -> None:
+    for p in partitions:
+        if p.error is not None:
+            raise KafkaException(p.error)
+
+
+def _client_config(bootstrap: str) -> dict[str, str | int | float | bool]:
+    return {
+        "bootstrap.servers": bootstrap,
+        "client.id": "frazil",
+        "socket.timeout.ms": int(TIMEOUT_S * 1000),
+        "enable.metrics.push": False,
+        "log_level": 0,
+    }
+
+
+def lag(bootstrap: str, topics: Iterable[str], group: str) -> Offsets:
+    """Records per (topic, partition) that a group has not committed; all that are stored, before its first commit.
+
+    Raises NotFound or ServiceUnavailable.
+    """
+    names = list(topics)
+    ends, begins = end_offsets(bootstrap, names), begin_offsets(bootstrap, names)
+    committed = group_offsets(bootstrap, group, ends)
+    return {key: max(end - committed.get(key, begins[key]), 0) for key, end in ends.items()}
+
+
+def _list_offsets(bootstrap: str, topics: list[str], spec: OffsetSpec) -> Offsets:
+    client = admin(bootstrap)
+    wanted = {
+        TopicPartition(name, partition.id): spec
+        for name, description in _descriptions(client, bootstrap, topics).items()
+        for partition in description.partitions
+    }
+    if not wanted:
+        return {}
+    futures = client.list_offsets(wanted, request_timeout=TIMEOUT_S)
+    return {
+        (p.topic, p.partition): int(_result(future, bootstrap, f"offsets of {p.topic}-{p.partition}").offset)
+        for p, future in futures.items()
+    }
+
+
+def _descriptions(client: AdminClient, bootstrap: str, topics: Collection[str]) -> dict[str, TopicDescription]:
+    if not topics:
+        return {}
+    futures = client.describe_topics(TopicCollection(list(topics)), request_timeout=TIMEOUT_S)
+    return {name: _result(future, bootstrap, f"topic {name}") for name, future in futures.items()}
+
+
+def _result(future: Future[T], bootstrap: str, what: str) -> T:
+    try:
+        return future.result(TIMEOUT_S + 1)
+    except KafkaException as error:
+        raise _translated(error, bootstrap, what) from error
+    except TimeoutError as error:
+        raise _unavailable(bootstrap, f"no answer about {what} in {TIMEOUT_S:.0f} s") from error
+
+
+def _translated(error: KafkaException, bootstrap: str, what: str) -> FrazilError:
+    cause: KafkaError = error.args[0]
+    if cause.code() in _SETTLING:
+        return _Settling(
+            f"Kafka at {bootstrap} has no leader yet ({what}: {cause.str()}). Nothing was changed. "
+            "Wait a moment and try again; if it stays so, look at the broker's log (`frazil logs kafka`)."
+        )
+    if cause.code() in _UNREACHABLE:
+        return _unavailable(bootstrap, f"{what}: {cause.str()}")
+    if cause.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC):  # noqa: SLF001
+        return NotFound(f"{what} does not exist at {bootstrap}. Create it (`frazil init` creates the seeds' topics).")
+    return TerminalError(f"Kafka at {bootstrap} refuses {what}: {cause.name()}: {cause.str()}")
+
+
+def _unavailable(bootstrap: str, detail: str) -> ServiceUnavailable:
+    return ServiceUnavailable(
+        f"Kafka at {bootstrap} does not answer ({detail}). Nothing was changed. "
+        "Start it (`frazil start kafka`) or correct KAFKA_BOOTSTRAP_SERVERS, then try again."
+    )

@@ -1,0 +1,344 @@
+"""Keys that every sink connector has, whatever it writes to (connect-rest.md 6.2, iceberg-sink.md 1.2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Literal, cast
+
+from frazil.config.definition import Key, Parsed, Value, invalid_value, parse_value
+from frazil.config.validators import (
+    all_of,
+    at_least,
+    non_empty_without_control_chars,
+    one_of,
+    regular_expression,
+    unique_aliases,
+    unsupported,
+)
+
+ErrorsTolerance = Literal["none", "all"]
+
+COMMON, TRANSFORMS, PREDICATES, ERRORS = "Common", "Transforms", "Predicates", "Error Handling"
+FRAMEWORK_GROUPS = (COMMON, TRANSFORMS, PREDICATES, ERRORS)
+DLQ = "errors.deadletterqueue."
+OVERRIDE = "consumer.override."
+
+_ONE_VERSION = "there is exactly one version of each plugin"
+_NO_TRANSFORMS = "Remove this key, or apply the transformation where the records are produced."
+_NOT_LOGGED = "failed records are counted and kept as dead letters whose headers name the reason"
+_NOT_RETRIED = "converting a record gives the same result every time; failing services are tried again by themselves"
+
+IDENTITY_KEYS: tuple[Key, ...] = (
+    Key(
+        "name",
+        "STRING",
+        "Name of the connector, unique among the connectors of the workers that share a configuration store.",
+        importance="HIGH",
+        validator=non_empty_without_control_chars,
+        group=COMMON,
+        width="MEDIUM",
+        display_name="Connector name",
+    ),
+    Key(
+        "connector.class",
+        "STRING",
+        "Class name of the connector, or its alias: the simple name with or without the suffix Connector.",
+        importance="HIGH",
+        group=COMMON,
+        width="LONG",
+        display_name="Connector class",
+    ),
+    Key(
+        "connector.plugin.version",
+        "STRING",
+        "Version of the connector.",
+        default=None,
+        no_effect=_ONE_VERSION,
+        group=COMMON,
+        width="SHORT",
+        display_name="Connector version",
+    ),
+    Key(
+        "tasks.max",
+        "INT",
+        "How many tasks to report, and how many parts of a batch are read and written at the same time.",
+        default=1,
+        importance="HIGH",
+        validator=at_least(1),
+        group=COMMON,
+        width="SHORT",
+        display_name="Tasks max",
+    ),
+    Key(
+        "tasks.max.enforce",
+        "BOOLEAN",
+        "Whether more tasks than tasks.max are an error.",
+        default=True,
+        importance="LOW",
+        no_effect="there are never more tasks than tasks.max",
+        group=COMMON,
+        width="SHORT",
+        display_name="Enforce tasks max",
+    ),
+)
+
+SINK_KEYS: tuple[Key, ...] = (
+    Key(
+        "transforms",
+        "LIST",
+        "Aliases of the single message transformations.",
+        default=(),
+        importance="LOW",
+        validator=all_of(unique_aliases, unsupported(_NO_TRANSFORMS)),
+        group=TRANSFORMS,
+        width="LONG",
+        display_name="Transforms",
+    ),
+    Key(
+        "predicates",
+        "LIST",
+        "Aliases of the predicates of transformations.",
+        default=(),
+        importance="LOW",
+        validator=all_of(unique_aliases, unsupported(_NO_TRANSFORMS)),
+        group=PREDICATES,
+        width="LONG",
+        display_name="Predicates",
+    ),
+    Key(
+        "config.action.reload",
+        "STRING",
+        "What to do when a value that comes from outside the configuration changes: none or restart.",
+        default="restart",
+        importance="LOW",
+        validator=one_of("none", "restart"),
+        no_effect="values are read when the connector starts",
+        group=COMMON,
+        width="MEDIUM",
+        display_name="Reload Action",
+    ),
+    Key(
+        "errors.retry.timeout",
+        "LONG",
+        "How long converting a record is tried again, in milliseconds; -1 is for ever.",
+        default=0,
+        no_effect=_NOT_RETRIED,
+        group=ERRORS,
+        width="MEDIUM",
+        display_name="Retry Timeout for Errors",
+    ),
+    Key(
+        "errors.retry.delay.max.ms",
+        "LONG",
+        "Longest wait between two of these attempts, in milliseconds.",
+        default=60000,
+        no_effect=_NOT_RETRIED,
+        group=ERRORS,
+        width="MEDIUM",
+        display_name="Maximum Delay Between Retries for Errors",
+    ),
+    Key(
+        "errors.tolerance",
+        "STRING",
+        "What a record that cannot be stored does: none stops the connector, all makes it a dead letter.",
+        default="none",
+        validator=one_of("none", "all"),
+        group=ERRORS,
+        width="SHORT",
+        display_name="Error Tolerance",
+    ),
+    Key(
+        "errors.log.enable",
+        "BOOLEAN",
+        "Whether each failed record is logged.",
+        default=False,
+        no_effect=_NOT_LOGGED,
+        group=ERRORS,
+        width="SHORT",
+        display_name="Log Errors",
+    ),
+    Key(
+        "errors.log.include.messages",
+        "BOOLEAN",
+        "Whether the log of a failed record has its topic, partition and offset.",
+        default=False,
+        no_effect=_NOT_LOGGED,
+        group=ERRORS,
+        width="SHORT",
+        display_name="Log Error Details",
+    ),
+    Key(
+        "topics",
+        "LIST",
+        "Topics to read, separated by commas. Exactly one of topics and topics.regex is set.",
+        default=(),
+        importance="HIGH",
+        group=COMMON,
+        width="LONG",
+        display_name="Topics",
+    ),
+    Key(
+        "topics.regex",
+        "STRING",
+        "Regular expression that matches the whole name of each topic to read.",
+        default="",
+        importance="HIGH",
+        validator=regular_expression,
+        group=COMMON,
+        width="LONG",
+        display_name="Topics regex",
+    ),
+    Key(
+        DLQ + "topic.name",
+        "STRING",
+        "Topic of the dead letters when errors.tolerance is all; <topic>-dlq when it is blank.",
+        default="",
+        group=ERRORS,
+        width="MEDIUM",
+        display_name="Dead Letter Queue Topic Name",
+    ),
+    Key(
+        DLQ + "topic.replication.factor",
+        "SHORT",
+        "Replication factor of the dead-letter topic when it has to be created.",
+        default=3,
+        group=ERRORS,
+        width="MEDIUM",
+        display_name="Dead Letter Queue Topic Replication Factor",
+    ),
+    Key(
+        DLQ + "context.headers.enable",
+        "BOOLEAN",
+        "Whether dead letters carry the headers __connect.errors.* with the reason and the place of the failure.",
+        default=False,
+        group=ERRORS,
+        width="MEDIUM",
+        display_name="Enable Error Context Headers",
+    ),
+    Key(OVERRIDE + "*", "STRING", "Setting of the Kafka consumer of this connector.", default=None),
+    Key(
+        "producer.override.*",
+        "STRING",
+        "Setting of the Kafka producer.",
+        default=None,
+        no_effect="dead letters are produced with the worker's own settings",
+    ),
+    Key(
+        "admin.override.*",
+        "STRING",
+        "Setting of the Kafka admin client.",
+        default=None,
+        no_effect="topics are created with the worker's own settings",
+    ),
+    Key("transforms.*", "STRING", "Setting of a transformation.", default=None, no_effect="transforms is not set"),
+    Key("predicates.*", "STRING", "Setting of a predicate.", default=None, no_effect="predicates is not set"),
+)
+
+_NUMERIC_OVERRIDES: Mapping[str, Literal["INT", "LONG"]] = {
+    "auto.commit.interval.ms": "INT",
+    "connections.max.idle.ms": "LONG",
+    "default.api.timeout.ms": "INT",
+    "fetch.max.bytes": "INT",
+    "fetch.max.wait.ms": "INT",
+    "fetch.min.bytes": "INT",
+    "heartbeat.interval.ms": "INT",
+    "max.partition.fetch.bytes": "INT",
+    "max.poll.interval.ms": "INT",
+    "max.poll.records": "INT",
+    "metadata.max.age.ms": "LONG",
+    "receive.buffer.bytes": "INT",
+    "reconnect.backoff.max.ms": "LONG",
+    "reconnect.backoff.ms": "LONG",
+    "request.timeout.ms": "INT",
+    "retry.backoff.ms": "LONG",
+    "send.buffer.bytes": "INT",
+    "session.timeout.ms": "INT",
+}
+_MANAGED_OVERRIDES = (
+    "enable.auto.commit",
+    "interceptor.classes",
+    "key.deserializer",
+    "value.deserializer",
+)
+
+
+def check_sink(parsed: Parsed) -> None:
+    """Rules between framework keys, with Connect's texts (connect-rest.md 6.2)."""
+    topics, regex = parsed.items("topics"), parsed.text("topics.regex")
+    problem = None
+    if topics and regex:
+        problem = "topics and topics.regex are mutually exclusive options, but both are set."
+    elif not topics and not regex:
+        problem = "Must configure one of topics or topics.regex"
+    if problem:
+        parsed.fail("topics", problem)
+        parsed.fail("topics.regex", problem)
+    _check_dead_letter_topic(parsed, topics, regex)
+    _check_overrides(parsed)
+
+
+def _check_dead_letter_topic(parsed: Parsed, topics: tuple[str, ...], regex: str) -> None:
+    name = parsed.text(DLQ + "topic.name")
+    tolerant = parsed.values["errors.tolerance"] == "all"
+    if name and not tolerant:
+        parsed.warn(
+            f"{DLQ}topic.name has no effect here: errors.tolerance is not all, so a bad record stops the connector"
+        )
+    if tolerant and not name and regex:
+        reason = (
+            "Must be set when errors.tolerance is all and topics.regex is used, so that no dead letter is read again"
+        )
+        parsed.fail(DLQ + "topic.name", invalid_value(DLQ + "topic.name", "", reason))
+    own = {name} if name else {f"{topic}-dlq" for topic in topics} if tolerant else set()
+    for topic in topics:
+        if topic in own:
+            parsed.fail(
+                "topics",
+                f"The DLQ topic '{topic}' may not be included in the list of topics "
+                f"('topics=[{', '.join(topics)}]') consumed by the connector",
+            )
+    if name and regex and not parsed.errors.get("topics.regex") and re.fullmatch(regex, name):
+        parsed.fail(
+            "topics.regex",
+            f"The DLQ topic '{name}' may not be matched by the regex for the topics "
+            f"('topics.regex={regex}') consumed by the connector",
+        )
+
+
+def _check_overrides(parsed: Parsed) -> None:
+    family = OVERRIDE + "*"
+    for name, text in parsed.members(family).items():
+        try:
+            parse_value(_NUMERIC_OVERRIDES.get(name, "STRING"), text)
+        except ValueError as error:
+            parsed.fail(OVERRIDE + name, invalid_value(name, text, str(error)))
+        if name in _MANAGED_OVERRIDES:
+            parsed.warn(f"{OVERRIDE}{name} has no effect here: the worker sets it")
+    reset = parsed.members(family).get("auto.offset.reset")
+    if reset is not None and reset.strip() not in ("earliest", "latest"):
+        reason = "String must be one of: earliest, latest"
+        parsed.fail(OVERRIDE + "auto.offset.reset", invalid_value("auto.offset.reset", reset, reason))
+
+
+def group_id(name: str, config: Mapping[str, str]) -> str:
+    """Consumer group of a sink (connect-rest.md 6.2)."""
+    return config.get(OVERRIDE + "group.id", "").strip() or f"connect-{name}"
+
+
+def consumer_overrides(parsed: Parsed) -> dict[str, str]:
+    """Consumer settings without their prefix, without those that the worker sets itself."""
+    settled = {*_MANAGED_OVERRIDES, "group.id", "auto.offset.reset"}
+    return {name: text for name, text in parsed.members(OVERRIDE + "*").items() if name not in settled}
+
+
+def auto_offset_reset(parsed: Parsed) -> Literal["earliest", "latest"]:
+    """Where to start without a stored position; sinks start at the earliest offset (iceberg-sink.md 1.2)."""
+    reset = parsed.members(OVERRIDE + "*").get("auto.offset.reset", "earliest").strip()
+    return "latest" if reset == "latest" else "earliest"
+
+
+def errors_tolerance(parsed: Parsed) -> ErrorsTolerance:
+    """The checked value of `errors.tolerance`."""
+    value: Value = parsed.values["errors.tolerance"]
+    return cast(ErrorsTolerance, value)

@@ -1,0 +1,170 @@
+"""Configuration of the Iceberg sink: rules between keys, and the typed result (iceberg-sink.md 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from frazil.config.converters import (
+    DEFAULTS,
+    check_converters,
+    converter_class,
+    converter_keys,
+    converter_option_keys,
+)
+from frazil.config.definition import ConfigDef, Parsed
+from frazil.config.framework import (
+    DLQ,
+    IDENTITY_KEYS,
+    SINK_KEYS,
+    ErrorsTolerance,
+    auto_offset_reset,
+    check_sink,
+    consumer_overrides,
+    errors_tolerance,
+    group_id,
+)
+from frazil.config.iceberg_keys import ICEBERG_KEYS
+from frazil.errors import ConfigError
+
+MAIN_BRANCH = "main"
+_CATALOG = "iceberg.catalog"
+
+
+@dataclass(frozen=True)
+class IcebergSinkConfig:
+    """A checked Iceberg sink configuration. Times are milliseconds.
+
+    Exactly one of `topics` and `topics_regex` is set. `commit_branches` has every table of `tables`.
+    `catalog_properties`, `write_properties` and `consumer_overrides` are without their prefix; the group id and
+    `auto.offset.reset` are not among the overrides.
+    """
+
+    name: str
+    topics: tuple[str, ...]
+    topics_regex: str | None
+    tables: tuple[str, ...]
+    evolve_schema: bool
+    auto_create: bool
+    commit_interval_ms: int
+    commit_branches: Mapping[str, str]
+    catalog_name: str
+    catalog_properties: Mapping[str, str]
+    write_properties: Mapping[str, str]
+    group_id: str
+    auto_offset_reset: Literal["earliest", "latest"]
+    tasks_max: int
+    value_converter: str
+    schemas_enable: bool
+    errors_tolerance: ErrorsTolerance
+    dead_letter_topic: str | None
+    dead_letter_replication: int
+    dead_letter_headers: bool
+    consumer_overrides: Mapping[str, str]
+    redact: bool
+    max_records_per_batch: int
+
+    def dead_letter_topic_of(self, topic: str) -> str | None:
+        """Where dead letters of `topic` go: the configured topic or `<topic>-dlq`; None with tolerance `none`."""
+        if self.errors_tolerance == "none":
+            return None
+        return self.dead_letter_topic or f"{topic}-dlq"
+
+
+def invalid_config_message(errors: list[str]) -> str:
+    """The frame that Connect puts around the errors of a configuration (connect-rest.md 4.2)."""
+    return (
+        f"Connector configuration is invalid and contains the following {len(errors)} error(s):\n"
+        + "\n".join(errors)
+        + "\nYou can also find the above list of errors at the endpoint "
+        "`/connector-plugins/{connectorType}/config/validate`"
+    )
+
+
+def iceberg_sink_definition(config: Mapping[str, str | None]) -> ConfigDef:
+    """All keys that count for `config`: the framework's, the sink's, and those of the converters that it sets."""
+    converters = [key for role in ("key", "value", "header") for key in converter_keys(role)]
+    options = [key for role in ("key", "value", "header") for key in converter_option_keys(role, config)]
+    return ConfigDef([*IDENTITY_KEYS, *converters, *SINK_KEYS, *ICEBERG_KEYS, *options])
+
+
+def parse_iceberg_sink(config: Mapping[str, str | None]) -> Parsed:
+    """Parse and check a configuration; errors and warnings are in the result, nothing is raised."""
+    parsed = iceberg_sink_definition(config).parse(config)
+    check_sink(parsed)
+    check_converters(parsed)
+    _check_tables(parsed)
+    _check_catalog(parsed)
+    return parsed
+
+
+def _check_tables(parsed: Parsed) -> None:
+    tables = parsed.items("iceberg.tables")
+    dynamic = parsed.flag("iceberg.tables.dynamic-enabled")
+    if tables and dynamic:
+        parsed.fail("iceberg.tables", "Cannot specify both static and dynamic table names")
+    elif dynamic and not parsed.text("iceberg.tables.route-field"):
+        parsed.fail("iceberg.tables.route-field", "Must specify a route field if using dynamic table names")
+    elif not tables and not dynamic:
+        parsed.fail("iceberg.tables", "Must specify table name(s)")
+    for table in parsed.members("iceberg.table.*.commit-branch"):
+        if table not in tables:
+            parsed.warn(f"iceberg.table.{table}.commit-branch has no effect here: {table} is not in iceberg.tables")
+
+
+def _check_catalog(parsed: Parsed) -> None:
+    properties = parsed.members(_CATALOG + ".*")
+    if not properties:
+        parsed.fail(_CATALOG, "Must specify Iceberg catalog properties")
+        return
+    implementation = properties.get("catalog-impl", "")
+    rest = implementation.endswith(".RESTCatalog") or (
+        not implementation and properties.get("type", "").strip() == "rest"
+    )
+    if not rest:
+        parsed.fail(
+            _CATALOG, "Only REST catalogs are supported yet: set iceberg.catalog.type to rest and remove catalog-impl"
+        )
+
+
+def _branches(parsed: Parsed, tables: tuple[str, ...]) -> dict[str, str]:
+    default = parsed.text("iceberg.tables.default-commit-branch") or MAIN_BRANCH
+    own = parsed.members("iceberg.table.*.commit-branch")
+    return {table: own.get(table, "").strip() or default for table in tables}
+
+
+def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
+    """The typed configuration; raises ConfigError with all errors in Connect's text when there are any."""
+    parsed = parse_iceberg_sink(config)
+    errors = parsed.error_texts()
+    if errors:
+        raise ConfigError(invalid_config_message(errors))
+    tolerance = errors_tolerance(parsed)
+    tables = tuple(dict.fromkeys(parsed.items("iceberg.tables")))
+    name = parsed.text("name")
+    return IcebergSinkConfig(
+        name=name,
+        topics=tuple(dict.fromkeys(parsed.items("topics"))),
+        topics_regex=parsed.text("topics.regex") or None,
+        tables=tables,
+        evolve_schema=parsed.flag("iceberg.tables.evolve-schema-enabled"),
+        auto_create=parsed.flag("iceberg.tables.auto-create-enabled"),
+        commit_interval_ms=parsed.number("iceberg.control.commit.interval-ms"),
+        commit_branches=_branches(parsed, tables),
+        catalog_name=parsed.text(_CATALOG),
+        catalog_properties={key: text.strip() for key, text in parsed.members(_CATALOG + ".*").items()},
+        write_properties={key: text.strip() for key, text in parsed.members("iceberg.tables.write-props.*").items()},
+        group_id=group_id(name, config),
+        auto_offset_reset=auto_offset_reset(parsed),
+        tasks_max=parsed.number("tasks.max"),
+        value_converter=converter_class(parsed.text("value.converter")) or DEFAULTS["value"],
+        schemas_enable=parsed.values.get("value.converter.schemas.enable") is True,
+        errors_tolerance=tolerance,
+        dead_letter_topic=(parsed.text(DLQ + "topic.name") or None) if tolerance == "all" else None,
+        dead_letter_replication=parsed.number(DLQ + "topic.replication.factor"),
+        dead_letter_headers=parsed.flag(DLQ + "context.headers.enable"),
+        consumer_overrides=consumer_overrides(parsed),
+        redact=parsed.flag("frazil.redact.enabled"),
+        max_records_per_batch=parsed.number("frazil.batch.max.records"),
+    )

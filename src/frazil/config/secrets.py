@@ -1,0 +1,23 @@
+"""Keeps secrets of a connector configuration out of errors, logs and traces."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from frazil.config.definition import HIDDEN
+
+_SECRET = re.compile(r"secret|password|token|credential|sasl\.jaas\.config|private.?key", re.IGNORECASE)
+
+
+def is_secret(name: str) -> bool:
+    """Whether the value of this key may not be shown."""
+    return _SECRET.search(name) is not None
+
+
+def hide_secrets(text: str, config: Mapping[str, str]) -> str:
+    """`text` with every secret value of `config` replaced by `[hidden]`; switches (true, false) are no secrets."""
+    values = {value.strip() for name, value in config.items() if is_secret(name)} - {"", "true", "false"}
+    for value in sorted(values, key=len, reverse=True):
+        text = text.replace(value, HIDDEN)
+    return text

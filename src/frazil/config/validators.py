@@ -1,0 +1,88 @@
+"""Checks on single values, with the reasons that Kafka Connect gives (connect-rest.md 6.1)."""
+
+from __future__ import annotations
+
+import re
+
+from frazil.config.definition import Validator, Value
+
+
+def at_least(minimum: int) -> Validator:
+    """A number that is present and not below `minimum`."""
+
+    def check(value: Value) -> str | None:
+        if value is None:
+            return "Value must be non-null"
+        return None if isinstance(value, int) and value >= minimum else f"Value must be at least {minimum}"
+
+    return check
+
+
+def one_of(*allowed: str) -> Validator:
+    """One of the texts, in exactly this case."""
+
+    def check(value: Value) -> str | None:
+        return None if value in allowed else f"String must be one of: {', '.join(allowed)}"
+
+    return check
+
+
+def non_empty_without_control_chars(value: Value) -> str | None:
+    """A connector name: not blank, no ISO control characters (connect-rest.md 11.2); null is the parser's error."""
+    if value is None:
+        return None
+    text = str(value)
+    if not text:
+        return "String may not be empty"
+    controls = [ord(char) for char in text if ord(char) < 0x20 or 0x7F <= ord(char) < 0xA0]
+    if controls:
+        codes = ", ".join(map(str, controls))
+        return f"String may not contain control sequences but had the following ASCII chars: {codes}"
+    return None
+
+
+def unique_aliases(value: Value) -> str | None:
+    """Aliases of transformations or predicates: each one once."""
+    if isinstance(value, tuple) and len(set(value)) < len(value):
+        return "Duplicate alias provided."
+    return None
+
+
+def regular_expression(value: Value) -> str | None:
+    """A regular expression that compiles; blank means not set."""
+    pattern = str(value or "")
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        position = error.pos or 0
+        return f"Invalid regex: {error.msg} near index {position}\n{pattern}\n{' ' * position}^"
+    except (OverflowError, RecursionError):
+        return "Invalid regex: it is too large"
+    return None
+
+
+def table_names(value: Value) -> str | None:
+    """Names in the form `namespace.table`."""
+    names = value if isinstance(value, tuple) else ()
+    wrong = [name for name in names if name and not all(name.rpartition(".")[::2])]
+    if not wrong:
+        return None
+    return f"Table names are written namespace.table, as streaming.apilogs; without a namespace: {', '.join(wrong)}"
+
+
+def unsupported(instead: str) -> Validator:
+    """Refuses a feature that is not built: true, a text or a list; absent, blank and false pass."""
+
+    def check(value: Value) -> str | None:
+        return f"Not supported yet. {instead}" if value else None
+
+    return check
+
+
+def all_of(*validators: Validator) -> Validator:
+    """The first reason that any of the validators gives."""
+
+    def check(value: Value) -> str | None:
+        return next((reason for validator in validators if (reason := validator(value))), None)
+
+    return check

@@ -1,0 +1,170 @@
+"""Dead letters: records that cannot be stored, kept with their original bytes and Connect's headers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from frazil.errors import ServiceUnavailable
+
+PREFIX = "__connect.errors."
+_EXCEPTION = "org.apache.kafka.connect.errors.DataException"
+_FLUSH_S = 60.0
+_CLOCK_MARGIN_MS = 300_000
+
+Coordinates = tuple[str, int, int]
+
+
+@dataclass(frozen=True)
+class DeadLetter:
+    """A record with the reason why it cannot be stored. `timestamp` in epoch milliseconds."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+    path: str
+    reason: str
+
+    @property
+    def coordinates(self) -> Coordinates:
+        return self.topic, self.partition, self.offset
+
+    def __str__(self) -> str:
+        where = f", column {self.path}" if self.path else ""
+        return f"topic {self.topic}, partition {self.partition}, offset {self.offset}{where}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class DeadLetterQueue:
+    """Where the dead letters of one connector go.
+
+    `topic` is None when each source topic has its own, `<topic>-dlq`. `context_headers` adds
+    `__connect.errors.*` (iceberg-sink.md 1.2).
+    """
+
+    client: tuple[tuple[str, str], ...]
+    connector: str
+    connector_class: str
+    topic: str | None
+    context_headers: bool
+
+    def topic_for(self, source: str) -> str:
+        return self.topic or f"{source}-dlq"
+
+    def write(self, letters: Sequence[DeadLetter]) -> None:
+        """Produce and flush; returns when all are acknowledged by all in-sync replicas.
+
+        Raises ServiceUnavailable when one is not; nothing may be committed past them then.
+        """
+        failures: list[str] = []
+
+        def delivered(error: KafkaError | None, _: Message) -> None:
+            if error is not None:
+                failures.append(error.str())
+
+        producer = Producer(
+            {**dict(self.client), "acks": "all", "enable.idempotence": True, "message.max.bytes": 64 << 20}
+        )
+        for letter in letters:
+            while True:
+                try:
+                    producer.produce(
+                        self.topic_for(letter.topic),
+                        value=letter.value,
+                        key=letter.key,
+                        headers=[*letter.headers, *(self._context(letter) if self.context_headers else ())],
+                        on_delivery=delivered,
+                    )
+                    break
+                except BufferError:
+                    producer.poll(0.1)
+                except KafkaException as error:
+                    raise ServiceUnavailable(
+                        f"dead letter {letter} cannot be written: {error.args[0].str()}"
+                    ) from error
+            producer.poll(0)
+        unsent = producer.flush(_FLUSH_S)
+        if failures or unsent:
+            raise ServiceUnavailable(
+                f"{len(failures) + unsent} of {len(letters)} dead letters were not acknowledged"
+                f" ({failures[0] if failures else 'timeout'}); nothing was committed, the batch will be read again"
+            )
+
+    def _context(self, letter: DeadLetter) -> Iterable[tuple[str, bytes]]:
+        conversion = bool(letter.path)
+        values = {
+            "topic": letter.topic,
+            "partition": str(letter.partition),
+            "offset": str(letter.offset),
+            "connector.name": self.connector,
+            "task.id": "0",
+            "stage": "TASK_PUT" if conversion else "VALUE_CONVERTER",
+            "class.name": self.connector_class if conversion else "org.apache.kafka.connect.json.JsonConverter",
+            "exception.class.name": _EXCEPTION,
+            "exception.message": str(letter),
+            "exception.stacktrace": f"{_EXCEPTION}: {letter}",
+        }
+        return [(PREFIX + name, value.encode()) for name, value in values.items()]
+
+    def written_since(self, sources: Iterable[str], since_ms: int) -> set[Coordinates]:
+        """Coordinates of the records whose dead letters this connector has written since a time.
+
+        A worker that was killed after it wrote dead letters, and before it committed, reads their records again.
+        """
+        found: set[Coordinates] = set()
+        if not self.context_headers:
+            return found
+        consumer = Consumer({**dict(self.client), "group.id": f"frazil-{self.connector}", "enable.auto.commit": False})
+        try:
+            for topic in {self.topic_for(source) for source in sources}:
+                found |= self._scan(consumer, topic, since_ms - _CLOCK_MARGIN_MS)
+        except KafkaException as error:
+            raise ServiceUnavailable(f"the dead letters of {self.connector} cannot be read: {error}") from error
+        finally:
+            consumer.close()
+        return found
+
+    def _scan(self, consumer: Consumer, topic: str, since_ms: int) -> set[Coordinates]:
+        metadata = consumer.list_topics(topic, timeout=10).topics[topic]
+        if metadata.error is not None:
+            return set()
+        starts = consumer.offsets_for_times(
+            [TopicPartition(topic, partition, max(since_ms, 0)) for partition in metadata.partitions], timeout=10
+        )
+        remaining: dict[int, int] = {}
+        for start in starts:
+            _, end = consumer.get_watermark_offsets(start, timeout=10)
+            if 0 <= start.offset < end:
+                remaining[start.partition] = end
+        consumer.assign([start for start in starts if start.partition in remaining])
+        found: set[Coordinates] = set()
+        deadline = time.monotonic() + _FLUSH_S
+        while remaining and time.monotonic() < deadline:
+            for message in consumer.consume(1000, timeout=1):
+                if message.error() is not None:
+                    raise KafkaException(message.error())
+                coordinates = self._coordinates(dict(message.headers() or ()))
+                if coordinates is not None:
+                    found.add(coordinates)
+            for position in consumer.position([TopicPartition(topic, partition) for partition in remaining]):
+                if position.offset >= remaining[position.partition]:
+                    del remaining[position.partition]
+        if remaining:
+            raise ServiceUnavailable(f"the dead letters in topic {topic} cannot be read within {_FLUSH_S:.0f} s")
+        return found
+
+    def _coordinates(self, headers: Mapping[str, Any]) -> Coordinates | None:
+        def text(name: str) -> str:
+            return (headers.get(PREFIX + name) or b"").decode(errors="replace")
+
+        if text("connector.name") != self.connector or not text("offset").isdigit():
+            return None
+        return text("topic"), int(text("partition")), int(text("offset"))

@@ -1,0 +1,200 @@
+"""From the bytes of records to columns: plain records in one arrow-json call, the others one by one.
+
+Bad records change nothing for their neighbours: each gets its own reason.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import arro3.io
+import msgspec
+import pyarrow as pa
+
+from frazil.pipeline import infer, verdict
+from frazil.pipeline.arrow import arrow_schema
+from frazil.pipeline.mapper import RecordMapper
+from frazil.pipeline.strict import ConversionError, Converter, Row, parse_object
+from frazil.pipeline.types import STRING, Map, Struct, Type
+
+_NOT_PLAIN = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
+_LEARN_AFTER = 64
+"""Failures of a text column, seen in one decoder, after which the column is read from source text in every record."""
+
+
+@dataclass(frozen=True)
+class DecodeSpec:
+    """What a decoder needs; equal specs share one decoder in a Python worker."""
+
+    struct: Struct
+    evolve: bool
+    mapper: RecordMapper | None = None
+
+
+@dataclass
+class Decoded:
+    """`table` holds the good rows, in no particular order; the lists hold positions in the input."""
+
+    table: pa.Table
+    rejected: list[tuple[int, ConversionError]] = field(default_factory=list)
+    skipped: list[int] = field(default_factory=list)
+    unknown: dict[infer.Path, Type] = field(default_factory=dict)
+
+
+@lru_cache(maxsize=16)
+def decoder(spec: DecodeSpec) -> RecordDecoder:
+    """The decoder for a spec, with what it has learnt about the records so far."""
+    return RecordDecoder(spec)
+
+
+class RecordDecoder:
+    """Decodes chunks of JSON records for one table."""
+
+    def __init__(self, spec: DecodeSpec) -> None:
+        self._spec = spec
+        self._columns = {f.name: f for f in spec.struct.fields}
+        self._schema = arrow_schema(spec.struct)
+        self._strict = Converter(spec.struct)
+        self._failures: Counter[str] = Counter()
+        self._learn(())
+
+    def _learn(self, raw_columns: Sequence[str]) -> None:
+        """Read these columns from source text from now on: their values are often not what the column says."""
+        markers = self._spec.mapper.markers if self._spec.mapper else ()
+        self._judge = verdict.decoder(
+            self._spec.struct, forbid_unknown=self._spec.evolve, markers=markers, raw=raw_columns
+        )
+        self._raw = {name: f"c{i}" for i, name in enumerate(self._columns) if name in raw_columns}
+        self._plain_schema = pa.schema([f for f in self._schema if f.name not in self._raw])
+
+    def decode(self, rows: Sequence[bytes | None]) -> Decoded:
+        """Decode the values of consecutive records; None is a tombstone."""
+        care, records = self._judge_all(rows)
+        raw_values = self._convert_raw(records, care) if self._raw else {}
+        if care:
+            kept = [index for index in range(len(rows)) if index not in care]
+            raw_values = {name: [values[i] for i in kept] for name, values in raw_values.items()}
+        else:
+            kept = list(range(len(rows)))
+        tables = self._read_plain([rows[i] for i in kept] if care else rows, kept, raw_values, care)
+
+        result = Decoded(self._schema.empty_table())
+        strict_rows = self._convert_strictly(rows, care, result)
+        if strict_rows:
+            tables.append(pa.Table.from_pylist(strict_rows, schema=self._schema))
+        if tables:
+            result.table = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+            if self._spec.mapper is not None:
+                result.table = self._spec.mapper.redact(result.table)
+        self._learn_from(care)
+        return result
+
+    def _judge_all(self, rows: Sequence[bytes | None]) -> tuple[dict[int, Exception], list[Any]]:
+        """The records that need care, and the judged ones where raw columns are to be taken from them."""
+        care: dict[int, Exception] = {}
+        records: list[Any] = []
+        judge, keep = self._judge, records.append if self._raw else None
+        for index, row in enumerate(rows):
+            try:
+                record = judge(row)  # type: ignore[arg-type]
+            except _NOT_PLAIN as error:
+                care[index] = error
+                record = None
+            if keep is not None:
+                keep(record)
+        return care, records
+
+    def _convert_raw(self, records: Sequence[Any], care: dict[int, Exception]) -> dict[str, list[Any]]:
+        """Values of the raw columns, one per record; a record that fails needs care."""
+        result: dict[str, list[Any]] = {}
+        for name, attribute in self._raw.items():
+            values: list[Any] = []
+            for index, record in enumerate(records):
+                value = None
+                if record is not None:
+                    raw = getattr(record, attribute)
+                    try:
+                        value = None if raw is None else self._strict.column(name, bytes(raw))
+                    except ConversionError as error:
+                        care[index] = error
+                values.append(value)
+            result[name] = values
+        return result
+
+    def _read_plain(
+        self,
+        rows: Sequence[bytes | None],
+        positions: Sequence[int],
+        raw_values: dict[str, list[Any]],
+        care: dict[int, Exception],
+    ) -> list[pa.Table]:
+        """Read records that are plain. Should arrow-json refuse one all the same, it alone gets care."""
+        if not rows:
+            return []
+        try:
+            reader = arro3.io.read_json(b"\n".join(rows), self._plain_schema, batch_size=len(rows))  # type: ignore[arg-type]
+            table = pa.table(reader)
+            if table.num_rows != len(rows):
+                raise ValueError(f"{len(rows)} records gave {table.num_rows} rows")
+        except (OSError, ValueError) as error:
+            if len(rows) == 1:
+                care[positions[0]] = error
+                return []
+            middle = len(rows) // 2
+            return [
+                table
+                for part in (slice(0, middle), slice(middle, None))
+                for table in self._read_plain(
+                    rows[part], positions[part], {name: values[part] for name, values in raw_values.items()}, care
+                )
+            ]
+        for name, values in raw_values.items():
+            index = self._schema.get_field_index(name)
+            table = table.add_column(index, self._schema.field(index), pa.array(values, self._schema.field(index).type))
+        return [table]
+
+    def _convert_strictly(self, rows: Sequence[bytes | None], care: dict[int, Exception], result: Decoded) -> list[Row]:
+        """Exact rows of the records that need care; what cannot be one is put into `result`."""
+        mapper = self._spec.mapper
+
+        def on_unknown(path: infer.Path, raw: bytes) -> None:
+            merged = infer.merge(result.unknown.get(path), infer.infer(raw))
+            if merged is not None:
+                result.unknown[path] = merged
+
+        converted: list[Row] = []
+        for index in sorted(care):
+            row = rows[index]
+            if row is None or row.strip() == b"null":
+                result.skipped.append(index)
+                continue
+            try:
+                members = parse_object(row)
+                if mapper is not None:
+                    members = dict(mapper.map(members))
+                converted.append(self._strict.row(members, on_unknown if self._spec.evolve else None))
+            except ConversionError as error:
+                result.rejected.append((index, error))
+            except ValueError as error:
+                result.rejected.append((index, ConversionError("", str(error))))
+        return converted
+
+    def _learn_from(self, care: dict[int, Exception]) -> None:
+        """Count which text columns made records need care, and read those that did so often from source text."""
+        for error in care.values():
+            if isinstance(error, msgspec.ValidationError):
+                path = str(error).rpartition("`$.")[2]
+                name = next((n for n in self._columns if path.startswith((f"{n}`", f"{n}["))), None)
+                if name is not None and _is_text(self._columns[name].type):
+                    self._failures[name] += 1
+        learnt = [name for name, count in self._failures.items() if count >= _LEARN_AFTER]
+        if set(learnt) != self._raw.keys():
+            self._learn(learnt)
+
+
+def _is_text(type_: Type) -> bool:
+    return type_ == STRING or (isinstance(type_, Map) and type_.key == type_.value == STRING)

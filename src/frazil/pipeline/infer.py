@@ -1,0 +1,89 @@
+"""Types of unknown fields, for schema evolution (iceberg-sink.md 3.4), merged over the records of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from frazil.pipeline.types import STRING, Field, List, Scalar, Struct, Type
+
+Path = tuple[str, ...]
+
+_LONG = Scalar("long")
+_DOUBLE = Scalar("double")
+_DECIMAL_LONG = Scalar("decimal", precision=38)
+_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_array = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+
+def infer(raw: bytes) -> Type | None:
+    """The column type for a JSON value; None where it shows no type yet (null, [], {}, [null] …; E12).
+
+    Whole numbers are long (decimal(38,0) beyond 64 bits), all others double; 1.0 is a double (E11).
+    """
+    match raw[0]:
+        case 0x22:
+            return STRING
+        case 0x74 | 0x66:
+            return Scalar("boolean")
+        case 0x6E:
+            return None
+        case 0x7B:
+            members = {name: infer(bytes(item)) for name, item in _object(raw).items()}
+            fields = tuple(Field(name, type_) for name, type_ in members.items() if type_ is not None)
+            return Struct(fields) if fields else None
+        case 0x5B:
+            element: Type | None = None
+            for item in _array(raw):
+                element = merge(element, infer(bytes(item)))
+            return List(element) if element is not None else None
+        case _:
+            return _number(raw)
+
+
+def _number(raw: bytes) -> Type:
+    if any(c in raw for c in b".eE"):
+        return _DOUBLE
+    value = int(raw) if len(raw) <= 40 else 10**39
+    if -(1 << 63) <= value < 1 << 63:
+        return _LONG
+    return _DECIMAL_LONG if abs(value) < 10**38 else STRING
+
+
+def merge(left: Type | None, right: Type | None) -> Type | None:
+    """A type that holds the values of both without loss; text holds everything (its source text)."""
+    if left is None or right is None or left == right:
+        return right if left is None else left
+    match left, right:
+        case Struct(), Struct():
+            return Struct(_merge_fields(left.fields, right.fields))
+        case List(), List():
+            element = merge(left.element, right.element)
+            return STRING if element is None else List(element)
+        case (Scalar(), Scalar()) if {left.kind, right.kind} == {"long", "double"}:
+            return _DOUBLE
+        case (Scalar(), Scalar()) if {left.kind, right.kind} == {"long", "decimal"}:
+            return _DECIMAL_LONG
+        case _:
+            return STRING
+
+
+def _merge_fields(left: Iterable[Field], right: Iterable[Field]) -> tuple[Field, ...]:
+    merged: dict[str, Type] = {}
+    for field in (*left, *right):
+        type_ = merge(merged.get(field.name), field.type)
+        if type_ is not None:
+            merged[field.name] = type_
+    return tuple(Field(name, type_) for name, type_ in merged.items())
+
+
+def merge_all(unknown: Iterable[Mapping[Path, Type]]) -> dict[Path, Type]:
+    """Unknown fields of several tasks in one map, each path once (X14)."""
+    result: dict[Path, Type] = {}
+    for fields in unknown:
+        for path, type_ in fields.items():
+            merged = merge(result.get(path), type_)
+            if merged is not None:
+                result[path] = merged
+    return result

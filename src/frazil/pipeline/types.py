@@ -1,0 +1,88 @@
+"""The types of a destination table, from which verdict, decoder and converter are generated.
+
+Independent of any table format; `sinks/iceberg/schema.py` makes them from an Iceberg schema.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+ScalarKind = Literal[
+    "boolean",
+    "int",
+    "long",
+    "float",
+    "double",
+    "decimal",
+    "string",
+    "uuid",
+    "fixed",
+    "binary",
+    "date",
+    "time",
+    "timestamp",
+    "timestamptz",
+    "timestamp_ns",
+    "timestamptz_ns",
+]
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A scalar; `precision` and `scale` for decimal, `length` in bytes for fixed."""
+
+    kind: ScalarKind
+    precision: int = 0
+    scale: int = 0
+    length: int = 0
+
+    def __str__(self) -> str:
+        if self.kind == "decimal":
+            return f"decimal({self.precision},{self.scale})"
+        return f"fixed({self.length})" if self.kind == "fixed" else self.kind
+
+
+@dataclass(frozen=True)
+class Struct:
+    fields: tuple[Field, ...]
+
+    def __str__(self) -> str:
+        return f"struct<{', '.join(f'{f.name}: {f.type}' for f in self.fields)}>"
+
+
+@dataclass(frozen=True)
+class List:
+    element: Type
+    element_required: bool = False
+    element_id: int | None = None
+
+    def __str__(self) -> str:
+        return f"list<{self.element}>"
+
+
+@dataclass(frozen=True)
+class Map:
+    key: Type
+    value: Type
+    value_required: bool = False
+    key_id: int | None = None
+    value_id: int | None = None
+
+    def __str__(self) -> str:
+        return f"map<{self.key}, {self.value}>"
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column or a member; ids are those that Parquet files carry for Iceberg readers."""
+
+    name: str
+    type: Type
+    required: bool = False
+    field_id: int | None = None
+
+
+Type: TypeAlias = Scalar | Struct | List | Map
+
+STRING = Scalar("string")

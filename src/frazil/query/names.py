@@ -1,0 +1,120 @@
+"""Names as Trino resolves them: catalog.schema.table, without regard to case."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import BadRequestError, NoSuchNamespaceError, NoSuchTableError, RESTError
+from pyiceberg.table import Table
+from requests.exceptions import RequestException
+
+from frazil.errors import QueryError, ServiceUnavailable
+
+# Only such names go into a request as they stand; others are looked for among the names that the catalog lists.
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+")
+# A catalog may refuse a name that cannot exist (SeaweedFS: upper case) instead of not finding it.
+_NO_SUCH_NAME = (NoSuchTableError, NoSuchNamespaceError, BadRequestError)
+
+METADATA_TABLES = ("snapshots", "history", "files", "partitions", "manifests", "refs")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table that a statement reads; `metadata` names one of METADATA_TABLES for a name like `apilogs$snapshots`."""
+
+    table: Table
+    metadata: str | None = None
+
+
+class Names:
+    """Looks up catalogs, schemas and tables; each table is loaded once, so a statement sees one snapshot of it."""
+
+    def __init__(self, catalog: Catalog, warehouse: str, namespace: str) -> None:
+        self._catalog = catalog
+        self._loaded: dict[tuple[str, ...], Table] = {}
+        self.catalog_name = warehouse.rstrip("/").rsplit("/", 1)[-1]
+        self.default_schema = namespace
+
+    def source(self, parts: Sequence[str]) -> Source:
+        """Table of `table`, `schema.table` or `catalog.schema.table`. Raises QueryError when there is none."""
+        if len(parts) > 3:
+            raise QueryError(f"{'.'.join(parts)} has too many parts; a table is named catalog.schema.table")
+        if len(parts) == 3:
+            self.check_catalog(parts[0])
+        namespace = self.namespace(parts[-2]) if len(parts) > 1 else self.namespace(self.default_schema)
+        name, dollar, metadata = parts[-1].rpartition("$")
+        if not dollar:
+            return Source(self._table(namespace, parts[-1]))
+        if metadata.lower() not in METADATA_TABLES:
+            known = ", ".join(f"{name}${m}" for m in METADATA_TABLES)
+            raise QueryError(f"there is no metadata table {parts[-1]}; there are {known}")
+        return Source(self._table(namespace, name), metadata.lower())
+
+    def check_catalog(self, name: str) -> None:
+        """Raise QueryError when `name` is not the warehouse."""
+        if name.lower() != self.catalog_name.lower():
+            raise QueryError(f"there is no catalog {name}; there is {self.catalog_name}")
+
+    def schemas(self) -> list[str]:
+        with answers():
+            return sorted(".".join(namespace) for namespace in self._catalog.list_namespaces())
+
+    def namespace(self, schema: str) -> tuple[str, ...]:
+        """Namespace of a schema name; a dot inside the name separates the levels of a nested one."""
+        wanted = tuple(schema.split("."))
+        if schema == self.default_schema:
+            return wanted
+        return next((tuple(s.split(".")) for s in self.schemas() if s.lower() == schema.lower()), wanted)
+
+    def tables(self, namespace: tuple[str, ...]) -> list[str]:
+        """Table names of a namespace. Raises QueryError when it does not exist."""
+        if all(_PLAIN_NAME.fullmatch(level) for level in namespace):
+            with answers(), suppress(*_NO_SUCH_NAME):
+                found = sorted(identifier[-1] for identifier in self._catalog.list_tables(namespace))
+                if found or ".".join(namespace) in self.schemas():
+                    return found
+        known = ", ".join(self.schemas()) or "none"
+        raise QueryError(f"there is no schema {'.'.join(namespace)}; known schemas: {known}")
+
+    def _table(self, namespace: tuple[str, ...], name: str) -> Table:
+        key = (*namespace, name.lower())
+        if key not in self._loaded:
+            self._loaded[key] = self._load(namespace, name)
+        return self._loaded[key]
+
+    def _load(self, namespace: tuple[str, ...], name: str) -> Table:
+        if _PLAIN_NAME.fullmatch(name):
+            with answers(), suppress(*_NO_SUCH_NAME):
+                return self._catalog.load_table((*namespace, name))
+        known = self.tables(namespace)
+        found = [table for table in known if table.lower() == name.lower()]
+        if len(found) == 1:
+            with answers():
+                return self._catalog.load_table((*namespace, found[0]))
+        if found:
+            raise QueryError(f"{name} could be any of {', '.join(found)}; write it exactly")
+        schema = ".".join(namespace)
+        raise QueryError(f"there is no table {schema}.{name}; known tables: {', '.join(known) or 'none'}")
+
+
+@contextmanager
+def answers() -> Iterator[None]:
+    """Turn a catalog or object store that does not answer into ServiceUnavailable; missing names pass unchanged."""
+    try:
+        yield
+    except _NO_SUCH_NAME:
+        raise
+    except RequestException as error:
+        raise ServiceUnavailable(
+            f"the Iceberg catalog does not answer ({type(error).__name__}); check that it runs, then ask again"
+        ) from error
+    except RESTError as error:
+        raise ServiceUnavailable(f"the Iceberg catalog cannot answer: {error}; nothing was changed") from error
+    except OSError as error:
+        raise ServiceUnavailable(
+            f"a file of the table cannot be read: {error}; check the object store, then ask again"
+        ) from error

@@ -1,0 +1,72 @@
+"""A table scan that the embedded engine pulls, batch by batch, as often as it wants to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.io.pyarrow import ArrowScan, schema_to_pyarrow
+from pyiceberg.table import FileScanTask
+
+from frazil.query.metadata import metadata_table
+from frazil.query.translate import Scan
+
+# Files read ahead of the engine; bounds what is in memory to about as many files.
+_FILES_AT_ONCE = 16
+
+
+class ScanStream:
+    """Implements Arrow's C stream protocol; each stream starts at the beginning of the same snapshot.
+
+    `failure` keeps what went wrong while the engine pulled, because the engine only reports its text.
+    """
+
+    def __init__(self, scan: Scan) -> None:
+        self.failure: Exception | None = None
+        table = scan.source.table
+        self._scan = table.scan(row_filter=scan.row_filter, selected_fields=scan.columns, limit=scan.limit)
+        self._metadata = table.metadata
+        self._projection = self._scan.projection()
+        self._schema = schema_to_pyarrow(self._projection, include_field_ids=False)
+        self._tasks: list[FileScanTask] | None = None
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        reader = pa.RecordBatchReader.from_batches(self._schema, self._batches())
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self._read()
+        except Exception as error:
+            self.failure = error
+            raise
+
+    def _read(self) -> Iterator[pa.RecordBatch]:
+        if self._tasks is None:
+            self._tasks = list(self._scan.plan_files())
+        remaining = self._scan.limit
+        tasks = iter(self._tasks)
+        while group := list(islice(tasks, _FILES_AT_ONCE)):
+            files = ArrowScan(
+                self._metadata, self._scan.io, self._projection, self._scan.row_filter, limit=remaining
+            ).to_record_batches(group)
+            for batch in files:
+                yield batch.cast(self._schema)
+                if remaining is not None:
+                    remaining -= batch.num_rows
+            if remaining is not None and remaining <= 0:
+                return
+
+
+def readable(scan: Scan) -> ScanStream | pa.Table:
+    """What the engine reads for a scan.
+
+    Without columns only the number of rows matters; it comes from the manifests where no filter has to be applied.
+    """
+    if scan.source.metadata is not None:
+        return metadata_table(scan.source.table, scan.source.metadata)
+    if not scan.columns:
+        return pa.table({"rows": pa.nulls(scan.source.table.scan().count())})
+    return ScanStream(scan)

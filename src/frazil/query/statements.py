@@ -1,0 +1,106 @@
+"""SQL text to single reading statements, before anything is looked up or run."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from sqlglot import Token, TokenType, exp
+from sqlglot.dialects.trino import Trino
+from sqlglot.errors import ParseError, TokenError
+
+from frazil.errors import QueryError
+
+READING = ("SELECT", "WITH", "VALUES", "TABLE", "SHOW", "DESCRIBE", "DESC", "(")
+_DIALECT = Trino()
+_WRITING_NODES = (exp.DDL, exp.DML, exp.Command, exp.Into, exp.Lock, exp.Placeholder, exp.Parameter)
+
+# sqlglot warns on standard error about what it cannot parse; here it is an error of its own.
+logging.getLogger("sqlglot").setLevel(logging.ERROR)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement as it was written, without the semicolon."""
+
+    text: str
+    tokens: tuple[Token, ...]
+    source: str
+
+    @property
+    def keyword(self) -> str:
+        """First word, in upper case."""
+        return self.tokens[0].text.upper()
+
+    def words(self) -> list[Token]:
+        """Tokens after the first word; sqlglot reads the rest of a SHOW as one piece. Raises QueryError."""
+        return _tokenize(self.text[len(self.tokens[0].text) :])
+
+    def parse(self) -> exp.Expr:
+        """Syntax tree in Trino's dialect.
+
+        Raises QueryError with line and column (1-based, of the whole text) for what is not Trino SQL, and for a
+        statement that would change something.
+        """
+        try:
+            tree = _DIALECT.parser().parse(list(self.tokens), self.source)[0]
+        except ParseError as error:
+            raise QueryError(_where(error)) from None
+        except RecursionError:
+            raise QueryError("the statement is nested too deeply; split it into WITH parts") from None
+        if tree is None:
+            raise QueryError("there is no SQL statement")
+        for node in tree.walk():
+            if isinstance(node, _WRITING_NODES):
+                raise QueryError(f"{type(node).__name__.upper()} is refused inside a statement that reads")
+        return tree
+
+
+def split(sql: str) -> list[Statement]:
+    """Statements of a text, separated by `;`, each checked to be one that reads.
+
+    Raises QueryError when the text holds no statement, cannot be split into tokens, or holds a statement that would
+    write, change settings or attach something; nothing has run then.
+    """
+    groups: list[list[Token]] = [[]]
+    for token in _tokenize(sql):
+        if token.token_type == TokenType.SEMICOLON:
+            groups.append([])
+        else:
+            groups[-1].append(token)
+    statements = [Statement(sql[group[0].start : group[-1].end + 1], tuple(group), sql) for group in groups if group]
+    if not statements:
+        raise QueryError("there is no SQL statement")
+    for statement in statements:
+        if statement.keyword not in READING:
+            first = statement.tokens[0]
+            raise QueryError(
+                f"line {first.line}, column {_column(first)}: {statement.keyword} is refused; only statements that "
+                f"read are answered: SELECT, WITH, VALUES, TABLE, SHOW and DESCRIBE. Nothing was run"
+            )
+    return statements
+
+
+def _column(token: Token) -> int:
+    # sqlglot gives the column of a token's last character
+    return max(1, token.col - (token.end - token.start))
+
+
+def _where(error: ParseError) -> str:
+    if not error.errors:
+        return f"the statement is not Trino SQL: {error}"
+    first = error.errors[0]
+    near = first.get("highlight") or ""
+    column = max(1, (first.get("col") or 1) - max(0, len(near) - 1))
+    what = str(first.get("description") or "syntax error").rstrip(".")
+    if "<class" in what:
+        what = "an argument is missing or misplaced"
+    return f"line {first.get('line')}, column {column}: {what}" + (f" at or near {near!r}" if near else "")
+
+
+def _tokenize(sql: str) -> list[Token]:
+    try:
+        return _DIALECT.tokenize(sql)
+    except TokenError as error:
+        cause = str(error.__cause__ or error).splitlines()[0]
+        raise QueryError(f"a quote or a comment is not closed ({cause})") from None

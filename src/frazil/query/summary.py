@@ -1,0 +1,203 @@
+"""What a table holds at a glance: row total, newest snapshot, newest rows, without reading the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyiceberg.catalog import Catalog
+from pyiceberg.conversions import from_bytes
+from pyiceberg.expressions import AlwaysTrue, BooleanExpression, EqualTo, Reference
+from pyiceberg.expressions.literals import literal
+from pyiceberg.io.pyarrow import ArrowScan
+from pyiceberg.schema import Schema
+from pyiceberg.table import FileScanTask, Table
+from pyiceberg.types import DateType, NestedField, PrimitiveType, TimestampType, TimestamptzType
+
+from frazil.logs.tables import table_kind
+from frazil.query.arrow_values import column_at, rows_of
+from frazil.query.metadata import instant
+from frazil.query.names import Names, answers
+from frazil.query.result import Result
+
+# Label and path of the columns that suit each kind of log (seed 000 sections 5.1 to 5.3, log-events.md 4.1).
+_COLUMNS = {
+    "api": ("time", "name", "type", "bucket", "object", "callInfo.httpStatusCode", "node", "origin"),
+    "error": ("time", "apiName", "message", "node"),
+    "audit": ("time", "category", "action", "apiName", "message", "accessKey", "bucket"),
+}
+_LABELS = {"callInfo.httpStatusCode": "status"}
+_FIRST_COLUMNS = 8
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The newest snapshot of a table; `added_records` is None where its writer did not say."""
+
+    snapshot_id: int
+    committed_at: datetime
+    operation: str
+    added_records: int | None
+
+
+@dataclass(frozen=True)
+class TableSummary:
+    """`newest` are the newest rows by `ordered_by`, newest first; without such a column, just rows (None).
+
+    `last` is the first of them with all its columns.
+    """
+
+    name: str
+    rows: int
+    snapshot: Snapshot | None
+    ordered_by: str | None
+    newest: Result
+    last: Result | None
+
+
+def known_tables(catalog: Catalog, namespace: str) -> list[str]:
+    """Names of the tables of a namespace. Raises QueryError when there is no such namespace."""
+    names = Names(catalog, "", namespace)
+    return names.tables(names.namespace(namespace))
+
+
+def summarise(catalog: Catalog, namespace: str, name: str, rows: int, *, last: bool = False) -> TableSummary:
+    """Summary of one table with its `rows` newest rows; `last` asks for the newest with all its columns.
+
+    Raises QueryError when there is no such table, ServiceUnavailable when catalog or object store does not answer.
+    """
+    table = Names(catalog, "", namespace).source([namespace, name]).table
+    with answers():
+        reader = _Newest(table)
+        paths = _paths(table.schema())
+        newest = reader.rows(paths, rows)
+        full = reader.full(newest) if last and newest.num_rows else None
+        return TableSummary(
+            name=table.name()[-1],
+            rows=_row_total(table),
+            snapshot=_snapshot(table),
+            ordered_by=reader.order.name if reader.order else None,
+            newest=_result([_LABELS.get(path, path) for path in paths], newest, paths),
+            last=_result(full.column_names, full, full.column_names) if full is not None else None,
+        )
+
+
+def _row_total(table: Table) -> int:
+    snapshot = table.current_snapshot()
+    if snapshot is None:
+        return 0
+    summary = snapshot.summary.additional_properties if snapshot.summary else {}
+    deletes = [summary.get(f"total-{kind}-deletes", "0") for kind in ("position", "equality")]
+    if "total-records" in summary and set(deletes) == {"0"}:
+        return int(summary["total-records"])
+    return table.scan().count()
+
+
+def _snapshot(table: Table) -> Snapshot | None:
+    current = table.current_snapshot()
+    if current is None:
+        return None
+    properties = current.summary.additional_properties if current.summary else {}
+    added = properties.get("added-records")
+    return Snapshot(
+        current.snapshot_id,
+        instant(current.timestamp_ms),
+        current.summary.operation.value if current.summary else "",
+        None if added is None else int(added),
+    )
+
+
+def _result(columns: Sequence[str], table: pa.Table, paths: Sequence[str]) -> Result:
+    return Result(tuple(columns), rows_of([column_at(table, path) for path in paths]))
+
+
+def _paths(schema: Schema) -> list[str]:
+    kind = table_kind(schema)
+    if kind is None:
+        return [field.name for field in schema.fields[:_FIRST_COLUMNS]]
+    return [path for path in _COLUMNS[kind] if _has(schema, path)]
+
+
+def _has(schema: Schema, path: str) -> bool:
+    try:
+        schema.find_field(path)
+    except ValueError:
+        return False
+    return True
+
+
+def _order_column(schema: Schema) -> NestedField | None:
+    """`time`, else the first column that holds one."""
+    ordered = [f for f in schema.fields if isinstance(f.field_type, TimestamptzType | TimestampType | DateType)]
+    return next((f for f in ordered if f.name == "time"), ordered[0] if ordered else None)
+
+
+def _upper_bound(task: FileScanTask, order: NestedField) -> Any:
+    """Iceberg's number for the newest value in a file, or None when the file does not say."""
+    bound = (task.file.upper_bounds or {}).get(order.field_id)
+    if bound is None or not isinstance(order.field_type, PrimitiveType):
+        return None
+    return from_bytes(order.field_type, bound)
+
+
+def _newest_indices(table: pa.Table, column: str) -> pa.Array:
+    # stable, so that of equal times the row that was read first stays first
+    return pc.sort_indices(table, sort_keys=[(column, "descending", "at_end")])
+
+
+class _Newest:
+    """Reads the files of a table from the newest on, and stops where older files cannot change the answer."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._schema = table.schema()
+        self.order = _order_column(self._schema)
+        self._tasks = list(table.scan().plan_files())
+
+    def rows(self, paths: Sequence[str], count: int) -> pa.Table:
+        wanted = [*paths, self.order.name] if self.order and self.order.name not in paths else list(paths)
+        projection = self._schema.select(*wanted)
+        if self.order is None:
+            return self._read(self._tasks, projection, AlwaysTrue(), count)
+        found = self._read([], projection)
+        for latest, task in self._newest_first(self.order):
+            oldest = found.column(self.order.name)[-1].value if found.num_rows >= count else None
+            if latest is not None and oldest is not None and latest < oldest:
+                break
+            found = pa.concat_tables([found, self._read([task], projection)])
+            found = found.take(_newest_indices(found, self.order.name)[:count])
+        return found
+
+    def full(self, newest: pa.Table) -> pa.Table:
+        """The first of `newest`, which are in order, with all its columns."""
+        if self.order is None:
+            return self._read(self._tasks, self._schema, AlwaysTrue(), 1)
+        value = newest.column(self.order.name)[0].as_py()
+        at_that_time = literal(value.isoformat()) if value is not None else None
+        row_filter = EqualTo(term=Reference(self.order.name), value=at_that_time) if at_that_time else AlwaysTrue()
+        for _, task in self._newest_first(self.order):
+            found = self._read([task], self._schema, row_filter, 1)
+            if found.num_rows:
+                return found
+        return self._read([], self._schema)
+
+    def _newest_first(self, order: NestedField) -> Iterator[tuple[Any, FileScanTask]]:
+        """Files by the upper bound of the order column; those without a bound (None) first."""
+        bounded = [(_upper_bound(task, order), task) for task in self._tasks]
+        yield from ((None, task) for latest, task in bounded if latest is None)
+        known = [(latest, task) for latest, task in bounded if latest is not None]
+        yield from sorted(known, key=lambda pair: pair[0], reverse=True)
+
+    def _read(
+        self,
+        tasks: Sequence[FileScanTask],
+        projection: Schema,
+        row_filter: BooleanExpression | None = None,
+        limit: int | None = None,
+    ) -> pa.Table:
+        scan = ArrowScan(self._table.metadata, self._table.io, projection, row_filter or AlwaysTrue(), limit=limit)
+        return scan.to_table(tasks)

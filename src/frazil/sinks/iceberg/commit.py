@@ -1,0 +1,191 @@
+"""One conditional commit per batch: data files and offsets in the same snapshot (DESIGN: truth about progress).
+
+The table is the truth about progress: the snapshot summary carries the next offset of every partition, and so does a
+table property that snapshot expiry cannot reach. A commit is conditional on the branch head that the floor was read
+from, so that two writers can never commit the same records.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    CommitStateUnknownException,
+    NoSuchTableError,
+    RESTError,
+    ServiceUnavailableError,
+)
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot, ancestors_of
+from requests.exceptions import RequestException
+
+from frazil.errors import CommitConflict, CommitStateUnknown, Fenced, NotFound, ServiceUnavailable
+from frazil.pipeline import offsets
+from frazil.pipeline.offsets import Offsets
+
+COMMIT_ID = "kafka.connect.commit-id"
+CONNECTOR = "frazil.connector"
+OFFSETS = "frazil.offsets"
+CLUSTER_ID = "frazil.kafka.cluster-id"
+TOPIC_IDS = "frazil.kafka.topic-ids"
+
+_RETRIES = 8
+_FIRST_WAIT_S = 0.1
+_LONGEST_WAIT_S = 10.0
+_UNKNOWN = (CommitStateUnknownException, ServiceUnavailableError, RequestException)
+
+
+@dataclass(frozen=True)
+class KafkaIdentity:
+    """Which cluster and topics the offsets belong to; a topic made anew has another id."""
+
+    cluster_id: str = ""
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Floor:
+    """What a table has of a connector's topics: everything below these offsets."""
+
+    offsets: Offsets = field(default_factory=dict)
+    identity: KafkaIdentity = field(default_factory=KafkaIdentity)
+    committed_ms: int = 0
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one commit adds. `valid_through_ms` is None when a partition had no record in the batch (K06)."""
+
+    connector: str
+    files: Sequence[DataFile]
+    offsets: Offsets
+    identity: KafkaIdentity
+    valid_through_ms: int | None
+
+
+class Target:
+    """One branch of one table."""
+
+    def __init__(self, catalog: Catalog, name: str, branch: str) -> None:
+        self.catalog = catalog
+        self.name = name
+        self.branch = branch
+
+    def load(self) -> Table:
+        """The table as it is now. Raises NotFound (R12) or ServiceUnavailable."""
+        try:
+            return self.catalog.load_table(self.name)
+        except NoSuchTableError as error:
+            raise NotFound(
+                f"table {self.name} does not exist; create it, or set iceberg.tables.auto-create-enabled=true"
+            ) from error
+        except (RequestException, RESTError) as error:
+            raise ServiceUnavailable(f"table {self.name} cannot be read from the catalog: {error}") from error
+
+    def floor(self, table: Table, connector: str) -> Floor:
+        """The newest position of the connector on the branch, else the copy in the table's properties."""
+        head = table.metadata.snapshot_by_name(self.branch)
+        for snapshot in ancestors_of(head, table.metadata) if head else ():
+            summary = _summary(snapshot)
+            if summary.get(CONNECTOR) == connector and OFFSETS in summary:
+                return _floor(summary, snapshot.timestamp_ms)
+        copy = table.properties.get(f"{OFFSETS}.{connector}.{self.branch}")
+        return _floor(json.loads(copy), 0) if copy else Floor()
+
+    def commit(self, table: Table, floor: Floor, batch: Batch) -> None:
+        """Append the files and move the floor, once.
+
+        `table` is the state that `floor` was read from. Raises Fenced when another worker has committed for the
+        connector since, CommitConflict or CommitStateUnknown when the retries are used up; in all these cases except
+        the last the table does not have the files.
+        """
+        commit_id = str(uuid.uuid4())
+        wait = _FIRST_WAIT_S
+        problem: Exception | None = None
+        for _ in range(_RETRIES):
+            try:
+                self._try(table, floor, batch, commit_id)
+                return
+            except CommitFailedException as error:
+                problem = error
+            except _UNKNOWN as error:
+                problem = error
+            time.sleep(wait)
+            wait = min(wait * 2, _LONGEST_WAIT_S)
+            reloaded = self._reload()
+            if reloaded is None:
+                continue
+            table = reloaded
+            if any(_summary(s).get(COMMIT_ID) == commit_id for s in table.metadata.snapshots):
+                return
+            now = self.floor(table, batch.connector)
+            if now.offsets != floor.offsets:
+                raise Fenced(
+                    f"another worker has committed to {self.name} for connector {batch.connector} meanwhile; "
+                    "this one stops, and its files of this batch are not in the table"
+                )
+        if isinstance(problem, CommitFailedException):
+            raise CommitConflict(
+                f"{self.name} was changed by others {_RETRIES} times during one commit; nothing was committed, the "
+                "batch will be read again"
+            ) from problem
+        raise CommitStateUnknown(
+            f"the catalog did not confirm a commit to {self.name} ({type(problem).__name__}: {problem}); the position "
+            "in the table decides when the batch is read again"
+        ) from problem
+
+    def _reload(self) -> Table | None:
+        try:
+            return self.catalog.load_table(self.name)
+        except (RequestException, RESTError):
+            return None
+
+    def _try(self, table: Table, floor: Floor, batch: Batch, commit_id: str) -> None:
+        position = {
+            OFFSETS: offsets.to_json(offsets.merge(floor.offsets, batch.offsets)),
+            CLUSTER_ID: batch.identity.cluster_id,
+            TOPIC_IDS: json.dumps(dict(batch.identity.topic_ids), separators=(",", ":"), sort_keys=True),
+        }
+        summary = {CONNECTOR: batch.connector, COMMIT_ID: commit_id, **position}
+        if batch.valid_through_ms is not None:
+            summary["kafka.connect.vtts"] = str(batch.valid_through_ms)
+            moment = datetime.fromtimestamp(batch.valid_through_ms / 1000, UTC)
+            summary["kafka.connect.valid-through-ts"] = moment.isoformat(timespec="milliseconds")
+        transaction = _without_retries(table).transaction()
+        update = transaction.update_snapshot(snapshot_properties=summary, branch=self.branch)
+        merge = table.properties.get("commit.manifest-merge.enabled", "false").lower() == "true"
+        with update.merge_append() if merge else update.fast_append() as append:
+            for file in batch.files:
+                append.append_data_file(file)
+        transaction.set_properties({f"{OFFSETS}.{batch.connector}.{self.branch}": json.dumps(position)})
+        transaction.commit_transaction()
+
+
+def _without_retries(table: Table) -> Table:
+    """A copy whose transactions fail on a conflict: PyIceberg's own retries would not look at the floor again."""
+    properties = {**table.metadata.properties, "commit.retry.num-retries": "0"}
+    return Table(
+        table.name(),
+        table.metadata.model_copy(update={"properties": properties}),
+        table.metadata_location,
+        table.io,
+        table.catalog,
+        table.config,
+    )
+
+
+def _summary(snapshot: Snapshot) -> Mapping[str, str]:
+    return snapshot.summary.additional_properties if snapshot.summary else {}
+
+
+def _floor(properties: Mapping[str, str], committed_ms: int) -> Floor:
+    identity = KafkaIdentity(properties.get(CLUSTER_ID, ""), json.loads(properties.get(TOPIC_IDS) or "{}"))
+    return Floor(offsets.from_json(properties[OFFSETS]), identity, committed_ms)

@@ -1,0 +1,68 @@
+"""Where a connector starts: the tables' floors, then the consumer group, then `auto.offset.reset`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from frazil.clients import kafka
+from frazil.errors import PositionLost
+from frazil.pipeline.offsets import Offsets
+from frazil.sinks.iceberg.commit import Floor, KafkaIdentity
+
+
+def identity(bootstrap: str, topics: Iterable[str]) -> KafkaIdentity:
+    """Ids of the cluster and of the topics. Raises NotFound or ServiceUnavailable."""
+    return KafkaIdentity(kafka.cluster_id(bootstrap), kafka.topic_ids(bootstrap, topics))
+
+
+def start_offsets(
+    bootstrap: str, topics: list[str], group: str, reset: str, floors: Mapping[str, Floor], now: KafkaIdentity
+) -> Offsets:
+    """The offset to begin with for every partition of the topics.
+
+    With several tables it is the lowest of their floors; each skips what it has. Raises PositionLost when a stored
+    position is not in the topic any more (X07, X08).
+    """
+    for table, floor in floors.items():
+        _check_identity(table, floor.identity, now)
+    begin, end = kafka.begin_offsets(bootstrap, topics), kafka.end_offsets(bootstrap, topics)
+    from_group = kafka.group_offsets(bootstrap, group, begin)
+    result: Offsets = {}
+    for key in begin:
+        stored = [floor.offsets.get(key) for floor in floors.values()]
+        known = [offset for offset in stored if offset is not None]
+        if known and len(known) == len(stored):
+            result[key] = min(known)
+            _check_range(key, result[key], begin[key], end[key], f"table {' and '.join(floors)}")
+        elif key in from_group:
+            result[key] = from_group[key]
+            _check_range(key, result[key], begin[key], end[key], f"consumer group {group}")
+        else:
+            result[key] = begin[key] if reset == "earliest" else end[key]
+    return result
+
+
+def _check_identity(table: str, stored: KafkaIdentity, now: KafkaIdentity) -> None:
+    if stored.cluster_id and stored.cluster_id != now.cluster_id:
+        raise PositionLost(
+            f"table {table} holds positions of Kafka cluster {stored.cluster_id}, but this is {now.cluster_id}. "
+            "Nothing was read. Point the connector at the old cluster, or give it a new name to read the topics of "
+            "this one from their beginning."
+        )
+    for topic, topic_id in stored.topic_ids.items():
+        if now.topic_ids.get(topic, topic_id) != topic_id:
+            raise PositionLost(
+                f"topic {topic} was deleted and made again since table {table} was written: its old offsets mean "
+                "nothing now. Nothing was read. Give the connector a new name to read the topic from its beginning."
+            )
+
+
+def _check_range(key: tuple[str, int], offset: int, begin: int, end: int, holder: str) -> None:
+    if begin <= offset <= end:
+        return
+    topic, partition = key
+    lost = f"{begin - offset} records were deleted by retention" if offset < begin else "the topic ends before it"
+    raise PositionLost(
+        f"{holder} continues at offset {offset} of {topic}-{partition}, but the topic has {begin} to {end}: {lost}. "
+        "Nothing was read. Give the connector a new name to start from what the topic has."
+    )

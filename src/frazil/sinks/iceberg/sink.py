@@ -1,0 +1,253 @@
+"""The Iceberg sink on the driver: one micro-batch of Kafka rows into the tables of a connector, exactly once."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyspark.sql import DataFrame
+
+from frazil.clients import catalog as catalogs
+from frazil.config.iceberg_sink import IcebergSinkConfig
+from frazil.errors import BadRecord
+from frazil.pipeline import infer, offsets
+from frazil.pipeline.deadletter import Coordinates, DeadLetter, DeadLetterQueue
+from frazil.pipeline.decode import DecodeSpec
+from frazil.pipeline.mapper import RecordMapper
+from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.report import BatchReport
+from frazil.pipeline.task import RESULT_DDL, Task, TaskResult, TaskSpec, load_result
+from frazil.sinks.iceberg import positions
+from frazil.sinks.iceberg.commit import Batch, Floor, Target
+from frazil.sinks.iceberg.evolve import add_columns
+from frazil.sinks.iceberg.schema import struct_of
+from frazil.sinks.iceberg.write import DataFileWriter
+
+logger = logging.getLogger(__name__)
+
+MapperFor = Callable[[Schema], RecordMapper | None]
+
+_ROWS_PER_TASK = 25_000
+
+
+@dataclass
+class _Totals:
+    read: int = 0
+    skipped: int = 0
+    files: int = 0
+    bytes_written: int = 0
+    write_s: float = 0.0
+    stored: Counter[str] = field(default_factory=Counter)
+    dead: set[Coordinates] = field(default_factory=set)
+
+
+class IcebergSink:
+    """Stores micro-batches; one instance per running connector, used from one thread."""
+
+    def __init__(
+        self,
+        config: IcebergSinkConfig,
+        bootstrap: str,
+        dead_letters: DeadLetterQueue | None,
+        mapper_for: MapperFor,
+        max_tasks: int,
+    ) -> None:
+        """Raises ServiceUnavailable or ConfigError when the catalog cannot be reached."""
+        self._config = config
+        self._bootstrap = bootstrap
+        self._dead_letters = dead_letters
+        self._mapper_for = mapper_for
+        self._max_tasks = max_tasks
+        self._topics: list[str] = []
+        catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
+        self._targets = [Target(catalog, name, config.commit_branches[name]) for name in config.tables]
+        self._written: set[Coordinates] = set()
+
+    def start(self, topics: list[str]) -> Offsets:
+        """Check the tables and the stored positions; returns the offsets to begin with."""
+        self._topics = topics
+        self._identity = positions.identity(self._bootstrap, topics)
+        floors = {t.name: t.floor(t.load(), self._config.name) for t in self._targets}
+        start = positions.start_offsets(
+            self._bootstrap, topics, self._config.group_id, self._config.auto_offset_reset, floors, self._identity
+        )
+        if self._dead_letters is not None:
+            since = min((f.committed_ms for f in floors.values()), default=0)
+            self._written = self._dead_letters.written_since(topics, since)
+        return start
+
+    def process(self, rows: DataFrame, begin: Offsets, end: Offsets) -> BatchReport:
+        """Store the rows of one micro-batch, which covers `begin` to `end`.
+
+        Returns when all of it is committed. Raises BadRecord after everything before the bad record is committed,
+        Fenced, or a TransientError after which the same batch may be processed again.
+        """
+        started = time.monotonic()
+        totals = _Totals()
+        for target in self._targets:
+            self._store(target, rows, begin, end, totals)
+        self._written = {c for c in self._written if c[2] >= end.get(c[:2], 0)}
+        dead = Counter(topic for topic, _, _ in totals.dead)
+        return BatchReport(
+            connector=self._config.name,
+            read=totals.read,
+            stored=totals.stored.total(),
+            dead_letters=len(totals.dead),
+            skipped=totals.skipped,
+            files=totals.files,
+            bytes_written=totals.bytes_written,
+            duration_s=time.monotonic() - started,
+            write_s=totals.write_s,
+            stored_by_topic=dict(totals.stored),
+            dead_by_topic=dict(dead),
+            end_offsets=dict(end),
+        )
+
+    def _store(self, target: Target, rows: DataFrame, begin: Offsets, end: Offsets, totals: _Totals) -> None:
+        """Commit the batch to one table: in one piece, or in slices when there are too many dead letters."""
+        slices = 1
+        bad: list[DeadLetter] = []
+        ceiling = dict(end)
+        while True:
+            table = target.load()
+            floor = target.floor(table, self._config.name)
+            low = {key: max(floor.offsets.get(key, 0), begin.get(key, 0)) for key in end}
+            if all(low[key] >= ceiling[key] for key in end):
+                if bad:
+                    raise BadRecord(_bad_record_message(bad, self._config.name))
+                if ceiling == end:
+                    return
+                ceiling = dict(end)
+                continue
+            if slices > 1 and not bad:
+                ceiling = {key: min(end[key], low[key] + -(-(end[key] - low[key]) // slices)) for key in end}
+            result = self._run(rows, table, low, ceiling)
+            if result.unknown and self._config.evolve_schema:
+                self._abandon(table, result)
+                add_columns(target.catalog, table, result.unknown)
+                continue
+            if result.overflow:
+                self._abandon(table, result)
+                slices *= 2
+                continue
+            if result.dead and self._dead_letters is None:
+                self._abandon(table, result)
+                bad = result.dead
+                ceiling = _before(bad, ceiling)
+                continue
+            self._finish(target, table, floor, result, ceiling, totals)
+
+    def _run(self, rows: DataFrame, table: Table, floor: Offsets, ceiling: Offsets) -> TaskResult:
+        schema = table.schema()
+        single = self._topics[0] if len(self._topics) == 1 and self._config.topics_regex is None else None
+        spec = TaskSpec(
+            DecodeSpec(struct_of(schema), self._config.evolve_schema, self._mapper_for(schema)), floor, ceiling, single
+        )
+        writer = DataFileWriter(
+            _slim(table), tuple(sorted(table.io.properties.items())), tuple(self._config.write_properties.items())
+        )
+        columns = ["value", "partition", "offset", "timestamp"]
+        columns += [] if single else ["topic"]
+        columns += ["key", "headers"] if self._dead_letters is not None else []
+        size = sum(max(ceiling[key] - floor[key], 0) for key in ceiling)
+        tasks = min(self._max_tasks, -(-size // _ROWS_PER_TASK))
+        frame = rows.select(*columns).coalesce(max(tasks, 1))
+        collected = frame.mapInArrow(Task(spec, writer), RESULT_DDL).collect()
+        return _combine([load_result(row.result) for row in collected])
+
+    def _finish(
+        self, target: Target, table: Table, floor: Floor, result: TaskResult, ceiling: Offsets, totals: _Totals
+    ) -> None:
+        """Dead letters first, then the commit that moves the position past them."""
+        new = [letter for letter in result.dead if letter.coordinates not in self._written]
+        if new and self._dead_letters is not None:
+            self._dead_letters.write(new)
+            self._written.update(letter.coordinates for letter in new)
+        started = time.monotonic()
+        batch = Batch(
+            self._config.name,
+            result.files,
+            offsets.merge(result.next_offsets, ceiling),
+            self._identity,
+            _valid_through(result, ceiling),
+        )
+        target.commit(table, floor, batch)
+        totals.write_s += time.monotonic() - started
+        totals.read += result.read
+        totals.skipped += result.skipped
+        totals.stored.update(result.stored)
+        totals.dead.update(letter.coordinates for letter in result.dead)
+        totals.files += len(result.files)
+        totals.bytes_written += sum(file.file_size_in_bytes for file in result.files)
+
+    def _abandon(self, table: Table, result: TaskResult) -> None:
+        """Remove the files of a run that will not be committed; one that stays is an orphan, not wrong data."""
+        for file in result.files:
+            try:
+                table.io.delete(file.file_path)
+            except OSError as error:
+                logger.warning("file %s of an abandoned run was not removed: %s", file.file_path, error)
+
+
+def _combine(results: Sequence[TaskResult]) -> TaskResult:
+    whole = TaskResult()
+    for part in results:
+        whole.read += part.read
+        whole.skipped += part.skipped
+        whole.stored.update(part.stored)
+        whole.dead += part.dead
+        whole.files += part.files
+        whole.next_offsets = offsets.merge(whole.next_offsets, part.next_offsets)
+        whole.last_timestamps = offsets.merge(whole.last_timestamps, part.last_timestamps)
+        whole.overflow |= part.overflow
+    whole.unknown = infer.merge_all([part.unknown for part in results])
+    return whole
+
+
+def _slim(table: Table) -> str:
+    """The metadata that a task needs: without snapshots, so that equal tables give equal text."""
+    metadata = table.metadata.model_copy(
+        update={
+            "snapshots": [],
+            "snapshot_log": [],
+            "metadata_log": [],
+            "refs": {},
+            "current_snapshot_id": None,
+            "last_sequence_number": 0,
+            "last_updated_ms": 0,
+            "properties": {k: v for k, v in table.properties.items() if not k.startswith("frazil.")},
+        }
+    )
+    return metadata.model_dump_json()
+
+
+def _valid_through(result: TaskResult, ceiling: Mapping[tuple[str, int], int]) -> int | None:
+    """The lowest of the partitions' last record times in ms; None when a partition was idle (K06)."""
+    if ceiling.keys() - result.last_timestamps.keys():
+        return None
+    return min(result.last_timestamps.values(), default=None)
+
+
+def _before(bad: Sequence[DeadLetter], ceiling: Offsets) -> Offsets:
+    """Positions of the first bad record in each partition; other partitions keep theirs."""
+    result = dict(ceiling)
+    for letter in bad:
+        key = (letter.topic, letter.partition)
+        result[key] = min(result[key], letter.offset)
+    return result
+
+
+def _bad_record_message(bad: Sequence[DeadLetter], connector: str) -> str:
+    first: dict[tuple[str, int], DeadLetter] = {}
+    for letter in sorted(bad, key=lambda letter: letter.offset):
+        first.setdefault((letter.topic, letter.partition), letter)
+    shown = "; ".join(str(letter) for letter in first.values())
+    return (
+        f"a record cannot be stored: {shown}. Everything before it is in the table. Correct the producer and skip the "
+        f"record, or set errors.tolerance=all to put such records into a dead-letter topic; then restart {connector}."
+    )

@@ -1,0 +1,115 @@
+"""Runs the Apache Ivy that PySpark ships: it downloads Maven artifacts without a Maven installation."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
+
+import pyspark
+
+from frazil.errors import StackError
+
+Progress = Callable[[str], None]
+
+PYSPARK_JARS = Path(pyspark.__file__).parent / "jars"
+
+_SETTINGS = """<ivysettings>
+  <settings defaultResolver="central"/>
+  <timeout-constraints>
+    <timeout-constraint name="bounded" connectionTimeout="10000" readTimeout="60000"/>
+  </timeout-constraints>
+  <resolvers>
+    <ibiblio name="central" m2compatible="true" usepoms={use_poms} timeoutConstraint="bounded"/>
+  </resolvers>
+</ivysettings>
+"""
+_MODULE = """<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">
+  <info organisation="frazil" module="jars"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies>
+{dependencies}
+  </dependencies>
+</ivy-module>
+"""
+_DOWNLOADED = re.compile(r"\[SUCCESSFUL \] ([^#\s]+)#([^;\s]+);([^!\s]+)!(\S+)")
+_CAUSES = (
+    "module not found:",
+    "not found",
+    "Server access error",
+    "[FAILED",
+    "download failed",
+    "Exception",
+    "invalid",
+)
+
+
+def retrieve(
+    java: Path,
+    coordinates: Iterable[str],
+    target: Path,
+    ivy_home: Path,
+    settings: Path | None,
+    progress: Progress,
+    *,
+    transitive: bool = False,
+    layout: str = "",
+) -> None:
+    """Download the jars of `coordinates` (`org:name:version[:classifier]`) into the folder `target`.
+
+    `ivy_home` is Ivy's cache (the user's own Ivy folder is never touched). `settings` is an Ivy settings file that
+    names other repositories; without it Ivy's built-in Maven Central is used. With `transitive` the dependencies that
+    the published metadata names come along. `layout` is an Ivy pattern for folders inside `target`. `progress` gets
+    one line per artifact. Raises StackError that names the artifact and the cause.
+    """
+    wanted = list(coordinates)
+    with tempfile.TemporaryDirectory(prefix="frazil-ivy-") as folder:
+        module = Path(folder, "ivy.xml")
+        module.write_text(_MODULE.format(dependencies="\n".join(_dependency(c, transitive) for c in wanted)))
+        if settings is None:
+            settings = Path(folder, "ivysettings.xml")
+            settings.write_text(_SETTINGS.format(use_poms=quoteattr(str(transitive).lower())))
+        command = [
+            str(java),
+            f"-Divy.default.ivy.user.dir={ivy_home}",
+            "-jar",
+            str(next(PYSPARK_JARS.glob("ivy-*.jar"))),
+            *("-settings", str(settings), "-cache", str(ivy_home), "-ivy", str(module), "-types", "jar", "bundle"),
+            *("-retrieve", f"{target}/{layout}[artifact]-[revision](-[classifier]).[ext]"),
+        ]
+        lines: list[str] = []
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:  # noqa: S603
+            done = 0
+            for line in process.stdout or ():
+                lines.append(line.strip())
+                if downloaded := _DOWNLOADED.search(line):
+                    done += 1
+                    of_total = "" if transitive else f"/{len(wanted)}"
+                    progress(f"{done}{of_total} {downloaded[2]}-{downloaded[3]}.jar")
+    if process.returncode != 0:
+        raise StackError(
+            f"downloading jars failed: {_cause(lines)}. Nothing was installed. Check the network and its proxy "
+            "(JAVA_TOOL_OPTIONS passes options to Java), or set FRAZIL_IVY_SETTINGS to an Ivy settings file that names "
+            "a repository you can reach, then run the same command again; what is downloaded already is kept."
+        )
+
+
+def _dependency(coordinate: str, transitive: bool) -> str:
+    organisation, name, version, *classifier = coordinate.split(":")
+    attributes = (
+        f"org={quoteattr(organisation)} name={quoteattr(name)} rev={quoteattr(version)} "
+        f'conf="default->default" transitive="{str(transitive).lower()}" force="true"'
+    )
+    if not classifier:
+        return f"<dependency {attributes}/>"
+    artifact = f'<artifact name={quoteattr(name)} type="jar" ext="jar" m:classifier={quoteattr(classifier[0])}/>'
+    return f"<dependency {attributes}>{artifact}</dependency>"
+
+
+def _cause(lines: list[str]) -> str:
+    causes = dict.fromkeys(line.strip(": ") for line in lines if any(text in line for text in _CAUSES))
+    text = "; ".join(list(causes)[:4]) or "; ".join(lines[-3:]) or "Ivy ended without a message"
+    return re.sub(r"//[^/@\s]+@", "//***@", text)

@@ -1,0 +1,137 @@
+"""The embedded Kafka broker: one KRaft node on loopback. Source: spark-and-stack.md 6.1."""
+
+from __future__ import annotations
+
+import base64
+import shutil
+import subprocess
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from frazil.clients.kafka import cluster_id
+from frazil.config.settings import LOOPBACK, Settings
+from frazil.errors import ServiceUnavailable, StackError
+from frazil.stack.jars import KAFKA, resolve
+from frazil.stack.java import find_java
+from frazil.stack.ports import Port
+from frazil.stack.process import minimal_env
+from frazil.stack.service import Progress, Service
+
+MAX_MESSAGE_BYTES = 16 << 20
+
+_PROPERTIES = {
+    "process.roles": "broker,controller",
+    "node.id": "1",
+    "controller.listener.names": "CONTROLLER",
+    "auto.create.topics.enable": "false",
+    "message.max.bytes": str(MAX_MESSAGE_BYTES),
+    "replica.fetch.max.bytes": str(MAX_MESSAGE_BYTES),
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "5",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "5",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+    "group.initial.rebalance.delay.ms": "0",
+}
+# The values of every client and server configuration are left out: several hundred lines on each start.
+_LOGGING = """<Configuration status="WARN">
+  <Appenders>
+    <Console name="out" target="SYSTEM_OUT"><PatternLayout pattern="[%d] %p %m (%c)%n"/></Console>
+  </Appenders>
+  <Loggers>
+    <Root level="INFO"><AppenderRef ref="out"/></Root>
+    <Logger name="org.apache.kafka.common.config" level="WARN"/>
+  </Loggers>
+</Configuration>
+"""
+
+
+def kafka_service(settings: Settings) -> Service:
+    """The broker on `Settings.kafka_port`, its data in `<home>/data/kafka`, started with at most 512 MiB of heap."""
+    return Service(
+        name="kafka",
+        home=settings.home,
+        command=lambda progress: _command(settings, progress),
+        ready=lambda: _missing(f"{LOOPBACK}:{settings.kafka_port}"),
+        ports=(
+            Port(settings.kafka_port, "KAFKA_EXTERNAL_PORT"),
+            Port(settings.kafka_controller_port, "KAFKA_CONTROLLER_PORT"),
+        ),
+        env=minimal_env(settings.env),
+        cwd=settings.home,
+    )
+
+
+def _command(settings: Settings, progress: Progress) -> Sequence[str]:
+    java = find_java(settings.env)
+    resolve(KAFKA, java, settings.cache, progress, settings.env)
+    conf = settings.home / "conf" / "kafka"
+    conf.mkdir(parents=True, exist_ok=True)
+    logging = conf / "log4j2.xml"
+    logging.write_text(_LOGGING)
+    jvm = [
+        str(java),
+        "-Xmx512m",
+        "-XX:+ExitOnOutOfMemoryError",
+        f"-XX:ErrorFile={settings.logs}/kafka-jvm-%p.log",
+        f"-Dlog4j2.configurationFile={logging}",
+        *("-cp", f"{KAFKA.folder(settings.cache)}/*"),
+    ]
+    data = settings.home / "data" / "kafka"
+    if not data.exists():
+        progress("formatting the storage of kafka")
+        _format(settings, jvm, conf, data)
+    return [*jvm, "kafka.Kafka", str(_write_properties(settings, conf / "server.properties", data))]
+
+
+def _format(settings: Settings, jvm: list[str], conf: Path, data: Path) -> None:
+    """Give the node a cluster id of its own. The folder gets its name last, so a half-formatted one is never used."""
+    draft = data.with_name("kafka.new")
+    if draft.exists():
+        shutil.rmtree(draft)
+    draft.mkdir(parents=True)
+    properties = _write_properties(settings, conf / "format.properties", draft)
+    identity = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    tool = [
+        "kafka.tools.StorageTool",
+        "format",
+        "--standalone",
+        f"--cluster-id={identity}",
+        "--config",
+        str(properties),
+    ]
+    answer = subprocess.run(  # noqa: S603
+        [*jvm, *tool], env=minimal_env(settings.env), capture_output=True, text=True, timeout=60, check=False
+    )
+    if answer.returncode != 0:
+        last = (answer.stderr + answer.stdout).strip().splitlines()[-3:]
+        raise StackError(
+            f"the storage of kafka cannot be formatted: {' '.join(last)}. Nothing was started and {data} does not "
+            "exist. Remove the cause and try again."
+        )
+    draft.rename(data)
+
+
+def _write_properties(settings: Settings, path: Path, data: Path) -> Path:
+    broker = f"PLAINTEXT://{LOOPBACK}:{settings.kafka_port}"
+    controller = f"{LOOPBACK}:{settings.kafka_controller_port}"
+    properties = {
+        **_PROPERTIES,
+        "controller.quorum.bootstrap.servers": controller,
+        "listeners": f"{broker},CONTROLLER://{controller}",
+        "advertised.listeners": broker,
+        "log.dirs": str(data).replace("\\", "\\\\"),
+    }
+    path.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+    return path
+
+
+def _missing(bootstrap: str) -> str | None:
+    try:
+        cluster_id(bootstrap, timeout=2)
+    except ServiceUnavailable as error:
+        return str(error)
+    return None

@@ -1,0 +1,60 @@
+"""The embedded stack of one home folder: those parts that are not somebody else's."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+
+from frazil.config.settings import Settings
+from frazil.errors import StackError
+from frazil.stack.kafka import kafka_service
+from frazil.stack.process import ProcessFile
+from frazil.stack.seaweedfs import seaweedfs_service
+from frazil.stack.service import Progress, Service, start_all
+
+# What frazil writes into a home; `clean` removes these and nothing else that a user may keep there.
+_OWNED = ("conf", "data", "java", "logs", "run", "spark", "worker")
+
+
+class LocalStack:
+    """Object store with catalog, and broker, as `settings` places them."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    def services(self) -> list[Service]:
+        """In the order of their start; a part with an external address is not among them."""
+        external = {"seaweedfs": self.settings.s3_external, "kafka": self.settings.kafka_external}
+        return [service for service in self.embedded() if not external[service.name]]
+
+    def embedded(self) -> list[Service]:
+        """Every part that can be embedded, also those that are external now but may still run from before."""
+        return [seaweedfs_service(self.settings), kafka_service(self.settings)]
+
+    def start(
+        self,
+        progress: Progress,
+        on_ready: Callable[[Service, bool, float], None] = lambda service, started, seconds: None,
+    ) -> None:
+        """Start what does not run yet; all or nothing. Raises StackError; see `start_all`."""
+        start_all(self.services(), progress, on_ready)
+
+    def stop(self) -> None:
+        """Stop everything, last started first; what does not run is passed over."""
+        for service in reversed(self.embedded()):
+            service.stop()
+
+    def clean(self) -> None:
+        """Remove all data, logs and configuration of this home. Downloads in the cache stay.
+
+        Raises StackError, having removed nothing, when any service of this home still runs.
+        """
+        home = self.settings.home
+        for path in sorted((home / "run").glob("*.json")):
+            if ProcessFile(path).find():
+                raise StackError(f"{path.stem} still runs, so nothing was removed. Stop it first, then clean again.")
+        for name in _OWNED:
+            if (home / name).exists():
+                shutil.rmtree(home / name)
+        if home.exists() and not any(home.iterdir()):
+            home.rmdir()

@@ -1,0 +1,154 @@
+"""A background process that outlives the command that started it, found again through a file.
+
+The file holds process id and start time; a process id that the operating system has given to somebody else since then
+is recognised by its start time and never signalled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+_CLOCK_TOLERANCE_S = 2.0
+# Children of this very process, so that their exit status is collected and they do not stay zombies.
+_children: dict[int, subprocess.Popen[bytes]] = {}
+
+
+_INHERITED = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "JAVA_TOOL_OPTIONS")
+
+
+def minimal_env(env: Mapping[str, str]) -> dict[str, str]:
+    """The variables that every program needs, and no others: servers also read credentials and options from theirs."""
+    return {name: env[name] for name in _INHERITED if name in env}
+
+
+@dataclass(frozen=True)
+class ProcessFile:
+    """Remembers one background process in a JSON file."""
+
+    path: Path
+
+    def launch(self, command: Sequence[str], env: Mapping[str, str], cwd: Path | None, log: Path) -> psutil.Process:
+        """Start a command in a session of its own, its output appended to `log`, and remember it.
+
+        Raises OSError when the command cannot be executed.
+        """
+        log.parent.mkdir(parents=True, exist_ok=True)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("ab") as output:
+            child = subprocess.Popen(  # noqa: S603
+                list(command),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=dict(env),
+                cwd=cwd,
+                start_new_session=True,
+            )
+        _children[child.pid] = child
+        process = psutil.Process(child.pid)
+        draft = self.path.with_suffix(f".{os.getpid()}")
+        draft.write_text(json.dumps({"pid": child.pid, "started": process.create_time()}))
+        draft.replace(self.path)
+        return process
+
+    def read(self) -> tuple[int, float] | None:
+        """Process id and start time (seconds since the epoch) of the remembered process; None without a file."""
+        try:
+            content = json.loads(self.path.read_text())
+            return int(content["pid"]), float(content["started"])
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError):
+            # Cut short by a full disk: nothing can be found through it, and the ports show whether something runs.
+            return None
+
+    def find(self) -> psutil.Process | None:
+        """The remembered process when it is alive."""
+        remembered = self.read()
+        return _alive(*remembered) if remembered else None
+
+    def stragglers(self) -> list[psutil.Process]:
+        """Processes that a dead remembered process has left behind in its session."""
+        remembered = self.read()
+        if remembered is None or psutil.pid_exists(remembered[0]):
+            return []
+        return [p for p in psutil.process_iter() if _session(p.pid) == remembered[0] and _is_alive(p)]
+
+    def forget(self) -> None:
+        """Remove the file."""
+        self.path.unlink(missing_ok=True)
+
+
+def exit_code(process: psutil.Process) -> int | None:
+    """Exit code of an ended process (negative: the signal); None when it is alive or was not our child."""
+    child = _children.get(process.pid)
+    return child.poll() if child else None
+
+
+def terminate(process: psutil.Process, timeout: float) -> None:
+    """SIGTERM to the process; what is left of its process group after `timeout` seconds gets SIGKILL."""
+    try:
+        family = [process, *process.children(recursive=True)]
+        process.terminate()
+    except psutil.NoSuchProcess:
+        return
+    _await_end([process], timeout)
+    survivors = _await_end(family, 0 if _is_alive(process) else 3)
+    if survivors:
+        if process in survivors:
+            with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
+                os.killpg(process.pid, signal.SIGKILL)
+        kill(survivors)
+
+
+def kill(processes: Sequence[psutil.Process]) -> None:
+    """SIGKILL to each process, and wait until they are gone."""
+    for process in processes:
+        try:
+            process.kill()
+        except psutil.NoSuchProcess:
+            continue
+    _await_end(processes, 5)
+
+
+def _await_end(processes: Sequence[psutil.Process], timeout: float) -> list[psutil.Process]:
+    deadline = time.monotonic() + timeout
+    while (alive := [p for p in processes if _is_alive(p)]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return alive
+
+
+def _alive(pid: int, started: float) -> psutil.Process | None:
+    try:
+        process = psutil.Process(pid)
+        same = abs(process.create_time() - started) < _CLOCK_TOLERANCE_S
+    except psutil.NoSuchProcess:
+        return None
+    return process if same and _is_alive(process) else None
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    child = _children.get(process.pid)
+    if child is not None and child.poll() is not None:
+        return False
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _session(pid: int) -> int:
+    try:
+        return os.getsid(pid)
+    except (ProcessLookupError, PermissionError):
+        return 0

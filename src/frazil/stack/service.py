@@ -1,0 +1,219 @@
+"""One background service: starts, answers "ready?", stops."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+import psutil
+
+from frazil.errors import ServiceDied, StackError
+from frazil.stack.logfile import rotate, tail_since
+from frazil.stack.ports import Port, listening, require_free
+from frazil.stack.process import ProcessFile, exit_code, kill, terminate
+
+Progress = Callable[[str], None]
+
+MIN_FREE_BYTES = 1 << 30
+_POLL_S = 0.1
+
+
+class Status(StrEnum):
+    """RUNNING answers; UNREADY has a process that does not answer; DIED lost its process; STOPPED was never started."""
+
+    RUNNING = "running"
+    UNREADY = "unready"
+    DIED = "died"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True)
+class State:
+    """What a service does now. `started` is in seconds since the epoch; `reason` says why it is not running."""
+
+    status: Status
+    pid: int | None = None
+    started: float | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Service:
+    """A process with its ports, log file `<home>/logs/<name>.log` and process file `<home>/run/<name>.json`.
+
+    `command` is called on every start, after the ports were found free, and may prepare what the process needs.
+    `ready` returns None when the service answers, else what is missing. `env` is the whole environment of the process.
+    """
+
+    name: str
+    home: Path
+    command: Callable[[Progress], Sequence[str]]
+    ready: Callable[[], str | None]
+    ports: tuple[Port, ...]
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    cwd: Path | None = None
+    start_timeout: float = 60
+
+    @property
+    def log(self) -> Path:
+        return self.home / "logs" / f"{self.name}.log"
+
+    @property
+    def _process_file(self) -> ProcessFile:
+        return ProcessFile(self.home / "run" / f"{self.name}.json")
+
+    def state(self) -> State:
+        """Look at the process, its ports and its answer."""
+        process = self._process_file.find()
+        if process is None:
+            if self._process_file.read() is None:
+                return State(Status.STOPPED)
+            return State(Status.DIED, reason=f"its process ended by itself; see {self.log}")
+        try:
+            missing = self._missing(process)
+            return State(
+                Status.UNREADY if missing else Status.RUNNING, process.pid, process.create_time(), missing or ""
+            )
+        except psutil.NoSuchProcess:
+            return State(Status.DIED, reason=f"its process ended by itself; see {self.log}")
+
+    def start(self, progress: Progress, timeout: float | None = None) -> bool:
+        """Start and wait until it is ready; False when it was running already.
+
+        Raises PortTaken, JavaNotFound, ServiceDied or StackError within `timeout` seconds (default: the service's
+        own); then no process of this start is left.
+        """
+        timeout = self.start_timeout if timeout is None else timeout
+        with self._exclusive():
+            running = self._process_file.find()
+            if running:
+                self._await_ready(running, timeout, progress)
+                return False
+            kill(self._process_file.stragglers())
+            self._require_space()
+            require_free(self.name, self.ports)
+            command = self.command(progress)
+            rotate(self.log)
+            log_start = self.log.stat().st_size if self.log.exists() else 0
+            process = self._launch(command)
+            try:
+                self._await_ready(process, timeout, progress, log_start)
+            except BaseException:
+                terminate(process, 5)
+                self._process_file.forget()
+                raise
+            return True
+
+    def stop(self, timeout: float = 30) -> bool:
+        """Stop by SIGTERM, after `timeout` seconds by SIGKILL of the process group; False when nothing ran."""
+        if not self._process_file.path.parent.exists():
+            return False
+        with self._exclusive():
+            process = self._process_file.find()
+            if process:
+                terminate(process, timeout)
+            kill(self._process_file.stragglers())
+            self._process_file.forget()
+            return process is not None
+
+    def _launch(self, command: Sequence[str]) -> psutil.Process:
+        try:
+            return self._process_file.launch(command, self.env, self.cwd, self.log)
+        except OSError as error:
+            raise ServiceDied(f"{self.name} cannot be started: {error}. Nothing was started.") from error
+
+    def _await_ready(
+        self, process: psutil.Process, timeout: float, progress: Progress, log_start: int | None = None
+    ) -> None:
+        """Wait for the answer of a process; `log_start` is given when this call started it."""
+        deadline = time.monotonic() + timeout
+        progress(f"waiting for {self.name}")
+        while True:
+            try:
+                alive = process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+                missing = self._missing(process) if alive else "process ended"
+            except psutil.NoSuchProcess:
+                alive, missing = False, "process ended"
+            if missing is None:
+                return
+            if not alive:
+                raise self._died(exit_code(process), log_start)
+            if time.monotonic() > deadline:
+                left = "It was stopped again" if log_start is not None else "It was running before and is left alone"
+                raise ServiceDied(
+                    f"{self.name} did not become ready in {timeout:.0f} s: {missing}. {left}. "
+                    f"See {self.log}, then try again{'' if log_start is not None else f' with: restart {self.name}'}."
+                )
+            time.sleep(_POLL_S)
+
+    def _missing(self, process: psutil.Process) -> str | None:
+        """Read back the ports (a service may take others silently), then ask the service."""
+        absent = {port.number for port in self.ports} - listening(process)
+        if absent:
+            return f"it does not listen on port {', '.join(map(str, sorted(absent)))}"
+        return self.ready()
+
+    def _died(self, code: int | None, log_start: int | None) -> StackError:
+        lines = tail_since(self.log, log_start or 0, 15)
+        if any("No space left on device" in line for line in lines):
+            return StackError(
+                f"{self.name} ended while starting: the disk of {self.home} is full. {_free_text(self.home)}. "
+                "Free some space and try again."
+            )
+        shown = "\n".join(f"  {line}" for line in lines) or "  (nothing)"
+        ended = "" if code is None else f" with exit code {code}" if code >= 0 else f" by signal {-code}"
+        return ServiceDied(
+            f"{self.name} ended{ended} while starting. Its last words in {self.log}:\n{shown}\n"
+            "It is stopped; remove the cause and try again."
+        )
+
+    def _require_space(self) -> None:
+        self.home.mkdir(parents=True, exist_ok=True)
+        if shutil.disk_usage(self.home).free < MIN_FREE_BYTES:
+            raise StackError(
+                f"the disk of {self.home} is nearly full. {_free_text(self.home)}; {self.name} needs "
+                f"{MIN_FREE_BYTES >> 20} MiB and was not started. Free some space, or set FRAZIL_HOME to a folder on "
+                "another disk."
+            )
+
+    @contextmanager
+    def _exclusive(self) -> Iterator[None]:
+        """One start or stop of a service at a time, across processes."""
+        path = self.home / "run" / f"{self.name}.lock"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+def start_all(
+    services: Iterable[Service],
+    progress: Progress,
+    on_ready: Callable[[Service, bool, float], None] = lambda service, started, seconds: None,
+) -> None:
+    """Start services in order; when one fails, those that this call has started are stopped in reverse order.
+
+    `on_ready` gets each service, whether this call started it (else it ran already), and the seconds it took.
+    """
+    mine: list[Service] = []
+    try:
+        for service in services:
+            begin = time.monotonic()
+            started = service.start(progress)
+            if started:
+                mine.append(service)
+            on_ready(service, started, time.monotonic() - begin)
+    except BaseException:
+        for service in reversed(mine):
+            service.stop()
+        raise
+
+
+def _free_text(home: Path) -> str:
+    return f"{shutil.disk_usage(home).free >> 20} MiB are free"

@@ -1,0 +1,15 @@
+"""Versions of everything that the embedded stack downloads. Source: spark-and-stack.md 1.1."""
+
+from __future__ import annotations
+
+KAFKA = "4.3.1"
+LOG4J = "2.25.3"
+SLF4J = "2.0.17"
+SPARK = "4.1.1"
+SPARK_KAFKA_CLIENTS = "3.9.1"
+SPARK_COMMONS_POOL = "2.12.1"
+ICEBERG = "1.12.0"
+ICEBERG_PARQUET = "1.17.1"
+
+# Java releases that both Spark 4.1 and Kafka 4.3 run on; 25 fails on Spark's first file read (spark-and-stack.md 1.3).
+JAVA_RELEASES = (17, 21)

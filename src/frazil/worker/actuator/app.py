@@ -1,0 +1,87 @@
+"""Health and metrics over HTTP, under the paths of log-events.md 4.2."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from frazil.config.connectors import VERSION
+from frazil.worker.actuator.health import Checks, connector_health, connector_states, worker_health
+from frazil.worker.herder import Herder
+from frazil.worker.metrics import Metrics
+from frazil.worker.rest.http import on_error, on_http_exception
+from frazil.worker.rest.paths import PathSegments
+
+_HEALTH_CODES = {"UP": 200, "DEGRADED": 200, "DOWN": 503}
+
+
+def actuator_app(herder: Herder, metrics: Metrics, checks: Checks) -> Starlette:
+    """The actuator; `checks` are the parts that the worker needs (broker, store, catalog)."""
+
+    def health() -> Response:
+        body = worker_health(herder, checks)
+        return JSONResponse(body, status_code=_HEALTH_CODES[str(body["status"])])
+
+    def connector_health_response() -> Response:
+        body = connector_health(herder, metrics.totals())
+        return JSONResponse(body, status_code=_HEALTH_CODES[str(body["status"])])
+
+    def info() -> Response:
+        states = connector_states(herder)
+        connectors = [{"name": name, "state": state} for name, state in states.items()]
+        return JSONResponse(
+            {"name": "frazil", "version": VERSION, "worker-id": herder.worker_id, "connectors": connectors}
+        )
+
+    routes: dict[str, Callable[[], Response]] = {
+        "/actuator": lambda: JSONResponse({"_links": {path: {"href": path} for path in routes}}),
+        "/actuator/health": health,
+        "/actuator/metrics": lambda: JSONResponse({"names": metrics.names()}),
+        "/actuator/prometheus": lambda: Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST),
+        "/actuator/connector/health": connector_health_response,
+        "/actuator/connector/metrics": lambda: JSONResponse(connector_metrics(metrics)),
+        "/actuator/connector/info": info,
+    }
+    return Starlette(
+        routes=[Route(path, _endpoint(answer)) for path, answer in routes.items()],
+        middleware=[Middleware(PathSegments)],
+        exception_handlers={HTTPException: on_http_exception, Exception: on_error},
+    )
+
+
+def _endpoint(answer: Callable[[], Response]) -> Callable[[Request], object]:
+    async def endpoint(request: Request) -> Response:
+        return await run_in_threadpool(answer)
+
+    return endpoint
+
+
+def connector_metrics(metrics: Metrics) -> dict[str, object]:
+    """The body of /actuator/connector/metrics; groups and fields that a Spark worker has data for."""
+    totals = metrics.totals()
+    batches = max(totals.batches, 1)
+    return {
+        "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "uptime-seconds": round(time.time() - metrics.started_at),
+        "processing": {
+            "records-processed": totals.read,
+            "records-failed": totals.dead_letters,
+            "failure-rate": totals.failure_rate,
+        },
+        "storage": {"s3-writes": totals.files, "bytes-written": totals.bytes_written, "commits": totals.batches},
+        "performance": {
+            "avg-processing-time-ms": 1000 * totals.duration_s / max(totals.read, 1),
+            "avg-s3-write-time-ms": 1000 * totals.write_s / batches,
+        },
+        "system": {"dlq-messages": totals.dead_letters},
+    }

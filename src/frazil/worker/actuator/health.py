@@ -1,0 +1,90 @@
+"""Health of the worker and of its connectors (log-events.md 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+from frazil.errors import FrazilError, NotFound
+from frazil.worker.herder import Herder
+from frazil.worker.metrics import Totals
+
+Health = Literal["UP", "DEGRADED", "DOWN"]
+Checks = Mapping[str, Callable[[], None]]
+"""By name of a part that the worker needs: raises FrazilError when the part does not answer."""
+
+_DEGRADED_RATE, _DOWN_RATE = 0.05, 0.10
+_ORDER: tuple[Health, ...] = ("UP", "DEGRADED", "DOWN")
+
+
+def worst(*states: Health) -> Health:
+    """The worst of the states; UP when there is none."""
+    return max(states, key=_ORDER.index, default="UP")
+
+
+def rate_health(failure_rate: float) -> Health:
+    """DOWN above 10 % failures, DEGRADED above 5 %."""
+    if failure_rate > _DOWN_RATE:
+        return "DOWN"
+    return "DEGRADED" if failure_rate > _DEGRADED_RATE else "UP"
+
+
+def connector_states(herder: Herder) -> dict[str, str]:
+    """State by connector; one that is deleted meanwhile is left out."""
+    states: dict[str, str] = {}
+    for name in herder.connectors():
+        try:
+            states[name] = herder.status(name).state
+        except NotFound:
+            continue
+    return states
+
+
+def connectors_health(states: Mapping[str, str]) -> Health:
+    """DOWN when every connector failed, DEGRADED when one failed or is being restarted."""
+    failed = [name for name, state in states.items() if state == "FAILED"]
+    if failed and len(failed) == len(states):
+        return "DOWN"
+    return "DEGRADED" if failed or "RESTARTING" in states.values() else "UP"
+
+
+def worker_health(herder: Herder, checks: Checks) -> dict[str, object]:
+    """The body of /actuator/health: status, and components with details."""
+    states = connector_states(herder)
+    components: dict[str, dict[str, object]] = {}
+    status = connectors_health(states)
+    components["connectors"] = {"status": status, "details": states}
+    if not herder.started:
+        status = "DOWN"
+        components["worker"] = {"status": "DOWN", "details": {"error": "The worker is still starting up."}}
+    for name, check in checks.items():
+        try:
+            check()
+        except FrazilError as error:
+            status = "DOWN"
+            components[name] = {"status": "DOWN", "details": {"error": str(error)}}
+        else:
+            components[name] = {"status": "UP"}
+    return {"status": status, "components": components}
+
+
+def connector_health(herder: Herder, totals: Totals) -> dict[str, object]:
+    """The body of /actuator/connector/health: processing, storage and performance."""
+    processing = rate_health(totals.failure_rate)
+    storage = connectors_health(connector_states(herder))
+    return {
+        "status": worst(processing, storage),
+        "components": {
+            "processing": {
+                "status": processing,
+                "records-processed": totals.read,
+                "records-failed": totals.dead_letters,
+                "failure-rate": totals.failure_rate,
+            },
+            "storage": {"status": storage, "s3-writes": totals.files, "commits": totals.batches},
+            "performance": {
+                "status": "UP",
+                "avg-batch-time-ms": 1000 * totals.duration_s / totals.batches if totals.batches else 0.0,
+            },
+        },
+    }

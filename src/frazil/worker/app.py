@@ -1,0 +1,78 @@
+"""Serves an ASGI application from a background thread of the worker."""
+
+from __future__ import annotations
+
+import errno
+import socket
+import threading
+import time
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from frazil.errors import PortTaken, StackError
+
+_START_S = 10.0
+_OPEN_REQUESTS_S = 5
+
+
+class Server:
+    """A running HTTP server; `stop` lets open requests finish."""
+
+    def __init__(self, app: ASGIApp, bound: socket.socket) -> None:
+        self.port: int = bound.getsockname()[1]
+        config = uvicorn.Config(
+            app,
+            http="h11",
+            loop="asyncio",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=_OPEN_REQUESTS_S,
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [bound]}, name=f"http-{self.port}", daemon=True
+        )
+        self._socket = bound
+
+    def start(self) -> None:
+        """Return when requests are answered; raises StackError when the server ends or needs over 10 s."""
+        self._thread.start()
+        give_up = time.monotonic() + _START_S
+        while not self._server.started:
+            if not self._thread.is_alive() or time.monotonic() > give_up:
+                self.stop()
+                raise StackError(f"The HTTP server on port {self.port} did not start; the worker's log has the reason")
+            time.sleep(0.01)
+
+    def stop(self) -> None:
+        """Finish open requests (5 s at most) and close the port; idempotent."""
+        self._server.should_exit = True
+        self._thread.join(_OPEN_REQUESTS_S + 2)
+        self._socket.close()
+
+
+def serve(app: ASGIApp, host: str, port: int, variable: str) -> Server:
+    """Start to serve on `host`:`port` (0: any free port).
+
+    Raises PortTaken, naming the environment variable `variable` that moves the port; nothing is left running then.
+    """
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+        bound.listen(128)
+    except OSError as error:
+        bound.close()
+        if error.errno == errno.EADDRINUSE:
+            raise PortTaken(
+                f"Port {port} on {host} is used by another process; nothing was started. "
+                f"Stop that process, or set {variable} to another port."
+            ) from error
+        raise StackError(f"Cannot listen on {host}:{port}: {error}; nothing was started") from error
+    server = Server(app, bound)
+    server.start()
+    return server

@@ -1,0 +1,46 @@
+"""What made a query fail: one of our own errors, or Spark's, told apart as transient or terminal."""
+
+from __future__ import annotations
+
+import re
+import traceback
+
+from frazil import errors
+from frazil.errors import FrazilError, PositionLost, ServiceUnavailable, TerminalError
+
+_OWN_ERROR = re.compile(r"frazil\.errors\.(\w+): ([^\n]+)")
+_DATA_LOSS = ("failOnDataLoss", "data may have been lost", "KAFKA_DATA_LOSS")
+_UNREACHABLE = (
+    "TimeoutException",
+    "DisconnectException",
+    "ConnectException",
+    "UnknownHostException",
+    "No route to host",
+)
+
+
+def classify(error: BaseException) -> FrazilError:
+    """The error in our tree; a task's own error is found in the text that Spark carries it in."""
+    if isinstance(error, FrazilError):
+        return error
+    text = str(error)
+    own = _OWN_ERROR.search(text)
+    if own is not None:
+        kind = getattr(errors, own[1], None)
+        if isinstance(kind, type) and issubclass(kind, FrazilError):
+            return kind(own[2])
+    first_line = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
+    if any(mark in text for mark in _DATA_LOSS):
+        return PositionLost(
+            f"records that were still to be read are gone from the topic: {first_line}. What was read before is in the "
+            "table. Give the connector a new name to start from what the topic has."
+        )
+    if any(mark in text for mark in _UNREACHABLE):
+        return ServiceUnavailable(f"Kafka does not answer: {first_line}")
+    return TerminalError(f"{type(error).__name__}: {first_line}")
+
+
+def trace(failure: FrazilError, cause: BaseException) -> str:
+    """The trace of a failed connector: what happened, then where."""
+    lines = traceback.format_exception(cause)
+    return f"{type(failure).__module__}.{type(failure).__qualname__}: {failure}\n{''.join(lines).rstrip()}"

@@ -1,0 +1,161 @@
+"""Metrics of the worker: the `kafka_connector_*` names of log-events.md 4.2, and `frazil_*` for what they lack."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from frazil.errors import FrazilError
+from frazil.pipeline.report import BatchReport
+
+logger = logging.getLogger(__name__)
+
+Lag = Mapping[tuple[str, str, int], int]
+"""Records that are not committed yet, by (connector, topic, partition)."""
+
+_BUCKETS_S = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+_STATES = ("UNASSIGNED", "RUNNING", "FAILED", "PAUSED", "STOPPED", "RESTARTING")
+
+
+@dataclass
+class Totals:
+    """Sums over all batches since the worker started; times in seconds."""
+
+    batches: int = 0
+    read: int = 0
+    stored: int = 0
+    dead_letters: int = 0
+    skipped: int = 0
+    files: int = 0
+    bytes_written: int = 0
+    duration_s: float = 0.0
+    write_s: float = 0.0
+
+    @property
+    def failure_rate(self) -> float:
+        """Dead letters per record read, 0 to 1."""
+        return self.dead_letters / self.read if self.read else 0.0
+
+
+class Metrics:
+    """Counts committed batches in a registry of its own; lag and states are asked for at each scrape."""
+
+    def __init__(self, lag: Callable[[], Lag], states: Callable[[], Mapping[str, str]]) -> None:
+        self.registry = CollectorRegistry()
+        self.started_at = time.time()
+        self._lock = threading.Lock()
+        self._totals = Totals()
+        registry, connector = self.registry, ["connector"]
+
+        def counter(name: str, text: str, labels: list[str]) -> Counter:
+            return Counter(name, text, labels, registry=registry)
+
+        def histogram(name: str, text: str) -> Histogram:
+            return Histogram(name, text, connector, buckets=_BUCKETS_S, registry=registry)
+
+        self._processed = counter("kafka_connector_records_processed", "Records read", connector)
+        self._failed = counter("kafka_connector_records_failed", "Records that could not be stored", connector)
+        self._dead = counter("kafka_connector_dlq_messages", "Dead letters", connector)
+        self._writes = counter("kafka_connector_s3_writes", "Data files written", connector)
+        self._write_seconds = histogram("kafka_connector_s3_write_duration_seconds", "Writing the files of a batch")
+        topic = ["connector", "topic"]
+        self._topic_processed = counter("kafka_connector_topic_records_processed", "Records stored", topic)
+        self._topic_failed = counter("kafka_connector_topic_records_failed", "Records that became dead letters", topic)
+        self._topic_last = Gauge(
+            "kafka_connector_topic_last_write_timestamp",
+            "Time of the last commit with records of the topic, ms since 1970",
+            topic,
+            registry=registry,
+        )
+        self._stored = counter("frazil_records_stored", "Records stored", connector)
+        self._skipped = counter("frazil_records_skipped", "Tombstones and records committed before", connector)
+        self._bytes = counter("frazil_bytes_written", "Bytes of data files", connector)
+        self._commits = counter("frazil_commits", "Committed batches", connector)
+        self._batch_seconds = histogram("frazil_batch_duration_seconds", "A batch, from its start to its commit")
+        self._last_commit = Gauge(
+            "frazil_last_commit_timestamp_seconds", "Time of the last commit", connector, registry=registry
+        )
+        registry.register(_AtScrape(lag, states))
+
+    def observe(self, report: BatchReport) -> None:
+        """Count one committed batch."""
+        name, now = report.connector, time.time()
+        self._processed.labels(name).inc(report.read)
+        self._failed.labels(name).inc(report.dead_letters)
+        self._dead.labels(name).inc(report.dead_letters)
+        self._writes.labels(name).inc(report.files)
+        self._write_seconds.labels(name).observe(report.write_s)
+        self._stored.labels(name).inc(report.stored)
+        self._skipped.labels(name).inc(report.skipped)
+        self._bytes.labels(name).inc(report.bytes_written)
+        self._commits.labels(name).inc()
+        self._batch_seconds.labels(name).observe(report.duration_s)
+        self._last_commit.labels(name).set(now)
+        for topic, count in report.stored_by_topic.items():
+            self._topic_processed.labels(name, topic).inc(count)
+            if count:
+                self._topic_last.labels(name, topic).set(int(now * 1000))
+        for topic, count in report.dead_by_topic.items():
+            self._topic_failed.labels(name, topic).inc(count)
+        with self._lock:
+            totals = self._totals
+            self._totals = Totals(
+                batches=totals.batches + 1,
+                read=totals.read + report.read,
+                stored=totals.stored + report.stored,
+                dead_letters=totals.dead_letters + report.dead_letters,
+                skipped=totals.skipped + report.skipped,
+                files=totals.files + report.files,
+                bytes_written=totals.bytes_written + report.bytes_written,
+                duration_s=totals.duration_s + report.duration_s,
+                write_s=totals.write_s + report.write_s,
+            )
+
+    def totals(self) -> Totals:
+        """Sums over all connectors."""
+        with self._lock:
+            return self._totals
+
+    def names(self) -> list[str]:
+        """Names of all metric families, sorted."""
+        return sorted({family.name for family in self.registry.collect()})
+
+
+class _AtScrape(Collector):
+    """Gauges whose values are asked for when somebody looks; a broker that does not answer leaves out the lag."""
+
+    def __init__(self, lag: Callable[[], Lag], states: Callable[[], Mapping[str, str]]) -> None:
+        self._lag = lag
+        self._states = states
+
+    def describe(self) -> Iterable[GaugeMetricFamily]:
+        return ()
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        state = GaugeMetricFamily("frazil_connector_state", "1 for the present state", labels=["connector", "state"])
+        for connector, present in self._states().items():
+            for name in _STATES:
+                state.add_metric([connector, name], 1.0 if name == present else 0.0)
+        yield state
+        known = GaugeMetricFamily("frazil_consumer_lag_known", "0 while the broker does not tell the lag")
+        lag = GaugeMetricFamily(
+            "frazil_consumer_lag_records", "Records not committed yet", labels=["connector", "topic", "partition"]
+        )
+        try:
+            values = self._lag()
+        except FrazilError as error:
+            logger.warning("the lag of the connectors is not known: %s", error)
+            known.add_metric([], 0.0)
+        else:
+            known.add_metric([], 1.0)
+            for (connector, topic, partition), records in values.items():
+                lag.add_metric([connector, topic, str(partition)], float(records))
+        yield known
+        yield lag

@@ -1,0 +1,58 @@
+"""The Kafka Connect REST API as an ASGI application."""
+
+from __future__ import annotations
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.routing import Route
+
+from frazil.errors import FrazilError
+from frazil.worker.herder import Herder
+from frazil.worker.rest.connectors import Connector, ConnectorConfig, Connectors, Pause, Restart, Resume, Status, Stop
+from frazil.worker.rest.http import on_error, on_frazil_error, on_http_exception
+from frazil.worker.rest.info import WorkerInfo
+from frazil.worker.rest.paths import PathSegments
+from frazil.worker.rest.plugins import PluginConfig, Plugins, Validate
+from frazil.worker.rest.progress import Offsets, Topics, TopicsReset
+from frazil.worker.rest.root import Health, Root
+from frazil.worker.rest.tasks import TaskRestart, Tasks, TaskState
+
+_ROUTES = [
+    Route("/", Root),
+    Route("/health", Health),
+    Route("/connectors", Connectors),
+    Route("/connectors/{name}", Connector),
+    Route("/connectors/{name}/config", ConnectorConfig),
+    Route("/connectors/{name}/status", Status),
+    Route("/connectors/{name}/restart", Restart),
+    Route("/connectors/{name}/pause", Pause),
+    Route("/connectors/{name}/resume", Resume),
+    Route("/connectors/{name}/stop", Stop),
+    Route("/connectors/{name}/tasks", Tasks),
+    Route("/connectors/{name}/tasks/{task}/status", TaskState),
+    Route("/connectors/{name}/tasks/{task}/restart", TaskRestart),
+    Route("/connectors/{name}/topics", Topics),
+    Route("/connectors/{name}/topics/reset", TopicsReset),
+    Route("/connectors/{name}/offsets", Offsets),
+    Route("/connector-plugins", Plugins),
+    Route("/connector-plugins/{plugin}/config", PluginConfig),
+    Route("/connector-plugins/{plugin}/config/validate", Validate),
+]
+
+
+def rest_app(herder: Herder, info: WorkerInfo) -> Starlette:
+    """The REST API over a herder."""
+    app = Starlette(
+        routes=_ROUTES,
+        middleware=[Middleware(PathSegments)],
+        exception_handlers={
+            HTTPException: on_http_exception,
+            FrazilError: on_frazil_error,
+            Exception: on_error,
+        },
+    )
+    app.router.redirect_slashes = False
+    app.state.herder = herder
+    app.state.info = info
+    return app

@@ -1,0 +1,139 @@
+"""/connectors and /connectors/{name}, its config, status and lifecycle (connect-rest.md 2.2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from frazil.errors import ConfigError, NotFound
+from frazil.worker.rest.body import config_map
+from frazil.worker.rest.http import Resource, flag, herder_of
+from frazil.worker.rest.info import info_of
+from frazil.worker.rest.paths import location_of, name_of
+from frazil.worker.rest.shapes import info_json, status_json
+from frazil.worker.runner_api import TargetState
+
+_CREATE_FIELDS = ("name", "config", "initial_state")
+_INITIAL_STATES: dict[str, TargetState] = {"RUNNING": "RUNNING", "PAUSED": "PAUSED", "STOPPED": "STOPPED"}
+
+
+class Connectors(Resource):
+    """List and create."""
+
+    def get(self, request: Request) -> Response:
+        herder = herder_of(request)
+        asked = request.query_params.getlist("expand")
+        if not asked:
+            return JSONResponse(herder.connectors())
+        expanded: dict[str, dict[str, object]] = {}
+        for name in herder.connectors():
+            entry: dict[str, object] = {}
+            try:
+                if "status" in asked:
+                    entry["status"] = status_json(herder.status(name), herder.worker_id)
+                if "info" in asked:
+                    entry["info"] = info_json(herder.info(name))
+            except NotFound:
+                continue  # deleted since it was listed: left out (A4)
+            expanded[name] = entry
+        return JSONResponse(expanded)
+
+    def post(self, request: Request, body: Any) -> Response:
+        name, config, target = _create_request(body)
+        info = herder_of(request).create(name, config, target)
+        return JSONResponse(info_json(info), status_code=201, headers=location_of(request, name))
+
+
+def _create_request(body: Any) -> tuple[str, dict[str, str | None], TargetState]:
+    if not isinstance(body, dict):
+        raise ConfigError("The request body is not a JSON object with the fields name and config.")
+    unknown = sorted(set(body) - set(_CREATE_FIELDS))
+    if unknown:
+        raise ConfigError(
+            f'Unrecognized field "{unknown[0]}"; the fields of a new connector are {", ".join(_CREATE_FIELDS)}.'
+        )
+    name = config_map({"name": body.get("name")}, "The request body")["name"]
+    config = config_map(body.get("config"), "The field config")
+    state = body.get("initial_state")
+    if state is None:
+        return (name or "").strip(), config, "RUNNING"
+    target = _INITIAL_STATES.get(state.upper()) if isinstance(state, str) else None
+    if target is None:
+        raise ConfigError(f"The initial_state is none of {', '.join(_INITIAL_STATES)}.")
+    return (name or "").strip(), config, target
+
+
+class Connector(Resource):
+    """Show and delete."""
+
+    def get(self, request: Request) -> Response:
+        return JSONResponse(info_json(herder_of(request).info(name_of(request))))
+
+    def delete(self, request: Request) -> Response:
+        herder_of(request).delete(name_of(request))
+        info_of(request).active_topics.reset(name_of(request))
+        return Response(status_code=204)
+
+
+class ConnectorConfig(Resource):
+    """The configuration, exactly as it was sent."""
+
+    def get(self, request: Request) -> Response:
+        return JSONResponse(dict(herder_of(request).info(name_of(request)).config))
+
+    def put(self, request: Request, body: Any) -> Response:
+        name = name_of(request)
+        info, created = herder_of(request).put_config(name, config_map(body, "The request body"))
+        if created:
+            return JSONResponse(info_json(info), status_code=201, headers=location_of(request, name))
+        return JSONResponse(info_json(info))
+
+    def patch(self, request: Request, body: Any) -> Response:
+        info = herder_of(request).patch_config(name_of(request), config_map(body, "The request body"))
+        return JSONResponse(info_json(info))
+
+
+class Status(Resource):
+    """State of the connector and its tasks."""
+
+    def get(self, request: Request) -> Response:
+        herder = herder_of(request)
+        return JSONResponse(status_json(herder.status(name_of(request)), herder.worker_id))
+
+
+class Restart(Resource):
+    """Start the query anew."""
+
+    def post(self, request: Request) -> Response:
+        herder = herder_of(request)
+        include_tasks, only_failed = flag(request, "includeTasks"), flag(request, "onlyFailed")
+        status = herder.restart(name_of(request), include_tasks, only_failed)
+        if not include_tasks and not only_failed:
+            return Response(status_code=204)
+        return JSONResponse(status_json(status, herder.worker_id), status_code=202)
+
+
+class Pause(Resource):
+    """Stop reading, keep the tasks."""
+
+    def put(self, request: Request) -> Response:
+        herder_of(request).pause(name_of(request))
+        return Response(status_code=202)
+
+
+class Resume(Resource):
+    """Read again."""
+
+    def put(self, request: Request) -> Response:
+        herder_of(request).resume(name_of(request))
+        return Response(status_code=202)
+
+
+class Stop(Resource):
+    """Stop reading, give up the tasks."""
+
+    def put(self, request: Request) -> Response:
+        herder_of(request).stop(name_of(request))
+        return Response(status_code=204)

@@ -1,0 +1,27 @@
+"""GET / and GET /health (connect-rest.md 2.1)."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from frazil.worker.rest.http import Resource, herder_of
+from frazil.worker.rest.info import info_of
+
+
+class Root(Resource):
+    """Version of the API, build, and id of the Kafka cluster."""
+
+    def get(self, request: Request) -> Response:
+        info = info_of(request)
+        return JSONResponse({"version": info.version, "commit": info.commit, "kafka_cluster_id": info.kafka_cluster_id})
+
+
+class Health(Resource):
+    """Whether the worker can handle requests."""
+
+    def get(self, request: Request) -> Response:
+        if herder_of(request).started:
+            message = "Worker has completed startup and is ready to handle requests."
+            return JSONResponse({"status": "healthy", "message": message})
+        return JSONResponse({"status": "starting", "message": "Worker is still starting up."}, status_code=503)

@@ -1,0 +1,38 @@
+"""JSON shapes of connectors, tasks and statuses (connect-rest.md 3.1)."""
+
+from __future__ import annotations
+
+from frazil.config.connectors import VERSION
+from frazil.worker.herder import ConnectorInfo, ConnectorStatus, TaskStatus
+
+
+def info_json(info: ConnectorInfo) -> dict[str, object]:
+    """ConnectorInfo."""
+    return {
+        "name": info.name,
+        "config": dict(info.config),
+        "tasks": [{"connector": info.name, "task": number} for number in range(info.tasks)],
+        "type": info.type,
+    }
+
+
+def status_json(status: ConnectorStatus, worker_id: str) -> dict[str, object]:
+    """Status of a connector with its tasks; all values inside `connector` are strings."""
+    connector = {"state": status.state, "worker_id": worker_id, "version": VERSION}
+    return {
+        "name": status.name,
+        "connector": {**connector, "trace": status.trace} if status.trace else connector,
+        "tasks": [task_json(task, worker_id) for task in status.tasks],
+        "type": status.type,
+    }
+
+
+def task_json(task: TaskStatus, worker_id: str) -> dict[str, object]:
+    """Status of one task."""
+    body: dict[str, object] = {
+        "id": task.id,
+        "state": task.state,
+        "worker_id": worker_id,
+        "version": VERSION,
+    }
+    return {**body, "trace": task.trace} if task.trace else body

@@ -1,0 +1,198 @@
+"""One connector as one Structured Streaming query."""
+
+from __future__ import annotations
+
+import logging
+import re
+import shutil
+import threading
+from collections.abc import Callable, Mapping
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from frazil.clients import kafka
+from frazil.config.iceberg_sink import IcebergSinkConfig, iceberg_sink_config
+from frazil.config.settings import Settings
+from frazil.errors import FrazilError, NotFound, TransientError
+from frazil.logs.mapper import mapper_for
+from frazil.pipeline import offsets
+from frazil.pipeline.deadletter import DeadLetterQueue
+from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.report import BatchReport
+from frazil.sinks.iceberg.sink import IcebergSink
+from frazil.worker import failures
+from frazil.worker.checkpoint import Checkpoint
+from frazil.worker.runner_api import RunnerStatus
+
+logger = logging.getLogger(__name__)
+
+_TRIGGER = "500 milliseconds"
+_BURST_RECORDS = 100_000
+"""So many waiting records start a batch before the commit interval is over."""
+_DEAD_LETTER_BYTES = 64 << 20
+
+
+class StreamingRunner:
+    """Runs one Iceberg sink connector; see `runner_api.Runner`."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        settings: Settings,
+        name: str,
+        config: Mapping[str, str],
+        observe: Callable[[BatchReport], None],
+    ) -> None:
+        """Raises ConfigError for a configuration that cannot run."""
+        self._spark = spark
+        self._bootstrap = settings.bootstrap_servers
+        self._config = iceberg_sink_config({**config, "name": name})
+        self._class = config.get("connector.class", "")
+        self._observe = observe
+        self._checkpoint = Checkpoint(settings.home / "worker" / "checkpoints" / _file_name(name))
+        self._query: StreamingQuery | None = None
+        self._begin: Offsets = {}
+        self._busy = threading.Lock()
+        self._stopping = threading.Event()
+        self._failure: tuple[FrazilError, BaseException] | None = None
+
+    def start(self) -> None:
+        """Return when the query runs; raises FrazilError when it cannot."""
+        self._stopping.clear()
+        self._failure = None
+        config = self._config
+        topics = self._topics()
+        self._sink = IcebergSink(
+            config,
+            self._bootstrap,
+            self._dead_letter_queue(topics),
+            lambda schema: mapper_for(schema, redact=config.redact),
+            max_tasks=self._spark.sparkContext.defaultParallelism,
+        )
+        self._begin = self._sink.start(topics)
+        self._checkpoint.reset()
+        self._query = (
+            self._source(topics)
+            .writeStream.foreachBatch(self._process)
+            .option("checkpointLocation", self._checkpoint.folder.as_uri())
+            .queryName(config.name)
+            .trigger(processingTime=_TRIGGER)
+            .start()
+        )
+
+    def stop(self, timeout: float = 30.0) -> None:
+        """Let the running batch finish, for at most `timeout` seconds, and end the query; idempotent."""
+        self._stopping.set()
+        finished = self._busy.acquire(timeout=timeout)
+        if finished:
+            self._busy.release()
+        else:
+            logger.warning("connector %s: the running batch is abandoned, it will be read again", self._config.name)
+        if self._query is not None and self._query.isActive:
+            self._query.stop()
+        shutil.rmtree(self._checkpoint.folder, ignore_errors=True)
+
+    def status(self) -> RunnerStatus:
+        """RUNNING, or FAILED with trace, once started."""
+        if self._query is None:
+            return RunnerStatus("UNASSIGNED")
+        if self._failure is None and not self._query.isActive and not self._stopping.is_set():
+            cause: BaseException = self._query.exception() or RuntimeError("the query ended without an error")
+            self._failure = failures.classify(cause), cause
+        if self._failure is None:
+            return RunnerStatus("RUNNING")
+        failure, cause = self._failure
+        return RunnerStatus("FAILED", failures.trace(failure, cause), isinstance(failure, TransientError))
+
+    def _topics(self) -> list[str]:
+        """Names of the topics as they exist now. Raises NotFound for one that does not."""
+        if self._config.topics_regex is None:
+            return list(self._config.topics)
+        pattern = re.compile(self._config.topics_regex)
+        found = sorted(topic for topic in kafka.topics(self._bootstrap) if pattern.fullmatch(topic))
+        if not found:
+            raise NotFound(f"no topic matches topics.regex={self._config.topics_regex} at {self._bootstrap}")
+        return found
+
+    def _dead_letter_queue(self, topics: list[str]) -> DeadLetterQueue | None:
+        config = self._config
+        if config.errors_tolerance == "none":
+            return None
+        queue = DeadLetterQueue(
+            (("bootstrap.servers", self._bootstrap),),
+            config.name,
+            self._class,
+            config.dead_letter_topic,
+            config.dead_letter_headers,
+        )
+        settings = {"max.message.bytes": str(_DEAD_LETTER_BYTES)}
+        kafka.ensure_topics(
+            self._bootstrap,
+            {queue.topic_for(topic): (1, settings) for topic in topics},
+            replication=config.dead_letter_replication,
+        )
+        return queue
+
+    def _source(self, topics: list[str]) -> DataFrame:
+        config = self._config
+        subscription = ("subscribe", ",".join(topics))
+        if config.topics_regex is not None:
+            subscription = ("subscribePattern", config.topics_regex)
+        reader = (
+            self._spark.readStream.format("kafka")
+            .option("kafka.bootstrap.servers", self._bootstrap)
+            .option(*subscription)
+            .option("startingOffsets", offsets.to_json(self._begin))
+            .option("groupIdPrefix", f"frazil-{config.name}")
+            .option("failOnDataLoss", "true")
+            .option("includeHeaders", str(config.errors_tolerance == "all").lower())
+            .option("maxOffsetsPerTrigger", config.max_records_per_batch)
+            .option("minOffsetsPerTrigger", min(_BURST_RECORDS, config.max_records_per_batch))
+            .option("maxTriggerDelay", f"{config.commit_interval_ms}ms")
+            .option("minPartitions", 2 * self._spark.sparkContext.defaultParallelism)
+        )
+        for key, value in _fetch_options(config).items():
+            reader = reader.option(f"kafka.{key}", value)
+        return reader.load()
+
+    def _process(self, rows: DataFrame, batch_id: int) -> None:
+        """The function for `foreachBatch`; what it raises ends the query.
+
+        A batch that is not processed because the connector stops is read again: the next start takes its position
+        from the table, never from the checkpoint.
+        """
+        with self._busy:
+            if self._stopping.is_set():
+                return
+            try:
+                end = self._checkpoint.end_of(batch_id)
+                report = self._sink.process(rows, self._begin, end)
+                self._begin = end
+            except Exception as error:
+                self._failure = failures.classify(error), error
+                raise RuntimeError(type(error).__name__) from None
+            self._observe(report)
+            self._mirror(end)
+
+    def _mirror(self, end: Offsets) -> None:
+        """Offsets to the consumer group, so that lag tools work; the table is the truth, so failing is no harm."""
+        try:
+            kafka.set_group_offsets(self._bootstrap, self._config.group_id, end)
+        except FrazilError as error:
+            logger.warning("connector %s: offsets were not copied to its group: %s", self._config.name, error)
+
+
+def _fetch_options(config: IcebergSinkConfig) -> dict[str, str]:
+    """Large fetches; the user's `consumer.override.*` win."""
+    return {
+        "max.partition.fetch.bytes": str(8 << 20),
+        "receive.buffer.bytes": str(1 << 20),
+        "max.poll.records": "10000",
+        **config.consumer_overrides,
+    }
+
+
+def _file_name(connector: str) -> str:
+    """A folder name for any connector name."""
+    return "".join(c if c.isalnum() or c in "-_" else f"%{ord(c):x}" for c in connector)

@@ -1,0 +1,40 @@
+"""What the herder asks of a runner: the contract between connector lifecycle and the streaming query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+State = Literal["UNASSIGNED", "RUNNING", "FAILED", "PAUSED", "STOPPED", "RESTARTING"]
+TargetState = Literal["RUNNING", "PAUSED", "STOPPED"]
+
+
+@dataclass(frozen=True)
+class RunnerStatus:
+    """State of a started query. `trace` belongs to FAILED, its first line says what happened.
+
+    `transient` tells that the failure was a TransientError: the herder starts the query again by itself.
+    """
+
+    state: State
+    trace: str | None = None
+    transient: bool = False
+
+
+class Runner(Protocol):
+    """One connector as one streaming query. `start` and `stop` are called from one thread, `status` from any."""
+
+    def start(self) -> None:
+        """Return when the query runs; raises FrazilError when it cannot."""
+
+    def stop(self, timeout: float = 30.0) -> None:
+        """Let the running batch finish, for at most `timeout` seconds, and end the query; idempotent."""
+
+    def status(self) -> RunnerStatus:
+        """RUNNING, or FAILED with trace, once started."""
+        ...
+
+
+RunnerFactory = Callable[[str, Mapping[str, str]], Runner]
+"""Makes the runner of a connector from its name and configuration; may raise FrazilError."""

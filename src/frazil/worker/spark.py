@@ -1,0 +1,82 @@
+"""The Spark session of a worker: the driver in this process, tasks in Python workers beside it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from frazil.config.settings import LOOPBACK, Settings
+from frazil.stack.jars import SPARK_KAFKA, resolve
+from frazil.stack.java import find_java, spark_java_home
+
+_CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+_LOG4J = """\
+rootLogger.level = warn
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{yyyy-MM-dd'T'HH:mm:ss.SSSXXX}{UTC} %p %c{1}: %m%n%ex
+logger.kafka.name = org.apache.kafka
+logger.kafka.level = error
+logger.stream.name = org.apache.spark.sql.kafka010
+logger.stream.level = error
+logger.native.name = org.apache.hadoop.util.NativeCodeLoader
+logger.native.level = error
+"""
+
+
+def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) -> SparkSession:
+    """Start the session. Raises JavaNotFound or StackError (jars)."""
+    java = find_java(settings.env)
+    jars = resolve(SPARK_KAFKA, java, settings.cache, progress)
+    work = settings.home / "worker"
+    work.mkdir(parents=True, exist_ok=True)
+    log4j = work / "spark-log4j2.properties"
+    log4j.write_text(_LOG4J)
+    os.environ["JAVA_HOME"] = str(spark_java_home(settings.home, java))
+    os.environ["SPARK_LOCAL_IP"] = LOOPBACK
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    session = (
+        SparkSession.builder.master(settings.spark_master)
+        .appName("frazil")
+        .config("spark.jars", ",".join(map(str, jars)))
+        .config("spark.driver.memory", settings.spark_memory)
+        .config("spark.driver.host", LOOPBACK)
+        .config("spark.driver.bindAddress", LOOPBACK)
+        .config("spark.driver.extraJavaOptions", _jvm_options(log4j))
+        .config("spark.local.dir", str(work / "tmp"))
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "8192")
+        .config("spark.sql.streaming.checkpointFileManagerClass", _CHECKPOINTS)
+        .config("spark.sql.streaming.stopTimeout", "30s")
+        .config("spark.sql.streaming.metricsEnabled", "false")
+        .config("spark.sql.streaming.numRecentProgressUpdates", "4")
+        .config("spark.sql.streaming.minBatchesToRetain", "2")
+        .config("spark.sql.ui.retainedExecutions", "1")
+        .config("spark.ui.retainedJobs", "1")
+        .config("spark.ui.retainedStages", "1")
+        .config("spark.scheduler.mode", "FAIR")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("WARN")
+    return session
+
+
+def _jvm_options(log4j: Path) -> str:
+    """A deep stack for Spark's own matching of interrupted queries, and a collector that suits few cores."""
+    return f"-Xss16m -XX:+UseParallelGC -XX:ReservedCodeCacheSize=128m -Dlog4j2.configurationFile={log4j.as_uri()}"
+
+
+def ended(session: SparkSession) -> bool:
+    """Whether the JVM behind a session is gone."""
+    process = getattr(session.sparkContext._gateway, "proc", None)  # noqa: SLF001 - PySpark has no other way to ask
+    return process is not None and process.poll() is not None

@@ -1,0 +1,120 @@
+"""Where connector configurations and target states are kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Protocol, get_args
+
+from frazil.errors import ConfigError
+from frazil.worker.runner_api import TargetState
+
+_FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class StoredConnector:
+    """A configuration exactly as it was sent (with `name`), and the state that the user wants."""
+
+    config: Mapping[str, str]
+    target_state: TargetState
+
+
+class ConfigStore(Protocol):
+    """Keeps connectors over restarts of the worker; a change is durable when the call returns."""
+
+    def load(self) -> dict[str, StoredConnector]:
+        """All connectors by name."""
+
+    def put(self, name: str, connector: StoredConnector) -> None:
+        """Add or replace a connector."""
+
+    def delete(self, name: str) -> None:
+        """Remove a connector; nothing happens when there is none."""
+
+
+class FileConfigStore:
+    """Connectors in one JSON file that only its owner may read, replaced atomically on each change.
+
+    Raises ConfigError from every method when the file exists and cannot be understood; it is never overwritten then.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+
+    def load(self) -> dict[str, StoredConnector]:
+        with self._lock:
+            return self._read()
+
+    def put(self, name: str, connector: StoredConnector) -> None:
+        with self._lock:
+            self._write({**self._read(), name: connector})
+
+    def delete(self, name: str) -> None:
+        with self._lock:
+            connectors = self._read()
+            if connectors.pop(name, None) is not None:
+                self._write(connectors)
+
+    def _read(self) -> dict[str, StoredConnector]:
+        try:
+            text = self._path.read_text("utf-8")
+        except FileNotFoundError:
+            return {}
+        except UnicodeDecodeError as error:
+            raise self._corrupt("it is not UTF-8 text") from error
+        try:
+            document = json.loads(text)
+        except ValueError as error:
+            raise self._corrupt(f"it is not JSON ({error})") from error
+        if not isinstance(document, dict) or document.get("version") != _FORMAT_VERSION:
+            raise self._corrupt(f"it has no version {_FORMAT_VERSION}")
+        entries = document.get("connectors")
+        if not isinstance(entries, dict):
+            raise self._corrupt("it has no connectors")
+        return {name: self._entry(name, entry) for name, entry in entries.items()}
+
+    def _entry(self, name: str, entry: object) -> StoredConnector:
+        match entry:
+            case {"config": dict(config), "target_state": str(state)} if all(
+                isinstance(value, str) for value in config.values()
+            ):
+                for target in get_args(TargetState):
+                    if state == target:
+                        return StoredConnector(config, target)
+        raise self._corrupt(f"the entry of connector {name} is incomplete")
+
+    def _corrupt(self, reason: str) -> ConfigError:
+        return ConfigError(
+            f"{self._path} cannot be read as the list of connectors: {reason}. Nothing was changed. "
+            "Repair the file, or move it away and create the connectors again; their positions are in the tables."
+        )
+
+    def _write(self, connectors: Mapping[str, StoredConnector]) -> None:
+        document = {
+            "version": _FORMAT_VERSION,
+            "connectors": {name: asdict(connector) for name, connector in connectors.items()},
+        }
+        folder = self._path.parent
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor, temporary = tempfile.mkstemp(prefix=self._path.name, dir=folder)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump(document, file, indent=2, ensure_ascii=False)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(temporary).replace(self._path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+        directory = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import base64
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient
+
+from frazil.clients import kafka
+from frazil.errors import NotFound, ServiceUnavailable, TerminalError
+from frazil.stack.kafka import kafka_service
+from frazil.stack.local import LocalStack
+from tests.environment import isolated_settings
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.fixture
+def bootstrap(stack: LocalStack) -> str:
+    return stack.settings.bootstrap_servers
+
+
+@pytest.fixture
+def topic(bootstrap: str) -> str:
+    """A topic with two partitions and three records in the second."""
+    name = f"topic-{uuid.uuid4()}"
+    kafka.ensure_topics(bootstrap, {name: (2, {})})
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for _ in range(3):
+        producer.produce(name, b"x", partition=1)
+    assert producer.flush(20) == 0
+    return name
+
+
+def test_cluster_id_is_a_uuid(bootstrap: str) -> None:
+    assert len(base64.urlsafe_b64decode(kafka.cluster_id(bootstrap) + "==")) == 16
+
+
+def test_topics_are_made_once(bootstrap: str) -> None:
+    old, new = f"old-{uuid.uuid4()}", f"new-{uuid.uuid4()}"
+    assert kafka.ensure_topics(bootstrap, {old: (3, {"retention.ms": "1000"})}) == {old: True}
+    assert kafka.ensure_topics(bootstrap, {old: (5, {}), new: (1, {})}) == {old: False, new: True}
+    assert len(kafka.end_offsets(bootstrap, [old])) == 3
+    assert kafka.ensure_topics(bootstrap, {}) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "reason"),
+    [("a b", {}, "TOPIC_EXCEPTION"), ("fine", {"no.such": "1"}, "INVALID_CONFIG: Unknown topic config name: no.such")],
+)
+def test_a_topic_that_the_broker_refuses(bootstrap: str, name: str, config: dict[str, str], reason: str) -> None:
+    with pytest.raises(TerminalError, match=f"refuses topic {name}: {reason}"):
+        kafka.ensure_topics(bootstrap, {name: (1, config)})
+
+
+def test_a_topic_made_again_has_another_id(bootstrap: str, topic: str) -> None:
+    first = kafka.topic_ids(bootstrap, [topic])
+    assert kafka.topic_ids(bootstrap, [topic]) == first
+    client = AdminClient({"bootstrap.servers": bootstrap})
+    client.delete_topics([topic])[topic].result(20)
+    deadline = time.monotonic() + 10
+    while kafka.ensure_topics(bootstrap, {topic: (1, {})}) == {topic: False} and time.monotonic() < deadline:
+        time.sleep(0.1)
+    second = kafka.topic_ids(bootstrap, [topic])
+    assert second != first
+    assert len(base64.urlsafe_b64decode(second[topic] + "==")) == 16
+
+
+def test_offsets(bootstrap: str, topic: str) -> None:
+    assert kafka.begin_offsets(bootstrap, [topic]) == {(topic, 0): 0, (topic, 1): 0}
+    assert kafka.end_offsets(bootstrap, [topic]) == {(topic, 0): 0, (topic, 1): 3}
+    assert kafka.end_offsets(bootstrap, []) == {}
+
+
+def test_unknown_topics(bootstrap: str) -> None:
+    for call in (kafka.begin_offsets, kafka.end_offsets, kafka.topic_ids):
+        with pytest.raises(NotFound, match="topic nowhere does not exist at"):
+            call(bootstrap, ["nowhere"])
+
+
+def test_group_offsets_come_back(bootstrap: str, topic: str) -> None:
+    group = f"group-{uuid.uuid4()}"
+    both = [(topic, 0), (topic, 1)]
+    assert kafka.group_offsets(bootstrap, group, both) == {}
+    kafka.set_group_offsets(bootstrap, group, {(topic, 1): 2})
+    assert kafka.group_offsets(bootstrap, group, both) == {(topic, 1): 2}
+    kafka.set_group_offsets(bootstrap, group, {(topic, 0): 0, (topic, 1): 3})
+    assert kafka.group_offsets(bootstrap, group, both) == {(topic, 0): 0, (topic, 1): 3}
+    kafka.set_group_offsets(bootstrap, group, {})
+    assert kafka.group_offsets(bootstrap, group, []) == {}
+
+
+def test_a_group_with_members_is_not_changed(bootstrap: str, topic: str) -> None:
+    group = f"group-{uuid.uuid4()}"
+    member = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "auto.offset.reset": "earliest"})
+    try:
+        member.subscribe([topic])
+        assert member.poll(20) is not None
+        with pytest.raises(TerminalError, match=f"refuses consumer group {group}"):
+            kafka.set_group_offsets(bootstrap, group, {(topic, 1): 1})
+        assert kafka.group_offsets(bootstrap, group, [(topic, 1)]) == {}
+    finally:
+        member.close()
+
+
+def test_group_offsets_of_a_new_cluster(tmp_path: Path) -> None:
+    """The first call elects the coordinator, and must not crash the process while it does."""
+    settings = isolated_settings(tmp_path / "home")
+    service = kafka_service(settings)
+    try:
+        service.start(lambda text: None)
+        kafka.ensure_topics(settings.bootstrap_servers, {"a": (1, {})})
+        assert kafka.group_offsets(settings.bootstrap_servers, "g", [("a", 0)]) == {}
+    finally:
+        service.stop()
+
+
+def test_an_absent_broker_is_told_in_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka, "TIMEOUT_S", 1.0)
+    for call in (
+        lambda: kafka.cluster_id("127.0.0.1:9", timeout=1),
+        lambda: kafka.ensure_topics("127.0.0.1:9", {"a": (1, {})}),
+        lambda: kafka.end_offsets("127.0.0.1:9", ["a"]),
+        lambda: kafka.group_offsets("127.0.0.1:9", "g", [("a", 0)]),
+        lambda: kafka.set_group_offsets("127.0.0.1:9", "g", {("a", 0): 1}),
+    ):
+        begin = time.monotonic()
+        with pytest.raises(ServiceUnavailable, match="Kafka at 127.0.0.1:9 does not answer .*frazil start kafka"):
+            call()
+        assert time.monotonic() - begin < 5

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import pytest
+
+from frazil.config.converters import JSON_CONVERTER, STRING_CONVERTER, converter_class
+from frazil.config.iceberg_sink import parse_iceberg_sink
+from tests.config.samples import MINIMAL_SINK
+
+
+def errors(**changes: str) -> list[str]:
+    return parse_iceberg_sink({**MINIMAL_SINK, **{k.replace("__", "."): v for k, v in changes.items()}}).error_texts()
+
+
+@pytest.mark.parametrize("name", [JSON_CONVERTER, "JsonConverter", "Json"])
+def test_aliases(name: str) -> None:
+    assert converter_class(name) == JSON_CONVERTER
+
+
+def test_the_workers_converter_reads_json_without_envelope() -> None:
+    assert errors() == []
+
+
+def test_a_json_converter_of_the_connector_has_the_envelope_unless_told_otherwise() -> None:
+    (text,) = errors(value__converter=JSON_CONVERTER)
+    assert text.startswith("Invalid value true for configuration value.converter.schemas.enable: Not supported yet.")
+    assert errors(value__converter=JSON_CONVERTER, value__converter__schemas__enable="false") == []
+
+
+def test_the_envelope_is_refused_without_a_converter_too() -> None:
+    (text,) = errors(value__converter__schemas__enable="true")
+    assert "Not supported yet" in text
+
+
+@pytest.mark.parametrize("name", [STRING_CONVERTER, "io.confluent.connect.avro.AvroConverter"])
+def test_other_value_converters_are_refused(name: str) -> None:
+    (text,) = errors(value__converter=name)
+    assert text.startswith(f"Invalid value {name} for configuration value.converter: Not supported yet.")
+
+
+def test_classes_that_do_not_exist() -> None:
+    assert errors(value__converter="a.B") == [
+        "Invalid value a.B for configuration value.converter: Class a.B could not be found."
+    ]
+
+
+def test_a_header_converter_must_be_one() -> None:
+    name = "io.confluent.connect.avro.AvroConverter"
+    assert errors(header__converter=name) == [f"Class class {name} does not implement the HeaderConverter interface"]
+
+
+def test_a_converter_that_is_set_adds_its_keys() -> None:
+    def names(**changes: str) -> set[str]:
+        config = {**MINIMAL_SINK, **{k.replace("__", "."): v for k, v in changes.items()}}
+        return {name for name in parse_iceberg_sink(config).definition.keys if name.startswith("value.converter.")}
+
+    assert names() == {"value.converter.plugin.version"}
+    assert names(value__converter="Json") == {
+        "value.converter.plugin.version",
+        "value.converter.converter.type",
+        "value.converter.schemas.enable",
+        "value.converter.schemas.cache.size",
+        "value.converter.decimal.format",
+        "value.converter.replace.null.with.default",
+    }
+
+
+def test_decimal_format_is_checked_in_any_case() -> None:
+    base = {"value__converter": "Json", "value__converter__schemas__enable": "false"}
+    assert errors(**base, value__converter__decimal__format="numeric") == []
+    assert len(errors(**base, value__converter__decimal__format="HEX")) == 1

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from frazil.errors import StackError
+from frazil.stack.ivy import retrieve
+from frazil.stack.java import find_java
+from tests.stack.repository import Repository
+
+
+@pytest.fixture(scope="module")
+def java() -> Path:
+    return find_java(os.environ)
+
+
+def test_jars_are_retrieved_with_progress(tmp_path: Path, java: Path) -> None:
+    repository = Repository(tmp_path / "repository")
+    repository.add("org.example:one:1.0")
+    repository.add("org.example:two:2.0:extra")
+    lines: list[str] = []
+    wanted = ["org.example:one:1.0", "org.example:two:2.0:extra"]
+    retrieve(java, wanted, tmp_path / "out", tmp_path / "ivy", repository.settings, lines.append)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == {
+        "one-1.0.jar": repository.content("org.example:one:1.0"),
+        "two-2.0-extra.jar": repository.content("org.example:two:2.0:extra"),
+    }
+    assert [line.split(" ")[0] for line in lines] == ["1/2", "2/2"]
+
+
+def test_dependencies_come_along_only_when_asked_for(tmp_path: Path, java: Path) -> None:
+    repository = Repository(tmp_path / "repository")
+    repository.add("org.example:leaf:1.0")
+    repository.add("org.example:root:1.0", needs=["org.example:leaf:1.0"])
+    for transitive, expected in ((False, {"root-1.0.jar"}), (True, {"root-1.0.jar", "leaf-1.0.jar"})):
+        out = tmp_path / f"out-{transitive}"
+        retrieve(
+            java,
+            ["org.example:root:1.0"],
+            out,
+            tmp_path / f"ivy-{transitive}",
+            repository.settings,
+            lambda text: None,
+            transitive=transitive,
+        )
+        assert {path.name for path in out.iterdir()} == expected
+
+
+def test_a_failure_names_artifact_cause_and_next_step(tmp_path: Path, java: Path) -> None:
+    repository = Repository(tmp_path / "repository")
+    with pytest.raises(StackError) as caught:
+        retrieve(java, ["org.example:absent:1.0"], tmp_path / "out", tmp_path / "ivy", repository.settings, print)
+    message = str(caught.value)
+    assert "org.example#absent;1.0" in message
+    assert "FRAZIL_IVY_SETTINGS" in message
+
+
+def test_an_unreachable_repository_is_told_without_its_password(tmp_path: Path, java: Path) -> None:
+    settings = tmp_path / "settings.xml"
+    settings.write_text(
+        '<ivysettings><settings defaultResolver="r"/><resolvers>'
+        '<ibiblio name="r" m2compatible="true" root="http://user:hunter2@127.0.0.1:9/maven"/></resolvers></ivysettings>'
+    )
+    with pytest.raises(StackError) as caught:
+        retrieve(java, ["org.example:one:1.0"], tmp_path / "out", tmp_path / "ivy", settings, print)
+    assert "org.example#one;1.0" in str(caught.value)
+    assert "hunter2" not in str(caught.value)

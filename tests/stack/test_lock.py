@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from frazil.errors import UsageError
+from frazil.stack import lock
+from frazil.stack.jars import LOCKS
+from tests.environment import isolated_settings
+from tests.stack.repository import Repository
+
+
+def test_renewed_lock_has_dependencies_and_checksums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository = Repository(tmp_path / "repository")
+    repository.add("org.example:leaf:1.0")
+    repository.add("org.example:other:2.0:extra")
+    repository.add("org.example:root:1.0", needs=["org.example:leaf:1.0"])
+    monkeypatch.setattr(lock, "LOCKS", tmp_path)
+    monkeypatch.setattr(lock, "ROOTS", {"some": (("org.example:root:1.0", "org.example:other:2.0:extra"), True)})
+    settings = isolated_settings(
+        tmp_path, FRAZIL_CACHE=str(tmp_path / "cache"), FRAZIL_IVY_SETTINGS=str(repository.settings)
+    )
+    lines = lock.renew("some", settings).read_text().splitlines()
+    assert lines[1:] == [
+        f"{coordinate} {hashlib.sha256(repository.content(coordinate)).hexdigest()}"
+        for coordinate in ("org.example:leaf:1.0", "org.example:other:2.0:extra", "org.example:root:1.0")
+    ]
+
+
+def test_every_set_has_a_lock_file() -> None:
+    assert {path.stem for path in LOCKS.glob("*.txt")} == set(lock.ROOTS)
+
+
+def test_roots_are_in_their_lock_files() -> None:
+    for name, (roots, _) in lock.ROOTS.items():
+        locked = (LOCKS / f"{name}.txt").read_text()
+        assert all(f"{root} " in locked for root in roots)
+
+
+def test_unknown_set() -> None:
+    with pytest.raises(UsageError, match="unknown jar set nope; known: kafka"):
+        lock.main(["nope"])

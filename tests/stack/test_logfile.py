@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frazil.stack import logfile
+from frazil.stack.logfile import follow, rotate, tail, tail_since
+
+
+def test_tail_of_an_absent_log_is_empty(tmp_path: Path) -> None:
+    assert tail(tmp_path / "a.log", 5) == ([], 0)
+
+
+@given(
+    lines=st.lists(st.text(st.characters(codec="ascii", exclude_categories=["C"])), max_size=30),
+    count=st.integers(0, 40),
+)
+def test_tail_is_the_last_lines(tmp_path_factory: pytest.TempPathFactory, lines: list[str], count: int) -> None:
+    log = tmp_path_factory.mktemp("tail") / "a.log"
+    log.write_text("".join(f"{line}\n" for line in lines))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(logfile, "_BLOCK", 7)
+        assert tail(log, count) == (lines[len(lines) - min(count, len(lines)) :], log.stat().st_size)
+
+
+def test_tail_since_leaves_out_what_was_there_before(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text("old\n")
+    start = log.stat().st_size
+    with log.open("a") as file:
+        file.write("new 1\nnew 2\nnew 3\n")
+    assert tail_since(log, start, 2) == ["new 2", "new 3"]
+    assert tail_since(log, start, 9) == ["new 1", "new 2", "new 3"]
+
+
+def test_a_large_log_is_set_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logfile, "_ROTATE_BYTES", 3)
+    log = tmp_path / "a.log"
+    log.write_text("12345")
+    rotate(log)
+    assert not log.exists()
+    assert (tmp_path / "a.log.1").read_text() == "12345"
+    log.write_text("1")
+    rotate(log)
+    assert log.read_text() == "1"
+
+
+def test_follow_goes_on_across_rotation_and_truncation(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text("before\n")
+    lines = follow({"a": log}, {"a": log.stat().st_size}, poll_s=0.01)
+    with log.open("a") as file:
+        file.write("one\ntwo\n")
+    assert list(islice(lines, 2)) == [("a", "one"), ("a", "two")]
+    log.replace(tmp_path / "a.log.1")
+    log.write_text("rotated, a longer line than before\n")
+    assert next(lines) == ("a", "rotated, a longer line than before")
+    log.write_text("cut\n")
+    assert next(lines) == ("a", "cut")
+
+
+def test_follow_begins_with_a_log_that_appears_later_and_joins_parts_of_a_line(tmp_path: Path) -> None:
+    early, late = tmp_path / "early.log", tmp_path / "late.log"
+    early.write_text("")
+    lines = follow({"early": early, "late": late}, {}, poll_s=0.01)
+    with early.open("a") as file:
+        file.write("half ")
+        file.flush()
+        late.write_text("here\n")
+        assert next(lines) == ("late", "here")
+        file.write("and half\n")
+    assert next(lines) == ("early", "half and half")

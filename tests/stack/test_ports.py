@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from frazil.config.settings import LOOPBACK
+from frazil.errors import PortTaken, StackError
+from frazil.stack import ports
+from frazil.stack.ports import Port
+
+
+@pytest.fixture(params=[LOOPBACK, ""])
+def listener(request: pytest.FixtureRequest) -> Iterator[int]:
+    """A port that this process listens on, on loopback or on all interfaces."""
+    with socket.create_server((request.param, 0)) as server:
+        yield server.getsockname()[1]
+
+
+def test_a_listener_takes_its_port(listener: int) -> None:
+    assert ports.is_taken(listener)
+
+
+def test_a_bound_port_is_taken_before_it_listens() -> None:
+    with socket.socket() as server:
+        server.bind((LOOPBACK, 0))
+        assert ports.is_taken(server.getsockname()[1])
+
+
+def test_unused_ports_are_free_and_different() -> None:
+    found = ports.unused(5, grpc_offset=10000)
+    assert len(set(found)) == 5
+    assert not any(ports.is_taken(port) or ports.is_taken(port + 10000) for port in found)
+
+
+def test_unused_avoids_what_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "_SEARCHED", range(20000, 20002))
+    monkeypatch.setattr(ports, "is_taken", lambda port: False)
+    assert ports.unused(1, avoid={20001}) == [20000]
+    with pytest.raises(StackError, match="fewer than 2 free ports"):
+        ports.unused(2, avoid={20001})
+
+
+def test_message_names_port_holder_and_variable(listener: int) -> None:
+    with pytest.raises(PortTaken) as caught:
+        ports.require_free("kafka", [Port(listener, "KAFKA_EXTERNAL_PORT")])
+    message = str(caught.value)
+    assert f"kafka needs port {listener}" in message
+    assert f"process {os.getpid()}" in message
+    assert "set KAFKA_EXTERNAL_PORT" in message
+
+
+def test_listening_tells_the_ports_of_a_process(listener: int) -> None:
+    assert listener in ports.listening(psutil.Process())

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from frazil.stack.process import ProcessFile, exit_code, kill, minimal_env, terminate
+
+SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
+STUBBORN = [
+    sys.executable,
+    "-c",
+    "import signal, time; signal.signal(15, signal.SIG_IGN); print(1, flush=True); time.sleep(60)",
+]
+PARENT = [
+    sys.executable,
+    "-c",
+    f"import subprocess, sys, time; subprocess.Popen({SLEEP!r}); print(1, flush=True); time.sleep(60)",
+]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Iterator[ProcessFile]:
+    file = ProcessFile(tmp_path / "run" / "a.json")
+    yield file
+    left = [p for p in (file.find(), *file.stragglers()) if p]
+    kill(left)
+
+
+def launch(file: ProcessFile, command: list[str]) -> psutil.Process:
+    return file.launch(command, os.environ, None, file.path.parent.parent / "logs" / "a.log")
+
+
+def spoken(file: ProcessFile) -> None:
+    """Wait until the process has written to its log."""
+    log = file.path.parent.parent / "logs" / "a.log"
+    deadline = time.monotonic() + 10
+    while log.stat().st_size == 0 and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def test_a_process_is_found_again_in_a_session_of_its_own(file: ProcessFile) -> None:
+    process = launch(file, SLEEP)
+    assert file.find() == process
+    assert os.getsid(process.pid) == process.pid != os.getsid(0)
+
+
+def test_an_ended_process_is_not_found_and_its_exit_code_is_known(file: ProcessFile) -> None:
+    process = launch(file, [sys.executable, "-c", "raise SystemExit(3)"])
+    process.wait(10)
+    assert file.find() is None
+    assert file.read() is not None
+
+
+def test_exit_code_of_a_child(file: ProcessFile) -> None:
+    process = launch(file, [sys.executable, "-c", "raise SystemExit(3)"])
+    deadline = time.monotonic() + 10
+    while exit_code(process) is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert exit_code(process) == 3
+
+
+def test_a_recycled_process_id_is_not_ours(file: ProcessFile) -> None:
+    process = launch(file, SLEEP)
+    file.path.write_text(json.dumps({"pid": process.pid, "started": process.create_time() - 3600}))
+    assert file.find() is None
+    assert file.stragglers() == []
+    terminate(process, 5)
+
+
+@pytest.mark.parametrize("content", ["", "{", '{"pid": 1}', "[]", '{"pid": "x", "started": 0}'])
+def test_a_damaged_file_finds_nothing(file: ProcessFile, content: str) -> None:
+    file.path.parent.mkdir(parents=True)
+    file.path.write_text(content)
+    assert file.find() is None
+
+
+def test_terminate_is_polite_first_then_kills(file: ProcessFile) -> None:
+    process = launch(file, STUBBORN)
+    spoken(file)
+    begin = time.monotonic()
+    terminate(process, 0.3)
+    assert file.find() is None
+    assert 0.3 <= time.monotonic() - begin < 5
+    assert exit_code(process) == -signal.SIGKILL
+
+
+def test_terminate_takes_the_children_along(file: ProcessFile) -> None:
+    process = launch(file, PARENT)
+    spoken(file)
+    (child,) = process.children()
+    terminate(process, 5)
+    assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+
+
+def test_children_of_a_killed_process_are_found(file: ProcessFile) -> None:
+    process = launch(file, PARENT)
+    spoken(file)
+    (child,) = process.children()
+    process.kill()
+    process.wait(10)
+    assert file.find() is None
+    assert file.stragglers() == [child]
+    kill(file.stragglers())
+    assert file.stragglers() == []
+
+
+def test_a_process_outlives_its_launcher(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    program = (
+        "from pathlib import Path\nfrom frazil.stack.process import ProcessFile\n"
+        f"ProcessFile(Path({str(path)!r})).launch({SLEEP!r}, {{}}, None, Path({str(tmp_path / 'a.log')!r}))\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=30)
+    process = ProcessFile(path).find()
+    assert process is not None
+    terminate(process, 5)
+    assert ProcessFile(path).find() is None
+
+
+def test_minimal_environment_has_no_credentials() -> None:
+    env = {"PATH": "/bin", "HOME": "/h", "AWS_SECRET_ACCESS_KEY": "s", "S3_BUCKET": "b", "MINIO_SECRET_KEY": "s"}
+    assert minimal_env(env) == {"PATH": "/bin", "HOME": "/h"}

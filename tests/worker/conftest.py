@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from frazil.worker.actor import RestartPolicy
+from frazil.worker.herder import Herder
+from frazil.worker.store import FileConfigStore
+from tests.worker.runners import ScriptedFactory
+
+
+@pytest.fixture
+def factory() -> ScriptedFactory:
+    return ScriptedFactory()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FileConfigStore:
+    return FileConfigStore(tmp_path / "worker" / "connectors.json")
+
+
+@pytest.fixture
+def herder(store: FileConfigStore, factory: ScriptedFactory) -> Iterator[Herder]:
+    herder = Herder(store, factory, "127.0.0.1:8083", RestartPolicy(first_s=0.05, longest_s=0.2))
+    herder.start()
+    yield herder
+    assert herder.close(timeout=10.0)

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import re
+
+import httpx
+
+from frazil.config.connectors import VERSION
+from frazil.worker.app import serve
+from frazil.worker.herder import Herder
+from frazil.worker.rest.app import rest_app
+from frazil.worker.rest.info import WorkerInfo
+from frazil.worker.store import FileConfigStore
+from frazil.worker.topics import ActiveTopics
+from tests.worker.runners import ScriptedFactory
+
+
+def test_root_has_a_plain_version_from_3_7_on(client: httpx.Client) -> None:
+    body = client.get("/").json()
+    assert body == {"version": "4.3.1", "commit": f"frazil-{VERSION}", "kafka_cluster_id": "cluster-1"}
+    assert re.fullmatch(r"\d+\.\d+\.\d+", body["version"])
+
+
+def test_health(client: httpx.Client) -> None:
+    response = client.get("/health")
+    assert response.status_code == 200
+    assert response.json() == {
+        "status": "healthy",
+        "message": "Worker has completed startup and is ready to handle requests.",
+    }
+
+
+def test_health_while_the_worker_starts(store: FileConfigStore, factory: ScriptedFactory) -> None:
+    herder = Herder(store, factory, "w:1")
+    server = serve(rest_app(herder, WorkerInfo("k", lambda group: {}, ActiveTopics())), "127.0.0.1", 0, "PORT")
+    response = httpx.get(f"http://127.0.0.1:{server.port}/health", trust_env=False)
+    server.stop()
+    assert response.status_code == 503
+    assert response.json() == {"status": "starting", "message": "Worker is still starting up."}

@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from frazil.errors import ConfigError, ServiceUnavailable
+from frazil.worker.actor import ActorStatus, ConnectorActor, RestartPolicy, Wanted
+from frazil.worker.runner_api import TargetState
+from tests.worker.runners import ScriptedFactory, eventually
+
+RUNNING = ActorStatus("RUNNING", "RUNNING", 2)
+Make = Callable[[Wanted], ConnectorActor]
+
+
+def wanted(target: TargetState = "RUNNING", generation: int = 1) -> Wanted:
+    return Wanted({"my.secret": "s3cr3t"}, 2, target, generation)
+
+
+@pytest.fixture
+def make(factory: ScriptedFactory) -> Iterator[Make]:
+    actors: list[ConnectorActor] = []
+
+    def make(first: Wanted) -> ConnectorActor:
+        actors.append(ConnectorActor("c", first, factory, RestartPolicy(first_s=0.05, longest_s=0.1)))
+        return actors[-1]
+
+    yield make
+    deadline = time.monotonic() + 10
+    for actor in actors:
+        actor.close(deadline)
+        assert actor.join(deadline)
+
+
+def test_waits_double_up_to_the_longest() -> None:
+    policy = RestartPolicy(first_s=1.0, longest_s=60.0)
+    assert [policy.wait_s(failures) for failures in (1, 2, 3, 6, 7, 5000)] == [1, 2, 4, 32, 60, 60]
+
+
+def test_it_runs_pauses_and_stops(make: Make, factory: ScriptedFactory) -> None:
+    actor = make(wanted())
+    eventually(lambda: actor.status() == RUNNING)
+    actor.want(wanted("PAUSED"))
+    eventually(lambda: actor.status() == ActorStatus("PAUSED", "PAUSED", 2))
+    actor.want(wanted("RUNNING"))
+    eventually(lambda: actor.status() == RUNNING)
+    actor.want(wanted("STOPPED"))
+    eventually(lambda: actor.status() == ActorStatus("STOPPED", "STOPPED", 0))
+    assert factory.life("c") == ["start", "stop", "start", "stop"]
+
+
+def test_a_connector_that_is_created_paused_has_no_tasks(make: Make, factory: ScriptedFactory) -> None:
+    actor = make(wanted("PAUSED"))
+    eventually(lambda: actor.status() == ActorStatus("PAUSED", "PAUSED", 0))
+    assert factory.life("c") == []
+
+
+def test_paused_shows_only_when_the_query_has_stopped(make: Make, factory: ScriptedFactory) -> None:
+    actor = make(wanted())
+    eventually(lambda: actor.status() == RUNNING)
+    release = threading.Event()
+    factory.before_stop = lambda name: _wait(release)
+    actor.want(wanted("PAUSED"))
+    time.sleep(0.1)
+    assert actor.status() == RUNNING
+    release.set()
+    eventually(lambda: actor.status().state == "PAUSED")
+
+
+def _wait(event: threading.Event) -> None:
+    assert event.wait(10)
+
+
+def test_pause_and_resume_before_the_thread_notices_keep_the_query(make: Make, factory: ScriptedFactory) -> None:
+    started = threading.Event()
+    factory.before_start = lambda name: _wait(started)
+    actor = make(wanted())
+    actor.want(wanted("PAUSED"))
+    actor.want(wanted("RUNNING"))
+    started.set()
+    eventually(lambda: actor.status() == RUNNING)
+    assert factory.life("c") == ["start"]
+
+
+def test_a_terminal_error_at_the_start_is_failed_and_not_tried_again(make: Make, factory: ScriptedFactory) -> None:
+    def refuse(name: str) -> None:
+        raise ConfigError("table streaming.x does not exist; password s3cr3t")
+
+    factory.before_start = refuse
+    actor = make(wanted())
+    eventually(lambda: actor.status().state == "FAILED")
+    status = actor.status()
+    assert (status.task_state, status.tasks) == ("FAILED", 2)
+    assert status.trace is not None
+    assert status.trace.startswith("ConfigError: table streaming.x does not exist; password [hidden]\n")
+    assert "s3cr3t" not in status.trace
+    time.sleep(0.3)
+    assert len(factory.runners["c"]) == 1
+
+
+def test_a_fault_of_the_program_is_failed_too(make: Make, factory: ScriptedFactory) -> None:
+    def crash(name: str) -> None:
+        raise ZeroDivisionError("oops")
+
+    factory.before_start = crash
+    actor = make(wanted())
+    eventually(lambda: actor.status().state == "FAILED")
+    assert (actor.status().trace or "").startswith("ZeroDivisionError: oops\nTraceback")
+
+
+def test_a_transient_error_is_tried_again_until_it_succeeds(make: Make, factory: ScriptedFactory) -> None:
+    attempts = iter(range(100))
+
+    def flaky(name: str) -> None:
+        if next(attempts) < 3:
+            raise ServiceUnavailable("catalog does not answer")
+
+    factory.before_start = flaky
+    actor = make(wanted())
+    eventually(lambda: actor.status().state == "RESTARTING")
+    assert "catalog does not answer" in (actor.status().trace or "")
+    eventually(lambda: actor.status() == RUNNING)
+    assert len(factory.runners["c"]) == 4
+
+
+def test_a_running_query_that_fails_for_good_stays_failed_until_restart(make: Make, factory: ScriptedFactory) -> None:
+    actor = make(wanted())
+    eventually(lambda: actor.status() == RUNNING)
+    factory.last("c").fail("BadRecord: apilogs-0@7 column time")
+    eventually(lambda: actor.status() == ActorStatus("FAILED", "FAILED", 2, "BadRecord: apilogs-0@7 column time"))
+    actor.want(wanted(generation=2))
+    assert actor.status().state in ("RESTARTING", "RUNNING")
+    eventually(lambda: actor.status() == RUNNING)
+    assert factory.life("c") == ["start", "stop", "start"]
+
+
+def test_a_running_query_that_fails_for_a_while_is_started_again(make: Make, factory: ScriptedFactory) -> None:
+    actor = make(wanted())
+    eventually(lambda: actor.status() == RUNNING)
+    factory.last("c").fail("ServiceUnavailable: broker", transient=True)
+    eventually(lambda: len(factory.runners["c"]) == 2)
+    eventually(lambda: actor.status() == RUNNING)
+
+
+def test_a_paused_failed_connector_keeps_failed_tasks_and_resumes(make: Make, factory: ScriptedFactory) -> None:
+    actor = make(wanted())
+    eventually(lambda: actor.status() == RUNNING)
+    factory.last("c").fail("BadRecord: x")
+    eventually(lambda: actor.status().state == "FAILED")
+    actor.want(wanted("PAUSED"))
+    eventually(lambda: actor.status() == ActorStatus("PAUSED", "FAILED", 2, "BadRecord: x"))
+    actor.want(wanted("RUNNING"))
+    eventually(lambda: actor.status() == RUNNING)
+
+
+def test_pausing_while_waiting_to_start_again_ends_the_waiting(make: Make, factory: ScriptedFactory) -> None:
+    def refuse(name: str) -> None:
+        raise ServiceUnavailable("no")
+
+    factory.before_start = refuse
+    actor = make(wanted())
+    eventually(lambda: actor.status().state == "RESTARTING")
+    actor.want(wanted("PAUSED"))
+    eventually(lambda: actor.status().state == "PAUSED")
+    attempts = len(factory.runners["c"])
+    time.sleep(0.3)
+    assert len(factory.runners["c"]) == attempts
+
+
+def test_a_deleted_actor_ends_and_can_be_wanted_again_before_that(make: Make, factory: ScriptedFactory) -> None:
+    actor = make(wanted())
+    eventually(lambda: actor.status() == RUNNING)
+    release = threading.Event()
+    factory.before_stop = lambda name: _wait(release)
+    assert actor.want(None)
+    assert actor.want(wanted(generation=2))
+    assert actor.status() == ActorStatus("UNASSIGNED", "UNASSIGNED", 0)
+    release.set()
+    eventually(lambda: actor.status() == RUNNING)
+    assert factory.life("c") == ["start", "stop", "start"]
+    assert actor.want(None)
+    assert actor.join(time.monotonic() + 10)
+    assert not actor.want(wanted(generation=3))
+
+
+def test_a_query_that_does_not_stop_in_order_does_not_block_the_connector(
+    make: Make, factory: ScriptedFactory, caplog: pytest.LogCaptureFixture
+) -> None:
+    actor = make(wanted())
+    eventually(lambda: actor.status() == RUNNING)
+
+    def stuck(name: str) -> None:
+        factory.before_stop = lambda name: None
+        raise ServiceUnavailable("s3cr3t socket")
+
+    factory.before_stop = stuck
+    actor.want(wanted("STOPPED"))
+    eventually(lambda: actor.status().state == "STOPPED")
+    assert "did not stop in order" in caplog.text
+    assert "s3cr3t" not in caplog.text

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import pytest
+from prometheus_client import generate_latest
+
+from frazil.errors import ServiceUnavailable
+from frazil.pipeline.report import BatchReport
+from frazil.worker.metrics import Lag, Metrics
+
+
+def report(connector: str = "c", **changes: int) -> BatchReport:
+    return BatchReport(
+        connector,
+        read=changes.get("read", 100),
+        stored=changes.get("stored", 90),
+        dead_letters=changes.get("dead_letters", 6),
+        skipped=changes.get("skipped", 4),
+        files=3,
+        bytes_written=5000,
+        duration_s=2.0,
+        write_s=1.5,
+        stored_by_topic={"t": 60, "u": 30, "idle": 0},
+        dead_by_topic={"t": 6},
+    )
+
+
+def lines(metrics: Metrics) -> list[str]:
+    return generate_latest(metrics.registry).decode().splitlines()
+
+
+def test_batches_are_summed_per_connector_and_topic() -> None:
+    metrics = Metrics(lambda: {}, lambda: {})
+    metrics.observe(report())
+    metrics.observe(report())
+    metrics.observe(report("d"))
+    text = lines(metrics)
+    for line in (
+        'kafka_connector_records_processed_total{connector="c"} 200.0',
+        'kafka_connector_records_failed_total{connector="c"} 12.0',
+        'kafka_connector_dlq_messages_total{connector="d"} 6.0',
+        'kafka_connector_s3_writes_total{connector="c"} 6.0',
+        'kafka_connector_s3_write_duration_seconds_sum{connector="c"} 3.0',
+        'kafka_connector_topic_records_processed_total{connector="c",topic="t"} 120.0',
+        'kafka_connector_topic_records_failed_total{connector="c",topic="t"} 12.0',
+        'frazil_records_stored_total{connector="c"} 180.0',
+        'frazil_records_skipped_total{connector="c"} 8.0',
+        'frazil_bytes_written_total{connector="c"} 10000.0',
+        'frazil_commits_total{connector="c"} 2.0',
+        'frazil_batch_duration_seconds_bucket{connector="c",le="2.5"} 2.0',
+    ):
+        assert line in text
+    assert any(line.startswith('frazil_last_commit_timestamp_seconds{connector="c"} 1.') for line in text)
+    assert any(line.startswith('kafka_connector_topic_last_write_timestamp{connector="c",topic="t"} ') for line in text)
+    assert not any('last_write_timestamp{connector="c",topic="idle"' in line for line in text)
+
+
+def test_conservation_holds_over_the_counters() -> None:
+    metrics = Metrics(lambda: {}, lambda: {})
+    for dead in range(5):
+        metrics.observe(report(read=100 + dead, dead_letters=6 + dead))
+    totals = metrics.totals()
+    assert totals.read == totals.stored + totals.dead_letters + totals.skipped == 510
+    assert totals.failure_rate == pytest.approx(40 / 510)
+    assert (totals.batches, totals.files, totals.bytes_written) == (5, 15, 25_000)
+
+
+def test_lag_and_states_are_asked_for_at_each_scrape() -> None:
+    lag: dict[tuple[str, str, int], int] = {}
+    metrics = Metrics(lambda: lag, lambda: {"c": "RUNNING"})
+    lag["c", "t", 2] = 17
+    text = lines(metrics)
+    assert 'frazil_consumer_lag_records{connector="c",partition="2",topic="t"} 17.0' in text
+    assert 'frazil_connector_state{connector="c",state="RUNNING"} 1.0' in text
+    assert 'frazil_connector_state{connector="c",state="FAILED"} 0.0' in text
+    assert "frazil_consumer_lag_known 1.0" in text
+    lag["c", "t", 2] = 0
+    assert 'frazil_consumer_lag_records{connector="c",partition="2",topic="t"} 0.0' in lines(metrics)
+
+
+def test_a_broker_that_does_not_answer_leaves_the_other_metrics(caplog: pytest.LogCaptureFixture) -> None:
+    def unknown() -> Lag:
+        raise ServiceUnavailable("broker 127.0.0.1:1 does not answer")
+
+    metrics = Metrics(unknown, lambda: {"c": "RUNNING"})
+    metrics.observe(report())
+    text = lines(metrics)
+    assert "frazil_consumer_lag_known 0.0" in text
+    assert 'frazil_commits_total{connector="c"} 1.0' in text
+    assert "broker 127.0.0.1:1 does not answer" in caplog.text
+
+
+def test_names() -> None:
+    names = Metrics(lambda: {}, lambda: {}).names()
+    assert {"kafka_connector_records_processed", "frazil_consumer_lag_records"} <= set(names)
+    assert names == sorted(names)
