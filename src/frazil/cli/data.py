@@ -48,7 +48,7 @@ def produce(
     kinds = _kinds_of_topic(settings, topic)
     _check_count(count)
     for kind in kinds:
-        acknowledged, _, seconds = _send(settings, kind, count, odd=0.0)
+        acknowledged, _, seconds = send(settings, kind, count, odd=0.0)
         typer.echo(f"{settings.topics[kind]}: {acknowledged:,} records in {seconds:.1f} s")
 
 
@@ -67,7 +67,7 @@ def generate(
     _check_count(count)
     total, mixes, started = 0, Counter[str](), time.monotonic()
     for one in kinds[kind]:
-        acknowledged, mix, seconds = _send(settings, one, count, ODD_SHARE if odd else 0.0)
+        acknowledged, mix, seconds = send(settings, one, count, ODD_SHARE if odd else 0.0)
         typer.echo(f"{settings.topics[one]}: {acknowledged:,} records, {acknowledged / seconds:,.0f} ops/s")
         total += acknowledged
         mixes.update({f"{one} {label}": n for label, n in mix.items()})
@@ -135,7 +135,7 @@ def _check_count(count: int) -> None:
         raise UsageError(f"-n must be more than 0, not {count}")
 
 
-def _send(settings: Settings, kind: TableKind, count: int, odd: float) -> tuple[int, Counter[str], float]:
+def send(settings: Settings, kind: TableKind, count: int, odd: float = 0.0) -> tuple[int, Counter[str], float]:
     """Acknowledged records, their mix and the seconds it took."""
     from frazil.logs import produce as producing
     from frazil.logs.generate import records

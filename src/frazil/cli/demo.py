@@ -18,6 +18,7 @@ from frazil.clients.connect import ConnectClient
 from frazil.config.framework import group_id
 from frazil.config.settings import Settings
 from frazil.errors import ServiceUnavailable, TerminalError
+from frazil.logs.tables import TABLE_NAMES
 
 _RECORDS = 1000
 _COMMIT_WAIT_S = 90
@@ -45,7 +46,7 @@ def demo() -> None:
     with _step(console, "2/4", "Create topics, tables and connectors"):
         _deploy(settings, console)
     with _step(console, "3/4", f"Produce {_RECORDS:,} records to each topic and wait until they are committed"):
-        for kind in settings.topics:
+        for kind in TABLE_NAMES:
             send(settings, kind, _RECORDS)
         _wait_until_committed(settings, console)
     with _step(console, "4/4", "Ask the tables: the most used calls per bucket"):

@@ -71,6 +71,11 @@ def sql(
     text = _text(statement, file)
     leave_out_pandas()
     settings = Settings.load()
+    print_sql(settings, text, form)
+
+
+def print_sql(settings: Settings, text: str, form: Format = Format.TABLE) -> None:
+    """Print the answers to statements; see `sql`. Raises QueryError or ServiceUnavailable."""
     for result in _answers(settings, text):
         render(result, form, sys.stdout)
 

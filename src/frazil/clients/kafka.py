@@ -9,7 +9,14 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec, TopicDescription  # type: ignore[attr-defined]
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
@@ -131,10 +138,8 @@ def end_offsets(bootstrap: str, topics: Iterable[str]) -> Offsets:
 
 
 @_until_settled
-def group_offsets(bootstrap: str, group: str, partitions: Iterable[tuple[str, int]] | None) -> Offsets:
-    """Committed next offsets of a consumer group, of all its partitions when None are named.
-
-    A partition without one is left out.
+def group_offsets(bootstrap: str, group: str, partitions: Iterable[tuple[str, int]]) -> Offsets:
+    """Committed next offsets of a consumer group; a partition without one is left out.
 
     Raises ServiceUnavailable when the group's coordinator does not answer.
     """
@@ -144,6 +149,20 @@ def group_offsets(bootstrap: str, group: str, partitions: Iterable[tuple[str, in
     with _group_member(bootstrap, group) as consumer:
         found = consumer.committed(wanted, timeout=TIMEOUT_S)
         _check_partitions(found)
+    return {(p.topic, p.partition): p.offset for p in found if p.offset >= 0}
+
+
+@_until_settled
+def all_group_offsets(bootstrap: str, group: str) -> Offsets:
+    """Committed next offsets of a consumer group, of every partition that it has committed.
+
+    Raises ServiceUnavailable when the group's coordinator does not answer.
+    """
+    client = admin(bootstrap)
+    request = [ConsumerGroupTopicPartitions(group)]
+    future = client.list_consumer_group_offsets(request, request_timeout=TIMEOUT_S)[group]
+    found = _result(future, bootstrap, f"consumer group {group}").topic_partitions
+    _check_partitions(found)
     return {(p.topic, p.partition): p.offset for p in found if p.offset >= 0}
 
 

@@ -34,6 +34,7 @@ from pyiceberg.types import (
     LongType,
     NestedField,
     StringType,
+    StructType,
     TimestampType,
     TimestamptzType,
 )
@@ -67,9 +68,10 @@ _ROWWISE = (exp.Star, exp.Column, exp.Identifier, exp.Dot, exp.Alias, exp.Litera
 
 
 def needed_columns(tree: exp.Expr, schema: Schema) -> tuple[str, ...]:
-    """Top-level columns of `schema` whose name occurs anywhere in the statement, in the order of the schema.
+    """Columns of `schema` whose name occurs anywhere in the statement, in the order of the schema.
 
-    All of them where the statement takes columns without naming them: `*`, NATURAL JOIN, aliases by position.
+    Of a row type that the statement only takes fields from, just those fields (`callInfo.httpStatusCode`). All
+    columns where the statement takes some without naming them: `*`, NATURAL JOIN, aliases by position.
     """
     everything = (
         any(not isinstance(star.parent, exp.Count) for star in tree.find_all(exp.Star))
@@ -77,8 +79,24 @@ def needed_columns(tree: exp.Expr, schema: Schema) -> tuple[str, ...]:
         or any(table.alias_column_names for table in tree.find_all(exp.Table))
         or any(tree.find_all(exp.Columns))
     )
-    mentioned = {identifier.name.lower() for identifier in tree.find_all(exp.Identifier)}
-    return tuple(field.name for field in schema.fields if everything or field.name.lower() in mentioned)
+    if everything:
+        return tuple(field.name for field in schema.fields)
+    identifiers = list(tree.find_all(exp.Identifier))
+    mentioned = {identifier.name.lower() for identifier in identifiers}
+    whole = {identifier.name.lower() for identifier in identifiers if not _is_qualifier(identifier)}
+    needed: list[str] = []
+    for field in schema.fields:
+        name = field.name.lower()
+        inner = field.field_type.fields if isinstance(field.field_type, StructType) and name not in whole else ()
+        parts = [f"{field.name}.{child.name}" for child in inner if child.name.lower() in mentioned]
+        if name in mentioned:
+            needed += parts or [field.name]
+    return tuple(needed)
+
+
+def _is_qualifier(identifier: exp.Identifier) -> bool:
+    """Whether a name stands before the dot of a column, as in `"callInfo"."tx"`."""
+    return isinstance(identifier.parent, exp.Column) and identifier.arg_key in ("table", "db", "catalog")
 
 
 def row_filter(table: exp.Table, schema: Schema) -> BooleanExpression:

@@ -134,14 +134,18 @@ def _check_rows_as_values(tree: exp.Expr, found: list[tuple[exp.Table, Source]])
 
 
 def _strip_qualifiers(tree: exp.Expr, table: exp.Table, names: Names) -> None:
-    """Turn `schema.table.column` into `table.column`: the engine knows no schemas."""
+    """Turn `catalog.schema.table.column` and `schema.table.column` into `table.column`: the engine knows no schemas."""
     if table.alias:
         return
-    schema = (table.db or names.default_schema).lower()
-    for column in tree.find_all(exp.Column):
-        if column.db.lower() == schema and column.table.lower() == table.name.lower():
-            column.set("db", None)
-            column.set("catalog", None)
+    full = [names.catalog_name.lower(), (table.db or names.default_schema).lower(), table.name.lower()]
+    for column in list(tree.find_all(exp.Column)):
+        parts = column.parts
+        written = [part.name.lower() for part in parts]
+        for prefix in (full, full[1:]):
+            if written[: len(prefix)] == prefix and len(parts) > len(prefix):
+                kept = parts[len(prefix) - 1 :]
+                column.replace(exp.column(*[part.copy() for part in reversed(kept)]))
+                break
 
 
 def _labels(tree: exp.Expr) -> dict[int, str]:

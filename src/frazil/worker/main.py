@@ -63,7 +63,7 @@ def run(settings: Settings) -> None:
         FileConfigStore(settings.home / "worker" / "connectors.json"), runner, f"{LOOPBACK}:{settings.connect_port}"
     )
     metrics = Metrics(lambda: lag_of_all(bootstrap, herder), lambda: connector_states(herder))
-    info = WorkerInfo(cluster_id, lambda group: _group_offsets(bootstrap, group), topics)
+    info = WorkerInfo(cluster_id, lambda group: kafka.all_group_offsets(bootstrap, group), topics)
     checks = {
         "kafka": lambda: _answers(bootstrap),
         "catalog": lambda: _connects(settings.catalog_properties()),
@@ -103,10 +103,6 @@ def _imports(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
     for _ in batches:
         time.sleep(0.2)  # both workers are to be busy at once, so that there are two
     return iter(())
-
-
-def _group_offsets(bootstrap: str, group: str) -> Mapping[tuple[str, int], int]:
-    return kafka.group_offsets(bootstrap, group, None)
 
 
 def _answers(bootstrap: str) -> None:
