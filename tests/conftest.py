@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import pytest
 
+from frazil.errors import NotFound
 from frazil.stack.local import LocalStack
 from frazil.stack.logfile import tail
 from frazil.stack.ports import unused
 from tests.environment import isolated_settings
+from tests.harness import Pipe, Worker, own_worker
 
 _LOG_LINES = 40
 
@@ -25,6 +29,23 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
 
 
 @pytest.fixture(scope="session")
+def worker(stack: LocalStack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    """A worker on the stack; tests bring topics, tables and connectors of their own."""
+    with own_worker(stack.settings, tmp_path_factory.mktemp("worker")) as running:
+        yield running
+
+
+@pytest.fixture
+def pipe(worker: Worker, request: pytest.FixtureRequest) -> Iterator[Pipe]:
+    """A topic and a table named after the test; the connector on them is deleted afterwards."""
+    name = re.sub(r"[^a-z0-9]+", "_", request.node.name.lower()).strip("_")
+    made = Pipe(worker.settings, name).create()
+    yield made
+    with contextlib.suppress(NotFound):
+        worker.client.delete(made.connector)
+
+
+@pytest.fixture(scope="session")
 def free_ports() -> Callable[[int], list[int]]:
     """A function that returns so many different free ports on loopback."""
     return lambda count: unused(count)
@@ -35,8 +56,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """Show the end of the services' logs beside the failure of a test that used them."""
     report = yield
     arguments: dict[str, Any] = getattr(item, "funcargs", {})
-    local = arguments.get("stack")
-    if report.failed and isinstance(local, LocalStack):
-        for path in sorted(local.settings.logs.glob("*.log")):
-            report.sections.append((f"end of {path.name}", "\n".join(tail(path, _LOG_LINES)[0])))
+    if report.failed:
+        for user in (arguments.get("stack"), arguments.get("worker")):
+            if isinstance(user, LocalStack | Worker):
+                for path in sorted(user.settings.logs.glob("*.log")):
+                    report.sections.append((f"end of {path.name}", "\n".join(tail(path, _LOG_LINES)[0])))
     return report

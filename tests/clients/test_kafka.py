@@ -130,4 +130,4 @@ def test_an_absent_broker_is_told_in_bounded_time(monkeypatch: pytest.MonkeyPatc
         begin = time.monotonic()
         with pytest.raises(ServiceUnavailable, match="Kafka at 127.0.0.1:9 does not answer .*frazil start kafka"):
             call()
-        assert time.monotonic() - begin < 5
+        assert time.monotonic() - begin < 15

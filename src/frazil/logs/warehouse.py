@@ -25,7 +25,7 @@ def has_warehouse_api(settings: Settings) -> bool:
 @retry(
     retry=retry_if_exception_type(ServiceUnavailable),
     stop=stop_after_attempt(4),
-    wait=wait_exponential_jitter(multiplier=0.2, max=5),
+    wait=wait_exponential_jitter(multiplier=0.2, max=5, jitter=0.2),
     reraise=True,
 )
 def create_warehouse(settings: Settings) -> bool:

@@ -144,7 +144,8 @@ def _strip_qualifiers(tree: exp.Expr, table: exp.Table, names: Names) -> None:
         for prefix in (full, full[1:]):
             if written[: len(prefix)] == prefix and len(parts) > len(prefix):
                 kept = parts[len(prefix) - 1 :]
-                column.replace(exp.column(*[part.copy() for part in reversed(kept)]))
+                levels = ("this", "table", "db", "catalog")
+                column.replace(exp.Column(**dict(zip(levels, (part.copy() for part in reversed(kept)), strict=False))))
                 break
 
 

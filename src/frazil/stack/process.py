@@ -82,11 +82,25 @@ class ProcessFile:
         remembered = self.read()
         if remembered is None or psutil.pid_exists(remembered[0]):
             return []
-        return [p for p in psutil.process_iter() if _session(p.pid) == remembered[0] and _is_alive(p)]
+        return [p for p in psutil.process_iter() if _session(p.pid) == remembered[0] and is_alive(p)]
 
     def forget(self) -> None:
         """Remove the file."""
         self.path.unlink(missing_ok=True)
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """False once the process has ended with all its threads.
+
+    The first thread of a program in Go or Java may be a zombie while others still hold the ports.
+    """
+    child = _children.get(process.pid)
+    if child is not None:
+        return child.poll() is None
+    try:
+        return process.is_running() and (process.status() != psutil.STATUS_ZOMBIE or process.num_threads() > 1)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def exit_code(process: psutil.Process) -> int | None:
@@ -103,7 +117,7 @@ def terminate(process: psutil.Process, timeout: float) -> None:
     except psutil.NoSuchProcess:
         return
     _await_end([process], timeout)
-    survivors = _await_end(family, 0 if _is_alive(process) else 3)
+    survivors = _await_end(family, 0 if is_alive(process) else 3)
     if survivors:
         if process in survivors:
             with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
@@ -123,7 +137,7 @@ def kill(processes: Sequence[psutil.Process]) -> None:
 
 def _await_end(processes: Sequence[psutil.Process], timeout: float) -> list[psutil.Process]:
     deadline = time.monotonic() + timeout
-    while (alive := [p for p in processes if _is_alive(p)]) and time.monotonic() < deadline:
+    while (alive := [p for p in processes if is_alive(p)]) and time.monotonic() < deadline:
         time.sleep(0.05)
     return alive
 
@@ -134,17 +148,7 @@ def _alive(pid: int, started: float) -> psutil.Process | None:
         same = abs(process.create_time() - started) < _CLOCK_TOLERANCE_S
     except psutil.NoSuchProcess:
         return None
-    return process if same and _is_alive(process) else None
-
-
-def _is_alive(process: psutil.Process) -> bool:
-    child = _children.get(process.pid)
-    if child is not None and child.poll() is not None:
-        return False
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
+    return process if same and is_alive(process) else None
 
 
 def _session(pid: int) -> int:

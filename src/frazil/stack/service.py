@@ -16,7 +16,7 @@ import psutil
 from frazil.errors import ServiceDied, StackError
 from frazil.stack.logfile import rotate, tail_since
 from frazil.stack.ports import Port, listening, require_free
-from frazil.stack.process import ProcessFile, exit_code, kill, terminate
+from frazil.stack.process import ProcessFile, exit_code, is_alive, kill, terminate
 
 Progress = Callable[[str], None]
 
@@ -136,14 +136,13 @@ class Service:
         progress(f"waiting for {self.name}")
         while True:
             try:
-                alive = process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-                missing = self._missing(process) if alive else "process ended"
+                missing = self._missing(process)
             except psutil.NoSuchProcess:
-                alive, missing = False, "process ended"
+                missing = "its process ended"
+            if not is_alive(process):
+                raise self._died(exit_code(process), log_start)
             if missing is None:
                 return
-            if not alive:
-                raise self._died(exit_code(process), log_start)
             if time.monotonic() > deadline:
                 left = "It was stopped again" if log_start is not None else "It was running before and is left alone"
                 raise ServiceDied(

@@ -11,6 +11,7 @@ from frazil.worker.rest.app import rest_app
 from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.store import FileConfigStore
 from frazil.worker.topics import ActiveTopics
+from tests.worker.rest.requests import assert_error
 from tests.worker.runners import ScriptedFactory
 
 
@@ -32,7 +33,13 @@ def test_health(client: httpx.Client) -> None:
 def test_health_while_the_worker_starts(store: FileConfigStore, factory: ScriptedFactory) -> None:
     herder = Herder(store, factory, "w:1")
     server = serve(rest_app(herder, WorkerInfo("k", lambda group: {}, ActiveTopics())), "127.0.0.1", 0, "PORT")
-    response = httpx.get(f"http://127.0.0.1:{server.port}/health", trust_env=False)
+    with httpx.Client(base_url=f"http://127.0.0.1:{server.port}", trust_env=False) as client:
+        response = client.get("/health")
+        assert response.status_code == 503
+        assert response.json() == {"status": "starting", "message": "Worker is still starting up."}
+        for path in ("/", "/connectors", "/connectors/c/status"):
+            assert_error(client.get(path), 503, "Worker is still starting up.")
+        herder.start()
+        assert client.get("/connectors").json() == []
     server.stop()
-    assert response.status_code == 503
-    assert response.json() == {"status": "starting", "message": "Worker is still starting up."}
+    assert herder.close(5.0)

@@ -58,8 +58,11 @@ async def on_error(request: Request, error: Exception) -> Response:
 class Resource(HTTPEndpoint):
     """A path. Methods `get`, `post`, `put`, `patch` and `delete` are called in a thread and return a response.
 
-    A method that names `body` among its parameters gets the parsed JSON body.
+    A method that names `body` among its parameters gets the parsed JSON body. Until the herder has read its store
+    the answer is 503: an empty list or "not found" would be wrong.
     """
+
+    while_starting = False
 
     async def dispatch(self) -> None:
         request = Request(self.scope, receive=self.receive)
@@ -71,6 +74,8 @@ class Resource(HTTPEndpoint):
             if handler is None:
                 raise HTTPException(405)
             _negotiate(request, method)
+            if not (self.while_starting or herder_of(request).started):
+                raise HTTPException(503, "Worker is still starting up.")
             if "body" in handler.__annotations__:
                 response = await run_in_threadpool(handler, request, parse_json(await read_body(request)))
             else:

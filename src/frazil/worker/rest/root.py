@@ -20,6 +20,8 @@ class Root(Resource):
 class Health(Resource):
     """Whether the worker can handle requests."""
 
+    while_starting = True
+
     def get(self, request: Request) -> Response:
         if herder_of(request).started:
             message = "Worker has completed startup and is ready to handle requests."

@@ -1,0 +1,69 @@
+"""The worker is killed again and again while records flow: every record is stored exactly once (X01, X03)."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import shutil
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from frazil.stack.local import LocalStack
+from tests.harness import Pipe, event, eventually, messages, own_worker, send
+
+pytestmark = pytest.mark.spark
+
+KILLS = 10
+
+
+@pytest.mark.timeout(900)
+def test_ten_kills_lose_and_double_nothing(stack: LocalStack, tmp_path: Path) -> None:
+    worker = own_worker(stack.settings, tmp_path)
+    pipe = Pipe(worker.settings, "killed").create()
+    rng = random.Random(11)
+    stop = threading.Event()
+    sent = itertools.count()
+    total = 0
+
+    def produce() -> None:
+        nonlocal total
+        while not stop.is_set():
+            numbers = list(itertools.islice(sent, 2000))
+            records = [event(n) if n % 500 else b"bad %d" % n for n in numbers]
+            send(pipe.settings.bootstrap_servers, pipe.name, records)
+            total = numbers[-1] + 1
+            time.sleep(0.3)
+
+    producer = threading.Thread(target=produce)
+    producer.start()
+    try:
+        for kill in range(KILLS):
+            worker.start()
+            if kill == 0:
+                worker.client.put_config(
+                    pipe.connector,
+                    pipe.config()
+                    | {"errors.tolerance": "all", "errors.deadletterqueue.context.headers.enable": "true"}
+                    | {"errors.deadletterqueue.topic.replication.factor": "1"},
+                )
+            before = pipe.snapshots()
+            if kill % 3:
+                eventually(lambda before=before: pipe.snapshots() > before)  # type: ignore[misc]
+            time.sleep(rng.uniform(0, 2.5))
+            worker.client.close()
+            worker.kill()
+            if kill % 2:
+                shutil.rmtree(worker.settings.home / "worker" / "checkpoints", ignore_errors=True)
+    finally:
+        stop.set()
+        producer.join()
+
+    with worker:
+        eventually(lambda: pipe.lag() == 0, timeout=120)
+        good = [n for n in range(total) if n % 500]
+        assert pipe.ids() == good
+        letters = messages(pipe.settings.bootstrap_servers, f"{pipe.name}-dlq")
+        assert sorted(m.value() for m in letters) == sorted(b"bad %d" % n for n in range(0, total, 500))

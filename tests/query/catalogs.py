@@ -1,0 +1,46 @@
+"""A catalog whose tables exist as metadata only, for tests that read names and schemas and no data."""
+
+from __future__ import annotations
+
+from pyiceberg.catalog.noop import NoopCatalog
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.io import load_file_io
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import new_table_metadata
+from pyiceberg.table.sorting import SortOrder
+from pyiceberg.typedef import Identifier
+
+from frazil.logs.tables import API_SCHEMA, AUDIT_SCHEMA, ERROR_SCHEMA
+from frazil.query.names import Names
+
+LOG_TABLES = {"apilogs": API_SCHEMA, "errorlogs": ERROR_SCHEMA, "auditlogs": AUDIT_SCHEMA}
+
+
+class MetadataCatalog(NoopCatalog):
+    """One namespace, `streaming`, of empty tables."""
+
+    def __init__(self, schemas: dict[str, Schema]) -> None:
+        super().__init__("memory")
+        self.loads = 0
+        self._schemas = schemas
+
+    def load_table(self, identifier: str | Identifier) -> Table:
+        *namespace, name = identifier
+        if namespace != ["streaming"] or name not in self._schemas:
+            raise NoSuchTableError(str(identifier))
+        self.loads += 1
+        location = f"s3://warehouse/{name}"
+        metadata = new_table_metadata(self._schemas[name], PartitionSpec(), SortOrder(), location)
+        return Table(("streaming", name), metadata, f"{location}/v1.json", load_file_io(), self)
+
+    def list_tables(self, namespace: str | Identifier) -> list[Identifier]:
+        return [("streaming", name) for name in self._schemas] if namespace == ("streaming",) else []
+
+    def list_namespaces(self, namespace: str | Identifier = ()) -> list[Identifier]:
+        return [("streaming",)]
+
+
+def log_names() -> Names:
+    return Names(MetadataCatalog(LOG_TABLES), "s3://kafkawarehouse", "streaming")
