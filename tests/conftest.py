@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import signal
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
@@ -17,6 +18,11 @@ from tests.environment import isolated_settings
 from tests.harness import Pipe, Worker, own_worker
 
 _LOG_LINES = 40
+
+
+def pytest_configure() -> None:
+    """SIGTERM ends a run like Ctrl+C: fixtures stop what they started."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -131,3 +131,10 @@ def test_an_absent_broker_is_told_in_bounded_time(monkeypatch: pytest.MonkeyPatc
         with pytest.raises(ServiceUnavailable, match="Kafka at 127.0.0.1:9 does not answer .*frazil start kafka"):
             call()
         assert time.monotonic() - begin < 15
+
+
+def test_all_offsets_of_a_group(bootstrap: str, topic: str) -> None:
+    group = f"group-{uuid.uuid4()}"
+    assert kafka.all_group_offsets(bootstrap, group) == {}
+    kafka.set_group_offsets(bootstrap, group, {(topic, 1): 2})
+    assert kafka.all_group_offsets(bootstrap, group) == {(topic, 1): 2}

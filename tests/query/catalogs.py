@@ -27,8 +27,8 @@ class MetadataCatalog(NoopCatalog):
         self._schemas = schemas
 
     def load_table(self, identifier: str | Identifier) -> Table:
-        *namespace, name = identifier
-        if namespace != ["streaming"] or name not in self._schemas:
+        namespace, name = self.namespace_from(identifier), self.table_name_from(identifier)
+        if namespace != ("streaming",) or name not in self._schemas:
             raise NoSuchTableError(str(identifier))
         self.loads += 1
         location = f"s3://warehouse/{name}"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import duckdb
 import pytest
 
 from tests.query.test_translate import translated
@@ -27,3 +28,10 @@ def test_the_space_before_an_offset_goes() -> None:
     found = translated("SELECT TIMESTAMP '2025-01-01 00:00:00 +02:00', TIMESTAMP '2025-01-01 00:00:00 UTC'")
     assert "'2025-01-01 00:00:00+02:00'" in found.sql
     assert "'2025-01-01 00:00:00 UTC'" in found.sql
+
+
+def test_a_difference_counts_whole_units() -> None:
+    sql = "SELECT date_diff('minute', TIMESTAMP '2025-01-01 00:00:30', TIMESTAMP '2025-01-01 00:02:00')"
+    assert duckdb.execute(translated(sql).sql).fetchall() == [(1,)]
+    backwards = "SELECT date_diff('day', DATE '2025-01-03', DATE '2025-01-01')"
+    assert duckdb.execute(translated(backwards).sql).fetchall() == [(-2,)]

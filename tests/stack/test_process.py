@@ -126,6 +126,26 @@ def test_a_process_outlives_its_launcher(tmp_path: Path) -> None:
     assert ProcessFile(path).find() is None
 
 
+def test_children_are_found_when_the_killed_process_is_nobodys_child(tmp_path: Path) -> None:
+    path, log = tmp_path / "run" / "a.json", tmp_path / "logs" / "a.log"
+    program = (
+        "from pathlib import Path\nfrom frazil.stack.process import ProcessFile\n"
+        f"ProcessFile(Path({str(path)!r})).launch({PARENT!r}, {{}}, None, Path({str(log)!r}))\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=30)
+    file = ProcessFile(path)
+    spoken(file)
+    process = file.find()
+    assert process is not None
+    (child,) = process.children()
+    process.kill()
+    deadline = time.monotonic() + 10
+    while file.find() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert file.stragglers() == [child]
+    kill([child])
+
+
 def test_minimal_environment_has_no_credentials() -> None:
     env = {"PATH": "/bin", "HOME": "/h", "AWS_SECRET_ACCESS_KEY": "s", "S3_BUCKET": "b", "MINIO_SECRET_KEY": "s"}
     assert minimal_env(env) == {"PATH": "/bin", "HOME": "/h"}

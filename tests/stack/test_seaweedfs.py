@@ -125,6 +125,17 @@ def test_telemetry_and_iceberg_maintenance_are_off(stack: LocalStack) -> None:
 
 
 @pytest.mark.stack
+def test_local_sockets_are_in_the_home(store: tuple[Settings, Service]) -> None:
+    settings, service = store
+    service.start(quiet)
+    assert {path.name for path in (settings.home / "run").glob("*.sock")} == {
+        "seaweedfs-s3.sock",
+        "seaweedfs-filer.sock",
+    }
+    assert not Path(f"/tmp/seaweedfs-s3-{settings.s3_port}.sock").exists()  # noqa: S108
+
+
+@pytest.mark.stack
 @pytest.mark.parametrize("variable", ["DEST_API_PORT", "ICEBERG_CATALOG_PORT"])
 def test_a_taken_port_is_not_evaded(store: tuple[Settings, Service], variable: str) -> None:
     settings, service = store

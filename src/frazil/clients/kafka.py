@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 from confluent_kafka import (
     Consumer,
-    ConsumerGroupTopicPartitions,
     KafkaError,
     KafkaException,
     TopicCollection,
@@ -82,13 +81,15 @@ def topics(bootstrap: str) -> list[str]:
         raise _translated(error, bootstrap, "topics") from error
 
 
+@_until_settled
 def ensure_topics(
     bootstrap: str, topics: Mapping[str, tuple[int, Mapping[str, str]]], replication: int | None = None
 ) -> dict[str, bool]:
     """Create topics, given as name → (partitions, configuration); True for each that did not exist before.
 
-    An existing topic is left as it is. Without `replication` the broker's default counts. Raises ServiceUnavailable or
-    TerminalError; topics created before the failing one stay, and the same call may be repeated.
+    Returns once the broker knows the new topics. An existing topic is left as it is. Without `replication` the
+    broker's default counts. Raises ServiceUnavailable or TerminalError; topics created before the failing one stay,
+    and the same call may be repeated.
     """
     if not topics:
         return {}
@@ -107,6 +108,7 @@ def ensure_topics(
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise _translated(error, bootstrap, f"topic {name}") from error
             created[name] = False
+    _await_visible(client, bootstrap, [name for name, is_new in created.items() if is_new])
     return created
 
 
@@ -158,12 +160,10 @@ def all_group_offsets(bootstrap: str, group: str) -> Offsets:
 
     Raises ServiceUnavailable when the group's coordinator does not answer.
     """
-    client = admin(bootstrap)
-    request = [ConsumerGroupTopicPartitions(group)]
-    future = client.list_consumer_group_offsets(request, request_timeout=TIMEOUT_S)[group]
-    found = _result(future, bootstrap, f"consumer group {group}").topic_partitions
-    _check_partitions(found)
-    return {(p.topic, p.partition): p.offset for p in found if p.offset >= 0}
+    with _group_member(bootstrap, group) as consumer:
+        known = consumer.list_topics(timeout=TIMEOUT_S).topics
+        partitions = [(name, partition) for name, topic in known.items() for partition in topic.partitions]
+    return group_offsets(bootstrap, group, partitions)
 
 
 @_until_settled
@@ -177,6 +177,7 @@ def set_group_offsets(bootstrap: str, group: str, offsets: Mapping[tuple[str, in
         return
     positions = [TopicPartition(topic, partition, offset) for (topic, partition), offset in offsets.items()]
     with _group_member(bootstrap, group) as consumer:
+        consumer.committed(positions, timeout=TIMEOUT_S)  # finds the coordinator; commit has no timeout of its own
         _check_partitions(consumer.commit(offsets=positions, asynchronous=False))
 
 
@@ -237,6 +238,12 @@ def _list_offsets(bootstrap: str, topics: list[str], spec: OffsetSpec) -> Offset
         (p.topic, p.partition): int(_result(future, bootstrap, f"offsets of {p.topic}-{p.partition}").offset)
         for p, future in futures.items()
     }
+
+
+@retry(retry=retry_if_exception_type(NotFound), stop=stop_after_delay(TIMEOUT_S), wait=wait_fixed(0.05), reraise=True)
+def _await_visible(client: AdminClient, bootstrap: str, topics: Collection[str]) -> None:
+    """The controller has the topics before the broker has learnt of them."""
+    _descriptions(client, bootstrap, topics)
 
 
 def _descriptions(client: AdminClient, bootstrap: str, topics: Collection[str]) -> dict[str, TopicDescription]:

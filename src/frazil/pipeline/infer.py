@@ -13,6 +13,8 @@ Path = tuple[str, ...]
 _LONG = Scalar("long")
 _DOUBLE = Scalar("double")
 _DECIMAL_LONG = Scalar("decimal", precision=38)
+_MAX_DEPTH = 32
+"""Objects and arrays inside each other beyond this become text: deeper types break catalogs and readers."""
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _array = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
@@ -20,8 +22,15 @@ _array = msgspec.json.Decoder(list[msgspec.Raw]).decode
 def infer(raw: bytes) -> Type | None:
     """The column type for a JSON value; None where it shows no type yet (null, [], {}, [null] …; E12).
 
-    Whole numbers are long (decimal(38,0) beyond 64 bits), all others double; 1.0 is a double (E11).
+    Whole numbers are long (decimal(38,0) beyond 64 bits), all others double; 1.0 is a double (E11). What lies more
+    than 32 levels deep is text.
     """
+    return _infer(raw, _MAX_DEPTH)
+
+
+def _infer(raw: bytes, depth: int) -> Type | None:
+    if raw[0] in b"{[" and not depth:
+        return STRING
     match raw[0]:
         case 0x22:
             return STRING
@@ -30,13 +39,13 @@ def infer(raw: bytes) -> Type | None:
         case 0x6E:
             return None
         case 0x7B:
-            members = {name: infer(bytes(item)) for name, item in _object(raw).items()}
+            members = {name: _infer(bytes(item), depth - 1) for name, item in _object(raw).items()}
             fields = tuple(Field(name, type_) for name, type_ in members.items() if type_ is not None)
             return Struct(fields) if fields else None
         case 0x5B:
             element: Type | None = None
             for item in _array(raw):
-                element = merge(element, infer(bytes(item)))
+                element = merge(element, _infer(bytes(item), depth - 1))
             return List(element) if element is not None else None
         case _:
             return _number(raw)
@@ -52,7 +61,7 @@ def _number(raw: bytes) -> Type:
 
 
 def merge(left: Type | None, right: Type | None) -> Type | None:
-    """A type that holds the values of both without loss; text holds everything (its source text)."""
+    """A type that holds the values of both (whole numbers beside fractions are double); text holds everything."""
     if left is None or right is None or left == right:
         return right if left is None else left
     match left, right:

@@ -10,6 +10,7 @@ import base64
 import binascii
 import math
 import re
+import struct
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any, Final
@@ -29,7 +30,8 @@ _UUID_TEXT = re.compile(
     r"([0-9a-fA-F]{1,8})-([0-9a-fA-F]{1,4})-([0-9a-fA-F]{1,4})-([0-9a-fA-F]{1,4})-([0-9a-fA-F]{1,12})"
 )
 _MAX_DIGITS = 1000
-_FLOAT32_MAX = 3.4028234663852886e38
+_FLOAT32_LIMIT: Final = 3.4028235677973366e38
+"""Half a step above the largest 32-bit float: what lies below rounds to that float."""
 
 _text = msgspec.json.Decoder(str).decode
 
@@ -42,9 +44,9 @@ def converter(type_: Scalar) -> Convert:
         case "long":
             return lambda raw: _integer(raw, 64)
         case "float":
-            return lambda raw: _double(raw, _FLOAT32_MAX)
+            return _float
         case "double":
-            return lambda raw: _double(raw, math.inf)
+            return _double
         case "decimal":
             return lambda raw: _decimal(raw, type_.precision, type_.scale)
         case "boolean":
@@ -84,8 +86,12 @@ def _refuse(raw: bytes, expected: str) -> ValueError:
 
 
 def _exact(text: str) -> Decimal:
-    value = Decimal(text)
-    if abs(value.adjusted()) > _MAX_DIGITS or len(value.as_tuple().digits) > _MAX_DIGITS:
+    """The number that a JSON or decimal text stands for. Raises ValueError beyond 1000 digits."""
+    try:
+        value = Decimal(text) if len(text) <= 2 * _MAX_DIGITS else None
+    except InvalidOperation:  # the exponent is beyond 18 digits
+        value = None
+    if value is None or abs(value.adjusted()) > _MAX_DIGITS or len(value.as_tuple().digits) > _MAX_DIGITS:
         raise ValueError("the number has too many digits")
     return value
 
@@ -114,7 +120,25 @@ def _integer(raw: bytes, bits: int) -> int:
     return value
 
 
-def _double(raw: bytes, limit: float) -> float:
+def _double(raw: bytes) -> float:
+    return _floating(raw)[0]
+
+
+def _float(raw: bytes) -> float:
+    """A double that rounds to the 32-bit float nearest to the text: rounding twice must not differ from once."""
+    value, text = _floating(raw)
+    if not math.isfinite(value) or value == 0:
+        return value
+    exact, nearest = Decimal(text), Decimal(value)
+    if exact != nearest and not struct.unpack("<q", struct.pack("<d", value))[0] & 1:
+        value = math.nextafter(value, math.inf if exact > nearest else -math.inf)
+    if abs(value) >= _FLOAT32_LIMIT:
+        raise ValueError("the number is out of range")
+    return value
+
+
+def _floating(raw: bytes) -> tuple[float, str]:
+    """The nearest double, and the text it was read from."""
     if raw[0] == _QUOTE:
         match = _DOUBLE_TEXT.fullmatch(_text(raw).strip())
         if match is None:
@@ -125,9 +149,9 @@ def _double(raw: bytes, limit: float) -> float:
     else:
         raise _refuse(raw, "a number")
     value = float(text)
-    if not text.endswith(("NaN", "Infinity")) and (math.isinf(value) or abs(value) > limit):
+    if math.isinf(value) and not text.endswith("Infinity"):
         raise ValueError("the number is out of range")
-    return value
+    return value, text
 
 
 def _decimal(raw: bytes, precision: int, scale: int) -> Decimal:

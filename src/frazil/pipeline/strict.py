@@ -69,7 +69,10 @@ class Converter:
         `on_unknown` is called with path and source text of every member that has no column, nested ones too.
         Raises ConversionError for the first value that a column cannot hold.
         """
-        return _members(members, self._columns, (), on_unknown)
+        try:
+            return _members(members, self._columns, (), on_unknown)
+        except RecursionError:
+            raise ConversionError("", "the value is nested too deeply") from None
 
     def column(self, name: str, raw: bytes) -> Any:
         """The value of one top-level column from its source text. Raises ConversionError."""

@@ -6,7 +6,7 @@ import datetime as dt
 import re
 
 _DATE = r"(\d{4})-(\d{2})-(\d{2})"
-_TIME = r"(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?"
+_TIME = r"(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d+))?)?"
 _ZONE = r"(?:([Zz])|([+-])(\d{2})(?::?(\d{2}))?)?"
 
 _DATE_RE = re.compile(_DATE, re.ASCII)
@@ -39,7 +39,8 @@ def time_to_micros(text: str) -> int:
 def timestamp_to_nanos(text: str, *, apply_offset: bool) -> int:
     """Nanoseconds since 1970-01-01T00:00Z.
 
-    `yyyy-MM-dd`, `T` or a blank, `HH:mm[:ss[.1-9 digits]]`, then nothing (UTC), `Z`, `±HH`, `±HHmm` or `±HH:mm`.
+    `yyyy-MM-dd`, `T` or a blank, `HH:mm[:ss[.digits]]`, then nothing (UTC), `Z`, `±HH`, `±HHmm` or `±HH:mm` up to
+    23:59. Digits beyond the nanosecond are cut, as the fast decoder does.
     Without `apply_offset` (timestamp without zone) the offset is dropped, not applied. Raises ValueError.
     """
     match = _TIMESTAMP_RE.fullmatch(text)
@@ -50,7 +51,7 @@ def timestamp_to_nanos(text: str, *, apply_offset: bool) -> int:
     nanos = days * _NANOS_PER_DAY + _nanos_of_day(hour, minute, second, fraction)
     if sign is not None:
         offset_hours, offset_minutes = int(zone_hour), int(zone_minute or 0)
-        if offset_hours > 18 or offset_minutes > 59 or (offset_hours == 18 and offset_minutes):
+        if offset_hours > 23 or offset_minutes > 59:
             raise ValueError("the zone offset is out of range")
         if apply_offset:
             offset = (offset_hours * 60 + offset_minutes) * 60_000_000_000
@@ -60,7 +61,7 @@ def timestamp_to_nanos(text: str, *, apply_offset: bool) -> int:
 
 def _nanos_of_day(hour: str, minute: str, second: str | None, fraction: str | None) -> int:
     h, m, s = int(hour), int(minute), int(second or 0)
-    nanos = int((fraction or "0").ljust(9, "0"))
+    nanos = int((fraction or "0")[:9].ljust(9, "0"))
     if h == 24 and (m, s, nanos) == (0, 0, 0):
         return _NANOS_PER_DAY
     if h > 23 or m > 59 or s > 59:

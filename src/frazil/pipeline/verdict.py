@@ -37,6 +37,8 @@ def decoder(struct: Struct, *, forbid_unknown: bool, markers: Iterable[str] = ()
     `raw` are top-level columns that are not judged; the result carries their JSON text as `msgspec.Raw` (or None)
     in attributes named `c0`, `c1` … in the order of the columns in `struct`.
     """
+    if not _expressible(struct):
+        return _never_plain
     raw = set(raw)
     names = {f.name for f in struct.fields}
     definitions: list[Any] = []
@@ -51,6 +53,15 @@ def decoder(struct: Struct, *, forbid_unknown: bool, markers: Iterable[str] = ()
         rename[f"m{index}"] = name
         definitions.append((f"m{index}", None, None))
     return msgspec.json.Decoder(_record(definitions, rename, forbid_unknown)).decode
+
+
+def _never_plain(value: bytes) -> Any:
+    raise msgspec.ValidationError("a column name cannot be expressed")
+
+
+def _expressible(struct: Struct) -> bool:
+    """False where a name holds what msgspec cannot rename a field to; no record is plain then."""
+    return not any(c in '"\\' or c < " " for f in struct.fields for c in f.name)
 
 
 def _record(definitions: list[Any], rename: dict[str, str], forbid_unknown: bool) -> Any:
@@ -70,6 +81,8 @@ def _python_type(type_: Type, forbid_unknown: bool) -> Any:
     """The msgspec type; `None` where no value of the type is plain (only null and absence are)."""
     match type_:
         case Struct(fields):
+            if not _expressible(type_):
+                return None
             rename = {f"c{i}": f.name for i, f in enumerate(fields)}
             return _record(
                 [_definition(f"c{i}", f, forbid_unknown) for i, f in enumerate(fields)], rename, forbid_unknown

@@ -14,8 +14,13 @@ from frazil.query.names import Source
 def adapt_functions(tree: exp.Expr, tables: Sequence[tuple[str, Source]]) -> None:
     """Rewrite, in place, what the embedded engine spells otherwise.
 
-    These are `cardinality(map)`, `UNNEST(map) AS t (key, value)`, and the space before the offset of a timestamp.
+    These are `cardinality(map)`, `UNNEST(map) AS t (key, value)`, the space before the offset of a timestamp, and
+    `date_diff`, which in Trino counts whole units that have passed.
     """
+    for difference in list(tree.find_all(exp.DateDiff)):
+        unit = exp.Literal.string(difference.text("unit").lower() or "day")
+        ends = [difference.expression.copy(), difference.this.copy()]
+        difference.replace(exp.Anonymous(this="DATE_SUB", expressions=[unit, *ends]))
     for cast in tree.find_all(exp.Cast):
         if cast.to.is_type(exp.DType.TIMESTAMPTZ) and isinstance(cast.this, exp.Literal):
             cast.this.set("this", re.sub(r" (?=[+-]\d\d:\d\d$)", "", cast.this.name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,16 +14,78 @@ from pyiceberg.manifest import DataFile, DataFileContent
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform, Transform
-from pyiceberg.types import NestedField, PrimitiveType
+from pyiceberg.types import BooleanType, IntegerType, LongType, NestedField, PrimitiveType
 
 _COUNTS = pa.map_(pa.int32(), pa.int64())
 _BOUNDS = pa.map_(pa.int32(), pa.string())
-_FILES = pa.schema(
-    [
+
+
+def files_table(table: Table) -> pa.Table:
+    """One row per data and delete file; bounds as text by field id, and as JSON values by column name."""
+    schema = table.schema()
+    fields = ((i, schema.find_type(i)) for i in schema.field_ids)
+    types = {i: field_type for i, field_type in fields if isinstance(field_type, PrimitiveType)}
+    names = sorted((schema.find_column_name(i) or str(i), i) for i in types)
+    specs = table.metadata.specs()
+
+    def bound(field_id: int, values: dict[int, bytes] | None) -> Any:
+        stored = (values or {}).get(field_id)
+        return None if stored is None else from_bytes(types[field_id], stored)
+
+    def text(field_id: int, value: Any) -> str:
+        transform: Transform[Any, Any] = IdentityTransform()
+        return transform.to_human_string(types[field_id], value)
+
+    def metrics(file: DataFile) -> str:
+        by_name = {}
+        for name, i in names:
+            low, high = bound(i, file.lower_bounds), bound(i, file.upper_bounds)
+            json_types = isinstance(types[i], BooleanType | IntegerType | LongType)
+            by_name[name] = {
+                "column_size": (file.column_sizes or {}).get(i),
+                "value_count": (file.value_counts or {}).get(i),
+                "null_value_count": (file.null_value_counts or {}).get(i),
+                "nan_value_count": (file.nan_value_counts or {}).get(i),
+                "lower_bound": low if low is None or json_types else text(i, low),
+                "upper_bound": high if high is None or json_types else text(i, high),
+            }
+        return json.dumps(by_name, ensure_ascii=False)
+
+    def row(file: DataFile) -> dict[str, Any]:
+        return {
+            "content": file.content.value,
+            "file_path": file.file_path,
+            "file_format": file.file_format.value,
+            "spec_id": file.spec_id,
+            "partition": {f.name: file.partition[i] for i, f in enumerate(specs[file.spec_id].fields)},
+            "record_count": file.record_count,
+            "file_size_in_bytes": file.file_size_in_bytes,
+            "column_sizes": _entries(file.column_sizes),
+            "value_counts": _entries(file.value_counts),
+            "null_value_counts": _entries(file.null_value_counts),
+            "nan_value_counts": _entries(file.nan_value_counts),
+            "lower_bounds": [(i, text(i, bound(i, file.lower_bounds))) for i in file.lower_bounds or () if i in types],
+            "upper_bounds": [(i, text(i, bound(i, file.upper_bounds))) for i in file.upper_bounds or () if i in types],
+            "key_metadata": file.key_metadata,
+            "split_offsets": file.split_offsets,
+            "equality_ids": file.equality_ids,
+            "sort_order_id": file.sort_order_id,
+            "readable_metrics": metrics(file),
+        }
+
+    columns = _files_schema(_partition_type(table))
+    rows = ({name: value for name, value in row(f).items() if name in columns.names} for f in _current_files(table))
+    return pa.Table.from_pylist(list(rows), schema=columns)
+
+
+def _files_schema(partition: pa.StructType) -> pa.Schema:
+    columns: list[tuple[str, pa.DataType]] = [
         ("content", pa.int32()),
         ("file_path", pa.string()),
-        ("record_count", pa.int64()),
         ("file_format", pa.string()),
+        ("spec_id", pa.int32()),
+        ("partition", partition),
+        ("record_count", pa.int64()),
         ("file_size_in_bytes", pa.int64()),
         ("column_sizes", _COUNTS),
         ("value_counts", _COUNTS),
@@ -33,45 +96,14 @@ _FILES = pa.schema(
         ("key_metadata", pa.binary()),
         ("split_offsets", pa.list_(pa.int64())),
         ("equality_ids", pa.list_(pa.int32())),
+        ("sort_order_id", pa.int32()),
+        ("readable_metrics", pa.string()),
     ]
-)
+    return pa.schema([column for column in columns if column[0] != "partition" or partition.num_fields])
 
 
-def files_table(table: Table) -> pa.Table:
-    """One row per data and delete file; bounds as text, by field id."""
-    fields = ((i, table.schema().find_type(i)) for i in table.schema().field_ids)
-    types = {i: field_type for i, field_type in fields if isinstance(field_type, PrimitiveType)}
-
-    def bounds(values: dict[int, bytes] | None) -> list[tuple[int, str]] | None:
-        if values is None:
-            return None
-        transform: Transform[Any, Any] = IdentityTransform()
-        text = transform.to_human_string
-        return [(i, text(types[i], from_bytes(types[i], b))) for i, b in values.items() if i in types]
-
-    def counts(values: dict[int, int] | None) -> list[tuple[int, int]] | None:
-        return None if values is None else list(values.items())
-
-    rows = [
-        {
-            "content": file.content.value,
-            "file_path": file.file_path,
-            "record_count": file.record_count,
-            "file_format": file.file_format.value,
-            "file_size_in_bytes": file.file_size_in_bytes,
-            "column_sizes": counts(file.column_sizes),
-            "value_counts": counts(file.value_counts),
-            "null_value_counts": counts(file.null_value_counts),
-            "nan_value_counts": counts(file.nan_value_counts),
-            "lower_bounds": bounds(file.lower_bounds),
-            "upper_bounds": bounds(file.upper_bounds),
-            "key_metadata": file.key_metadata,
-            "split_offsets": file.split_offsets,
-            "equality_ids": file.equality_ids,
-        }
-        for file in _current_files(table)
-    ]
-    return pa.Table.from_pylist(rows, schema=_FILES)
+def _entries(counts: dict[int, int] | None) -> list[tuple[int, int]] | None:
+    return None if counts is None else list(counts.items())
 
 
 @dataclass
@@ -154,8 +186,7 @@ def partitions_table(table: Table) -> pa.Table:
 
 
 def _partitions_schema(table: Table, columns: list[NestedField]) -> pa.Schema:
-    partition_fields = Schema(*table.metadata.specs_struct().fields)
-    partition = pa.struct(list(schema_to_pyarrow(partition_fields, include_field_ids=False)))
+    partition = _partition_type(table)
     arrow = schema_to_pyarrow(Schema(*columns), include_field_ids=False)
     ranges = [
         pa.field(
@@ -172,6 +203,11 @@ def _partitions_schema(table: Table, columns: list[NestedField]) -> pa.Schema:
         + fields
         + ([("data", pa.struct(ranges))] if ranges else [])
     )
+
+
+def _partition_type(table: Table) -> pa.StructType:
+    fields = Schema(*table.metadata.specs_struct().fields)
+    return pa.struct(list(schema_to_pyarrow(fields, include_field_ids=False)))
 
 
 def _current_files(table: Table) -> Iterator[DataFile]:

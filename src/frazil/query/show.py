@@ -81,7 +81,7 @@ def show(statement: Statement, names: Names) -> Result:
 def trino_type(field_type: IcebergType) -> str:
     """Trino's name of an Iceberg type."""
     if isinstance(field_type, StructType):
-        return "row(" + ", ".join(f'"{f.name}" {trino_type(f.field_type)}' for f in field_type.fields) + ")"
+        return "row(" + ", ".join(f"{_quoted_name(f.name)} {trino_type(f.field_type)}" for f in field_type.fields) + ")"
     if isinstance(field_type, MapType):
         return f"map({trino_type(field_type.key_type)}, {trino_type(field_type.value_type)})"
     if isinstance(field_type, ListType):
@@ -91,6 +91,10 @@ def trino_type(field_type: IcebergType) -> str:
     if isinstance(field_type, FixedType):
         return "varbinary"
     return _PRIMITIVES.get(str(field_type), str(field_type))
+
+
+def _quoted_name(name: str) -> str:
+    return name if re.fullmatch("[a-z_][a-z0-9_]*", name) else f'"{name}"'
 
 
 def _columns(names: Names, parts: list[str], words: _Words) -> Result:
@@ -111,7 +115,7 @@ def _described(source: Source) -> list[tuple[str, str, str, str]]:
 
 def _trino_type_of_arrow(arrow: pa.DataType) -> str:
     if isinstance(arrow, pa.StructType):
-        return "row(" + ", ".join(f'"{f.name}" {_trino_type_of_arrow(f.type)}' for f in arrow) + ")"
+        return "row(" + ", ".join(f"{_quoted_name(f.name)} {_trino_type_of_arrow(f.type)}" for f in arrow) + ")"
     if isinstance(arrow, pa.MapType):
         return f"map({_trino_type_of_arrow(arrow.key_type)}, {_trino_type_of_arrow(arrow.item_type)})"
     if isinstance(arrow, pa.ListType):

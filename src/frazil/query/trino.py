@@ -13,6 +13,7 @@ from requests.exceptions import RequestException
 from trino.auth import BasicAuthentication
 from trino.dbapi import Connection
 from trino.exceptions import Error, TrinoQueryError, TrinoUserError
+from trino.types import NamedRowTuple
 
 from frazil.config.settings import Settings
 from frazil.errors import ConfigError, QueryError, ServiceUnavailable
@@ -42,13 +43,13 @@ class TrinoEngine:
             )
         self._server = f"{url.scheme}://{url.hostname}:{url.port or (443 if url.scheme == 'https' else 80)}"
         self._password = password
-        user = _user(settings.env)
+        self.user = _user(settings.env)
         self._connection = Connection(
             host=url.hostname or "",
             port=url.port or (443 if url.scheme == "https" else 80),
             http_scheme=url.scheme,
-            user=user,
-            auth=BasicAuthentication(user, password) if password else None,
+            user=self.user,
+            auth=BasicAuthentication(self.user, password) if password else None,
             catalog=settings.warehouse.rstrip("/").rsplit("/", 1)[-1],
             schema=settings.namespace,
             source="frazil",
@@ -68,7 +69,7 @@ class TrinoEngine:
             try:
                 cursor = self._connection.cursor()
                 cursor.execute(statement.text)
-                rows = [tuple(row) for row in cursor.fetchall()]
+                rows = [tuple(plain(value) for value in row) for row in cursor.fetchall()]
                 columns = tuple(column.name for column in cursor.description or ())
             except TrinoUserError as error:
                 raise QueryError(self._refused(error)) from None
@@ -86,6 +87,16 @@ class TrinoEngine:
     def _masked(self, error: Any) -> str:
         text = f"{type(error).__name__}: {error}"
         return text.replace(self._password, _MASKED) if self._password else text
+
+
+def plain(value: Any) -> Any:
+    """A value of the client as the embedded engine gives it: rows as dict, unnamed fields as `field0`."""
+    if isinstance(value, NamedRowTuple):
+        names = value.__annotations__["names"]
+        return {name or f"field{i}": plain(item) for i, (name, item) in enumerate(zip(names, value, strict=True))}
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _user(env: Mapping[str, str]) -> str:

@@ -80,9 +80,12 @@ class ProcessFile:
     def stragglers(self) -> list[psutil.Process]:
         """Processes that a dead remembered process has left behind in its session."""
         remembered = self.read()
-        if remembered is None or psutil.pid_exists(remembered[0]):
+        if remembered is None or self.find():
             return []
-        return [p for p in psutil.process_iter() if _session(p.pid) == remembered[0] and is_alive(p)]
+        pid, started = remembered
+        if psutil.pid_exists(pid) and not _is_same(pid, started):
+            return []  # the id has a new owner, so its old session is gone
+        return [p for p in psutil.process_iter() if p.pid != pid and _session(p.pid) == pid and is_alive(p)]
 
     def forget(self) -> None:
         """Remove the file."""
@@ -143,12 +146,14 @@ def _await_end(processes: Sequence[psutil.Process], timeout: float) -> list[psut
 
 
 def _alive(pid: int, started: float) -> psutil.Process | None:
+    return psutil.Process(pid) if _is_same(pid, started) and is_alive(psutil.Process(pid)) else None
+
+
+def _is_same(pid: int, started: float) -> bool:
     try:
-        process = psutil.Process(pid)
-        same = abs(process.create_time() - started) < _CLOCK_TOLERANCE_S
+        return abs(psutil.Process(pid).create_time() - started) < _CLOCK_TOLERANCE_S
     except psutil.NoSuchProcess:
-        return None
-    return process if same and is_alive(process) else None
+        return False
 
 
 def _session(pid: int) -> int:

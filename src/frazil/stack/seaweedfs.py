@@ -21,6 +21,7 @@ from frazil.stack.service import Progress, Service
 _INNER = ("master", "volume", "filer", "admin", "s3.grpc")
 # The admin part is always asked on this distance above its own port, whatever its gRPC port is set to.
 _GRPC_OFFSET = 10000
+_MAX_SOCKET_PATH = 103  # bytes; macOS allows the least
 
 
 def seaweedfs_service(settings: Settings) -> Service:
@@ -59,10 +60,17 @@ def _command(settings: Settings, progress: Progress) -> Sequence[str]:
         "s3.port.grpc": ports["s3.grpc"],
         "s3.port.iceberg": settings.catalog_port,
         "s3.port.lance": 0,
+        **_sockets(settings.home / "run"),
         **{f"{part}.port": ports[part] for part in _INNER if part != "s3.grpc"},
         **{f"{part}.port.grpc": ports[part] + _GRPC_OFFSET for part in _INNER if part != "s3.grpc"},
     }
     return [str(_weed()), "mini", *(f"-{name}={value}" for name, value in options.items())]
+
+
+def _sockets(folder: Path) -> dict[str, Path]:
+    """Local sockets in the home rather than in /tmp, where they stay behind, as far as their paths may be so long."""
+    paths = {f"{part}.localSocket": folder / f"seaweedfs-{part}.sock" for part in ("s3", "filer")}
+    return {option: path for option, path in paths.items() if len(os.fsencode(path)) <= _MAX_SOCKET_PATH}
 
 
 def _weed() -> Path:

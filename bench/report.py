@@ -1,0 +1,215 @@
+"""Results as Markdown and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from itertools import groupby
+
+from bench.results import Drain, Latency, Results, typical
+
+
+def to_json(results: Results) -> str:
+    """All results with the fields of `bench.results`."""
+    return json.dumps(asdict(results), indent=2)
+
+
+def to_markdown(results: Results) -> str:
+    """The machine, one table per kind of measurement, and the ratios at the end."""
+    parts = ["## Machine", *(f"- {name}: {value}" for name, value in results.machine.items()), ""]
+    if results.drains:
+        parts += ["## A full topic into an empty table", "", _drains(results.drains), ""]
+    if results.limits:
+        parts += ["## The limit: one process, one core, records in memory", "", _limits(results), ""]
+    if results.latencies:
+        parts += ["## A steady rate: from production to visibility", "", _latencies(results.latencies), ""]
+    if results.backlog:
+        parts += ["## A backlog", "", _drains(results.backlog), ""]
+    if results.audit:
+        parts += ["## Audit records: `details` as an object beside `details` as text", "", _drains(results.audit), ""]
+        parts += _audit_ratio(results.audit)
+    if any(drain.system == "frazil" for drain in results.drains):
+        parts += _ratios(results.drains)
+    if results.failures:
+        parts += ["## Not measured", "", *(f"- {step}: {message}" for step, message in results.failures.items()), ""]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def markdown_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table whose first column is text and whose other columns are numbers."""
+    lines = [headers, ["---", *["---:"] * (len(headers) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _groups(drains: Sequence[Drain]) -> list[list[Drain]]:
+    """The runs of each title, in the order of the first run of each."""
+    order = list(dict.fromkeys(drain.title for drain in drains))
+    ordered = sorted(drains, key=lambda drain: order.index(drain.title))
+    return [list(group) for _, group in groupby(ordered, key=lambda drain: drain.title)]
+
+
+def _drains(drains: Sequence[Drain]) -> str:
+    headers = (
+        "System",
+        "Records",
+        "rec/s",
+        "warm rec/s",
+        "records per CPU-s",
+        "warm records per CPU-s",
+        "peak PSS",
+        "peak RSS",
+        "first commit",
+        "all visible",
+        "files",
+        "commits",
+        "rows",
+    )
+    rows = []
+    for runs in _groups(drains):
+        drain = typical(runs)
+        rates = [run.rate for run in runs]
+        spread = f" ({min(rates):,.0f}–{max(rates):,.0f} in {len(runs)} runs)" if len(runs) > 1 else ""
+        rows.append(
+            (
+                drain.title,
+                f"{drain.records:,}",
+                f"{drain.rate:,.0f}{spread}",
+                _count(drain.warm_rate),
+                f"{drain.per_cpu_s:,.0f}",
+                _count(drain.warm_per_cpu_s),
+                _memory(drain.peak_pss),
+                _memory(drain.peak_rss),
+                f"{drain.first_commit_s:.1f} s",
+                f"{drain.seconds:.1f} s",
+                f"{drain.files:,}",
+                f"{drain.snapshots:,}",
+                _rows(runs),
+            )
+        )
+    return markdown_table(headers, rows)
+
+
+def _rows(runs: Sequence[Drain]) -> str:
+    """`exact`, or the counts of the first run that is not."""
+    wrong = next((run for run in runs if not run.exact), None)
+    if wrong is None:
+        return "exact, all different" if all(run.distinct is not None for run in runs) else "exact"
+    distinct = "" if wrong.distinct is None else f", {wrong.distinct:,} different"
+    return f"**{wrong.rows:,}{distinct}**"
+
+
+def _limits(results: Results) -> str:
+    headers = ("Reader", "Records", "records per CPU-s", "parse, µs per record", "Parquet, µs per record")
+    return markdown_table(
+        headers,
+        (
+            (
+                limit.title,
+                f"{limit.records:,}",
+                f"{limit.per_cpu_s:,.0f}",
+                f"{limit.parse_cpu_s / limit.records * 1e6:.2f}",
+                f"{limit.write_cpu_s / limit.records * 1e6:.2f}",
+            )
+            for limit in results.limits
+        ),
+    )
+
+
+def _latencies(latencies: Sequence[Latency]) -> str:
+    headers = (
+        "System",
+        "rec/s",
+        "records",
+        "p50",
+        "p99",
+        "max",
+        "last row after the end",
+        "cores",
+        "peak PSS",
+        "commits",
+        "slowest production",
+        "rows",
+    )
+    return markdown_table(
+        headers,
+        (
+            (
+                one.title,
+                f"{one.rate:,}",
+                f"{one.records:,}",
+                f"{one.p50_s:.2f} s",
+                f"{one.p99_s:.2f} s",
+                f"{one.max_s:.2f} s",
+                f"{one.last_s:.2f} s",
+                f"{one.cores:.2f}",
+                _memory(one.peak_pss),
+                f"{one.snapshots:,}",
+                f"{one.producer_delay_s:.2f} s",
+                "exact" if one.exact else f"**{one.rows:,}**",
+            )
+            for one in latencies
+        ),
+    )
+
+
+def _audit_ratio(audit: Sequence[Drain]) -> list[str]:
+    groups = _groups(audit)
+    if len(groups) < 2:
+        return []
+    text, objects = typical(groups[0]), typical(groups[1])
+    return [
+        f"With an object in every record: {objects.rate / text.rate:.2f} times the rate, "
+        f"{objects.per_cpu_s / text.per_cpu_s:.2f} times the records per CPU-second.",
+        "",
+    ]
+
+
+Figure = Callable[[Drain], float | None]
+
+_HIGHER_IS_BETTER: dict[str, Figure] = {
+    "rec/s": lambda drain: drain.rate,
+    "warm rec/s": lambda drain: drain.warm_rate,
+    "records per CPU-s": lambda drain: drain.per_cpu_s,
+    "warm records per CPU-s": lambda drain: drain.warm_per_cpu_s,
+}
+_LOWER_IS_BETTER: dict[str, tuple[Figure, float, str]] = {
+    "peak PSS": (lambda drain: drain.peak_pss, 2**20, " MiB"),
+    "all visible": (lambda drain: drain.seconds, 1, " s"),
+    "files": (lambda drain: drain.files, 1, ""),
+}
+
+
+def _ratios(drains: Sequence[Drain]) -> list[str]:
+    """How many times better frazil is than each peer; nothing without a peer."""
+    runs = {group[0].system: typical(group) for group in _groups(drains)}
+    frazil = runs.pop("frazil")
+    if not runs:
+        return []
+    headers = ["", "frazil", *(part for peer in runs.values() for part in (peer.title, "frazil is better by"))]
+    rows = [
+        [name, _count(figure(frazil)), *(cell for peer in runs.values() for cell in _pair(figure, peer, frazil))]
+        for name, figure in _HIGHER_IS_BETTER.items()
+    ]
+    for name, (figure, unit, suffix) in _LOWER_IS_BETTER.items():
+        cells = [name, _count(figure(frazil), unit, suffix)]
+        for peer in runs.values():
+            cells += [_count(figure(peer), unit, suffix), _times(figure(peer), figure(frazil))]
+        rows.append(cells)
+    return ["## frazil beside Kafka Connect", "", markdown_table(headers, rows), ""]
+
+
+def _pair(figure: Figure, peer: Drain, frazil: Drain) -> tuple[str, str]:
+    return _count(figure(peer)), _times(figure(frazil), figure(peer))
+
+
+def _times(better: float | None, worse: float | None) -> str:
+    return f"{better / worse:.2f} ×" if better and worse else "–"
+
+
+def _count(value: float | None, unit: float = 1, suffix: str = "") -> str:
+    return "–" if value is None else f"{value / unit:,.0f}{suffix}"
+
+
+def _memory(size: int) -> str:
+    return f"{size / 2**20:,.0f} MiB"

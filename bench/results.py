@@ -1,0 +1,111 @@
+"""What was measured. Times are seconds, memory and sizes are bytes, rates are per second."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import median_low
+
+
+@dataclass(frozen=True)
+class Drain:
+    """A topic that was full at the start, read into an empty table.
+
+    `seconds` runs from the moment the connector was sent to the worker until a reader saw the last row. The warm
+    figures lie between the first commit and the one that made 95 % of the rows visible; None when that is one commit.
+    `distinct` is None unless every row was read and compared.
+    """
+
+    system: str
+    title: str
+    records: int
+    rows: int
+    seconds: float
+    first_commit_s: float
+    cpu_s: float
+    warm_rate: float | None
+    warm_per_cpu_s: float | None
+    peak_pss: int
+    peak_rss: int
+    files: int
+    snapshots: int
+    distinct: int | None = None
+
+    @property
+    def rate(self) -> float:
+        return self.records / self.seconds
+
+    @property
+    def per_cpu_s(self) -> float:
+        return self.records / self.cpu_s
+
+    @property
+    def exact(self) -> bool:
+        """Whether the table has every record once, as far as it was looked at."""
+        return self.rows == self.records and self.distinct in (None, self.records)
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Records at a steady rate: time from the moment a record was due to be produced until a reader saw its row.
+
+    `last_s` counts from the broker's last acknowledgement to the visibility of the last row. `producer_delay_s` is
+    how late the slowest record was produced; it is part of the latencies. `cores` are processor seconds per second.
+    """
+
+    title: str
+    rate: int
+    records: int
+    rows: int
+    p50_s: float
+    p99_s: float
+    max_s: float
+    last_s: float
+    producer_delay_s: float
+    cores: float
+    peak_pss: int
+    snapshots: int
+
+    @property
+    def exact(self) -> bool:
+        return self.rows == self.records
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Records in memory, parsed and written as Parquet by one process on one core; processor seconds of each half."""
+
+    title: str
+    records: int
+    parse_cpu_s: float
+    write_cpu_s: float
+    seconds: float
+
+    @property
+    def per_cpu_s(self) -> float:
+        return self.records / (self.parse_cpu_s + self.write_cpu_s)
+
+
+@dataclass
+class Results:
+    """Everything of one call; `failures` has the message of each step that could not be measured."""
+
+    machine: dict[str, str]
+    drains: list[Drain] = field(default_factory=list)
+    limits: list[Limit] = field(default_factory=list)
+    latencies: list[Latency] = field(default_factory=list)
+    backlog: list[Drain] = field(default_factory=list)
+    audit: list[Drain] = field(default_factory=list)
+    failures: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def good(self) -> bool:
+        """Whether every step ran and every table is exact."""
+        tables: list[Drain | Latency] = [*self.drains, *self.backlog, *self.audit, *self.latencies]
+        return not self.failures and all(table.exact for table in tables)
+
+
+def typical(drains: Sequence[Drain]) -> Drain:
+    """The run whose rate is the (lower) median. Raises ValueError without runs."""
+    rate = median_low([drain.rate for drain in drains])
+    return next(drain for drain in drains if drain.rate == rate)

@@ -1,0 +1,137 @@
+"""The steps of a comparison, one after the other; a step that fails is noted and the others go on."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import get_args
+
+from bench.drain import drain
+from bench.environment import Show
+from bench.latency import latency
+from bench.limit import Reader
+from bench.limit import measure as measure_limit
+from bench.load import Details, audit_records, fill, fixed_records
+from bench.results import Drain, Results
+from bench.systems import FRAZIL, PEER_1, PEER_2, System
+from frazil.config.settings import Settings
+from frazil.errors import FrazilError
+from frazil.logs.tables import TableKind
+
+DRAINED = (FRAZIL, PEER_1, PEER_2)
+STEPS = (*(system.name for system in DRAINED), "limit", "latency", "backlog", "audit")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure and with how much. `latency_rate` is in records per second, `latency_seconds` how long."""
+
+    kind: TableKind
+    records: int
+    backlog_records: int
+    latency_rate: int
+    latency_seconds: int
+    repeat: int
+    verify: bool
+    steps: Collection[str] = STEPS
+
+
+def measure(settings: Settings, plan: Plan, results: Results, show: Show, tell: Show) -> None:
+    """Take all measurements of the plan into `results`; broker and store have to run.
+
+    `show` gets what a long step is doing, `tell` a line for each finished step.
+    """
+    runner = _Runner(settings, plan, results, show, tell)
+    systems = [system for system in DRAINED if system.name in plan.steps]
+    if systems:
+        runner.drains(systems)
+    for name, step in (
+        ("limit", runner.limit),
+        ("latency", runner.latency),
+        ("backlog", runner.backlog),
+        ("audit", runner.audit),
+    ):
+        if name in plan.steps:
+            step()
+
+
+class _Runner:
+    def __init__(self, settings: Settings, plan: Plan, results: Results, show: Show, tell: Show) -> None:
+        self._settings = settings
+        self._plan = plan
+        self._results = results
+        self._show = show
+        self._tell = tell
+
+    def drains(self, systems: list[System]) -> None:
+        """The same topic for each system; repeats alternate between them, so that a slow hour slows all."""
+        topic, count = "bench-records", self._plan.records
+        filled = self._step("records", lambda: self._fill(topic, count))
+        for number in range(1, self._plan.repeat + 1) if filled else ():
+            for system in systems:
+                self._drain(self._results.drains, system, self._plan.kind, topic, count, f"{system.name}-{number}")
+
+    def limit(self) -> None:
+        for reader in get_args(Reader):
+            self._step(f"limit of {reader}", partial(self._limit, reader))
+
+    def latency(self) -> None:
+        for system in (FRAZIL, PEER_1):
+            self._step(f"latency-{system.name}", partial(self._latency, system))
+
+    def backlog(self) -> None:
+        topic, count = "bench-backlog", self._plan.backlog_records
+        if self._step("backlog records", lambda: self._fill(topic, count)):
+            self._drain(self._results.backlog, FRAZIL, self._plan.kind, topic, count, "backlog")
+
+    def audit(self) -> None:
+        for form in get_args(Details):
+            system = replace(FRAZIL, title=f"`details`: {form}")
+            topic, count = f"bench-audit-{form}", self._plan.records
+            fill_topic = partial(fill, self._settings, topic, audit_records(count, form), count, self._show)
+            filled = self._step(f"audit records ({form})", fill_topic)
+            for number in range(1, self._plan.repeat + 1) if filled else ():
+                self._drain(self._results.audit, system, "audit", topic, count, f"audit-{form}-{number}")
+
+    def _limit(self, reader: Reader) -> None:
+        self._show(f"limit of {reader}")
+        result = measure_limit(self._plan.kind, self._plan.records, reader, self._settings.home)
+        self._results.limits.append(result)
+        self._tell(f"limit of {reader}: {result.per_cpu_s:,.0f} records per CPU-s")
+
+    def _latency(self, system: System) -> None:
+        plan, run = self._plan, f"latency-{system.name}"
+        result = latency(self._settings, system, plan.kind, plan.latency_rate, plan.latency_seconds, run, self._show)
+        self._results.latencies.append(result)
+        self._tell(f"{run}: p50 {result.p50_s:.1f} s, p99 {result.p99_s:.1f} s, last row {result.last_s:.1f} s")
+
+    def _fill(self, topic: str, count: int) -> None:
+        fill(self._settings, topic, fixed_records(self._plan.kind, count), count, self._show)
+
+    def _drain(self, results: list[Drain], system: System, kind: TableKind, topic: str, count: int, run: str) -> None:
+        verify = self._plan.verify
+
+        def measured() -> None:
+            result = drain(self._settings, system, kind, topic, count, run, self._show, verify=verify)
+            results.append(result)
+            self._tell(f"{run}: {result.rate:,.0f} rec/s, {result.per_cpu_s:,.0f} records per CPU-s")
+
+        self._step(run, measured)
+
+    def _step(self, name: str, step: Callable[[], object]) -> bool:
+        """Whether the step succeeded; a failure of any kind is told and kept for the report, which has the others."""
+        try:
+            step()
+        except FrazilError as error:
+            self._fail(name, str(error), str(error))
+        except Exception as error:
+            self._fail(name, f"{type(error).__name__}: {error}", traceback.format_exc())
+        else:
+            return True
+        return False
+
+    def _fail(self, name: str, message: str, details: str) -> None:
+        self._results.failures[name] = " ".join(message.split())
+        self._tell(f"{name} failed: {details}")

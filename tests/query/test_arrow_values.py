@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pyarrow as pa
+
+from frazil.query.arrow_values import column_at, python_values, rows_of
+
+MAPS = pa.map_(pa.string(), pa.string())
+
+
+def column(values: list[object], kind: pa.DataType) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.array(values, kind)])
+
+
+def test_maps_are_dicts_and_whole_decimals_are_ints() -> None:
+    assert python_values(column([[("a", "b")], [], None], MAPS)) == [{"a": "b"}, {}, None]
+    assert python_values(column([Decimal(2**70), None], pa.decimal128(38, 0))) == [2**70, None]
+    assert python_values(column([Decimal("1.50")], pa.decimal128(10, 2))) == [Decimal("1.50")]
+
+
+def test_a_key_that_occurs_twice_loses_nothing() -> None:
+    assert python_values(column([[("a", "b"), ("a", "c")], None], MAPS)) == [[("a", "b"), ("a", "c")], None]
+
+
+def test_nanoseconds_are_text() -> None:
+    assert python_values(column([1_700_000_000_123_456_789, None], pa.timestamp("ns"))) == [
+        "2023-11-14T22:13:20.123456789",
+        None,
+    ]
+
+
+def test_a_field_of_a_null_row_is_null() -> None:
+    table = pa.table({"r": pa.array([{"x": 1}, None], pa.struct([("x", pa.int64())])), "s": ["a", "b"]})
+    assert rows_of([column_at(table, "r.x"), column_at(table, "s")]) == [(1, "a"), (None, "b")]
