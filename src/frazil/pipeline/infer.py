@@ -25,7 +25,10 @@ def infer(raw: bytes) -> Type | None:
     Whole numbers are long (decimal(38,0) beyond 64 bits), all others double; 1.0 is a double (E11). What lies more
     than 32 levels deep is text.
     """
-    return _infer(raw, _MAX_DEPTH)
+    try:
+        return _infer(raw, _MAX_DEPTH)
+    except RecursionError:
+        return STRING
 
 
 def _infer(raw: bytes, depth: int) -> Type | None:
