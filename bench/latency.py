@@ -55,6 +55,7 @@ def latency(
         sampler.take()
     table.look()
     seen = latencies(table.commits, table.times_by_snapshot())
+    all_visible = next(c.visible_at for c in table.commits if c.total_records >= count)
     p50, p99 = np.percentile(seen, [50, 99])
     return Latency(
         title=system.title,
@@ -64,9 +65,9 @@ def latency(
         p50_s=float(p50),
         p99_s=float(p99),
         max_s=float(seen.max()),
-        last_s=next(c.visible_at for c in table.commits if c.total_records >= count) - last_acknowledged,
+        last_s=all_visible - last_acknowledged,
         producer_delay_s=pace.worst_delay,
-        cores=cpu_between(sampler.samples, pace.first, last_acknowledged) / (last_acknowledged - pace.first),
+        cores=cpu_between(sampler.samples, pace.first, all_visible) / (last_acknowledged - pace.first),
         peak_pss=max(sample.pss for sample in sampler.samples),
         snapshots=len(table.commits),
     )

@@ -50,7 +50,8 @@ class Latency:
     """Records at a steady rate: time from the moment a record was due to be produced until a reader saw its row.
 
     `last_s` counts from the broker's last acknowledgement to the visibility of the last row. `producer_delay_s` is
-    how late the slowest record was produced; it is part of the latencies. `cores` are processor seconds per second.
+    how late the slowest record was produced; it is part of the latencies. `cores` are the processor
+    seconds until the last row was visible per second of production.
     """
 
     title: str

@@ -55,7 +55,7 @@ CARE: list[tuple[Type | ScalarKind, str]] = [
         for raw in ("1736937000000", '"2025-01-31"', '"2025-01-31T24:00:00Z"', '"2025-01-31T10:30:60Z"')
     ],
     *[(DECIMAL, raw) for raw in ("1.23", '"1.23"')],
-    *[(Scalar(kind), '"AQID"') for kind in ("uuid", "fixed", "binary", "time", "timestamp_ns", "timestamptz_ns")],  # type: ignore[arg-type]
+    *[(Scalar(kind), '"AQID"') for kind in ("uuid", "fixed", "binary", "time", "timestamp_ns", "timestamptz_ns")],
     *[(POINT, raw) for raw in ("1", "[]", '{"x":"1"}', '{"x":1.5}', '{"z":1}')],
     *[(List(POINT), raw) for raw in ("{}", "[1]", '[{"z":1}]')],
     (List(STRING, element_required=True), "[null]"),

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import _thread
+import threading
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -171,6 +173,17 @@ def test_a_statement_that_needs_too_much_memory_ends(log_tables: LogTables) -> N
     engine = Engine(log_tables.catalog, "kafkawarehouse", NAMESPACE, memory_limit="64MB")
     with pytest.raises(QueryError, match="more than 64MB of memory"):
         list(engine.run("SELECT array_agg(repeat(x.object, 1000) ORDER BY y.object) FROM apilogs x, apilogs y"))
+
+
+def test_an_interrupt_ends_a_long_statement(log_tables: LogTables) -> None:
+    interrupt = threading.Timer(2, _thread.interrupt_main)
+    interrupt.start()
+    with pytest.raises(KeyboardInterrupt):
+        log_tables.answer(
+            "SELECT count(*) FROM apilogs a, apilogs b, apilogs c, apilogs d, apilogs e WHERE a.object < e.name"
+        )
+    interrupt.join()
+    assert log_tables.answer("SELECT 1") == [(1,)]
 
 
 def test_a_store_that_is_gone_is_named(log_tables: LogTables, free_ports: Any) -> None:

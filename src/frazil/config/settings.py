@@ -1,4 +1,4 @@
-"""Where the parts of the stack are: environment variables of seeds 000 (section 11) and 001 (section 9)."""
+"""Where the parts of the stack are, from the environment variables that `variables` declares."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
 
+from frazil.config.variables import VARIABLES
 from frazil.errors import ConfigError
 
 LOOPBACK = "127.0.0.1"
@@ -30,10 +31,13 @@ class Settings:
     def load(cls, environ: Mapping[str, str] | None = None, env_file: Path | None = None) -> Settings:
         """Read the process environment over the `.env` file of the working directory (the environment wins).
 
-        Raises ConfigError when a value cannot be used.
+        Raises ConfigError when a value cannot be used, or when `FRAZIL_ENV_FILE` names a file that does not exist.
         """
         environ = os.environ if environ is None else environ
-        path = env_file or Path(environ.get("FRAZIL_ENV_FILE", ".env"))
+        named = environ.get("FRAZIL_ENV_FILE", "").strip()
+        path = env_file or Path(named or VARIABLES["FRAZIL_ENV_FILE"].default).expanduser()
+        if named and not path.exists():
+            raise ConfigError(f"FRAZIL_ENV_FILE={named}: there is no such file; correct the path or unset the variable")
         from_file = {k: v for k, v in dotenv_values(path, interpolate=False).items() if v is not None}
         settings = cls({**from_file, **environ})
         settings.check()
@@ -41,37 +45,48 @@ class Settings:
 
     def check(self) -> None:
         """Raise ConfigError for the first value that cannot be used."""
-        for port in (self.kafka_port, self.s3_port, self.catalog_port, self.connect_port, self.actuator_port):
-            if not 0 < port < 65536:
-                raise ConfigError(f"port {port} is not between 1 and 65535")
-        for key in ("MINIO_ENDPOINT", "ICEBERG_CATALOG_URI", "KAFKA_CONNECT_URL", "TRINO_URL"):
-            url = self._text(key)
-            if url and urlsplit(url).scheme not in ("http", "https"):
-                raise ConfigError(f"{key}={url}: expected a URL that starts with http:// or https://")
+        for variable in VARIABLES.values():
+            text = self._set(variable.name)
+            if not text:
+                continue
+            if variable.kind == "port":
+                self._port(variable.name)
+            elif variable.kind == "url" and urlsplit(text).scheme not in ("http", "https"):
+                raise ConfigError(f"{variable.name}={text}: expected a URL that starts with http:// or https://")
 
-    def _text(self, *keys: str, default: str = "") -> str:
-        return next((self.env[k].strip() for k in keys if self.env.get(k, "").strip()), default)
+    def _set(self, name: str) -> str:
+        return self.env.get(name, "").strip()
 
-    def _port(self, *keys: str, default: int) -> int:
-        for key in keys:
-            text = self._text(key)
-            if text:
-                try:
-                    return int(text)
-                except ValueError:
-                    raise ConfigError(f"{key}={text}: expected a port number") from None
-        return default
+    def _source(self, name: str) -> str:
+        """The variable that counts: this one, or its fallback when only that is set."""
+        fallback = VARIABLES[name].fallback
+        return fallback if fallback and self._set(fallback) and not self._set(name) else name
+
+    def _text(self, name: str, derived: str = "") -> str:
+        """What a variable says, else its default; `derived` is a default that depends on other variables."""
+        variable = VARIABLES[name]
+        return self._set(self._source(name)) or (derived if variable.derived else variable.default)
+
+    def _port(self, name: str) -> int:
+        text = self._text(name)
+        try:
+            port = int(text)
+        except ValueError:
+            raise ConfigError(f"{self._source(name)}={text}: expected a port number") from None
+        if not 0 < port < 65536:
+            raise ConfigError(f"{self._source(name)}={text}: expected a port between 1 and 65535")
+        return port
 
     @cached_property
     def home(self) -> Path:
         """Data, logs and process files of the embedded stack (`FRAZIL_HOME`)."""
-        return Path(self._text("FRAZIL_HOME", default=".frazil")).expanduser().resolve()
+        return Path(self._text("FRAZIL_HOME")).expanduser().resolve()
 
     @cached_property
     def cache(self) -> Path:
         """Downloads that outlive a home (`FRAZIL_CACHE`)."""
-        base = self._text("XDG_CACHE_HOME", default=str(Path(self._text("HOME", default="/")) / ".cache"))
-        return Path(self._text("FRAZIL_CACHE", default=f"{base}/frazil")).expanduser()
+        caches = self._text("XDG_CACHE_HOME", derived=str(Path(self._set("HOME") or "/") / ".cache"))
+        return Path(self._text("FRAZIL_CACHE", derived=f"{caches}/frazil")).expanduser()
 
     @property
     def logs(self) -> Path:
@@ -80,71 +95,71 @@ class Settings:
     # Kafka
     @cached_property
     def kafka_port(self) -> int:
-        return self._port("KAFKA_EXTERNAL_PORT", default=9092)
+        return self._port("KAFKA_EXTERNAL_PORT")
 
     @cached_property
     def kafka_controller_port(self) -> int:
-        return self._port("KAFKA_CONTROLLER_PORT", default=9093)
+        return self._port("KAFKA_CONTROLLER_PORT")
 
     @property
     def kafka_external(self) -> bool:
-        return bool(self._text("KAFKA_BOOTSTRAP_SERVERS"))
+        return bool(self._set("KAFKA_BOOTSTRAP_SERVERS"))
 
     @cached_property
     def bootstrap_servers(self) -> str:
-        return self._text("KAFKA_BOOTSTRAP_SERVERS", default=f"{LOOPBACK}:{self.kafka_port}")
+        return self._text("KAFKA_BOOTSTRAP_SERVERS", derived=f"{LOOPBACK}:{self.kafka_port}")
 
     # Object store and catalog
     @cached_property
     def s3_port(self) -> int:
-        return self._port("DEST_API_PORT", "SOURCE_API_PORT", default=9000)
+        return self._port("DEST_API_PORT")
 
     @property
     def s3_external(self) -> bool:
-        return bool(self._text("MINIO_ENDPOINT"))
+        return bool(self._set("MINIO_ENDPOINT"))
 
     @cached_property
     def s3_endpoint(self) -> str:
-        return self._text("MINIO_ENDPOINT", default=f"http://{LOOPBACK}:{self.s3_port}").rstrip("/")
+        return self._text("MINIO_ENDPOINT", derived=f"http://{LOOPBACK}:{self.s3_port}").rstrip("/")
 
     @cached_property
     def access_key(self) -> str:
-        return self._text("MINIO_ACCESS_KEY", "MINIO_ROOT_USER", default="minioadmin")
+        return self._text("MINIO_ACCESS_KEY")
 
     @cached_property
     def secret_key(self) -> str:
-        return self._text("MINIO_SECRET_KEY", "MINIO_ROOT_PASSWORD", default="minioadmin")
+        return self._text("MINIO_SECRET_KEY")
 
     @cached_property
     def region(self) -> str:
-        return self._text("AWS_REGION", default="us-east-1")
+        return self._text("AWS_REGION")
 
     @cached_property
     def catalog_port(self) -> int:
-        return self._port("ICEBERG_CATALOG_PORT", default=8181)
+        return self._port("ICEBERG_CATALOG_PORT")
 
     @cached_property
     def catalog_uri(self) -> str:
         """An AIStor endpoint serves its catalog under `/_iceberg`; the embedded store on a port of its own."""
         own = f"{self.s3_endpoint}/_iceberg" if self.s3_external else f"http://{LOOPBACK}:{self.catalog_port}"
-        return self._text("ICEBERG_CATALOG_URI", default=own).rstrip("/")
+        return self._text("ICEBERG_CATALOG_URI", derived=own).rstrip("/")
 
     @cached_property
     def warehouse(self) -> str:
-        return self._text("WAREHOUSE_NAME", default="kafkawarehouse")
+        return self._text("WAREHOUSE_NAME")
 
     @cached_property
     def namespace(self) -> str:
-        return self._text("NAMESPACE_NAME", default="streaming")
+        return self._text("NAMESPACE_NAME")
 
     # Topics
     @cached_property
     def topics(self) -> dict[str, str]:
         """Topic name by log kind: `api`, `error`, `audit`."""
         return {
-            "api": self._text("API_LOGS_TOPIC", default="apilogs"),
-            "error": self._text("ERROR_LOGS_TOPIC", default="errorlogs"),
-            "audit": self._text("AUDIT_LOGS_TOPIC", default="auditlogs"),
+            "api": self._text("API_LOGS_TOPIC"),
+            "error": self._text("ERROR_LOGS_TOPIC"),
+            "audit": self._text("AUDIT_LOGS_TOPIC"),
         }
 
     @property
@@ -154,29 +169,29 @@ class Settings:
     # Worker
     @cached_property
     def connect_port(self) -> int:
-        return self._port("KAFKA_CONNECT_PORT", default=8083)
+        return self._port("KAFKA_CONNECT_PORT")
 
     @property
     def connect_external(self) -> bool:
-        return bool(self._text("KAFKA_CONNECT_URL"))
+        return bool(self._set("KAFKA_CONNECT_URL"))
 
     @cached_property
     def connect_url(self) -> str:
-        return self._text("KAFKA_CONNECT_URL", default=f"http://{LOOPBACK}:{self.connect_port}").rstrip("/")
+        return self._text("KAFKA_CONNECT_URL", derived=f"http://{LOOPBACK}:{self.connect_port}").rstrip("/")
 
     @cached_property
     def actuator_port(self) -> int:
-        return self._port("ACTUATOR_PORT", default=8081)
+        return self._port("ACTUATOR_PORT")
 
     @cached_property
     def spark_master(self) -> str:
         """Where the tasks run (`SPARK_MASTER`): all cores of this machine, or a cluster."""
-        return self._text("SPARK_MASTER", default="local[*]")
+        return self._text("SPARK_MASTER")
 
     @cached_property
     def spark_memory(self) -> str:
         """Heap of the driver's JVM (`SPARK_DRIVER_MEMORY`)."""
-        return self._text("SPARK_DRIVER_MEMORY", default="1g")
+        return self._text("SPARK_DRIVER_MEMORY")
 
     # SQL
     @cached_property

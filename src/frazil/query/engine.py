@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 from pyiceberg.catalog import Catalog
 
 from frazil.errors import QueryError
@@ -70,7 +72,7 @@ class Engine:
                     if isinstance(source, ScanStream):
                         streams.append(source)
             try:
-                answer = connection.sql(translation.sql).to_arrow_table()
+                answer = _interruptible(connection, translation.sql)
             except duckdb.Error as error:
                 for failure in (stream.failure for stream in streams if stream.failure is not None):
                     with answers():
@@ -85,3 +87,14 @@ class Engine:
         # The lines after the first speak of the translated statement, which the caller never wrote.
         text = str(error).splitlines()[0].removeprefix("Binder Error: ").removeprefix("Catalog Error: ")
         return f"{text} SHOW COLUMNS FROM a table lists its columns." if "not found in FROM" in text else text
+
+
+def _interruptible(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
+    """Run a statement so that Ctrl+C ends it: in the main thread DuckDB would see the signal only afterwards."""
+    with ThreadPoolExecutor(max_workers=1) as worker:
+        answer = worker.submit(lambda: connection.sql(sql).to_arrow_table())
+        try:
+            return answer.result()
+        except KeyboardInterrupt:
+            connection.interrupt()
+            raise

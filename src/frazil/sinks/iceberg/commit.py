@@ -20,14 +20,16 @@ from pyiceberg.exceptions import (
     CommitStateUnknownException,
     NoSuchTableError,
     RESTError,
+    ServerError,
     ServiceUnavailableError,
+    TooManyRequestsError,
 )
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
-from pyiceberg.table.snapshots import Snapshot, ancestors_of
+from pyiceberg.table.snapshots import Snapshot
 from requests.exceptions import RequestException
 
-from frazil.errors import CommitConflict, CommitStateUnknown, Fenced, NotFound, ServiceUnavailable
+from frazil.errors import CommitConflict, CommitStateUnknown, Fenced, FrazilError, NotFound, ServiceUnavailable
 from frazil.pipeline import offsets
 from frazil.pipeline.offsets import Offsets
 
@@ -40,7 +42,14 @@ TOPIC_IDS = "frazil.kafka.topic-ids"
 _RETRIES = 8
 _FIRST_WAIT_S = 0.1
 _LONGEST_WAIT_S = 10.0
-_UNKNOWN = (CommitStateUnknownException, ServiceUnavailableError, RequestException)
+NOT_CONFIRMED = (
+    CommitStateUnknownException,
+    ServerError,
+    ServiceUnavailableError,
+    TooManyRequestsError,
+    OSError,
+)
+"""What catalog (also as OSError, when it cannot be reached) or object store raise when they failed for the moment."""
 
 
 @dataclass(frozen=True)
@@ -92,11 +101,13 @@ class Target:
 
     def floor(self, table: Table, connector: str) -> Floor:
         """The newest position of the connector on the branch, else the copy in the table's properties."""
-        head = table.metadata.snapshot_by_name(self.branch)
-        for snapshot in ancestors_of(head, table.metadata) if head else ():
+        by_id = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
+        snapshot = table.metadata.snapshot_by_name(self.branch)
+        while snapshot is not None:
             summary = _summary(snapshot)
             if summary.get(CONNECTOR) == connector and OFFSETS in summary:
                 return _floor(summary, snapshot.timestamp_ms)
+            snapshot = by_id.get(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id else None
         copy = table.properties.get(f"{OFFSETS}.{connector}.{self.branch}")
         return _floor(json.loads(copy), 0) if copy else Floor()
 
@@ -104,49 +115,61 @@ class Target:
         """Append the files and move the floor, once.
 
         `table` is the state that `floor` was read from. Raises Fenced when another worker has committed for the
-        connector since, CommitConflict or CommitStateUnknown when the retries are used up; in all these cases except
-        the last the table does not have the files.
+        connector since, NotFound when the table is gone, CommitConflict, ServiceUnavailable or CommitStateUnknown when
+        the retries are used up; in all these cases except the last the table does not have the files.
         """
         commit_id = str(uuid.uuid4())
         wait = _FIRST_WAIT_S
         problem: Exception | None = None
-        for _ in range(_RETRIES):
+        unknown = False
+        for attempt in range(_RETRIES + 1):
+            if attempt:
+                time.sleep(wait)
+                wait = min(wait * 2, _LONGEST_WAIT_S)
+                try:
+                    table = self.load()
+                except ServiceUnavailable as error:
+                    problem = error
+                    continue
+                if any(_summary(s).get(COMMIT_ID) == commit_id for s in table.metadata.snapshots):
+                    return
+                unknown = False
+                if self.floor(table, batch.connector).offsets != floor.offsets:
+                    raise Fenced(
+                        f"another worker has committed to {self.name} for connector {batch.connector} meanwhile; "
+                        "this one stops, and its files of this batch are not in the table"
+                    )
+            if attempt == _RETRIES:
+                break
             try:
                 self._try(table, floor, batch, commit_id)
                 return
             except CommitFailedException as error:
                 problem = error
-            except _UNKNOWN as error:
+            except NOT_CONFIRMED as error:
                 problem = error
-            time.sleep(wait)
-            wait = min(wait * 2, _LONGEST_WAIT_S)
-            reloaded = self._reload()
-            if reloaded is None:
-                continue
-            table = reloaded
-            if any(_summary(s).get(COMMIT_ID) == commit_id for s in table.metadata.snapshots):
-                return
-            now = self.floor(table, batch.connector)
-            if now.offsets != floor.offsets:
-                raise Fenced(
-                    f"another worker has committed to {self.name} for connector {batch.connector} meanwhile; "
-                    "this one stops, and its files of this batch are not in the table"
-                )
+                unknown = True
+            except RESTError:
+                self.load()  # of a table that is gone it raises NotFound
+                raise
+        raise self._given_up(problem, unknown=unknown) from problem
+
+    def _given_up(self, problem: Exception | None, *, unknown: bool) -> FrazilError:
+        reason = f"({type(problem).__name__}: {problem})"
+        if unknown:
+            return CommitStateUnknown(
+                f"the catalog did not confirm a commit to {self.name} {reason}; the position in the table decides "
+                "when the batch is read again"
+            )
         if isinstance(problem, CommitFailedException):
-            raise CommitConflict(
+            return CommitConflict(
                 f"{self.name} was changed by others {_RETRIES} times during one commit; nothing was committed, the "
                 "batch will be read again"
-            ) from problem
-        raise CommitStateUnknown(
-            f"the catalog did not confirm a commit to {self.name} ({type(problem).__name__}: {problem}); the position "
-            "in the table decides when the batch is read again"
-        ) from problem
-
-    def _reload(self) -> Table | None:
-        try:
-            return self.catalog.load_table(self.name)
-        except (RequestException, RESTError):
-            return None
+            )
+        return ServiceUnavailable(
+            f"catalog or object store failed {_RETRIES} times during a commit to {self.name} {reason}; nothing was "
+            "committed, the batch will be read again"
+        )
 
     def _try(self, table: Table, floor: Floor, batch: Batch, commit_id: str) -> None:
         position = {

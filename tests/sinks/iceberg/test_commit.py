@@ -1,0 +1,368 @@
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import Catalog
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table
+from pyiceberg.table.metadata import TableMetadataUtil
+from pyiceberg.table.refs import MAIN_BRANCH
+
+from frazil.errors import CommitConflict, CommitStateUnknown, Fenced, FrazilError, NotFound, ServiceUnavailable
+from frazil.pipeline.arrow import arrow_schema
+from frazil.pipeline.offsets import Offsets
+from frazil.sinks.iceberg import commit
+from frazil.sinks.iceberg.commit import COMMIT_ID, CONNECTOR, OFFSETS, Batch, Floor, KafkaIdentity, Target
+from frazil.sinks.iceberg.schema import struct_of
+from frazil.sinks.iceberg.write import DataFileWriter
+from tests.sinks.iceberg.conftest import MakeTable
+from tests.sinks.iceberg.proxy import CatalogProxy, Fault
+
+pytestmark = pytest.mark.stack
+
+ME = "iceberg-sink-test"
+IDENTITY = KafkaIdentity("cluster-1", {"t": "topic-id-1"})
+
+
+@pytest.fixture(autouse=True)
+def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commit, "_FIRST_WAIT_S", 0.001)
+    monkeypatch.setattr(commit, "_LONGEST_WAIT_S", 0.01)
+
+
+def rows(table: Table, ids: Sequence[int]) -> pa.Table:
+    return pa.Table.from_pylist([{"id": i} for i in ids], schema=arrow_schema(struct_of(table.schema())))
+
+
+def write(table: Table, ids: Sequence[int]) -> list[DataFile]:
+    writer = DataFileWriter(table.metadata.model_dump_json(), tuple(sorted(table.io.properties.items())))
+    return writer.write(rows(table, ids))
+
+
+def batch(
+    table: Table, ids: Sequence[int], offsets: Offsets, connector: str = ME, valid_through_ms: int | None = None
+) -> Batch:
+    return Batch(connector, write(table, ids), offsets, IDENTITY, valid_through_ms)
+
+
+def target(table: Table, catalog: Catalog | None = None, branch: str = MAIN_BRANCH) -> Target:
+    return Target(catalog or table.catalog, ".".join(table.name()), branch)
+
+
+def store(table: Table, ids: Sequence[int], offsets: Offsets, connector: str = ME, branch: str = MAIN_BRANCH) -> None:
+    """Commit as a worker does that does nothing else."""
+    to = target(table, branch=branch)
+    now = to.load()
+    to.commit(now, to.floor(now, connector), batch(now, ids, offsets, connector))
+
+
+def ids_in(table: Table) -> list[int]:
+    return sorted(table.refresh().scan().to_arrow().column("id").to_pylist())
+
+
+def floor(table: Table, connector: str = ME, branch: str = MAIN_BRANCH) -> Offsets:
+    to = target(table, branch=branch)
+    return to.floor(to.load(), connector).offsets
+
+
+def expire_all_but_head(table: Table) -> Table:
+    head = table.refresh().current_snapshot()
+    assert head is not None
+    for snapshot in table.snapshots():
+        if snapshot.snapshot_id != head.snapshot_id:
+            table.maintenance.expire_snapshots().by_id(snapshot.snapshot_id).commit()
+    return table.refresh()
+
+
+def test_k01_files_and_position_are_one_snapshot(make_table: MakeTable) -> None:
+    table = make_table()
+    to = target(table)
+    assert to.floor(table, ME) == Floor()
+    to.commit(table, Floor(), batch(table, [1, 2], {("t", 0): 3}, valid_through_ms=1_684_408_953_007))
+    (snapshot,) = table.refresh().snapshots()
+    summary = snapshot.summary
+    assert summary is not None
+    assert summary.operation.value == "append"
+    assert {key: summary[key] for key in (CONNECTOR, OFFSETS)} == {CONNECTOR: ME, OFFSETS: '{"t":{"0":3}}'}
+    assert len(summary[COMMIT_ID] or "") == 36
+    assert summary["kafka.connect.vtts"] == "1684408953007"
+    assert summary["kafka.connect.valid-through-ts"] == "2023-05-18T11:22:33.007+00:00"
+    assert (summary["added-records"], summary["added-data-files"]) == ("2", "1")
+    assert ids_in(table) == [1, 2]
+    found = to.floor(table, ME)
+    assert found == Floor({("t", 0): 3}, IDENTITY, snapshot.timestamp_ms)
+    assert abs(found.committed_ms - time.time() * 1000) < 60_000
+
+
+def test_k06_no_valid_through_when_a_partition_was_idle(make_table: MakeTable) -> None:
+    table = make_table()
+    store(table, [1], {("t", 0): 1})
+    summary = table.refresh().snapshots()[0].summary
+    assert summary is not None
+    assert "kafka.connect.vtts" not in summary.additional_properties
+
+
+def test_k11_partitions_without_data_are_carried(make_table: MakeTable) -> None:
+    table = make_table()
+    store(table, [1], {("t", 1): 7})
+    store(table, [2], {("t", 0): 3})
+    store(table, [], {("u", 5): 1})
+    assert floor(table) == {("t", 0): 3, ("t", 1): 7, ("u", 5): 1}
+    assert ids_in(table) == [1, 2]
+
+
+def test_a_position_without_files_is_committed_too(make_table: MakeTable) -> None:
+    """A batch of dead letters only still moves the floor past them."""
+    table = make_table()
+    store(table, [], {("t", 0): 9})
+    assert (floor(table), ids_in(table)) == ({("t", 0): 9}, [])
+
+
+def test_k13_a_branch_has_its_own_position(make_table: MakeTable) -> None:
+    table = make_table()
+    store(table, [1], {("t", 0): 1})
+    store(table, [2], {("t", 0): 5}, branch="staging")
+    assert (floor(table), floor(table, branch="staging")) == ({("t", 0): 1}, {("t", 0): 5})
+    assert ids_in(table) == [1]
+    staging = table.refresh().snapshot_by_name("staging")
+    assert staging is not None
+    assert staging.summary is not None
+    assert staging.summary[OFFSETS] == '{"t":{"0":5}}'
+
+
+def test_two_connectors_of_one_table_have_their_own_positions(make_table: MakeTable) -> None:
+    table = make_table()
+    store(table, [1], {("t", 0): 1}, "first")
+    store(table, [2], {("t", 0): 5}, "second")
+    store(table, [3], {("t", 0): 2}, "first")
+    assert (floor(table, "first"), floor(table, "second"), floor(table, "third")) == ({("t", 0): 2}, {("t", 0): 5}, {})
+
+
+def test_the_position_survives_the_snapshots_of_others_and_expiry(make_table: MakeTable) -> None:
+    table = make_table()
+    store(table, [1], {("t", 0): 4})
+    for i in range(3):
+        table.refresh().append(rows(table, [100 + i]))
+    assert floor(table) == {("t", 0): 4}
+    table = expire_all_but_head(table)
+    assert all(CONNECTOR not in (s.summary.additional_properties if s.summary else {}) for s in table.snapshots())
+    assert target(table).floor(table, ME) == Floor({("t", 0): 4}, IDENTITY, 0)
+    store(table, [2], {("t", 1): 1})
+    assert floor(table) == {("t", 0): 4, ("t", 1): 1}
+    assert ids_in(table) == [1, 2, 100, 101, 102]
+
+
+def test_expiry_by_age_leaves_the_position(make_table: MakeTable) -> None:
+    table = make_table()
+    store(table, [1], {("t", 0): 4})
+    time.sleep(0.05)
+    table.refresh().append(rows(table, [100]))
+    head = table.refresh().current_snapshot()
+    assert head is not None
+    moment = datetime.fromtimestamp(head.timestamp_ms / 1000, UTC) - timedelta(milliseconds=1)
+    table.maintenance.expire_snapshots().older_than(moment.replace(tzinfo=None)).commit()
+    assert floor(table.refresh()) == {("t", 0): 4}
+
+
+def test_a_rolled_back_branch_has_the_position_of_its_head(make_table: MakeTable) -> None:
+    table = make_table()
+    store(table, [1], {("t", 0): 1})
+    first = table.refresh().current_snapshot()
+    assert first is not None
+    store(table, [2], {("t", 0): 2})
+    table.refresh().manage_snapshots().rollback_to_snapshot(first.snapshot_id).commit()
+    assert floor(table) == {("t", 0): 1}
+
+
+def test_a_foreign_append_meanwhile_is_no_obstacle(make_table: MakeTable) -> None:
+    table = make_table()
+    store(table, [1], {("t", 0): 1})
+    to = target(table)
+    before = to.load()
+    work = batch(before, [2], {("t", 0): 2})
+    held = to.floor(before, ME)
+    table.refresh().append(rows(table, [100]))
+    store(table, [200], {("t", 0): 50}, "another connector")
+    to.commit(before, held, work)
+    assert ids_in(table) == [1, 2, 100, 200]
+    assert floor(table) == {("t", 0): 2}
+    assert len(table.refresh().snapshots()) == 4
+
+
+def test_a_foreign_append_before_the_first_commit(make_table: MakeTable) -> None:
+    table = make_table()
+    work = batch(table, [2], {("t", 0): 2})
+    target(table).load().append(rows(table, [100]))
+    target(table).commit(table, Floor(), work)
+    assert (ids_in(table), floor(table)) == ([2, 100], {("t", 0): 2})
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["first commit", "later commit"])
+def test_a_second_worker_is_fenced(make_table: MakeTable, first: bool) -> None:
+    table = make_table()
+    if not first:
+        store(table, [1], {("t", 0): 1})
+    to = target(table)
+    before = to.load()
+    held, work = to.floor(before, ME), batch(before, [2, 3], {("t", 0): 3})
+    store(table, [2], {("t", 0): 2})
+    with pytest.raises(Fenced, match="another worker has committed to .* for connector iceberg-sink-test"):
+        to.commit(before, held, work)
+    assert ids_in(table) == ([2] if first else [1, 2])
+    assert floor(table) == {("t", 0): 2}
+
+
+def test_of_workers_that_commit_at_once_one_wins(make_table: MakeTable) -> None:
+    table = make_table()
+    store(table, [0], {("t", 0): 1})
+    to = target(table)
+    before = to.load()
+    held = to.floor(before, ME)
+    works = [batch(before, [1 + i], {("t", 0): 2 + i}) for i in range(4)]
+    outcomes: list[FrazilError | None] = []
+
+    def work(index: int) -> None:
+        try:
+            target(table).commit(before, held, works[index])
+            outcomes.append(None)
+        except FrazilError as error:
+            outcomes.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Fenced", "Fenced", "Fenced", "NoneType"]
+    assert len(ids_in(table)) == len(table.refresh().snapshots()) == 2
+
+
+@pytest.mark.parametrize(
+    ("faults", "commits"),
+    [
+        (["500 after"], 1),
+        (["close after"], 1),
+        (["503 before"], 1),
+        (["500 before", "503 before"], 1),
+        (["409 before", "500 after"], 1),
+        (["503 before", "close after"], 1),
+    ],
+    ids=str,
+)
+def test_a_lost_answer_makes_one_snapshot(
+    make_table: MakeTable, proxy: CatalogProxy, proxied: Catalog, faults: list[Fault], commits: int
+) -> None:
+    table = make_table()
+    store(table, [1], {("t", 0): 1})
+    to = target(table, proxied)
+    before = to.load()
+    work = batch(before, [2], {("t", 0): 2})
+    proxy.faults = list(faults)
+    to.commit(before, to.floor(before, ME), work)
+    assert (proxy.faults, proxy.commits) == ([], commits)
+    assert ids_in(table) == [1, 2]
+    assert len(table.refresh().snapshots()) == 2
+    assert floor(table) == {("t", 0): 2}
+
+
+def test_a_commit_that_cannot_be_looked_up_is_not_written_again(
+    make_table: MakeTable, proxy: CatalogProxy, proxied: Catalog
+) -> None:
+    table = make_table()
+    to = target(table, proxied)
+    before = to.load()
+    work = batch(before, [1], {("t", 0): 1})
+    proxy.faults = ["drop all"]
+    with pytest.raises(CommitStateUnknown, match="did not confirm a commit .* the position in the table decides"):
+        to.commit(before, Floor(), work)
+    assert (proxy.requested, proxy.commits) == (1, 1)
+    assert (ids_in(table), floor(table)) == ([1], {("t", 0): 1})
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [("409 before", CommitConflict), ("503 before", ServiceUnavailable), ("500 before", ServiceUnavailable)],
+)
+def test_retries_end(
+    make_table: MakeTable, proxy: CatalogProxy, proxied: Catalog, fault: Fault, error: type[FrazilError]
+) -> None:
+    table = make_table()
+    to = target(table, proxied)
+    before = to.load()
+    work = batch(before, [1], {("t", 0): 1})
+    proxy.faults = [fault] * 100
+    with pytest.raises(error, match="nothing was committed, the batch will be read again"):
+        to.commit(before, Floor(), work)
+    assert 1 < proxy.requested < 20
+    assert proxy.commits == 0
+    assert (table.refresh().snapshots(), floor(table)) == ([], {})
+
+
+def test_r12_a_table_that_is_not_there(make_table: MakeTable, catalog: Catalog) -> None:
+    table = make_table()
+    work = batch(table, [1], {("t", 0): 1})
+    catalog.drop_table(table.name())
+    for attempt in (lambda: target(table).load(), lambda: target(table).commit(table, Floor(), work)):
+        with pytest.raises(
+            NotFound, match=r"does not exist; create it, or set iceberg.tables.auto-create-enabled=true"
+        ):
+            attempt()
+
+
+def test_a_catalog_that_does_not_answer(make_table: MakeTable, proxy: CatalogProxy, proxied: Catalog) -> None:
+    table = make_table()
+    proxy.down = True
+    with pytest.raises(ServiceUnavailable, match="cannot be read from the catalog"):
+        target(table, proxied).load()
+
+
+@pytest.mark.parametrize(("enabled", "manifests"), [("true", 1), ("false", 4)])
+def test_manifests_are_merged_where_the_table_says_so(make_table: MakeTable, enabled: str, manifests: int) -> None:
+    table = make_table(properties={"commit.manifest-merge.enabled": enabled, "commit.manifest.min-count-to-merge": "2"})
+    for i in range(4):
+        store(table, [i], {("t", 0): i + 1})
+    head = table.refresh().current_snapshot()
+    assert head is not None
+    assert len(head.manifests(table.io)) == manifests
+    assert ids_in(table) == [0, 1, 2, 3]
+
+
+def test_the_number_of_retries_of_the_table_is_left_as_it_is(make_table: MakeTable) -> None:
+    table = make_table(properties={"commit.retry.num-retries": "17"})
+    store(table, [1], {("t", 0): 1})
+    assert table.refresh().properties["commit.retry.num-retries"] == "17"
+    assert set(json.loads(table.properties[f"{OFFSETS}.{ME}.main"])) == {
+        OFFSETS,
+        "frazil.kafka.cluster-id",
+        "frazil.kafka.topic-ids",
+    }
+
+
+def test_a_long_history_of_others_is_searched_quickly(make_table: MakeTable) -> None:
+    table = make_table()
+    store(table, [1], {("t", 0): 4})
+    raw = json.loads(table.refresh().metadata.model_dump_json())
+    (first,) = raw["snapshots"]
+    history = [
+        {
+            **first,
+            "snapshot-id": i,
+            "parent-snapshot-id": i - 1 if i > 1 else first["snapshot-id"],
+            "summary": {"operation": "append"},
+        }
+        for i in range(1, 4001)
+    ]
+    raw["snapshots"] += history
+    raw["current-snapshot-id"] = 4000
+    raw["refs"]["main"]["snapshot-id"] = 4000
+    metadata = TableMetadataUtil.parse_obj(raw)
+    long = Table(table.name(), metadata, table.metadata_location, table.io, table.catalog)
+    started = time.process_time()
+    assert target(table).floor(long, ME).offsets == {("t", 0): 4}
+    assert time.process_time() - started < 0.5
