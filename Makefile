@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format lock bench clean env
+.PHONY: help demo test lint format docs lock bench clean env
 
 help: ## Show the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ lint: env ## Format, lint, types, layers
 format: env ## Format the code
 	@.venv/bin/ruff format .
 	@.venv/bin/ruff check --fix .
+
+docs: env ## Make docs/reference/ and .env.sample from the code
+	@.venv/bin/python scripts/reference.py
 
 bench: env ## Compare with Kafka Connect on this machine
 	@.venv/bin/python -m bench

@@ -189,12 +189,15 @@ def _scalar(text: str, type_: Scalar) -> Any:
                 raise Rejected("length")
             return data
         case "date":
-            return _integer(number, 32) if number is not None else (_day(quoted) - date(1970, 1, 1)).days
+            days = _integer(number, 32) if number is not None else (_day(quoted) - date(1970, 1, 1)).days
+            return _within_calendar(days, days)
         case "time":
             return _time(number, quoted)
         case kind:
-            micros = instant(number, quoted, apply_offset=kind.startswith("timestamptz"))
-            return _within(micros if kind.endswith("_ns") else micros // 1000, 64)
+            nanos = instant(number, quoted, apply_offset=kind.startswith("timestamptz"))
+            return _within_calendar(
+                _within(nanos if kind.endswith("_ns") else nanos // 1000, 64), nanos // (86_400 * 10**9)
+            )
 
 
 def _one_of(word: str, words: dict[str, bool]) -> bool:
@@ -222,6 +225,13 @@ def _integer(text: str | None, bits: int) -> int:
 def _within(value: int, bits: int) -> int:
     if not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
         raise Rejected("overflow")
+    return value
+
+
+def _within_calendar(value: int, days: int) -> int:
+    """The value, if its day is one of the years 1 to 9999."""
+    if not (date.min - date(1970, 1, 1)).days <= days <= (date.max - date(1970, 1, 1)).days:
+        raise Rejected("no such year")
     return value
 
 

@@ -115,7 +115,7 @@ REFUSED: list[tuple[str, Scalar, str, str]] = [
     ("V18", BINARY, "1", "expected a Base64 text"),
     *[("V20", DATE, raw, "date") for raw in ('"2025-01-15T00:00:00Z"', '"2025-1-5"', "true", '"19676"')],
     *[("V20", DATE, raw, "day|month|year") for raw in ('"2025-02-29"', '"2025-13-01"', '"0000-01-01"')],
-    ("V20", DATE, "1684408953000", "out of range"),
+    *[("V20", DATE, raw, "out of range") for raw in ("1684408953000", "1684408953", "2932897", "-719163")],
     *[("V21", TIME, raw, "time|hour") for raw in ('"7:51"', '"24:00"', '"07:51Z"', '"07:51:60"', "true")],
     *[("V21", TIME, raw, "millisecond") for raw in ("-1", "86400000")],
     *[("V29", UTC, raw, "timestamp") for raw in ('"2025-01-15"', '"1736937000000"', '"2025-01-15T10:30:00 UTC"')],
@@ -130,6 +130,11 @@ REFUSED: list[tuple[str, Scalar, str, str]] = [
     *[
         ("V29", UTC, raw, "fraction|range|digits")
         for raw in ("1.5", "1e400", "9223372036854776", "1E99999999999999999999")
+    ],
+    *[("V29 P", type_, "1736937000000000", "out of range") for type_ in (UTC, LOCAL)],
+    *[
+        ("V29 P", UTC, f'"{text}"', "out of range")
+        for text in ("9999-12-31T23:59:59-01:00", "0001-01-01T00:00:00+01:00")
     ],
     ("V29", Scalar("timestamptz_ns"), '"9999-12-31T00:00:00Z"', "out of range"),
 ]

@@ -95,8 +95,9 @@ _DECLARED: Final = (
     Variable(
         "JAVA_TOOL_OPTIONS",
         _PLACES,
-        "Options for every Java process, such as a proxy for downloads.",
-        "Java itself: broker, downloads, Spark",
+        "Options for every Java process, such as a proxy; downloads see it in the process environment only, not in the "
+        "file.",
+        "start, worker",
     ),
     # Kafka
     Variable(
@@ -126,7 +127,7 @@ _DECLARED: Final = (
         "MINIO_ACCESS_KEY",
         _STORE,
         "Access key of store and catalog; the embedded store takes it as its own.",
-        "start, init, query, sql, status",
+        "start, init, worker (in the connectors), query, sql, status",
         "minioadmin",
         fallback="MINIO_ROOT_USER",
     ),
@@ -134,7 +135,7 @@ _DECLARED: Final = (
         "MINIO_SECRET_KEY",
         _STORE,
         "Secret key of store and catalog; the embedded store takes it as its own.",
-        "start, init, query, sql, status",
+        "start, init, worker (in the connectors), query, sql, status",
         "minioadmin",
         "secret",
         fallback="MINIO_ROOT_PASSWORD",
@@ -153,7 +154,11 @@ _DECLARED: Final = (
         kind="secret",
     ),
     Variable(
-        "AWS_REGION", _STORE, "Region in the signatures for store and catalog.", "init, query, sql, status", "us-east-1"
+        "AWS_REGION",
+        _STORE,
+        "Region in the signatures for store and catalog.",
+        "init, worker (in the connectors), query, sql, status",
+        "us-east-1",
     ),
     Variable(
         "DEST_API_PORT",
@@ -174,7 +179,7 @@ _DECLARED: Final = (
     Variable(
         "ICEBERG_CATALOG_URI",
         _STORE,
-        "URL of an Iceberg REST catalog with SigV4. With MINIO_ENDPOINT the default is `<MINIO_ENDPOINT>/_iceberg`.",
+        "URL of an Iceberg REST catalog with SigV4. With MINIO_ENDPOINT the default is that URL with `/_iceberg`.",
         "init, worker (in the connectors), query, sql, status",
         "http://127.0.0.1:<ICEBERG_CATALOG_PORT>",
         "url",

@@ -220,7 +220,7 @@ def _fixed(raw: bytes, length: int) -> bytes:
 def _date(raw: bytes) -> int:
     if _is_number(raw):
         days = _whole(raw.decode())
-        if not -(1 << 31) <= days < 1 << 31:
+        if not temporal.FIRST_DAY <= days <= temporal.LAST_DAY:
             raise ValueError("the day is out of range")
         return days
     return temporal.date_to_days(_quoted(raw, "a date text or the number of days"))
@@ -236,12 +236,16 @@ def _time(raw: bytes) -> int:
 
 
 def _timestamp(raw: bytes, zoned: bool, unit: int) -> int:
-    """`unit` is the number of nanoseconds of one step; a finer fraction is cut (V27)."""
+    """`unit` is the number of nanoseconds of one step; a finer fraction is cut (V27).
+
+    Outside the years 1 to 9999, where a number in microseconds would lie, most readers cannot show a value.
+    """
     if _is_number(raw):
         nanos = _whole(raw.decode()) * 1_000_000
     else:
         nanos = temporal.timestamp_to_nanos(_quoted(raw, "a timestamp text or epoch milliseconds"), apply_offset=zoned)
     value = nanos // unit
-    if not -(1 << 63) <= value < 1 << 63:
+    days = nanos // temporal.NANOS_PER_DAY
+    if not (temporal.FIRST_DAY <= days <= temporal.LAST_DAY and -(1 << 63) <= value < 1 << 63):
         raise ValueError("the timestamp is out of range")
     return value

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -150,7 +151,18 @@ def _dead_letter(rows: pa.RecordBatch, index: int, path: str, reason: str) -> De
         timestamp=int(value("timestamp").timestamp() * 1000),
         key=value("key"),
         value=value("value"),
-        headers=tuple((header["key"], header["value"]) for header in value("headers") or ()),
+        headers=_headers(value("headers")),
         path=path,
         reason=reason,
     )
+
+
+class _Header(msgspec.Struct):
+    key: str
+    value: bytes | None = None
+
+
+def _headers(text: str | None) -> tuple[tuple[str, bytes | None], ...]:
+    """From the JSON text of Spark's header array, whose values are Base64."""
+    headers = msgspec.json.decode(text, type=list[_Header]) if text else ()
+    return tuple((header.key, header.value) for header in headers)

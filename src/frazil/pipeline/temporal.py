@@ -13,7 +13,10 @@ _DATE_RE = re.compile(_DATE, re.ASCII)
 _TIME_RE = re.compile(_TIME, re.ASCII)
 _TIMESTAMP_RE = re.compile(f"{_DATE}[Tt ]{_TIME}{_ZONE}", re.ASCII)
 _EPOCH_ORDINAL = dt.date(1970, 1, 1).toordinal()
-_NANOS_PER_DAY = 86_400_000_000_000
+NANOS_PER_DAY = 86_400_000_000_000
+FIRST_DAY = dt.date.min.toordinal() - _EPOCH_ORDINAL
+LAST_DAY = dt.date.max.toordinal() - _EPOCH_ORDINAL
+"""0001-01-01 and 9999-12-31 in days since 1970-01-01."""
 
 
 def date_to_days(text: str) -> int:
@@ -31,7 +34,7 @@ def time_to_micros(text: str) -> int:
     if match is None:
         raise ValueError("expected a time like 07:51:30.888")
     nanos = _nanos_of_day(*match.groups())
-    if nanos >= _NANOS_PER_DAY:
+    if nanos >= NANOS_PER_DAY:
         raise ValueError("the hour must be 00 to 23")
     return nanos // 1000
 
@@ -48,7 +51,7 @@ def timestamp_to_nanos(text: str, *, apply_offset: bool) -> int:
         raise ValueError("expected a timestamp like 2026-01-31T10:30:00.123Z")
     year, month, day, hour, minute, second, fraction, _, sign, zone_hour, zone_minute = match.groups()
     days = dt.date(int(year), int(month), int(day)).toordinal() - _EPOCH_ORDINAL
-    nanos = days * _NANOS_PER_DAY + _nanos_of_day(hour, minute, second, fraction)
+    nanos = days * NANOS_PER_DAY + _nanos_of_day(hour, minute, second, fraction)
     if sign is not None:
         offset_hours, offset_minutes = int(zone_hour), int(zone_minute or 0)
         if offset_hours > 23 or offset_minutes > 59:
@@ -63,7 +66,7 @@ def _nanos_of_day(hour: str, minute: str, second: str | None, fraction: str | No
     h, m, s = int(hour), int(minute), int(second or 0)
     nanos = int((fraction or "0")[:9].ljust(9, "0"))
     if h == 24 and (m, s, nanos) == (0, 0, 0):
-        return _NANOS_PER_DAY
+        return NANOS_PER_DAY
     if h > 23 or m > 59 or s > 59:
         raise ValueError("hour, minute or second is out of range")
     return ((h * 60 + m) * 60 + s) * 1_000_000_000 + nanos

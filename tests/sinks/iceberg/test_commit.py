@@ -10,9 +10,11 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.manifest import DataFile
+from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadataUtil
 from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.transforms import IdentityTransform
 
 from frazil.errors import CommitConflict, CommitStateUnknown, Fenced, FrazilError, NotFound, ServiceUnavailable
 from frazil.pipeline.arrow import arrow_schema
@@ -320,6 +322,24 @@ def test_a_catalog_that_does_not_answer(make_table: MakeTable, proxy: CatalogPro
     proxy.down = True
     with pytest.raises(ServiceUnavailable, match="cannot be read from the catalog"):
         target(table, proxied).load()
+
+
+@pytest.mark.parametrize("conflict", [False, True])
+def test_k08_files_keep_the_spec_they_were_written_for(make_table: MakeTable, conflict: bool) -> None:
+    table = make_table(spec=PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "by_id")))
+    to = target(table)
+    before = to.load()
+    work = batch(before, [1, 2], {("t", 0): 2})
+    table.update_spec().remove_field("by_id").add_field("text", IdentityTransform(), "by_text").commit()
+    if conflict:
+        table.refresh().append(rows(table, [100]))
+    to.commit(before, Floor(), work)
+    store(table.refresh(), [3], {("t", 0): 3})
+    assert ids_in(table) == ([1, 2, 3, 100] if conflict else [1, 2, 3])
+    for i in (1, 2, 3):
+        assert table.scan(row_filter=f"id == {i}").to_arrow().column("id").to_pylist() == [i]
+    partitions = {task.file.file_path: task.file.spec_id for task in table.scan().plan_files()}
+    assert sorted(partitions.values()) == ([0, 0, 1, 1] if conflict else [0, 0, 1])
 
 
 @pytest.mark.parametrize(("enabled", "manifests"), [("true", 1), ("false", 4)])

@@ -119,6 +119,7 @@ class Target:
         the retries are used up; in all these cases except the last the table does not have the files.
         """
         commit_id = str(uuid.uuid4())
+        spec_id = table.metadata.default_spec_id
         wait = _FIRST_WAIT_S
         problem: Exception | None = None
         unknown = False
@@ -142,7 +143,7 @@ class Target:
             if attempt == _RETRIES:
                 break
             try:
-                self._try(table, floor, batch, commit_id)
+                self._try(_ready(table, spec_id), floor, batch, commit_id)
                 return
             except CommitFailedException as error:
                 problem = error
@@ -182,7 +183,7 @@ class Target:
             summary["kafka.connect.vtts"] = str(batch.valid_through_ms)
             moment = datetime.fromtimestamp(batch.valid_through_ms / 1000, UTC)
             summary["kafka.connect.valid-through-ts"] = moment.isoformat(timespec="milliseconds")
-        transaction = _without_retries(table).transaction()
+        transaction = table.transaction()
         update = transaction.update_snapshot(snapshot_properties=summary, branch=self.branch)
         merge = table.properties.get("commit.manifest-merge.enabled", "false").lower() == "true"
         with update.merge_append() if merge else update.fast_append() as append:
@@ -192,12 +193,16 @@ class Target:
         transaction.commit_transaction()
 
 
-def _without_retries(table: Table) -> Table:
-    """A copy whose transactions fail on a conflict: PyIceberg's own retries would not look at the floor again."""
+def _ready(table: Table, spec_id: int) -> Table:
+    """A copy for one attempt to commit files of one partition spec.
+
+    Its transactions fail on a conflict, since PyIceberg's own retries would not look at the floor again; and they
+    write the files under the spec they were written for, even if the table has got another one since (K08).
+    """
     properties = {**table.metadata.properties, "commit.retry.num-retries": "0"}
     return Table(
         table.name(),
-        table.metadata.model_copy(update={"properties": properties}),
+        table.metadata.model_copy(update={"properties": properties, "default_spec_id": spec_id}),
         table.metadata_location,
         table.io,
         table.catalog,

@@ -1,0 +1,339 @@
+"""Makes the reference pages and `.env.sample` from the declarations in the code; `make docs` runs it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import typer
+from prometheus_client import Metric
+from starlette.applications import Starlette
+from starlette.routing import Route
+from typer.testing import CliRunner
+
+from frazil import errors
+from frazil.cli.main import app
+from frazil.config.definition import Key, Required, as_text
+from frazil.config.iceberg_sink import iceberg_sink_definition, parse_iceberg_sink
+from frazil.config.variables import VARIABLES, Variable
+from frazil.pipeline.report import BatchReport
+from frazil.worker.actuator.app import actuator_app
+from frazil.worker.herder import Herder
+from frazil.worker.metrics import Metrics
+from frazil.worker.rest.app import rest_app
+from frazil.worker.rest.info import WorkerInfo
+from frazil.worker.runner_api import Runner
+from frazil.worker.store import FileConfigStore
+from frazil.worker.topics import ActiveTopics
+
+ROOT = Path(__file__).resolve().parent.parent
+
+_NOTE = "<!-- Made by `make docs`; change the code, not this page. -->"
+_WIDTH = 100
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+_REFUSED = "Not supported yet. "
+_SMALLEST = {
+    "name": "x",
+    "connector.class": "org.apache.iceberg.connect.IcebergSinkConnector",
+    "topics": "x",
+    "iceberg.tables": "x.x",
+    "iceberg.catalog.type": "rest",
+    "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "value.converter.schemas.enable": "false",
+}
+_GROUPS = {
+    "connector": "Connector, converters and topics",
+    "iceberg": "Iceberg sink",
+    "frazil": "frazil's own keys",
+}
+_ACTUATOR = {
+    "/actuator": "Links to the other paths.",
+    "/actuator/health": "Worker, connectors, broker and catalog: UP, DEGRADED (200) or DOWN (503).",
+    "/actuator/metrics": "Names of all metrics.",
+    "/actuator/prometheus": "All metrics in Prometheus' text format.",
+    "/actuator/connector/health": "Share of dead letters (DEGRADED above 5 %, DOWN above 10 %) and connector states.",
+    "/actuator/connector/metrics": "Sums over all connectors since the worker started.",
+    "/actuator/connector/info": "Version, worker id and the state of each connector.",
+}
+
+
+def pages() -> dict[Path, str]:
+    """Text of every generated file by its path inside the repository."""
+    reference = Path("docs/reference")
+    return {
+        reference / "connector-keys.md": connector_keys(),
+        reference / "environment.md": environment(),
+        reference / "metrics.md": metrics(),
+        reference / "cli.md": cli(),
+        reference / "rest.md": rest(),
+        reference / "errors.md": error_tree(),
+        Path(".env.sample"): env_sample(),
+    }
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [header, ["---"] * len(header), *(map(_cell, row) for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _cell(text: str) -> str:
+    """Text that stays inside its cell, with `<` outside of code as text."""
+    parts = text.replace("|", "\\|").replace("\n", " ").split("`")
+    parts[::2] = [part.replace("<", "&lt;") for part in parts[::2]]
+    return "`".join(parts)
+
+
+def page(title: str, *parts: str) -> str:
+    """A page from its title and paragraphs."""
+    return "\n\n".join([f"# {title}", _NOTE, *(part.strip("\n") for part in parts)]) + "\n"
+
+
+def connector_keys() -> str:
+    """Keys of the Iceberg sink, with what each one does here."""
+    definition = iceberg_sink_definition(_SMALLEST)
+    keys = [*definition.keys.values(), *definition.families.values()]
+    parts = []
+    for group, title in _GROUPS.items():
+        chosen = [key for key in keys if _group(key) == group]
+        header = ("Key", "Type", "Default", "Importance", "Meaning", "Here")
+        parts += [f"## {title}", table(header, map(_key_row, chosen))]
+    return page(
+        "Connector keys",
+        "Keys of both generations of the Iceberg sink, `org.apache.iceberg.connect.IcebergSinkConnector` and "
+        "`io.tabular.iceberg.connect.IcebergSinkConnector`: both classes take the same keys. A key with `*` stands for "
+        'a family. The column "Here" tells where frazil departs from Kafka Connect: a key *without effect* is accepted '
+        "and gives a warning in the worker's log; a value that is *refused* is an error when the connector is created. "
+        "A name that is in none of these tables is accepted with a warning too.",
+        *parts,
+    )
+
+
+def _group(key: Key) -> str:
+    first = key.name.partition(".")[0]
+    return first if first in _GROUPS else "connector"
+
+
+def _key_row(key: Key) -> tuple[str, ...]:
+    names = f"`{key.name}`" + "".join(f", also `{alias}`" for alias in key.aliases)
+    default = "required" if isinstance(key.default, Required) else as_text(key.default)
+    shown = default if default == "required" else f"`{default}`" if default else ""
+    return names, key.type, shown, key.importance.lower(), key.documentation, _effect(key)
+
+
+def _effect(key: Key) -> str:
+    if key.no_effect:
+        return f"No effect: {key.no_effect}."
+    if key.recommended:
+        accepted = [value for value in key.recommended if _refusal(key.name, value) is None]
+        return f"Accepted: {', '.join(f'`{value}`' for value in accepted)}."
+    probe = {"BOOLEAN": "true", "STRING": "x", "LIST": "x"}.get(key.type)
+    refusal = None if probe is None or key.name in _SMALLEST and key.type != "BOOLEAN" else _refusal(key.name, probe)
+    if refusal is None:
+        return ""
+    return f"{'`true`' if key.type == 'BOOLEAN' else 'Any value'} is refused. {refusal.rstrip('.')}."
+
+
+def _refusal(name: str, value: str) -> str | None:
+    """What to do instead, when a value is refused because the feature does not exist."""
+    found = parse_iceberg_sink({**_SMALLEST, name: value}).errors.get(name, ())
+    return next((text.partition(_REFUSED)[2] for text in found if _REFUSED in text), None)
+
+
+def environment() -> str:
+    """Every environment variable by group."""
+    parts = []
+    for group, variables in _variable_groups().items():
+        parts.append(f"## {group}")
+        if any(variable.no_effect for variable in variables):
+            parts.append(table(("Variable", "Meaning", "Why it has no effect"), map(_unused_row, variables)))
+        else:
+            parts.append(table(("Variable", "Default", "Meaning", "Used by"), map(_variable_row, variables)))
+    return page(
+        "Environment variables",
+        "Variables come from the environment of the process, then from the file `.env` of the working directory. A "
+        "blank value counts as unset. `.env.sample` lists all of them. Names in angle brackets stand for the value of "
+        "another variable.",
+        *parts,
+    )
+
+
+def _variable_groups() -> dict[str, list[Variable]]:
+    groups: dict[str, list[Variable]] = {}
+    for variable in VARIABLES.values():
+        groups.setdefault(variable.group, []).append(variable)
+    return groups
+
+
+def _variable_row(variable: Variable) -> tuple[str, ...]:
+    default = f"`{variable.default}`" if variable.default else ""
+    if variable.fallback:
+        default = f"`{variable.fallback}`, else {default}"
+    return f"`{variable.name}`", default, variable.meaning, variable.used_by
+
+
+def _unused_row(variable: Variable) -> tuple[str, ...]:
+    return f"`{variable.name}`", variable.meaning, f"{variable.no_effect}."
+
+
+def env_sample() -> str:
+    """`.env.sample`: every variable, commented out."""
+    lines = [
+        "# Copy this file to .env and uncomment what you change. Variables of the process environment win over it.",
+        "# Each line shows the default. An address that is set, even to its default, means a part of yours: frazil",
+        "# then uses it and neither starts nor stops it. Made by `make docs` from src/frazil/config/variables.py.",
+    ]
+    for group, variables in _variable_groups().items():
+        lines += ["", f"## {group}"]
+        for variable in variables:
+            why = f" No effect: {variable.no_effect}." if variable.no_effect else ""
+            lines += [f"# {variable.meaning}{why}", f"#{variable.name}={_plain_default(variable)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _plain_default(variable: Variable) -> str:
+    """The default when nothing else is set either."""
+
+    def value(found: re.Match[str]) -> str:
+        return "~" if found[1] == "HOME" else _plain_default(VARIABLES[found[1]])
+
+    return re.sub(r"<(\w+)>", value, variable.default)
+
+
+def metrics() -> str:
+    """Metric families, with the labels that their samples have."""
+    registry = Metrics(lambda: {("c", "t", 0): 0}, lambda: {"c": "RUNNING"})
+    registry.observe(BatchReport("c", 2, 1, 1, 0, 1, 1, 1.0, 1.0, {"t": 1}, {"t": 1}, {("t", 0): 2}))
+    families = sorted(registry.registry.collect(), key=lambda family: family.name)
+    rows = [
+        (f"`{_exposed(family)}`", family.type, ", ".join(_labels(family)), f"{family.documentation}.")
+        for family in families
+    ]
+    return page(
+        "Metrics",
+        "The worker serves them at `/actuator/prometheus` on the actuator's port. `kafka_connector_*` are the names "
+        "that dashboards know; `frazil_*` is what those lack. Counters start at 0 with the worker.",
+        table(("Metric", "Type", "Labels", "Meaning"), rows),
+    )
+
+
+def _exposed(family: Metric) -> str:
+    return f"{family.name}_total" if family.type == "counter" else family.name
+
+
+def _labels(family: Metric) -> list[str]:
+    found = {label: None for sample in family.samples for label in sample.labels if label != "le"}
+    return [f"`{label}`" for label in found]
+
+
+def cli() -> str:
+    """Help of every verb, as the program prints it."""
+    verbs = list(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+    parts = [_block(_help())]
+    for verb in verbs:
+        parts += [f"## {verb}", _block(_help(verb))]
+    return page(
+        "Command line",
+        "`./kafka-connect-iceberg-sink.sh` makes the Python environment where it is missing and then takes the same "
+        "verbs; without a verb it is `start`. The program itself is `.venv/bin/frazil`. Exit codes: 0 success, 1 "
+        "failure, 2 wrong usage or configuration, 130 ended by Ctrl+C.",
+        *parts,
+    )
+
+
+def _help(*verb: str) -> str:
+    answer = CliRunner().invoke(app, [*verb, "--help"], prog_name="frazil", terminal_width=_WIDTH)
+    if answer.exit_code != 0:
+        raise RuntimeError(f"`frazil {' '.join(verb)} --help` failed: {answer.output}")
+    return "\n".join(line.rstrip() for line in answer.output.strip().splitlines())
+
+
+def _block(text: str) -> str:
+    return f"```text\n{text}\n```"
+
+
+def rest() -> str:
+    """Routes of the REST API and of the actuator."""
+    rest_routes, actuator_routes = _routes()
+    rows = [
+        (
+            ", ".join(_methods(route)),
+            f"`{route.path}`",
+            inspect.cleandoc(route.endpoint.__doc__ or "").partition("\n")[0],
+        )
+        for route in rest_routes
+    ]
+    return page(
+        "HTTP interfaces",
+        "Both listen on 127.0.0.1 only and ask for no credentials.",
+        "## Connect REST API (port 8083)",
+        'Paths, shapes and error texts are those of Kafka Connect 4.3.1. Every error has the body `{"error_code": …, '
+        '"message": …}`. While the worker starts, every path but `/health` answers 503.',
+        table(("Methods", "Path", "What it does"), rows),
+        "## Actuator (port 8081)",
+        table(
+            ("Method", "Path", "What it tells"), [("GET", f"`{r.path}`", _ACTUATOR[r.path]) for r in actuator_routes]
+        ),
+    )
+
+
+def _methods(route: Route) -> list[str]:
+    return [method for method in _METHODS if hasattr(route.endpoint, method.lower())]
+
+
+def _routes() -> tuple[list[Route], list[Route]]:
+    def no_runner(*_: object) -> Runner:
+        raise RuntimeError("a documentation run starts no connector")
+
+    with TemporaryDirectory() as folder:
+        herder = Herder(FileConfigStore(Path(folder, "connectors.json")), no_runner, "127.0.0.1:8083")
+        info = WorkerInfo("", lambda group: {}, ActiveTopics())
+        applications = (rest_app(herder, info), actuator_app(herder, Metrics(dict, dict), {}))
+        return _routes_of(applications[0]), _routes_of(applications[1])
+
+
+def _routes_of(application: Starlette) -> list[Route]:
+    return [route for route in application.routes if isinstance(route, Route)]
+
+
+def error_tree() -> str:
+    """The exception tree, and what a user sees of each error."""
+    tree = inspect.cleandoc(errors.__doc__ or "")
+    _, _, rest_of = tree.partition("\n\n")
+    drawing, _, closing = rest_of.rpartition("\n\n")
+    kinds: tuple[tuple[str, Callable[[type[errors.FrazilError]], bool], str], ...] = (
+        ("On the command line", lambda kind: issubclass(kind, errors.UsageError | errors.ConfigError), "exit code 2"),
+        ("", lambda kind: kind is errors.FrazilError, "exit code 1, as every other one"),
+        ("In a connector", lambda kind: kind is errors.TransientError, "RESTARTING: tried again after 1 to 60 s"),
+        ("", lambda kind: kind is errors.TerminalError, "FAILED with this error as the trace's first line"),
+        ("In the REST API", lambda kind: kind is errors.ConfigError, "400"),
+        ("", lambda kind: kind is errors.NotFound, "404"),
+        ("", lambda kind: kind is errors.AlreadyExists, "409"),
+    )
+    known = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.FrazilError)]
+    rows = [
+        (where, ", ".join(f"`{kind.__name__}`" for kind in known if matches(kind)), seen)
+        for where, matches, seen in kinds
+    ]
+    return page(
+        "Errors",
+        closing,
+        _block(drawing),
+        table(("Where", "Error", "What is seen"), rows),
+    )
+
+
+def main() -> None:
+    """Write every file."""
+    for path, text in pages().items():
+        target = ROOT / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+        print(path)
+
+
+if __name__ == "__main__":
+    main()
