@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from frazil import errors
 from frazil.cli.main import app
-from frazil.config.definition import Key, Required, as_text
+from frazil.config.definition import ConfigDef, Key, Required, as_text
 from frazil.config.iceberg_sink import iceberg_sink_definition, parse_iceberg_sink
 from frazil.config.variables import VARIABLES, Variable
 from frazil.pipeline.report import BatchReport
@@ -92,10 +92,15 @@ def page(title: str, *parts: str) -> str:
     return "\n\n".join([f"# {title}", _NOTE, *(part.strip("\n") for part in parts)]) + "\n"
 
 
+def definition() -> ConfigDef:
+    """Every key of the Iceberg sink, with the options of the JSON converter."""
+    return iceberg_sink_definition(_SMALLEST)
+
+
 def connector_keys() -> str:
     """Keys of the Iceberg sink, with what each one does here."""
-    definition = iceberg_sink_definition(_SMALLEST)
-    keys = [*definition.keys.values(), *definition.families.values()]
+    found = definition()
+    keys = [*found.keys.values(), *found.families.values()]
     parts = []
     for group, title in _GROUPS.items():
         chosen = [key for key in keys if _group(key) == group]

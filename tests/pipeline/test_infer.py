@@ -41,6 +41,7 @@ def struct(**members: Type) -> Struct:
         pytest.param('[1,"x"]', List(STRING), id="mixed list"),
         pytest.param('[{"a":1},{"b":"x"},{}]', List(struct(a=LONG, b=STRING)), id="structs of a list"),
         pytest.param("[[],[1]]", List(List(LONG)), id="list of lists"),
+        pytest.param('{"a":[{"":1}]}', struct(a=List(STRING)), id="empty name"),
         pytest.param('{"a":null,"b":{"c":[]},"d":1}', struct(d=LONG), id="only what shows a type"),
     ],
 )

@@ -89,6 +89,25 @@ def test_v38_unknown_fields_are_told_to_whom_it_concerns() -> None:
     assert Converter(columns).row(parse_object(document)) == {"p": {}, "l": [{}, {}], "m": [("k", {})]}
 
 
+@pytest.mark.parametrize(
+    ("document", "path"),
+    [
+        ('{"":1}', ""),
+        ('{"p":{"":1}}', "p"),
+        ('{"p.x":1}', "p.x"),
+        ('{"l":[{"x":1},{"":2}]}', "l[1]"),
+        ('{"l.element":1}', "l.element"),
+        ('{"m.value.y":1}', "m.value.y"),
+    ],
+)
+def test_an_unknown_field_that_can_never_be_a_column(document: str, path: str) -> None:
+    columns = Struct((Field("p", POINT), Field("l", List(POINT)), Field("m", Map(STRING, POINT))))
+    with pytest.raises(ConversionError, match="a field of this name cannot become a column of the table") as caught:
+        Converter(columns).row(parse_object(document.encode()), lambda path, raw: None)
+    assert caught.value.path == path
+    assert row(columns, document) is not None
+
+
 NEEDED = Struct((Field("id", LONG, required=True), Field("p", Struct((Field("x", INT, required=True),)))))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from frazil.errors import ServiceUnavailable
+from frazil.errors import ConfigError, ServiceUnavailable
 
 PREFIX = "__connect.errors."
 _EXCEPTION = "org.apache.kafka.connect.errors.DataException"
@@ -62,19 +62,21 @@ class DeadLetterQueue:
     def write(self, letters: Sequence[DeadLetter]) -> None:
         """Produce and flush; returns when all are acknowledged by all in-sync replicas.
 
-        Raises ServiceUnavailable when one is not; nothing may be committed past them then.
+        Raises ServiceUnavailable when one is not, ConfigError when the topic refuses its size; nothing may be committed
+        past them then.
         """
-        failures: list[str] = []
+        failures: list[KafkaError] = []
 
         def delivered(error: KafkaError | None, _: Message) -> None:
             if error is not None:
-                failures.append(error.str())
+                failures.append(error)
 
         producer = Producer(
             {**dict(self.client), "acks": "all", "enable.idempotence": True, "message.max.bytes": 64 << 20}
         )
+        deadline = time.monotonic() + _FLUSH_S
         for letter in letters:
-            while True:
+            while not failures:
                 try:
                     producer.produce(
                         self.topic_for(letter.topic),
@@ -85,18 +87,21 @@ class DeadLetterQueue:
                     )
                     break
                 except BufferError:
+                    if time.monotonic() > deadline:
+                        raise _unacknowledged(len(producer), len(letters), "timeout") from None
                     producer.poll(0.1)
                 except KafkaException as error:
-                    raise ServiceUnavailable(
-                        f"dead letter {letter} cannot be written: {error.args[0].str()}"
-                    ) from error
+                    failures.append(error.args[0])
             producer.poll(0)
-        unsent = producer.flush(_FLUSH_S)
+        unsent = producer.flush(max(deadline - time.monotonic(), 1.0)) if not failures else len(producer)
+        for failure in failures:
+            if failure.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+                raise ConfigError(
+                    f"a dead letter is too large for its topic ({failure.str()}); nothing was committed. Raise "
+                    "max.message.bytes of the dead-letter topic to that of the source topic, then restart the connector"
+                )
         if failures or unsent:
-            raise ServiceUnavailable(
-                f"{len(failures) + unsent} of {len(letters)} dead letters were not acknowledged"
-                f" ({failures[0] if failures else 'timeout'}); nothing was committed, the batch will be read again"
-            )
+            raise _unacknowledged(len(failures) + unsent, len(letters), failures[0].str() if failures else "timeout")
 
     def _context(self, letter: DeadLetter) -> Iterable[tuple[str, bytes]]:
         conversion = bool(letter.path)
@@ -135,12 +140,16 @@ class DeadLetterQueue:
     def _scan(self, consumer: Consumer, topic: str, since_ms: int) -> set[Coordinates]:
         metadata = consumer.list_topics(topic, timeout=10).topics[topic]
         if metadata.error is not None:
-            return set()
+            if metadata.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+                return set()
+            raise KafkaException(metadata.error)
         starts = consumer.offsets_for_times(
             [TopicPartition(topic, partition, max(since_ms, 0)) for partition in metadata.partitions], timeout=10
         )
         remaining: dict[int, int] = {}
         for start in starts:
+            if start.error is not None:
+                raise KafkaException(start.error)
             _, end = consumer.get_watermark_offsets(start, timeout=10)
             if 0 <= start.offset < end:
                 remaining[start.partition] = end
@@ -165,6 +174,13 @@ class DeadLetterQueue:
         def text(name: str) -> str:
             return (headers.get(PREFIX + name) or b"").decode(errors="replace")
 
-        if text("connector.name") != self.connector or not text("offset").isdigit():
+        if text("connector.name") != self.connector or not all(text(n).isdecimal() for n in ("partition", "offset")):
             return None
         return text("topic"), int(text("partition")), int(text("offset"))
+
+
+def _unacknowledged(count: int, total: int, reason: str) -> ServiceUnavailable:
+    return ServiceUnavailable(
+        f"{count} of {total} dead letters were not acknowledged ({reason}); nothing was committed, the batch will be "
+        "read again"
+    )

@@ -5,10 +5,11 @@ Bad records change nothing for their neighbours: each gets its own reason.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import length_hint
 from typing import Any
 
 import arro3.io
@@ -20,6 +21,7 @@ from frazil.pipeline.arrow import arrow_schema
 from frazil.pipeline.mapper import RecordMapper
 from frazil.pipeline.strict import ConversionError, Converter, Row, parse_object
 from frazil.pipeline.types import STRING, Map, Struct, Type
+from frazil.pipeline.unique import rows_with_repeated_keys
 
 _NOT_PLAIN = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
 _LEARN_AFTER = 64
@@ -96,17 +98,15 @@ class RecordDecoder:
     def _judge_all(self, rows: Sequence[bytes | None]) -> tuple[dict[int, Exception], list[Any]]:
         """The records that need care, and the judged ones where raw columns are to be taken from them."""
         care: dict[int, Exception] = {}
-        records: list[Any] = []
-        judge, keep = self._judge, records.append if self._raw else None
-        for index, row in enumerate(rows):
+        records: deque[Any] = deque(maxlen=None if self._raw else 0)
+        waiting = iter(rows)
+        while True:
             try:
-                record = judge(row)  # type: ignore[arg-type]
+                records.extend(map(self._judge, waiting))  # type: ignore[arg-type]
+                return care, list(records)
             except _NOT_PLAIN as error:
-                care[index] = error
-                record = None
-            if keep is not None:
-                keep(record)
-        return care, records
+                care[len(rows) - length_hint(waiting) - 1] = error
+                records.append(None)
 
     def _convert_raw(self, records: Sequence[Any], care: dict[int, Exception]) -> dict[str, list[Any]]:
         """Values of the raw columns, one per record; a record that fails needs care."""
@@ -152,6 +152,12 @@ class RecordDecoder:
                     rows[part], positions[part], {name: values[part] for name, values in raw_values.items()}, care
                 )
             ]
+        repeated = rows_with_repeated_keys(table)
+        if repeated:
+            care.update((positions[i], ValueError("a key stands twice in a map")) for i in repeated)
+            keep = [i for i in range(len(rows)) if i not in repeated]
+            table = table.take(pa.array(keep, pa.int64()))
+            raw_values = {name: [values[i] for i in keep] for name, values in raw_values.items()}
         for name, values in raw_values.items():
             index = self._schema.get_field_index(name)
             table = table.add_column(index, self._schema.field(index), pa.array(values, self._schema.field(index).type))

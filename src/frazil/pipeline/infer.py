@@ -23,7 +23,7 @@ def infer(raw: bytes) -> Type | None:
     """The column type for a JSON value; None where it shows no type yet (null, [], {}, [null] …; E12).
 
     Whole numbers are long (decimal(38,0) beyond 64 bits), all others double; 1.0 is a double (E11). What lies more
-    than 32 levels deep is text.
+    than 32 levels deep is text, and so is an object with an empty name, which Iceberg cannot have.
     """
     try:
         return _infer(raw, _MAX_DEPTH)
@@ -43,6 +43,8 @@ def _infer(raw: bytes, depth: int) -> Type | None:
             return None
         case 0x7B:
             members = {name: _infer(bytes(item), depth - 1) for name, item in _object(raw).items()}
+            if "" in members:
+                return STRING
             fields = tuple(Field(name, type_) for name, type_ in members.items() if type_ is not None)
             return Struct(fields) if fields else None
         case 0x5B:

@@ -5,7 +5,7 @@ It reads numbers, and objects that go into string columns, from their source tex
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -62,17 +62,27 @@ class Converter:
     def __init__(self, struct: Struct) -> None:
         self._struct = struct
         self._columns = {f.name: (_compile(f.type), f) for f in struct.fields}
+        self._names = frozenset(_names(struct))
 
     def row(self, members: Mapping[str, Raw], on_unknown: OnUnknown | None = None) -> Row:
         """A dict of column values for `pyarrow`; absent columns are absent.
 
         `on_unknown` is called with path and source text of every member that has no column, nested ones too.
-        Raises ConversionError for the first value that a column cannot hold.
+        Raises ConversionError for the first value that a column cannot hold, and with `on_unknown` for a member that
+        can never have a column.
         """
         try:
-            return _members(members, self._columns, (), on_unknown)
+            return _members(members, self._columns, (), on_unknown and self._checked(on_unknown))
         except RecursionError:
             raise ConversionError("", "the value is nested too deeply") from None
+
+    def _checked(self, on_unknown: OnUnknown) -> OnUnknown:
+        def check(path: tuple[str, ...], raw: bytes) -> None:
+            if not path[-1] or ".".join(path) in self._names:  # Iceberg finds columns by dotted names (T#324)
+                raise ConversionError(path[-1], "a field of this name cannot become a column of the table")
+            on_unknown(path, raw)
+
+        return check
 
     def column(self, name: str, raw: bytes) -> Any:
         """The value of one top-level column from its source text. Raises ConversionError."""
@@ -81,6 +91,22 @@ class Converter:
             return _value(raw, convert, field.required, (), None)
         except ConversionError as error:
             raise error.inside(name) from None
+
+
+def _names(type_: Type) -> Iterator[str]:
+    """The dotted names of all columns inside a type."""
+    match type_:
+        case Struct(fields):
+            members = [(f.name, f.type) for f in fields]
+        case List(element):
+            members = [("element", element)]
+        case Map(key, value):
+            members = [("key", key), ("value", value)]
+        case _:
+            members = []
+    for name, member in members:
+        yield name
+        yield from (f"{name}.{inner}" for inner in _names(member))
 
 
 _Compiled = Callable[[bytes, tuple[str, ...], OnUnknown | None], Any]

@@ -21,17 +21,25 @@ from frazil.pipeline.types import Type
 RESULT_SCHEMA = pa.schema([("result", pa.binary())])
 RESULT_DDL = "result binary"
 
-_FLUSH_BYTES = 128 << 20
-"""Decoded Arrow data that one task holds before it writes files."""
 MAX_DEAD_BYTES = 32 << 20
 """Dead letters that one task hands to the driver; the batch is divided when there are more."""
 
 
-class Writer(Protocol):
-    """Writes rows to files; picklable, one copy per task."""
+class TableWriter(Protocol):
+    """Writes the rows of one task to files."""
 
-    def write(self, table: pa.Table) -> list[Any]:
+    def add(self, table: pa.Table) -> None:
+        """Take rows."""
+
+    def close(self) -> list[Any]:
         """Descriptors of the durable files that hold the rows."""
+
+
+class Writer(Protocol):
+    """Makes the writer of a task; picklable."""
+
+    def open(self) -> TableWriter:
+        """A writer for the rows of one task."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +90,8 @@ def run(batches: Iterable[pa.RecordBatch], spec: TaskSpec, writer: Writer) -> Ta
     """Process all rows of a task."""
     result = TaskResult()
     records = decoder(spec.decode)
-    pending: list[pa.Table] = []
-    pending_bytes = dead_bytes = 0
+    files = writer.open()
+    dead_bytes = 0
     for batch in batches:
         rows = _select(batch, spec, result)
         if rows is None or result.overflow:
@@ -92,13 +100,9 @@ def run(batches: Iterable[pa.RecordBatch], spec: TaskSpec, writer: Writer) -> Ta
         dead_bytes += _account(rows, decoded, result)
         result.overflow = dead_bytes > MAX_DEAD_BYTES
         if decoded.table.num_rows:
-            pending.append(decoded.table)
-            pending_bytes += decoded.table.nbytes
-        if pending_bytes > _FLUSH_BYTES:
-            result.files += writer.write(pa.concat_tables(pending))
-            pending, pending_bytes = [], 0
-    if pending and not result.overflow:
-        result.files += writer.write(pa.concat_tables(pending))
+            files.add(decoded.table)
+    if not result.overflow:
+        result.files = files.close()
     return result
 
 

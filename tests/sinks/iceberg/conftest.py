@@ -6,18 +6,28 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
+import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog
+from pyiceberg.manifest import DataFile
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField, StringType
 
 from frazil.clients.catalog import connect
+from frazil.sinks.iceberg.write import DataFileWriter
 from frazil.stack.local import LocalStack
 from tests.sinks.iceberg.proxy import CatalogProxy
 
 SIMPLE = Schema(NestedField(1, "id", LongType()), NestedField(2, "text", StringType()))
+
+
+def written(writer: DataFileWriter, table: pa.Table) -> list[DataFile]:
+    """The durable files of the rows."""
+    files = writer.open()
+    files.add(table)
+    return files.close()
 
 
 class MakeTable(Protocol):

@@ -23,7 +23,7 @@ from frazil.sinks.iceberg import commit
 from frazil.sinks.iceberg.commit import COMMIT_ID, CONNECTOR, OFFSETS, Batch, Floor, KafkaIdentity, Target
 from frazil.sinks.iceberg.schema import struct_of
 from frazil.sinks.iceberg.write import DataFileWriter
-from tests.sinks.iceberg.conftest import MakeTable
+from tests.sinks.iceberg.conftest import MakeTable, written
 from tests.sinks.iceberg.proxy import CatalogProxy, Fault
 
 pytestmark = pytest.mark.stack
@@ -44,7 +44,7 @@ def rows(table: Table, ids: Sequence[int]) -> pa.Table:
 
 def write(table: Table, ids: Sequence[int]) -> list[DataFile]:
     writer = DataFileWriter(table.metadata.model_dump_json(), tuple(sorted(table.io.properties.items())))
-    return writer.write(rows(table, ids))
+    return written(writer, rows(table, ids))
 
 
 def batch(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -19,20 +21,25 @@ from pyiceberg.io.pyarrow import (
     parquet_path_to_id_mapping,
 )
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
-from pyiceberg.partitioning import PartitionFieldValue, PartitionKey
+from pyiceberg.partitioning import PartitionField, PartitionFieldValue, PartitionKey
 from pyiceberg.table.locations import LocationProvider, load_location_provider
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 from pyiceberg.typedef import Record
+
+from frazil.errors import ServiceUnavailable
 
 Properties = tuple[tuple[str, str], ...]
 
 _DEFAULT_CODEC = "zstd"
 _ROW_GROUP_ROWS = 1 << 20
+_WAITING_BYTES = 256 << 20
+"""Arrow data that one task holds before it encodes the largest of its files."""
+_UPLOADS = 4
 
 
 @dataclass(frozen=True)
 class DataFileWriter:
-    """Writes tables of the table's Arrow schema; picklable: metadata and file access travel as text.
+    """Makes the writer of a task; picklable: metadata and file access travel as text.
 
     `write_properties` override the table's (`iceberg.tables.write-props.*`).
     """
@@ -41,10 +48,51 @@ class DataFileWriter:
     io_properties: Properties
     write_properties: Properties = ()
 
-    def write(self, table: pa.Table) -> list[DataFile]:
-        """One file per partition value, each durable on return. Errors of the object store are raised as OSError."""
-        target = _target(self.metadata_json, self.io_properties, self.write_properties)
-        return [target.write(key, part) for key, part in target.split(table)]
+    def open(self) -> PartitionedWriter:
+        """A writer for the rows of one task."""
+        return PartitionedWriter(_target(self.metadata_json, self.io_properties, self.write_properties))
+
+
+class PartitionedWriter:
+    """Collects rows by partition value and writes one file for each; memory is bounded.
+
+    Rows wait as Arrow data, because Parquet is written several times faster in large pieces than in small ones.
+    """
+
+    def __init__(self, target: _Target) -> None:
+        self._target = target
+        self._files: dict[tuple[Any, ...], _File] = {}
+        self._waiting_bytes = 0
+
+    def add(self, table: pa.Table) -> None:
+        """Take rows of the table's Arrow schema."""
+        for values, part in self._target.split(table):
+            file = self._files.get(values)
+            if file is None:
+                file = self._files[values] = _File(values)
+            file.waiting.append(part)
+            file.waiting_bytes += part.nbytes
+            self._waiting_bytes += part.nbytes
+        while self._waiting_bytes > _WAITING_BYTES:
+            largest = max(self._files.values(), key=lambda file: file.waiting_bytes)
+            self._waiting_bytes -= largest.waiting_bytes
+            self._target.encode(largest)
+
+    def close(self) -> list[DataFile]:
+        """Write what waits; the files are durable on return. Raises ServiceUnavailable when the store refuses."""
+        for file in self._files.values():
+            self._target.encode(file)
+        with ThreadPoolExecutor(_UPLOADS) as uploads:
+            return list(uploads.map(self._target.store, self._files.values()))
+
+
+@dataclass
+class _File:
+    values: tuple[Any, ...]
+    waiting: list[pa.Table] = field(default_factory=list)
+    waiting_bytes: int = 0
+    encoded: pa.BufferOutputStream | None = None
+    parquet: pq.ParquetWriter | None = None
 
 
 @lru_cache(maxsize=8)
@@ -58,61 +106,90 @@ class _Target:
     def __init__(self, metadata: TableMetadata, io: dict[str, str], overrides: dict[str, str]) -> None:
         self._schema = metadata.schema()
         self._spec = metadata.spec()
-        self._properties = {**metadata.properties, **overrides}
+        properties = {**metadata.properties, **overrides}
         self._io = PyArrowFileIO(io)
-        self._locations: LocationProvider = load_location_provider(metadata.location, self._properties)
-        self._statistics = compute_statistics_plan(self._schema, self._properties)
+        self._locations: LocationProvider = load_location_provider(metadata.location, properties)
+        self._statistics = compute_statistics_plan(self._schema, properties)
         self._column_ids = parquet_path_to_id_mapping(self._schema)
-        self._options = _parquet_options(self._properties)
+        self._options = _parquet_options(properties)
 
-    def split(self, table: pa.Table) -> Iterator[tuple[PartitionKey | None, pa.Table]]:
-        """The rows of each partition value, in their order of arrival."""
+    def split(self, table: pa.Table) -> Iterator[tuple[tuple[Any, ...], pa.Table]]:
+        """The rows of each partition value, in their order of arrival; the values are those of the spec's fields."""
         fields = self._spec.fields
         if not fields:
-            yield None, table
+            yield (), table
             return
-        keys = pa.table(
-            [self._partition_values(table, field) for field in fields], names=[str(i) for i in range(len(fields))]
-        )
+        names = [str(position) for position in range(len(fields))]
+        keys = pa.table([self._partition_values(table, f) for f in fields], names=names)
         codes = _group_codes(keys)
         order = np.argsort(codes, kind="stable")
         bounds = np.flatnonzero(np.diff(codes[order])) + 1
         starts = [0, *bounds.tolist(), len(order)]
         ordered = table if len(starts) == 2 else table.take(pa.array(order))
-        for start, end in zip(starts, starts[1:], strict=False):
+        for start, end in itertools.pairwise(starts):
             row = keys.slice(int(order[start]), 1).to_pylist()[0]
-            values = [PartitionFieldValue(field, row[str(i)]) for i, field in enumerate(fields)]
-            yield PartitionKey(values, self._spec, self._schema), ordered.slice(start, end - start)
+            yield tuple(row[name] for name in names), ordered.slice(start, end - start)
 
-    def _partition_values(self, table: pa.Table, field: Any) -> pa.ChunkedArray:
+    def _partition_values(self, table: pa.Table, field: PartitionField) -> pa.ChunkedArray:
         path = self._schema.find_column_name(field.source_id)
         assert path is not None  # noqa: S101 - a partition field's source is a column of the schema
         column = table.column(path) if path in table.column_names else _nested(table, path.split("."))
         source = self._schema.find_field(field.source_id)
         return field.transform.pyarrow_transform(source.field_type)(column)
 
-    def write(self, key: PartitionKey | None, table: pa.Table) -> DataFile:
-        name = f"00000-0-{uuid.uuid4()}.parquet"
-        output = self._io.new_output(self._locations.new_data_location(name, key))
-        with output.create() as stream, pq.ParquetWriter(stream, table.schema, **self._options) as writer:
-            writer.write_table(table, row_group_size=_ROW_GROUP_ROWS)
-            writer.close()
-            size = stream.tell()
-            statistics = data_file_statistics_from_parquet_metadata(
-                writer.writer.metadata, self._statistics, self._column_ids
-            )
+    def encode(self, file: _File) -> None:
+        """Turn the waiting rows of a file into a row group in memory."""
+        if not file.waiting:
+            return
+        table = pa.concat_tables(file.waiting)
+        if file.parquet is None:
+            file.encoded = pa.BufferOutputStream()
+            file.parquet = pq.ParquetWriter(file.encoded, table.schema, **self._options)
+        file.parquet.write_table(table, row_group_size=_ROW_GROUP_ROWS)
+        file.waiting, file.waiting_bytes = [], 0
+
+    def store(self, file: _File) -> DataFile:
+        """Finish a file and put it into the object store."""
+        assert file.parquet is not None  # noqa: S101 - a file begins with rows
+        assert file.encoded is not None  # noqa: S101
+        file.parquet.close()
+        content = file.encoded.getvalue()
+        key = self._partition_key(file.values)
+        location = self._locations.new_data_location(f"00000-0-{uuid.uuid4()}.parquet", _path_key(key))
+        output = self._io.new_output(location)
+        try:
+            with output.create() as stream:
+                stream.write(content)
+        except OSError as error:
+            raise ServiceUnavailable(
+                f"the object store did not take {location}: {error}. Nothing was committed; the batch is read again."
+            ) from error
+        statistics = data_file_statistics_from_parquet_metadata(
+            file.parquet.writer.metadata, self._statistics, self._column_ids
+        )
         return DataFile.from_args(
             content=DataFileContent.DATA,
-            file_path=output.location,
+            file_path=location,
             file_format=FileFormat.PARQUET,
             partition=key.partition if key else Record(),
-            file_size_in_bytes=size,
+            file_size_in_bytes=content.size,
             sort_order_id=None,
             spec_id=self._spec.spec_id,
             equality_ids=None,
             key_metadata=None,
             **statistics.to_serialized_dict(),
         )
+
+    def _partition_key(self, values: tuple[Any, ...]) -> PartitionKey | None:
+        if not self._spec.fields:
+            return None
+        pairs = zip(self._spec.fields, values, strict=True)
+        return PartitionKey([PartitionFieldValue(f, value) for f, value in pairs], self._spec, self._schema)
+
+
+def _path_key(key: PartitionKey | None) -> PartitionKey | None:
+    """The key whose values stand in the file's path: none when a value is empty, which some stores refuse in a path."""
+    return None if key is None or any(v.value == "" for v in key.field_values) else key
 
 
 def _nested(table: pa.Table, path: list[str]) -> pa.ChunkedArray:

@@ -1,0 +1,194 @@
+"""The pages agree with the code: generated ones are fresh, links lead somewhere, commands and JSON would be taken."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import typer
+from dotenv import dotenv_values
+from scripts import reference
+
+from frazil import errors
+from frazil.cli.main import app
+from frazil.config.connectors import check_config
+from frazil.config.iceberg_keys import ICEBERG_KEYS
+from frazil.config.settings import Settings
+from frazil.config.variables import VARIABLES
+
+PAGES = sorted(
+    path.relative_to(reference.ROOT)
+    for path in (
+        *reference.ROOT.glob("*.md"),
+        *(reference.ROOT / "docs").rglob("*.md"),
+    )
+)
+WRITTEN = [page for page in PAGES if page not in reference.pages()]
+PROGRAMS = ("./kafka-connect-iceberg-sink.sh", "frazil", ".venv/bin/frazil")
+VERBS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+# Words in capitals that are no variables of frazil.
+OTHER_NAMES = {"TASK_PUT", "VALUE_CONVERTER", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "FRAZIL_BENCH_HOME"}
+
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def text_of(page: Path) -> str:
+    return (reference.ROOT / page).read_text()
+
+
+def blocks(page: Path, *languages: str) -> list[str]:
+    """Fenced blocks of a page in one of the languages."""
+    return [content for language, content in _FENCE.findall(text_of(page)) if language in languages]
+
+
+def commands(page: Path) -> Iterator[list[str]]:
+    """Words of every simple command in the page's shell blocks, and of the start script in inline code."""
+    inline = re.findall(r"`(\./kafka-connect-iceberg-sink\.sh [a-z][^`]*)`", text_of(page))
+    for script in (*blocks(page, "bash", "sh"), *inline):
+        plain = re.sub(r"(^|\s)#.*$", "", script, flags=re.MULTILINE).replace("\\\n", " ")
+        lexer = shlex.shlex(plain, posix=True, punctuation_chars="|;&\n")
+        lexer.whitespace, lexer.whitespace_split = " \t", True
+        words: list[str] = []
+        for word in (*lexer, "\n"):
+            if set(word) <= set("|;&\n"):
+                if words:
+                    yield words
+                words = []
+            else:
+                words.append(word)
+
+
+def anchors(page: Path) -> set[str]:
+    """Anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", text_of(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", reference.pages(), ids=str)
+def test_generated_files_are_fresh(path: Path) -> None:
+    assert text_of(path) == reference.pages()[path], "stale: run `make docs`"
+
+
+def test_the_pages_are_found() -> None:
+    assert {"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md"} <= {str(page) for page in PAGES}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in _LINK.findall(text_of(page)):
+        link = urlsplit(target)
+        if link.scheme:
+            assert link.scheme == "https", target
+            continue
+        linked = (reference.ROOT / page.parent / link.path).resolve() if link.path else reference.ROOT / page
+        assert linked.exists(), f"{page} links to {target}, which does not exist"
+        if link.fragment:
+            assert link.fragment in anchors(linked.relative_to(reference.ROOT)), f"{page}: no heading for {target}"
+
+
+def test_each_page_is_linked_from_another() -> None:
+    linked = {
+        (reference.ROOT / page.parent / urlsplit(target).path).resolve()
+        for page in PAGES
+        for target in _LINK.findall(text_of(page))
+    }
+    assert [page for page in PAGES if page != Path("README.md") and reference.ROOT / page not in linked] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_commands_would_be_taken(page: Path) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", text_of(Path("Makefile")), re.MULTILINE))
+    for words in commands(page):
+        if words[0] in PROGRAMS:
+            verb = words[1] if len(words) > 1 else "start"
+            assert verb in VERBS, f"{page}: {' '.join(words)}: there is no verb {verb}"
+            VERBS[verb].make_context(verb, words[2:])  # raises for an option or argument that it does not take
+        elif words[0] == "make":
+            assert set(words[1:]) <= targets, f"{page}: {' '.join(words)}"
+
+
+def test_commands_are_seen() -> None:
+    found = [words for page in WRITTEN for words in commands(page) if words[0] in PROGRAMS]
+    assert len(found) > 20
+    assert ["./kafka-connect-iceberg-sink.sh", "sql", "SHOW TABLES"] in found
+
+
+def test_every_verb_is_documented() -> None:
+    documented = re.findall(r"^## (.*)$", text_of(Path("docs/reference/cli.md")), re.MULTILINE)
+    assert documented == list(VERBS)
+    (verbs,) = re.findall(r"^## Verbs$(.*?)^## ", text_of(Path("README.md")), re.MULTILINE | re.DOTALL)
+    assert set(VERBS) <= set(re.findall(r"`([a-z]+)`", verbs))
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=str)
+def test_variables_of_the_pages_exist(page: Path) -> None:
+    named = set(re.findall(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b", text_of(page)))
+    assert named - OTHER_NAMES <= VARIABLES.keys()
+
+
+def test_every_variable_is_on_a_page_that_is_written_by_hand() -> None:
+    text = "\n".join(text_of(page) for page in WRITTEN)
+    assert [name for name in VARIABLES if name not in text] == []
+
+
+def test_the_sample_has_every_variable_with_its_default(tmp_path: Path) -> None:
+    sample = re.sub(r"^#(?=[A-Z])", "", text_of(Path(".env.sample")), flags=re.MULTILINE)
+    file = tmp_path / "sample.env"
+    file.write_text(sample)
+    assert dotenv_values(file).keys() == VARIABLES.keys()
+    home = {"HOME": str(Path.home())}
+    settings, defaults = Settings.load(home, env_file=file), Settings.load(home, env_file=Path(os.devnull))
+    assert (settings.home, settings.cache, settings.topics) == (defaults.home, defaults.cache, defaults.topics)
+    assert settings.bootstrap_servers == defaults.bootstrap_servers
+    assert settings.connect_url == defaults.connect_url
+    assert (settings.spark_master, settings.spark_memory) == (defaults.spark_master, defaults.spark_memory)
+    assert settings.catalog_properties() == defaults.catalog_properties()
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=str)
+def test_connectors_of_the_pages_would_be_taken(page: Path) -> None:
+    for block in blocks(page, "json"):
+        assert check_config({**json.loads(block), "name": "x"}), "the example has keys without effect, which warn"
+
+
+def test_every_connector_key_is_listed() -> None:
+    listed = text_of(Path("docs/reference/connector-keys.md"))
+    assert [key.name for key in ICEBERG_KEYS if f"| `{key.name}`" not in listed] == []
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=str)
+def test_keys_of_the_pages_exist(page: Path) -> None:
+    known = reference.definition()
+    names = re.findall(r"`((?:iceberg|errors|frazil|consumer\.override)\.[a-z][\w.\-*]*)", text_of(page))
+    others = re.compile(r".*\.py|frazil\.(offsets|connector|kafka)\b.*")  # modules, properties of snapshots
+    assert [name for name in names if not others.fullmatch(name) and known.find(name) is None] == []
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=str)
+def test_metrics_of_the_pages_exist(page: Path) -> None:
+    listed = set(re.findall(r"^\| `(\w+)`", text_of(Path("docs/reference/metrics.md")), re.MULTILINE))
+    assert len(listed) > 15
+    named = set(re.findall(r"`((?:frazil|kafka_connector)_[a-z0-9_]+)", text_of(page)))
+    assert named <= listed
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=str)
+def test_addresses_of_the_pages_are_served(page: Path) -> None:
+    routes = re.findall(r"^\| [A-Z, ]+ \| `(/[^`]*)`", text_of(Path("docs/reference/rest.md")), re.MULTILINE)
+    patterns = [re.compile(re.sub(r"\{\w+\}", "[^/]+", route)) for route in routes]
+    for url in re.findall(r"http://127\.0\.0\.1:808[13](/[^\s'\"`]*)", text_of(page)):
+        path = urlsplit(url).path
+        assert any(pattern.fullmatch(path) for pattern in patterns), f"{page}: nothing is served at {path}"
+
+
+def test_every_error_is_in_the_tree() -> None:
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.FrazilError)]
+    drawn = re.findall(r"(\w+(?:Error|\b))", text_of(Path("docs/reference/errors.md")))
+    assert [kind.__name__ for kind in kinds if kind.__name__ not in drawn] == []
