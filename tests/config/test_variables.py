@@ -7,9 +7,10 @@ import frazil
 from frazil.config.variables import VARIABLES
 
 _SOURCES = Path(frazil.__file__).parent
-_READ = re.compile(r"""(?:\benv|\benviron|settings\.env)(?:\.get\(|\[)\s*"([A-Z][A-Z0-9_]+)\"""")
-# Set for child processes or by the start script, never by a user.
-_INTERNAL = {"FRAZIL_PROGRAM", "SPARK_LOCAL_IP", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "PATH", "HOME"}
+# A name that is assigned is meant for child processes.
+_READ = re.compile(r"""\benv(?:iron)?(?:\.get\(\s*"([A-Z][A-Z0-9_]+)"|\["([A-Z][A-Z0-9_]+)"\](?!\s*=[^=]))""")
+# Set by the start script and by the operating system.
+_NOT_OURS = {"FRAZIL_PROGRAM", "PATH"}
 
 
 def sources() -> dict[Path, str]:
@@ -18,9 +19,9 @@ def sources() -> dict[Path, str]:
 
 
 def test_what_the_program_reads_is_declared() -> None:
-    read = {name for text in sources().values() for name in _READ.findall(text)}
-    assert "TRINO_PASSWORD" in read
-    assert read - _INTERNAL <= VARIABLES.keys()
+    read = {name for text in sources().values() for names in _READ.findall(text) for name in names if name}
+    assert {"TRINO_PASSWORD", "JAVA_HOME"} <= read
+    assert read - _NOT_OURS <= VARIABLES.keys()
 
 
 def test_what_is_declared_is_read() -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 
 from frazil.errors import ConfigError, ServiceUnavailable
 
@@ -17,6 +18,12 @@ _FLUSH_S = 60.0
 _CLOCK_MARGIN_MS = 300_000
 
 Coordinates = tuple[str, int, int]
+
+
+def _is_settling(error: BaseException) -> bool:
+    """Whether a topic that was made a moment ago has no leader yet."""
+    codes = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
+    return isinstance(error, KafkaException) and error.args[0].code() in codes
 
 
 @dataclass(frozen=True)
@@ -137,6 +144,7 @@ class DeadLetterQueue:
             consumer.close()
         return found
 
+    @retry(retry=retry_if_exception(_is_settling), stop=stop_after_delay(10), wait=wait_fixed(0.2), reraise=True)
     def _scan(self, consumer: Consumer, topic: str, since_ms: int) -> set[Coordinates]:
         metadata = consumer.list_topics(topic, timeout=10).topics[topic]
         if metadata.error is not None:
