@@ -12,7 +12,7 @@ from frazil.cli.stack import worker_service
 from frazil.clients.connect import ConnectClient
 from frazil.clients.kafka import ensure_topics
 from frazil.config.settings import Settings
-from frazil.errors import ServiceUnavailable, TerminalError
+from frazil.errors import NotFound, ServiceUnavailable, TerminalError
 from frazil.logs.connectors import CONNECTOR_NAMES, connectors, dead_letter_topic
 from frazil.logs.tables import TableKind
 from frazil.stack.service import Service
@@ -76,7 +76,10 @@ class Connector:
 
         Raises TerminalError when the connector or a task is FAILED.
         """
-        status = self._client.status(self.name)
+        try:
+            status = self._client.status(self.name)
+        except NotFound:  # a worker of Kafka Connect has no status for a moment after it has made a connector
+            return False
         parts = [status["connector"], *status["tasks"]]
         for part in parts:
             if part["state"] == "FAILED":

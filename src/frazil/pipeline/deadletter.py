@@ -21,9 +21,13 @@ Coordinates = tuple[str, int, int]
 
 
 def _is_settling(error: BaseException) -> bool:
-    """Whether a topic that was made a moment ago has no leader yet."""
-    codes = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
-    return isinstance(error, KafkaException) and error.args[0].code() in codes
+    """Whether a partition has no leader that answers for it yet, as that of a topic that was made a moment ago."""
+    return isinstance(error, KafkaException) and error.args[0].code() in (
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.FENCED_LEADER_EPOCH,
+    )
 
 
 @dataclass(frozen=True)
