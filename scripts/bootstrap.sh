@@ -25,7 +25,8 @@ if ! [ -x .venv/bin/python ] && ! "$python" -m venv .venv; then
   echo "frazil: '$python -m venv' failed; on Debian and Ubuntu install python3-venv." >&2
   exit 1
 fi
-.venv/bin/python -m pip install --quiet --disable-pip-version-check "uv>=0.9"
-.venv/bin/uv pip sync --quiet --python .venv/bin/python --require-hashes --no-progress requirements.lock
+uv=$(grep -oE '^uv==[0-9.]+' requirements.lock)
+.venv/bin/python -m pip install --quiet --disable-pip-version-check "$uv"
+.venv/bin/uv --system-certs pip sync --quiet --python .venv/bin/python --require-hashes --no-progress requirements.lock
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 echo "$want" >"$stamp"

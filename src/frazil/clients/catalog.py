@@ -30,6 +30,9 @@ def pyiceberg_properties(properties: Mapping[str, str]) -> dict[str, str]:
     for key, value in properties.items():
         if key not in _NOT_PASSED:
             result[_PYICEBERG_NAMES.get(key, key)] = value
+    region = result.get("client.region") or result.get("rest.signing-region")
+    if region:  # else PyIceberg asks AWS for the region of the bucket, wherever the store is
+        result["client.region"] = region
     if properties.get("rest.auth.type") == "sigv4":
         result["rest.sigv4-enabled"] = "true"
     result.setdefault("type", "rest")

@@ -94,7 +94,7 @@ def ensure_topics(
     if not topics:
         return {}
     new = [
-        NewTopic(name, partitions, replication_factor=replication or -1, config=dict(config))
+        NewTopic(name, partitions, replication_factor=-1 if replication is None else replication, config=dict(config))
         for name, (partitions, config) in topics.items()
     ]
     created: dict[str, bool] = {}

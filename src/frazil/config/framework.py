@@ -201,8 +201,8 @@ SINK_KEYS: tuple[Key, ...] = (
     Key(
         DLQ + "topic.replication.factor",
         "SHORT",
-        "Replication factor of the dead-letter topic when it has to be created.",
-        default=3,
+        "Replication factor of the dead-letter topic when it has to be created; -1 is the default of the broker.",
+        default=-1,
         group=ERRORS,
         width="MEDIUM",
         display_name="Dead Letter Queue Topic Replication Factor",

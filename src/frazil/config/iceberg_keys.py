@@ -91,7 +91,7 @@ ICEBERG_KEYS: tuple[Key, ...] = (
     Key(
         "iceberg.tables.evolve-schema-enabled",
         "BOOLEAN",
-        "Whether fields that the table lacks become columns, and columns are widened.",
+        "Whether fields that the table lacks become optional columns; types of columns never change.",
         default=False,
     ),
     # Catalog and control topic

@@ -95,8 +95,7 @@ _DECLARED: Final = (
     Variable(
         "JAVA_TOOL_OPTIONS",
         _PLACES,
-        "Options for every Java process, such as a proxy; downloads see it in the process environment only, not in the "
-        "file.",
+        "Options for every Java process, such as a proxy.",
         "start, worker",
     ),
     # Kafka
@@ -227,7 +226,8 @@ _DECLARED: Final = (
     Variable(
         "SPARK_MASTER",
         _WORKER,
-        "Where Spark runs the tasks: `local[N]` for N cores of this machine, `local[*]` for all.",
+        "Where Spark runs the tasks: `local[N]` for N cores of this machine, `local[*]` for all, or the address of a Spark "
+        "cluster. A local Spark listens on loopback only; for a cluster the worker listens where Spark's own settings say.",
         "worker",
         "local[*]",
     ),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 class BatchReport:
     """Counts of one committed micro-batch. `read == stored + dead_letters + skipped` always holds.
 
+    `write_s` is the time that the slowest task spent storing files, `commit_s` that of the commits, both in seconds.
     `skipped` are tombstones and rows that were committed before (below the floor).
     `end_offsets` maps (topic, partition) to the next offset to read.
     """
@@ -22,6 +23,7 @@ class BatchReport:
     bytes_written: int
     duration_s: float
     write_s: float
+    commit_s: float
     stored_by_topic: dict[str, int] = field(default_factory=dict)
     dead_by_topic: dict[str, int] = field(default_factory=dict)
     end_offsets: dict[tuple[str, int], int] = field(default_factory=dict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import pickle
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -24,7 +25,7 @@ RESULT_SCHEMA = pa.schema([("result", pa.binary())])
 RESULT_DDL = "result binary"
 
 MAX_DEAD_BYTES = 32 << 20
-"""Dead letters that one task hands to the driver; the batch is divided when there are more."""
+"""Dead letters that one task hands to the driver, one at least; the batch is divided when there are more."""
 
 
 class TableWriter(Protocol):
@@ -56,7 +57,10 @@ class TaskSpec:
 
 @dataclass
 class TaskResult:
-    """`read == stored + len(dead) + skipped`, unless `overflow`: then the batch must be divided and read again."""
+    """`read == stored + len(dead) + skipped`, unless `overflow`: then the batch must be divided and read again.
+
+    `write_s` is the time in seconds that went into storing files.
+    """
 
     read: int = 0
     skipped: int = 0
@@ -67,6 +71,7 @@ class TaskResult:
     next_offsets: Offsets = field(default_factory=dict)
     last_timestamps: Offsets = field(default_factory=dict)
     overflow: bool = False
+    write_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -107,11 +112,15 @@ def run(batches: Iterable[pa.RecordBatch], spec: TaskSpec, writer: Writer) -> Ta
             continue
         decoded = records.decode(rows.column("value").to_pylist())
         dead_bytes += _account(rows, decoded, result)
-        result.overflow = dead_bytes > MAX_DEAD_BYTES
+        result.overflow = dead_bytes > MAX_DEAD_BYTES and len(result.dead) > 1
         if decoded.table.num_rows:
+            started = time.monotonic()
             files.add(decoded.table)
+            result.write_s += time.monotonic() - started
     if not result.overflow:
+        started = time.monotonic()
         result.files = files.close()
+        result.write_s += time.monotonic() - started
     return result
 
 

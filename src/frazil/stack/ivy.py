@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 import pyspark
 
 from frazil.errors import StackError
+from frazil.stack.process import minimal_env
 
 Progress = Callable[[str], None]
 
@@ -54,6 +55,7 @@ def retrieve(
     ivy_home: Path,
     settings: Path | None,
     progress: Progress,
+    env: Mapping[str, str],
     *,
     transitive: bool = False,
     layout: str = "",
@@ -63,7 +65,7 @@ def retrieve(
     `ivy_home` is Ivy's cache (the user's own Ivy folder is never touched). `settings` is an Ivy settings file that
     names other repositories; without it Ivy's built-in Maven Central is used. With `transitive` the dependencies that
     the published metadata names come along. `layout` is an Ivy pattern for folders inside `target`. `progress` gets
-    one line per artifact. Raises StackError that names the artifact and the cause.
+    one line per artifact. Java takes its options (a proxy) from `JAVA_TOOL_OPTIONS` in `env`. Raises StackError that names the artifact and the cause.
     """
     wanted = list(coordinates)
     with tempfile.TemporaryDirectory(prefix="frazil-ivy-") as folder:
@@ -81,7 +83,9 @@ def retrieve(
             *("-retrieve", f"{target}/{layout}[artifact]-[revision](-[classifier]).[ext]"),
         ]
         lines: list[str] = []
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:  # noqa: S603
+        with subprocess.Popen(  # noqa: S603
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=minimal_env(env)
+        ) as process:
             done = 0
             for line in process.stdout or ():
                 lines.append(line.strip())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -54,13 +53,11 @@ SPARK_KAFKA = JarSet("spark-kafka")
 ICEBERG_CONNECT = JarSet("iceberg-connect", ("hadoop-client-api-3.4.2.jar", "hadoop-client-runtime-3.4.2.jar"))
 
 
-def resolve(
-    jar_set: JarSet, java: Path, cache: Path, progress: Progress, env: Mapping[str, str] = os.environ
-) -> list[Path]:
+def resolve(jar_set: JarSet, java: Path, cache: Path, progress: Progress, env: Mapping[str, str]) -> list[Path]:
     """The jars of a set, downloaded first when they are not in `cache` yet.
 
     `progress` gets one line per downloaded jar. `FRAZIL_IVY_SETTINGS` in `env` is the path of an Ivy settings file for
-    other repositories than Maven Central. Raises StackError when a download fails or a checksum differs; then the
+    other repositories than Maven Central, `JAVA_TOOL_OPTIONS` has options for Java, such as a proxy. Raises StackError when a download fails or a checksum differs; then the
     set is absent and the next call tries again.
     """
     folder = jar_set.folder(cache)
@@ -68,7 +65,7 @@ def resolve(
         folder.parent.mkdir(parents=True, exist_ok=True)
         with _exclusive(folder.parent / f"{jar_set.name}.lock", jar_set.name, progress):
             if not _complete(jar_set, folder):
-                _build(jar_set, java, cache, folder, progress, env.get("FRAZIL_IVY_SETTINGS", ""))
+                _build(jar_set, java, cache, folder, progress, env)
     return sorted(folder.glob("*.jar"))
 
 
@@ -89,7 +86,8 @@ def _complete(jar_set: JarSet, folder: Path) -> bool:
     return folder.is_dir() and all((folder / name).exists() for name in names)
 
 
-def _build(jar_set: JarSet, java: Path, cache: Path, folder: Path, progress: Progress, settings: str) -> None:
+def _build(jar_set: JarSet, java: Path, cache: Path, folder: Path, progress: Progress, env: Mapping[str, str]) -> None:
+    settings = env.get("FRAZIL_IVY_SETTINGS", "")
     draft = Path(tempfile.mkdtemp(prefix=f".{jar_set.name}-", dir=folder.parent))
     try:
         retrieve(
@@ -99,6 +97,7 @@ def _build(jar_set: JarSet, java: Path, cache: Path, folder: Path, progress: Pro
             cache / "ivy",
             Path(settings).expanduser().resolve() if settings else None,
             lambda text: progress(f"{jar_set.name} jars: {text}"),
+            env,
         )
         for coordinate, expected in jar_set.locked.items():
             jar = draft / file_name(coordinate)

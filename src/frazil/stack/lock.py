@@ -81,6 +81,7 @@ def renew(name: str, settings: Settings) -> Path:
             settings.cache / "ivy-lock",
             Path(user_settings) if user_settings else None,
             lambda text: print(text, file=sys.stderr),
+            settings.env,
             transitive=transitive,
             layout="[organisation]/[module]/[revision]/",
         )

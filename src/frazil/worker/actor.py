@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
-import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from frazil.config.secrets import hide_secrets
 from frazil.errors import TransientError
+from frazil.worker import failures
 from frazil.worker.runner_api import Runner, RunnerFactory, State, TargetState
 
 logger = logging.getLogger(__name__)
@@ -154,7 +154,7 @@ class ConnectorActor:
             self._runner = self._factory(self._name, wanted.config)
             self._runner.start()
         except Exception as error:
-            self._failed(wanted, _trace(error), isinstance(error, TransientError))
+            self._raised(wanted, error)
             return
         self._started_at = time.monotonic()
         self._report(wanted, ActorStatus("RUNNING", "RUNNING", wanted.tasks_max))
@@ -164,7 +164,7 @@ class ConnectorActor:
         try:
             status = runner.status()
         except Exception as error:
-            self._failed(wanted, _trace(error), isinstance(error, TransientError))
+            self._raised(wanted, error)
             return
         if status.state == "FAILED":
             self._failed(wanted, status.trace or "The streaming query ended without a reason.", status.transient)
@@ -172,6 +172,10 @@ class ConnectorActor:
         if time.monotonic() - self._started_at > self._policy.healthy_s:
             self._failures = 0
         self._report(wanted, ActorStatus("RUNNING", "RUNNING", wanted.tasks_max))
+
+    def _raised(self, wanted: Wanted, error: Exception) -> None:
+        failure = failures.classify(error)
+        self._failed(wanted, failures.trace(failure, error), isinstance(failure, TransientError))
 
     def _failed(self, wanted: Wanted, trace: str, transient: bool) -> None:
         trace = hide_secrets(trace, wanted.config)
@@ -194,7 +198,7 @@ class ConnectorActor:
             logger.error(
                 "the query of connector %s did not stop in order; what it had not committed is read again: %s",
                 self._name,
-                hide_secrets(_trace(error), self._runner_config),
+                hide_secrets(failures.trace(failures.classify(error), error), self._runner_config),
             )
         else:
             logger.info("the query of connector %s has stopped", self._name)
@@ -203,10 +207,6 @@ class ConnectorActor:
         with self._changed:
             if self._wanted is wanted:
                 self._status = status
-
-
-def _trace(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}\n{''.join(traceback.format_exception(error))}"
 
 
 def _announced(before: Wanted | None, wanted: Wanted, status: ActorStatus) -> ActorStatus:

@@ -64,7 +64,9 @@ class Metrics:
         self._failed = counter("kafka_connector_records_failed", "Records that could not be stored", connector)
         self._dead = counter("kafka_connector_dlq_messages", "Dead letters", connector)
         self._writes = counter("kafka_connector_s3_writes", "Data files written", connector)
-        self._write_seconds = histogram("kafka_connector_s3_write_duration_seconds", "Writing the files of a batch")
+        self._write_seconds = histogram(
+            "kafka_connector_s3_write_duration_seconds", "Storing the files of a batch, in its slowest task"
+        )
         topic = ["connector", "topic"]
         self._topic_processed = counter("kafka_connector_topic_records_processed", "Records stored", topic)
         self._topic_failed = counter("kafka_connector_topic_records_failed", "Records that became dead letters", topic)
@@ -78,6 +80,7 @@ class Metrics:
         self._skipped = counter("frazil_records_skipped", "Tombstones and records committed before", connector)
         self._bytes = counter("frazil_bytes_written", "Bytes of data files", connector)
         self._commits = counter("frazil_commits", "Committed batches", connector)
+        self._commit_seconds = histogram("frazil_commit_duration_seconds", "Committing the files of a batch")
         self._batch_seconds = histogram("frazil_batch_duration_seconds", "A batch, from its start to its commit")
         self._last_commit = Gauge(
             "frazil_last_commit_timestamp_seconds", "Time of the last commit", connector, registry=registry
@@ -96,6 +99,7 @@ class Metrics:
         self._skipped.labels(name).inc(report.skipped)
         self._bytes.labels(name).inc(report.bytes_written)
         self._commits.labels(name).inc()
+        self._commit_seconds.labels(name).observe(report.commit_s)
         self._batch_seconds.labels(name).observe(report.duration_s)
         self._last_commit.labels(name).set(now)
         for topic, count in report.stored_by_topic.items():

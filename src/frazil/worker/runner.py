@@ -7,29 +7,30 @@ import re
 import shutil
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from frazil.clients import kafka
-from frazil.config.iceberg_sink import IcebergSinkConfig, iceberg_sink_config
+from frazil.clients.credentials import with_credentials
+from frazil.config.framework import DLQ
+from frazil.config.iceberg_sink import iceberg_sink_config
 from frazil.config.settings import Settings
-from frazil.errors import FrazilError, NotFound, TransientError
+from frazil.errors import ConfigError, FrazilError, NotFound, TerminalError, TransientError
 from frazil.logs.mapper import mapper_for
-from frazil.pipeline import offsets
 from frazil.pipeline.deadletter import DeadLetterQueue
-from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.report import BatchReport
 from frazil.sinks.iceberg.sink import IcebergSink
 from frazil.worker import failures
 from frazil.worker.checkpoint import Checkpoint
 from frazil.worker.runner_api import RunnerStatus
+from frazil.worker.source import source_options
 
 logger = logging.getLogger(__name__)
 
 _TRIGGER = "500 milliseconds"
-_BURST_RECORDS = 100_000
-"""So many waiting records start a batch before the commit interval is over."""
 _DEAD_LETTER_BYTES = 64 << 20
 
 
@@ -46,6 +47,7 @@ class StreamingRunner:
     ) -> None:
         """Raises ConfigError for a configuration that cannot run."""
         self._spark = spark
+        self._settings = settings
         self._bootstrap = settings.bootstrap_servers
         self._config = iceberg_sink_config({**config, "name": name})
         self._class = config.get("connector.class", "")
@@ -64,7 +66,7 @@ class StreamingRunner:
         config = self._config
         topics = self._topics()
         self._sink = IcebergSink(
-            config,
+            replace(config, catalog_properties=with_credentials(config.catalog_properties, self._settings)),
             self._bootstrap,
             self._dead_letter_queue(topics),
             lambda schema: mapper_for(schema, redact=config.redact),
@@ -72,8 +74,13 @@ class StreamingRunner:
         )
         self._begin = self._sink.start(topics)
         self._checkpoint.reset()
+        source = source_options(
+            config, self._bootstrap, topics, self._begin, self._spark.sparkContext.defaultParallelism
+        )
         self._query = (
-            self._source(topics)
+            self._spark.readStream.format("kafka")
+            .options(**source)
+            .load()
             .writeStream.foreachBatch(self._process)
             .option("checkpointLocation", self._checkpoint.folder.as_uri())
             .queryName(config.name)
@@ -127,34 +134,21 @@ class StreamingRunner:
             config.dead_letter_headers,
         )
         settings = {"max.message.bytes": str(_DEAD_LETTER_BYTES)}
-        kafka.ensure_topics(
-            self._bootstrap,
-            {queue.topic_for(topic): (1, settings) for topic in topics},
-            replication=config.dead_letter_replication,
-        )
+        try:
+            kafka.ensure_topics(
+                self._bootstrap,
+                {queue.topic_for(topic): (1, settings) for topic in topics},
+                replication=config.dead_letter_replication,
+            )
+        except TerminalError as error:
+            if "INVALID_REPLICATION_FACTOR" not in str(error):
+                raise
+            raise ConfigError(
+                f"{str(error).rstrip('.')}. The dead-letter topic was not created and nothing was read. Correct "
+                f"{DLQ}topic.replication.factor (it is {config.dead_letter_replication}), or remove it: without it "
+                "the default of the broker counts."
+            ) from error
         return queue
-
-    def _source(self, topics: list[str]) -> DataFrame:
-        config = self._config
-        subscription = ("subscribe", ",".join(topics))
-        if config.topics_regex is not None:
-            subscription = ("subscribePattern", config.topics_regex)
-        reader = (
-            self._spark.readStream.format("kafka")
-            .option("kafka.bootstrap.servers", self._bootstrap)
-            .option(*subscription)
-            .option("startingOffsets", offsets.to_json(self._begin))
-            .option("groupIdPrefix", f"frazil-{config.name}")
-            .option("failOnDataLoss", "true")
-            .option("includeHeaders", str(config.errors_tolerance == "all").lower())
-            .option("maxOffsetsPerTrigger", config.max_records_per_batch)
-            .option("minOffsetsPerTrigger", min(_BURST_RECORDS, config.max_records_per_batch))
-            .option("maxTriggerDelay", f"{config.commit_interval_ms}ms")
-            .option("minPartitions", 2 * self._spark.sparkContext.defaultParallelism)
-        )
-        for key, value in _fetch_options(config).items():
-            reader = reader.option(f"kafka.{key}", value)
-        return reader.load()
 
     def _process(self, rows: DataFrame, batch_id: int) -> None:
         """The function for `foreachBatch`; what it raises ends the query.
@@ -167,30 +161,22 @@ class StreamingRunner:
                 return
             try:
                 end = self._checkpoint.end_of(batch_id)
-                report = self._sink.process(rows, self._begin, end)
+                self._sink.process(rows, self._begin, end, self._committed)
                 self._begin = end
             except Exception as error:
                 self._failure = failures.classify(error), error
                 raise RuntimeError(type(error).__name__) from None
-            self._observe(report)
-            self._mirror(end)
 
-    def _mirror(self, end: Offsets) -> None:
+    def _committed(self, report: BatchReport) -> None:
+        self._observe(report)
+        self._mirror(report.end_offsets)
+
+    def _mirror(self, end: Mapping[TopicPartition, int]) -> None:
         """Offsets to the consumer group, so that lag tools work; the table is the truth, so failing is no harm."""
         try:
             kafka.set_group_offsets(self._bootstrap, self._config.group_id, end)
         except FrazilError as error:
             logger.warning("connector %s: offsets were not copied to its group: %s", self._config.name, error)
-
-
-def _fetch_options(config: IcebergSinkConfig) -> dict[str, str]:
-    """Large fetches; the user's `consumer.override.*` win."""
-    return {
-        "max.partition.fetch.bytes": str(8 << 20),
-        "receive.buffer.bytes": str(1 << 20),
-        "max.poll.records": "10000",
-        **config.consumer_overrides,
-    }
 
 
 def _file_name(connector: str) -> str:

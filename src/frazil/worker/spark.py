@@ -43,22 +43,23 @@ logger.native.level = error
 def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) -> SparkSession:
     """Start the session. Raises JavaNotFound or StackError (jars)."""
     java = find_java(settings.env)
-    jars = resolve(SPARK_KAFKA, java, settings.cache, progress)
+    jars = resolve(SPARK_KAFKA, java, settings.cache, progress, settings.env)
     work = settings.home / "worker"
     work.mkdir(parents=True, exist_ok=True)
     log4j = work / "spark-log4j2.properties"
     log4j.write_text(_LOG4J)
     os.environ["JAVA_HOME"] = str(spark_java_home(settings.home, java))
-    os.environ["SPARK_LOCAL_IP"] = LOOPBACK
+    if is_local(settings.spark_master):
+        os.environ["SPARK_LOCAL_IP"] = LOOPBACK
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["ARROW_DEFAULT_MEMORY_POOL"] = _MEMORY_POOL
+    builder = SparkSession.builder.master(settings.spark_master)
+    for key, value in listen_options(settings.spark_master).items():
+        builder = builder.config(key, value)
     session = (
-        SparkSession.builder.master(settings.spark_master)
-        .appName("frazil")
+        builder.appName("frazil")
         .config("spark.jars", ",".join(map(str, jars)))
         .config("spark.driver.memory", settings.spark_memory)
-        .config("spark.driver.host", LOOPBACK)
-        .config("spark.driver.bindAddress", LOOPBACK)
         .config("spark.driver.extraJavaOptions", _jvm_options(log4j))
         .config("spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL", _MEMORY_POOL)
         .config("spark.local.dir", str(work / "tmp"))
@@ -80,6 +81,16 @@ def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) 
     )
     session.sparkContext.setLogLevel("WARN")
     return session
+
+
+def is_local(master: str) -> bool:
+    """Whether the tasks run on this machine, so that nobody else has to reach the driver."""
+    return master.startswith("local")
+
+
+def listen_options(master: str) -> dict[str, str]:
+    """Loopback for a local master; for a cluster Spark's defaults, which `SPARK_LOCAL_IP` changes."""
+    return {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK} if is_local(master) else {}
 
 
 def _jvm_options(log4j: Path) -> str:

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from frazil.clients import catalog as catalogs
 from frazil.config.iceberg_sink import IcebergSinkConfig
-from frazil.errors import BadRecord
+from frazil.errors import BadRecord, FrazilError
 from frazil.pipeline import infer, offsets
 from frazil.pipeline.deadletter import Coordinates, DeadLetter, DeadLetterQueue
 from frazil.pipeline.decode import DecodeSpec
@@ -39,11 +39,16 @@ _HEADERS = "CASE WHEN headers IS NULL THEN NULL ELSE to_json(headers) END AS hea
 
 @dataclass
 class _Totals:
+    """What the commits of one batch add up to; `reached` has the position of each table."""
+
+    reached: dict[str, Offsets]
     read: int = 0
     skipped: int = 0
     files: int = 0
     bytes_written: int = 0
     write_s: float = 0.0
+    commits: int = 0
+    commit_s: float = 0.0
     stored: Counter[str] = field(default_factory=Counter)
     dead: set[Coordinates] = field(default_factory=set)
 
@@ -83,18 +88,30 @@ class IcebergSink:
             self._written = self._dead_letters.written_since(topics, since)
         return start
 
-    def process(self, rows: DataFrame, begin: Offsets, end: Offsets) -> BatchReport:
+    def process(self, rows: DataFrame, begin: Offsets, end: Offsets, committed: Callable[[BatchReport], None]) -> None:
         """Store the rows of one micro-batch, which covers `begin` to `end`.
 
         Returns when all of it is committed. Raises BadRecord after everything before the bad record is committed,
-        Fenced, or a TransientError after which the same batch may be processed again.
+        Fenced, or a TransientError after which the same batch may be processed again. `committed` gets what is in the
+        tables, also of a batch that fails half-way.
         """
         started = time.monotonic()
-        totals = _Totals()
-        for target in self._targets:
-            self._store(target, rows, begin, end, totals)
+        totals = _Totals({target.name: begin for target in self._targets})
+        try:
+            for target in self._targets:
+                self._store(target, rows, begin, end, totals)
+        except FrazilError:
+            if totals.commits:
+                committed(self._report(totals, started))
+            raise
         self._written = {c for c in self._written if c[2] >= end.get(c[:2], 0)}
+        committed(self._report(totals, started))
+
+    def _report(self, totals: _Totals, started: float) -> BatchReport:
         dead = Counter(topic for topic, _, _ in totals.dead)
+        lowest = {
+            key: min(reached[key] for reached in totals.reached.values()) for key in next(iter(totals.reached.values()))
+        }
         return BatchReport(
             connector=self._config.name,
             read=totals.read,
@@ -105,44 +122,43 @@ class IcebergSink:
             bytes_written=totals.bytes_written,
             duration_s=time.monotonic() - started,
             write_s=totals.write_s,
+            commit_s=totals.commit_s,
             stored_by_topic=dict(totals.stored),
             dead_by_topic=dict(dead),
-            end_offsets=dict(end),
+            end_offsets=lowest,
         )
 
     def _store(self, target: Target, rows: DataFrame, begin: Offsets, end: Offsets, totals: _Totals) -> None:
-        """Commit the batch to one table: in one piece, or in slices when there are too many dead letters."""
-        slices = 1
+        """Commit the batch to one table: in one piece, or in several when there are too many dead letters.
+
+        Each round takes the first piece that is not in the table yet, named by the offsets where it ends. A run that
+        cannot be committed leaves nothing but a better plan for the next one.
+        """
+        pieces = [end]
         bad: list[DeadLetter] = []
-        ceiling = dict(end)
-        while True:
+        while pieces:
             table = target.load()
             floor = target.floor(table, self._config.name)
             low = {key: max(floor.offsets.get(key, 0), begin.get(key, 0)) for key in end}
+            ceiling = pieces[0]
             if all(low[key] >= ceiling[key] for key in end):
-                if bad:
-                    raise BadRecord(_bad_record_message(bad, self._config.name))
-                if ceiling == end:
-                    return
-                ceiling = dict(end)
+                totals.reached[target.name] = ceiling
+                del pieces[0]
                 continue
-            if slices > 1 and not bad:
-                ceiling = {key: min(end[key], low[key] + -(-(end[key] - low[key]) // slices)) for key in end}
             result = self._run(rows, table, low, ceiling)
-            if result.unknown and self._config.evolve_schema:
-                self._abandon(table, result)
-                add_columns(target.catalog, table, result.unknown)
-                continue
-            if result.overflow:
-                self._abandon(table, result)
-                slices *= 2
-                continue
             if result.dead and self._dead_letters is None:
                 self._abandon(table, result)
-                bad = result.dead
-                ceiling = _before(bad, ceiling)
-                continue
-            self._finish(target, table, floor, result, ceiling, totals)
+                bad += result.dead
+                pieces = [_before(bad, ceiling)]
+            elif result.unknown and self._config.evolve_schema:
+                self._abandon(table, result)
+                add_columns(target.catalog, table, result.unknown)
+            elif result.overflow:
+                pieces = offsets.divide(low, end, 2 * len(pieces))
+            else:
+                self._finish(target, table, floor, result, ceiling, totals)
+        if bad:
+            raise BadRecord(_bad_record_message(bad, self._config.name))
 
     def _run(self, rows: DataFrame, table: Table, floor: Offsets, ceiling: Offsets) -> TaskResult:
         schema = table.schema()
@@ -179,7 +195,9 @@ class IcebergSink:
             _valid_through(result, ceiling),
         )
         target.commit(table, floor, batch)
-        totals.write_s += time.monotonic() - started
+        totals.commit_s += time.monotonic() - started
+        totals.commits += 1
+        totals.write_s += result.write_s
         totals.read += result.read
         totals.skipped += result.skipped
         totals.stored.update(result.stored)
@@ -207,6 +225,7 @@ def _combine(results: Sequence[TaskResult]) -> TaskResult:
         whole.next_offsets = offsets.merge(whole.next_offsets, part.next_offsets)
         whole.last_timestamps = offsets.merge(whole.last_timestamps, part.last_timestamps)
         whole.overflow |= part.overflow
+        whole.write_s = max(whole.write_s, part.write_s)
     whole.unknown = infer.merge_all([part.unknown for part in results])
     return whole
 
@@ -250,6 +269,8 @@ def _bad_record_message(bad: Sequence[DeadLetter], connector: str) -> str:
         first.setdefault((letter.topic, letter.partition), letter)
     shown = "; ".join(str(letter) for letter in first.values())
     return (
-        f"a record cannot be stored: {shown}. Everything before it is in the table. Correct the producer and skip the "
-        f"record, or set errors.tolerance=all to put such records into a dead-letter topic; then restart {connector}."
+        f"a record cannot be stored: {shown}. Everything before it is in the table, and the connector stands still. Set "
+        f"errors.tolerance=all in the configuration of {connector}, and such records go to a dead-letter topic; or "
+        "correct the producer, and create the connector again under a new name with "
+        "consumer.override.auto.offset.reset=latest to leave out what the topic has."
     )

@@ -1,0 +1,56 @@
+"""Spark's Kafka source of a connector: what it reads, how much at once, how long it waits for a broker."""
+
+from __future__ import annotations
+
+from frazil.config.iceberg_sink import IcebergSinkConfig
+from frazil.pipeline import offsets
+from frazil.pipeline.offsets import Offsets
+
+_BURST_RECORDS = 100_000
+"""So many waiting records start a batch before the commit interval is over."""
+
+_ANSWER_MS = 15_000
+_ATTEMPTS = 2
+_RECORDS_MS = 30_000
+"""A broker that is gone ends the query after 31 s: two attempts to learn the newest offsets, or one to get records."""
+
+
+def source_options(
+    config: IcebergSinkConfig, bootstrap: str, topics: list[str], begin: Offsets, parallelism: int
+) -> dict[str, str]:
+    """Options of `spark.readStream.format("kafka")`.
+
+    `parallelism` is how many tasks run at once. The user's `consumer.override.*` win over everything that is set here
+    for Kafka's clients.
+    """
+    regex = config.topics_regex
+    options = {
+        "kafka.bootstrap.servers": bootstrap,
+        "startingOffsets": offsets.to_json(begin),
+        "groupIdPrefix": f"frazil-{config.name}",
+        "failOnDataLoss": "true",
+        "includeHeaders": str(config.errors_tolerance == "all").lower(),
+        "maxOffsetsPerTrigger": str(config.max_records_per_batch),
+        "minOffsetsPerTrigger": str(min(_BURST_RECORDS, config.max_records_per_batch)),
+        "maxTriggerDelay": f"{config.commit_interval_ms}ms",
+        "minPartitions": str(2 * parallelism),
+        "kafkaConsumer.pollTimeoutMs": str(_RECORDS_MS),
+        "fetchOffset.numRetries": str(_ATTEMPTS),
+        "fetchOffset.retryIntervalMs": "1000",
+    }
+    options["subscribe" if regex is None else "subscribePattern"] = ",".join(topics) if regex is None else regex
+    return options | {f"kafka.{key}": value for key, value in _client_options(config).items()}
+
+
+def _client_options(config: IcebergSinkConfig) -> dict[str, str]:
+    """Large fetches and bounded waits; Kafka wants an API call to take at least as long as one of its requests."""
+    overrides = config.consumer_overrides
+    request_ms = int(overrides.get("request.timeout.ms", _ANSWER_MS))
+    return {
+        "max.partition.fetch.bytes": str(8 << 20),
+        "receive.buffer.bytes": str(1 << 20),
+        "max.poll.records": "10000",
+        "request.timeout.ms": str(request_ms),
+        "default.api.timeout.ms": str(max(request_ms, _ANSWER_MS)),
+        **overrides,
+    }
