@@ -7,11 +7,11 @@ help: ## Show the targets
 env: ## Make or update .venv from requirements.lock
 	@scripts/bootstrap.sh
 
-demo: env ## Start everything and put 3,000 log records into three Iceberg tables
-	@.venv/bin/frazil demo
+demo: ## Start everything and put 3,000 log records into three Iceberg tables
+	@./kafka-connect-iceberg-sink.sh demo
 
 test: env lint ## Check the code and run every test on the real parts
-	@.venv/bin/pytest
+	@.venv/bin/pytest -n 2 --dist loadgroup
 
 lint: env ## Format, lint, types, layers
 	@.venv/bin/ruff format --check .
@@ -30,7 +30,7 @@ bench: env ## Compare with Kafka Connect on this machine
 	@.venv/bin/python -m bench
 
 lock: env ## Renew requirements.lock from pyproject.toml
-	@.venv/bin/uv pip compile -q --universal --python-version 3.11 --group dev --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.lock
+	@.venv/bin/uv --system-certs pip compile -q --universal --python-version 3.11 --group dev --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.lock
 
 clean: ## Remove the environment and caches of the tools
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,7 +1,25 @@
 #!/usr/bin/env bash
 # The seeds' script: makes the environment where it is missing and hands over to `frazil`.
 set -euo pipefail
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+source=${BASH_SOURCE[0]}
+while [ -L "$source" ]; do
+  folder=$(cd -P "$(dirname "$source")" && pwd)
+  source=$(readlink "$source")
+  [[ $source == /* ]] || source=$folder/$source
+done
+here=$(cd -P "$(dirname "$source")" && pwd)
 "$here/scripts/bootstrap.sh"
+
+# Called from another folder it is still about the stack of this one.
+if [ "$PWD" != "$here" ]; then
+  if [ -z "${FRAZIL_ENV_FILE:-}" ] && [ ! -e .env ] && [ -e "$here/.env" ]; then
+    export FRAZIL_ENV_FILE=$here/.env
+  fi
+  env_file=${FRAZIL_ENV_FILE:-.env}
+  if [ -z "${FRAZIL_HOME:-}" ] && ! grep -qsE '^[[:space:]]*(export[[:space:]]+)?FRAZIL_HOME=' "$env_file"; then
+    export FRAZIL_HOME=$here/.frazil
+  fi
+fi
+
 [ $# -gt 0 ] || set -- start
-FRAZIL_PROGRAM=$(basename "$0") exec "$here/.venv/bin/frazil" "$@"
+FRAZIL_PROGRAM=$0 exec "$here/.venv/bin/frazil" "$@"

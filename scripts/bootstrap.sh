@@ -3,9 +3,11 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-stamp=.venv/lock.sha256
-want=$(cat requirements.lock pyproject.toml | sha256sum | cut -d' ' -f1)
-[ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ] && exit 0
+# What the environment was made from, kept inside it.
+inputs=(requirements.lock pyproject.toml)
+made=.venv/made-from
+current() { for input in "${inputs[@]}"; do cmp -s "$input" "$made/$input" || return 1; done; }
+current && exit 0
 
 python=""
 for candidate in "${PYTHON:-}" python3.11 python3.12 python3.13 python3; do
@@ -19,14 +21,21 @@ if [ -z "$python" ]; then
   exit 1
 fi
 
-echo "frazil: making the Python environment in .venv (about a minute the first time)" >&2
+step() { echo "frazil: $1" >&2; }
+step "making the Python environment in .venv (about a minute the first time)"
+rm -rf "$made"
 if ! [ -x .venv/bin/python ] && ! "$python" -m venv .venv; then
   rm -rf .venv
   echo "frazil: '$python -m venv' failed; on Debian and Ubuntu install python3-venv." >&2
   exit 1
 fi
-uv=$(grep -oE '^uv==[0-9.]+' requirements.lock)
-.venv/bin/python -m pip install --quiet --disable-pip-version-check "$uv"
-.venv/bin/uv --system-certs pip sync --quiet --python .venv/bin/python --require-hashes --no-progress requirements.lock
+trap 'echo "frazil: the environment is not complete; the next call goes on with it. Is there a network?" >&2' ERR
+step "  1/3 the installer"
+.venv/bin/python -m pip install --quiet --disable-pip-version-check "uv>=0.9"
+step "  2/3 the packages of requirements.lock"
+# Compiled once here: a program that cannot write beside them would compile them anew at each start.
+.venv/bin/uv pip sync --quiet --python .venv/bin/python --require-hashes --no-progress --compile-bytecode requirements.lock
+step "  3/3 frazil itself"
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-echo "$want" >"$stamp"
+mkdir "$made"
+cp "${inputs[@]}" "$made"

@@ -121,7 +121,7 @@ def test_dead_letter_topics() -> None:
     assert [config.dead_letter_topic_of(topic) for topic in config.topics] == ["a-dlq", "b-dlq"]
     named = iceberg_sink_config({**tolerant, "errors.deadletterqueue.topic.name": "dead"})
     assert [named.dead_letter_topic_of(topic) for topic in named.topics] == ["dead", "dead"]
-    assert (named.dead_letter_replication, named.dead_letter_headers) == (3, False)
+    assert (named.dead_letter_replication, named.dead_letter_headers) == (-1, False)
 
 
 def test_branches_per_table() -> None:

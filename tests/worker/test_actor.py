@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from frazil.errors import ConfigError, ServiceUnavailable
+from frazil.errors import ConfigError, Fenced, ServiceUnavailable, TransientError
+from frazil.worker import failures
 from frazil.worker.actor import ActorStatus, ConnectorActor, RestartPolicy, Wanted
 from frazil.worker.runner_api import TargetState
 from tests.worker.runners import ScriptedFactory, eventually
@@ -94,7 +95,7 @@ def test_a_terminal_error_at_the_start_is_failed_and_not_tried_again(make: Make,
     status = actor.status()
     assert (status.task_state, status.tasks) == ("FAILED", 2)
     assert status.trace is not None
-    assert status.trace.startswith("ConfigError: table streaming.x does not exist; password [hidden]\n")
+    assert status.trace.startswith("frazil.errors.ConfigError: table streaming.x does not exist; password [hidden]\n")
     assert "s3cr3t" not in status.trace
     time.sleep(0.3)
     assert len(factory.runners["c"]) == 1
@@ -107,7 +108,20 @@ def test_a_fault_of_the_program_is_failed_too(make: Make, factory: ScriptedFacto
     factory.before_start = crash
     actor = make(wanted())
     eventually(lambda: actor.status().state == "FAILED")
-    assert (actor.status().trace or "").startswith("ZeroDivisionError: oops\nTraceback")
+    assert (actor.status().trace or "").startswith("frazil.errors.TerminalError: ZeroDivisionError: oops\nTraceback")
+
+
+def test_a_connector_that_another_worker_has_taken_over_stays_failed(make: Make, factory: ScriptedFactory) -> None:
+    actor = make(wanted())
+    eventually(lambda: actor.status() == RUNNING)
+    fenced = Fenced("another worker has committed")
+    trace = failures.trace(failures.classify(fenced), fenced)
+    factory.last("c").fail(trace, isinstance(failures.classify(fenced), TransientError))
+    eventually(lambda: actor.status().state == "FAILED")
+    time.sleep(0.3)
+    assert actor.status() == ActorStatus("FAILED", "FAILED", 2, trace)
+    assert trace.startswith("frazil.errors.Fenced: another worker has committed\n")
+    assert factory.life("c") == ["start", "stop"]
 
 
 def test_a_transient_error_is_tried_again_until_it_succeeds(make: Make, factory: ScriptedFactory) -> None:

@@ -19,6 +19,7 @@ def report(connector: str = "c", **changes: int) -> BatchReport:
         bytes_written=5000,
         duration_s=2.0,
         write_s=1.5,
+        commit_s=0.5,
         stored_by_topic={"t": 60, "u": 30, "idle": 0},
         dead_by_topic={"t": 6},
     )
@@ -46,6 +47,7 @@ def test_batches_are_summed_per_connector_and_topic() -> None:
         'frazil_records_skipped_total{connector="c"} 8.0',
         'frazil_bytes_written_total{connector="c"} 10000.0',
         'frazil_commits_total{connector="c"} 2.0',
+        'frazil_commit_duration_seconds_sum{connector="c"} 1.0',
         'frazil_batch_duration_seconds_bucket{connector="c",le="2.5"} 2.0',
     ):
         assert line in text

@@ -11,9 +11,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from frazil.cli.console import make_console
+from frazil.cli.usage import examples
 from frazil.config.settings import Settings
 from frazil.errors import UsageError
 
@@ -33,10 +33,10 @@ _MIN_LINES = 10_000  # fewer records are there at once: no progress lines
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command line."""
-    app.command("produce")(produce)
-    app.command("generate")(generate)
-    app.command("continuous")(continuous)
-    app.command("init")(init)
+    app.command(epilog=examples("produce", "produce apilogs -n 500"))(produce)
+    app.command(epilog=examples("generate api -n 100000", "generate all -n 10000 --odd"))(generate)
+    app.command(epilog=examples("continuous", "continuous -i 0.5 -b 20"))(continuous)
+    app.command(epilog=examples("init"))(init)
 
 
 def produce(
@@ -55,11 +55,12 @@ def produce(
 def generate(
     kind: Annotated[str, typer.Argument(help="api, error, audit or all.")],
     count: Annotated[int, typer.Option("-n", "--count", help="Records of each kind.")] = 100,
-    odd: Annotated[
-        bool, typer.Option("--odd", help=f"{ODD_SHARE:.1%} odd records: broken, legacy, new fields.")
-    ] = False,
+    odd: Annotated[bool, typer.Option("--odd", help=f"{ODD_SHARE:.1%} of the records are odd.")] = False,
 ) -> None:
-    """Generate traffic: records with the mix of a real cluster, and a summary of it."""
+    """Generate records with the mix of a real cluster.
+
+    A summary of the mix follows. With --odd some records are broken, legacy or have new fields.
+    """
     settings = Settings.load()
     kinds: dict[str, tuple[TableKind, ...]] = {k: (k,) for k in _KINDS} | {"all": _KINDS}
     if kind not in kinds:
@@ -108,7 +109,10 @@ def continuous(
 
 
 def init() -> None:
-    """Create topics, warehouse, namespace and tables, and deploy the connectors; safe to repeat."""
+    """Create topics, tables and connectors; safe to repeat.
+
+    Also the warehouse and the namespace of the tables. What is there already is left as it is.
+    """
     from frazil.logs.deploy import deploy
 
     outcomes: Counter[str] = Counter()
@@ -172,10 +176,12 @@ def _print_mix(mix: Counter[str], total: int) -> None:
 @contextmanager
 def _bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
     """A progress bar on a terminal, and a line for every tenth of a longer work elsewhere."""
-    console = Console(stderr=True)
+    console = make_console(stderr=True)
     if not console.is_terminal:
         yield _lines(label, total)
         return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
     with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
         task = progress.add_task(label, total=total, rate="")

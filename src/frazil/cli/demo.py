@@ -5,20 +5,23 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import typer
-from rich.console import Console
 
 from frazil.cli import stack
+from frazil.cli.console import make_console
 from frazil.cli.data import send
 from frazil.cli.progress import progress
 from frazil.cli.query import print_sql
-from frazil.clients import kafka
-from frazil.clients.connect import ConnectClient
-from frazil.config.framework import group_id
+from frazil.cli.usage import PROGRAM, examples
 from frazil.config.settings import Settings
-from frazil.errors import ServiceUnavailable, TerminalError
-from frazil.logs.tables import TABLE_NAMES
+from frazil.errors import FrazilError, ServiceUnavailable, TerminalError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from frazil.clients.connect import ConnectClient
 
 _RECORDS = 1000
 _COMMIT_WAIT_S = 90
@@ -33,16 +36,39 @@ LIMIT 10"""
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the program."""
-    app.command()(demo)
+    app.command(epilog=examples("demo", "stop  # when you have seen it"))(demo)
 
 
 def demo() -> None:
-    """Start everything, put 1,000 records into each of the three tables, and ask a question."""
+    """Start everything, fill three tables, ask them a question.
+
+    1,000 records go into each table; a demo that is run again adds as many. The stack goes on running.
+    """
     settings = Settings.load()
-    console = Console()
+    console = make_console()
     started = time.monotonic()
     with _step(console, "1/4", "Start Kafka, the object store with its Iceberg catalog, and the worker"):
         stack.start_services(stack.services(settings), console)
+    try:
+        _fill_and_ask(settings, console)
+    except (FrazilError, KeyboardInterrupt):
+        console.print(f"\nThe demo has not finished. The services go on running; `{PROGRAM} stop` stops them.")
+        raise
+    console.print(
+        f"\nDone in {time.monotonic() - started:.0f} s. The stack goes on running. Try next:\n"
+        f"  {PROGRAM} status                 services, connectors, lag, last commits\n"
+        f"  {PROGRAM} query apilogs          rows and the newest records\n"
+        f'  {PROGRAM} sql "SELECT ..."       any question; also sql "SHOW TABLES"\n'
+        f"  {PROGRAM} generate api -n 100000 more records\n"
+        f"  curl -s {settings.connect_url}/connectors/iceberg-sink-apilogs/status\n"
+        f"  {PROGRAM} stop                   stop everything; `clean` also removes the data",
+        soft_wrap=True,
+    )
+
+
+def _fill_and_ask(settings: Settings, console: Console) -> None:
+    from frazil.logs.tables import TABLE_NAMES
+
     with _step(console, "2/4", "Create topics, tables and connectors"):
         _deploy(settings, console)
     with _step(console, "3/4", f"Produce {_RECORDS:,} records to each topic and wait until they are committed"):
@@ -51,28 +77,16 @@ def demo() -> None:
         _wait_until_committed(settings, console)
     with _step(console, "4/4", "Ask the tables: the most used calls per bucket"):
         statement = _SQL.format(warehouse=settings.warehouse, namespace=settings.namespace)
-        console.print(statement, style="dim", markup=False, highlight=False)
+        console.print(statement, style="dim", soft_wrap=True)
         print_sql(settings, statement)
-    script = "./kafka-connect-iceberg-sink.sh"
-    console.print(
-        f"\nDone in {time.monotonic() - started:.0f} s. The stack goes on running. Try next:\n"
-        f"  {script} status                 services, connectors, lag, last commits\n"
-        f"  {script} query apilogs          rows and the newest records\n"
-        f'  {script} sql "SELECT ..."       any question; also sql "SHOW TABLES"\n'
-        f"  {script} generate api -n 100000 more records\n"
-        f"  curl -s {settings.connect_url}/connectors/iceberg-sink-apilogs/status\n"
-        f"  {script} stop                   stop everything; `clean` also removes the data",
-        markup=False,
-        highlight=False,
-    )
 
 
 @contextmanager
 def _step(console: Console, number: str, title: str) -> Iterator[None]:
-    console.print(f"\n[{number}] {title}", style="bold", markup=False, highlight=False)
+    console.print(f"\n[{number}] {title}", style="bold")
     started = time.monotonic()
     yield
-    console.print(f"      {time.monotonic() - started:.1f} s", style="dim", markup=False, highlight=False)
+    console.print(f"      {time.monotonic() - started:.1f} s", style="dim")
 
 
 def _deploy(settings: Settings, console: Console) -> None:
@@ -87,29 +101,46 @@ def _deploy(settings: Settings, console: Console) -> None:
 
         deploy(settings, report)
     new = sum(step.outcome == "created" for step in done)
-    console.print(f"      {new} created, {len(done) - new} were there", markup=False, highlight=False)
+    console.print(f"      {new} created, {len(done) - new} were there")
 
 
 def _wait_until_committed(settings: Settings, console: Console) -> None:
-    """Raises TerminalError when a connector fails, ServiceUnavailable when the records are not committed in time."""
-    from frazil.logs.connectors import connectors
+    """Raises TerminalError when a connector does not run, ServiceUnavailable when the commits do not come in time."""
+    from frazil.clients.connect import ConnectClient
 
     deadline = time.monotonic() + _COMMIT_WAIT_S
     with progress(console) as show, ConnectClient(settings.connect_url) as client:
-        while True:
-            behind = {}
-            for name, config in connectors(settings).items():
-                state = client.status(name)["connector"]
-                if state["state"] == "FAILED":
-                    raise TerminalError(f"connector {name} FAILED: {state.get('trace', '').partition(chr(10))[0]}")
-                lag = kafka.lag(settings.bootstrap_servers, [config["topics"]], group_id(name, config))
-                behind[config["topics"]] = sum(lag.values())
-            if not any(behind.values()):
-                return
+        while behind := _behind(settings, client):
+            waiting = ", ".join(f"{topic} {count:,}" for topic, count in behind.items())
             if time.monotonic() > deadline:
                 raise ServiceUnavailable(
-                    f"not all records were committed within {_COMMIT_WAIT_S} s (waiting: {behind}); they are still "
+                    f"not all records were committed within {_COMMIT_WAIT_S} s (waiting: {waiting}); they are still "
                     "in Kafka. See `status` and `logs worker`."
                 )
-            show("waiting for the commit: " + ", ".join(f"{topic} {count:,}" for topic, count in behind.items()))
+            show(f"waiting for the commit, every 10 s: {waiting}")
             time.sleep(0.5)
+
+
+def _behind(settings: Settings, client: ConnectClient) -> dict[str, int]:
+    """Records that are not committed yet, by topic; empty when there are none."""
+    from frazil.clients import kafka
+    from frazil.config.framework import group_id
+    from frazil.logs.connectors import connectors
+
+    behind = {}
+    for name, config in connectors(settings).items():
+        status = client.status(name)
+        for part in (status["connector"], *status["tasks"]):
+            if part["state"] == "FAILED":
+                reason = part.get("trace", "").partition("\n")[0]
+                raise TerminalError(f"connector {name} FAILED: {reason}. Its records are still in Kafka.")
+        state = status["connector"]["state"]
+        if state in ("PAUSED", "STOPPED"):
+            raise TerminalError(
+                f"connector {name} is {state}, so its records stay in Kafka. Resume it with: "
+                f"curl -X PUT {settings.connect_url}/connectors/{name}/resume"
+            )
+        lag = sum(kafka.lag(settings.bootstrap_servers, [config["topics"]], group_id(name, config)).values())
+        if lag:
+            behind[config["topics"]] = lag
+    return behind

@@ -4,43 +4,83 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from frazil.cli import data, demo, query, stack, status, worker
+from frazil.cli.console import make_console
+from frazil.cli.usage import PROGRAM, examples
 from frazil.errors import ConfigError, FrazilError, UsageError
 
 app = typer.Typer(
     name="frazil",
-    help="MinIO logs in Kafka become Iceberg tables. `frazil demo` shows all of it; `frazil start` starts the stack.",
+    help=f"MinIO logs in Kafka become Iceberg tables. `{PROGRAM} demo` shows all of it; `{PROGRAM} start` starts the "
+    "stack.",
+    epilog=examples(
+        "demo",
+        "status",
+        "query apilogs",
+        'sql "SELECT name, count(*) AS calls FROM apilogs GROUP BY name"',
+        "generate -h  # options and examples of one verb",
+    ),
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 for module in (stack, status, data, query, demo, worker):
     module.register(app)
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Entry point: exit code 0 for success, 1 for a failure, 2 for wrong usage or configuration, 130 for Ctrl+C."""
+    """Entry point.
+
+    Exit code 0 for success, 1 for a failure or a reader that has closed the output, 2 for wrong usage or
+    configuration, 130 for Ctrl+C.
+    """
     try:
-        app(arguments, prog_name=os.environ.get("FRAZIL_PROGRAM", "frazil"))
+        try:
+            app(arguments, prog_name=PROGRAM)
+        finally:
+            sys.stdout.flush()
     except (UsageError, ConfigError) as error:
-        _fail(error, 2)
+        _fail(str(error), 2)
     except FrazilError as error:
-        _fail(error, 1)
-    except KeyboardInterrupt:
-        sys.exit(130)
+        _fail(str(error), 1)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
+        sys.exit(1)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        _fail(
+            f"{error.filename}: {error.strerror}. Nothing more was done. Correct it, or name folders that can be "
+            "written with FRAZIL_HOME and FRAZIL_CACHE, and try again.",
+            1,
+        )
 
 
-def _fail(error: FrazilError, code: int) -> None:
-    Console(stderr=True, soft_wrap=True).print(f"frazil: {error}", markup=False, highlight=False)
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"frazil {version('frazil')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Options of the program itself; the text shown as help is `app`'s."""
+
+
+def _fail(message: str, code: int) -> None:
+    make_console(stderr=True).print(f"frazil: {message}", soft_wrap=True)
     sys.exit(code)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 _LINE_INTERVAL_S = 2.0
 
@@ -16,11 +16,13 @@ _LINE_INTERVAL_S = 2.0
 def progress(console: Console) -> Iterator[Callable[[str], None]]:
     """A function that shows the current step; what it shows disappears from a terminal at the end.
 
-    Where there is no terminal, at most one line is printed every two seconds.
+    A terminal also shows how long it has taken. Where there is none, at most one line is printed every two seconds.
     """
     if console.is_terminal:
-        with console.status("") as status:
-            yield lambda text: status.update(escape(text))
+        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+        with Progress(*columns, console=console, transient=True) as bar:
+            task = bar.add_task("", start=True)
+            yield lambda text: bar.update(task, description=text)
         return
     last = time.monotonic()
 
@@ -29,6 +31,6 @@ def progress(console: Console) -> Iterator[Callable[[str], None]]:
         now = time.monotonic()
         if now - last >= _LINE_INTERVAL_S:
             last = now
-            console.print(f"  {text}", markup=False, highlight=False)
+            console.print(f"  {text}")
 
     yield line

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from frazil.cli.console import make_console
+from frazil.cli.usage import examples
 from frazil.config.settings import Settings
 from frazil.errors import UsageError
 from frazil.query.render import Format, json_value, records, render, write_json
@@ -25,8 +27,16 @@ _FormatOption = Annotated[Format, typer.Option("--format", help="How to print th
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command line."""
-    app.command("query")(query)
-    app.command("sql")(sql)
+    app.command(epilog=examples("query", "query apilogs -n 20", "query apilogs --format csv"))(query)
+    app.command(
+        epilog=examples(
+            'sql "SELECT name, count(*) AS calls FROM apilogs GROUP BY name ORDER BY calls DESC"',
+            """sql 'SELECT bucket, "callInfo"."httpStatusCode" AS status FROM apilogs LIMIT 5'""",
+            """sql 'SELECT * FROM "apilogs$snapshots"' --format json""",
+            'sql "SHOW TABLES"',
+            "sql --file report.sql --format csv",
+        )
+    )(sql)
 
 
 def query(
@@ -36,7 +46,7 @@ def query(
     ] = None,
     form: _FormatOption = Format.TABLE,
 ) -> None:
-    """Show each table's row total, newest snapshot and newest rows."""
+    """Show row total, newest snapshot and newest rows of tables."""
     if rows is not None and rows < 1:
         raise UsageError(f"-n {rows}: expected a number of rows from 1 on")
     leave_out_pandas()
@@ -52,7 +62,7 @@ def query(
     if form == Format.JSON:
         write_json([_as_object(summary) for summary in summaries], sys.stdout)
     elif form == Format.CSV:
-        render(_as_rows(list(summaries), with_rows=table is not None), form, sys.stdout)
+        render(_as_rows(list(summaries), with_rows=table is not None), form, make_console())
     else:
         for summary in summaries:
             _print(summary, settings.namespace)
@@ -67,7 +77,10 @@ def sql(
     file: Annotated[Path | None, typer.Option("--file", help="Read the statements from a file.")] = None,
     form: _FormatOption = Format.TABLE,
 ) -> None:
-    """Answer SQL statements that read: SELECT, SHOW, DESCRIBE."""
+    """Answer SQL statements that read: SELECT, SHOW, DESCRIBE.
+
+    They go to the embedded engine, or to the Trino server at TRINO_URL.
+    """
     text = _text(statement, file)
     leave_out_pandas()
     settings = Settings.load()
@@ -77,7 +90,7 @@ def sql(
 def print_sql(settings: Settings, text: str, form: Format = Format.TABLE) -> None:
     """Print the answers to statements; see `sql`. Raises QueryError or ServiceUnavailable."""
     for result in _answers(settings, text):
-        render(result, form, sys.stdout)
+        render(result, form, make_console())
 
 
 def _answers(settings: Settings, text: str) -> Iterator[Result]:
@@ -119,7 +132,7 @@ def _print(summary: TableSummary, namespace: str) -> None:
     added = "unknown" if snapshot.added_records is None else f"{snapshot.added_records:,}"
     committed = snapshot.committed_at.isoformat(timespec="milliseconds")
     typer.echo(f"  newest snapshot {snapshot.snapshot_id}, {committed}, {snapshot.operation}, {added} records added")
-    render(summary.newest, Format.TABLE, sys.stdout, footer=False)
+    render(summary.newest, Format.TABLE, make_console(), footer=False)
     if summary.last is not None:
         typer.echo("newest row in full:")
         write_json(records(summary.last), sys.stdout)

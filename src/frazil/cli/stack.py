@@ -3,45 +3,48 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import httpx
 import typer
-from rich.console import Console
-from rich.text import Text
 
+from frazil.cli.console import make_console
 from frazil.cli.progress import progress
+from frazil.cli.usage import examples
 from frazil.config.settings import LOOPBACK, Settings
 from frazil.errors import UsageError
-from frazil.stack.local import LocalStack
-from frazil.stack.logfile import follow, tail
-from frazil.stack.ports import Port
-from frazil.stack.service import Service, start_all
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from frazil.stack.service import Progress, Service
 
 _ALIASES = {"minio": "seaweedfs", "kafka-connect": "worker"}
 # Why a service is not ours to start: the variable that says where somebody else's is.
 _ADDRESSES = {"kafka": "KAFKA_BOOTSTRAP_SERVERS", "seaweedfs": "MINIO_ENDPOINT", "worker": "KAFKA_CONNECT_URL"}
 
-ServiceArgument = Annotated[str | None, typer.Argument(metavar="[SERVICE]", help="kafka, seaweedfs or worker; all.")]
+ServiceArgument = Annotated[str | None, typer.Argument(help="kafka, seaweedfs or worker; all when left out.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this module to the program."""
-    app.command()(start)
-    app.command()(stop)
-    app.command()(restart)
-    app.command()(logs)
-    app.command()(clean)
+    app.command(epilog=examples("start", "start kafka"))(start)
+    app.command(epilog=examples("stop", "stop worker  # Kafka and the store go on"))(stop)
+    app.command(epilog=examples("restart worker"))(restart)
+    app.command(epilog=examples("logs", "logs -f  # until Ctrl+C", "logs worker -n 200"))(logs)
+    app.command(epilog=examples("clean", "clean --yes  # without asking"))(clean)
 
 
 def worker_service(settings: Settings) -> Service:
     """The frazil worker in the background; it reads the same settings as this process."""
+    from frazil.stack.ports import Port
+    from frazil.stack.service import Service
+
     return Service(
         name="worker",
         home=settings.home,
-        command=lambda _: [sys.executable, "-m", "frazil.cli.main", "worker"],
+        command=lambda progress: _worker_command(settings, progress),
         ready=lambda: _worker_missing(settings),
         ports=(Port(settings.connect_port, "KAFKA_CONNECT_PORT"), Port(settings.actuator_port, "ACTUATOR_PORT")),
         env={**settings.env, "FRAZIL_HOME": str(settings.home), "PYTHONUNBUFFERED": "1"},
@@ -49,51 +52,82 @@ def worker_service(settings: Settings) -> Service:
     )
 
 
+def _worker_command(settings: Settings, progress: Progress) -> Sequence[str]:
+    """Fetches the worker's jars here, where the download is seen; the worker itself finds them in the cache."""
+    from frazil.stack.jars import SPARK_KAFKA, resolve
+    from frazil.stack.java import find_java
+
+    resolve(SPARK_KAFKA, find_java(settings.env), settings.cache, progress, settings.env)
+    return [sys.executable, "-m", "frazil.cli.main", "worker"]
+
+
 def services(settings: Settings) -> list[Service]:
     """Every service that this home may run, in the order of their start."""
+    from frazil.stack.local import LocalStack
+
     worker = [] if settings.connect_external else [worker_service(settings)]
     return [*LocalStack(settings).services(), *worker]
 
 
 def start_services(chosen: Iterable[Service], console: Console) -> None:
-    """Start services, with a line for each; what runs already is left alone. Raises StackError: see `start_all`."""
+    """Start services, with a line for each; what runs already is left alone.
+
+    Raises StackError; what this call had started is stopped again then, also after Ctrl+C.
+    """
+    from rich.text import Text
+
+    from frazil.stack.service import start_all
+
+    mine: list[str] = []
 
     def report(service: Service, started: bool, seconds: float) -> None:
+        if started:
+            mine.append(service.name)
         ports = ", ".join(f"{LOOPBACK}:{port.number}" for port in service.ports)
         took = f"ready in {seconds:.1f} s" if started else "runs already"
         console.print(Text.assemble(("✓ ", "green"), f"{service.name:<10} {took:<16} {ports}"))
 
-    with progress(console) as show:
-        start_all(chosen, show, report)
+    try:
+        with progress(console) as show:
+            start_all(chosen, show, report)
+    except BaseException as error:
+        for name in reversed(mine):
+            console.print(f"  {name:<10} stopped again")
+        if isinstance(error, KeyboardInterrupt):
+            console.print("Interrupted. What this command had started does not run any more.")
+        raise
 
 
 def stop_services(chosen: Iterable[Service], console: Console) -> None:
-    """Stop services in reverse order, with a line for each that ran."""
+    """Stop services in reverse order, with a line for each."""
     with progress(console) as show:
         for service in reversed(list(chosen)):
             show(f"stopping {service.name}")
             done = "stopped" if service.stop() else "did not run"
-            console.print(f"  {service.name:<10} {done}", markup=False, highlight=False)
+            console.print(f"  {service.name:<10} {done}")
 
 
 def start(service: ServiceArgument = None) -> None:
-    """Start the services, or one of them, and wait until they answer."""
+    """Start the services (or one) and wait until they answer.
+
+    What runs already is left alone. When one cannot start, those that this command has started are stopped again.
+    """
     settings = Settings.load()
-    start_services(_chosen(settings, service, services), Console())
+    start_services(_chosen(settings, service, services), make_console())
 
 
 def stop(service: ServiceArgument = None) -> None:
-    """Stop the services, or one of them."""
+    """Stop the services (or one); the data stays."""
     settings = Settings.load()
-    stop_services(_chosen(settings, service, _all_of_home), Console())
+    stop_services(_chosen(settings, service, _all_of_home), make_console())
 
 
 def restart(service: ServiceArgument = None) -> None:
-    """Stop and start the services, or one of them."""
+    """Stop the services (or one) and start them again."""
     settings = Settings.load()
     chosen = _chosen(settings, service, services)
-    stop_services(chosen, Console())
-    start_services(chosen, Console())
+    stop_services(chosen, make_console())
+    start_services(chosen, make_console())
 
 
 def logs(
@@ -102,6 +136,8 @@ def logs(
     lines: Annotated[int, typer.Option("--lines", "-n", min=0, help="Lines of each log to begin with.")] = 50,
 ) -> None:
     """Show the end of the services' logs."""
+    from frazil.stack.logfile import follow, tail
+
     paths = {chosen.name: chosen.log for chosen in _chosen(Settings.load(), service, _all_of_home)}
     prefix = {name: "" if service else f"{name:<10}| " for name in paths}
     positions = {}
@@ -118,11 +154,16 @@ def logs(
 
 
 def clean(yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False) -> None:
-    """Stop everything and remove the data, logs and connectors of this home. Downloads are kept."""
+    """Stop everything and remove topics, tables, logs and connectors.
+
+    It asks first. What is removed lies in FRAZIL_HOME and cannot be brought back; downloads are kept.
+    """
+    from frazil.stack.local import LocalStack
+
     settings = Settings.load()
-    console = Console()
+    console = make_console()
     if not settings.home.exists():
-        console.print(f"{settings.home} does not exist: nothing to clean.", markup=False, highlight=False)
+        console.print(f"{settings.home} does not exist: nothing to clean.")
         return
     if not yes:
         if not sys.stdin.isatty():
@@ -133,10 +174,12 @@ def clean(yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] 
             return
     stop_services(_all_of_home(settings), console)
     LocalStack(settings).clean()
-    console.print(f"Removed the data in {settings.home}.", markup=False, highlight=False)
+    console.print(f"Removed the data in {settings.home}.")
 
 
 def _all_of_home(settings: Settings) -> list[Service]:
+    from frazil.stack.local import LocalStack
+
     return [*LocalStack(settings).embedded(), worker_service(settings)]
 
 
@@ -153,6 +196,8 @@ def _chosen(settings: Settings, name: str | None, among: Callable[[Settings], li
 
 
 def _worker_missing(settings: Settings) -> str | None:
+    import httpx
+
     url = f"http://{LOOPBACK}:{settings.connect_port}/health"
     try:
         status = httpx.get(url, timeout=2, trust_env=False).status_code

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from frazil.cli.console import make_console
 from frazil.cli.stack import services
-from frazil.clients import kafka
-from frazil.clients.catalog import connect
-from frazil.clients.connect import ConnectClient
-from frazil.config.framework import group_id
+from frazil.cli.usage import examples
 from frazil.config.settings import Settings
-from frazil.errors import FrazilError
-from frazil.stack.service import Status
+from frazil.errors import FrazilError, ServiceUnavailable
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+MISSING = "MISSING"
+EXTERNAL = "external"
+# What a user has paused or stopped is as it should be; RESTARTING is on its way.
+_FINE = ("RUNNING", "PAUSED", "STOPPED", "RESTARTING")
 
 
 class Output(StrEnum):
@@ -28,26 +33,107 @@ class Output(StrEnum):
     JSON = "json"
 
 
+@dataclass(frozen=True)
+class ServiceRow:
+    """`state` is that of `frazil.stack.service.Status`, or `external`; `reason` says why it does not run."""
+
+    name: str
+    state: str
+    address: str
+    pid: int | None = None
+    reason: str = ""
+
+    @property
+    def up(self) -> bool:
+        return self.state in ("running", EXTERNAL)
+
+
+@dataclass(frozen=True)
+class ConnectorRow:
+    """States are Kafka Connect's, or MISSING for a log connector that is not deployed.
+
+    `lag` is in records, None when it is not known; `trace` is the first line of what a failed connector or task says.
+    """
+
+    name: str
+    state: str
+    tasks: list[str] = field(default_factory=list)
+    lag: int | None = None
+    trace: str = ""
+
+    @property
+    def up(self) -> bool:
+        return all(state in _FINE for state in (self.state, *self.tasks))
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """`state` is `ok` or MISSING; `last_commit` is ISO 8601 in UTC, None before the first commit."""
+
+    name: str
+    state: str = "ok"
+    rows: int | None = None
+    snapshot: int | None = None
+    last_commit: str | None = None
+
+    @property
+    def up(self) -> bool:
+        return self.state != MISSING
+
+
+@dataclass
+class StackStatus:
+    """Everything that `status` shows; `errors` are the parts that could not be asked."""
+
+    services: list[ServiceRow] = field(default_factory=list)
+    connectors: list[ConnectorRow] = field(default_factory=list)
+    tables: list[TableRow] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+    @property
+    def up(self) -> bool:
+        rows: list[ServiceRow | ConnectorRow | TableRow] = [*self.services, *self.connectors, *self.tables]
+        return not self.errors and all(row.up for row in rows)
+
+
 def register(app: typer.Typer) -> None:
     """Add the verb to the program."""
-    app.command()(status)
+    app.command(epilog=examples("status", "status -o json"))(status)
 
 
 def status(
     output: Annotated[Output, typer.Option("--output", "-o", help="For people or for programs.")] = Output.TABLE,
 ) -> None:
-    """Show services, connectors, lag and last commits; exit code 1 when something is down."""
-    settings = Settings.load()
-    found = {"services": _services(settings), **_connectors(settings)}
+    """Show services, connectors with lag, and last commits.
+
+    The exit code is 1 when something is down: a service, a connector or task that has failed, or one of the three log
+    connectors or tables that is missing.
+    """
+    found = look(Settings.load())
     if output is Output.JSON:
-        typer.echo(json.dumps(found, indent=2))
+        typer.echo(json.dumps({"up": found.up, **asdict(found)}, indent=2))
     else:
         _print(found)
-    if not _all_up(found):
+    if not found.up:
         raise typer.Exit(1)
 
 
-def _services(settings: Settings) -> list[dict[str, Any]]:
+def look(settings: Settings) -> StackStatus:
+    """Ask every part once; a part that does not answer becomes one of `errors`."""
+    from frazil.logs.connectors import connectors
+
+    found = StackStatus(_services(settings))
+    expected = {name: config["iceberg.tables"] for name, config in connectors(settings).items()}
+    tables = dict.fromkeys(expected.values())
+    down = {row.name for row in found.services if not row.up}
+    if "worker" not in down:
+        tables |= dict.fromkeys(_connectors(settings, list(expected), found, ask_lag="kafka" not in down))
+    if "seaweedfs" not in down:
+        _tables(settings, list(tables), found)
+    return found
+
+
+def _services(settings: Settings) -> list[ServiceRow]:
     own = {service.name: service for service in services(settings)}
     addresses = {
         "seaweedfs": settings.s3_endpoint,
@@ -58,114 +144,134 @@ def _services(settings: Settings) -> list[dict[str, Any]]:
     for name, address in addresses.items():
         if name in own:
             state = own[name].state()
-            rows.append(
-                {
-                    "name": name,
-                    "address": address,
-                    "state": state.status.value,
-                    "pid": state.pid,
-                    "reason": state.reason,
-                }
-            )
+            rows.append(ServiceRow(name, state.status.value, address, state.pid, state.reason))
         else:
-            rows.append({"name": name, "address": address, "state": "external", "pid": None, "reason": ""})
+            rows.append(ServiceRow(name, EXTERNAL, address))
     return rows
 
 
-def _connectors(settings: Settings) -> dict[str, Any]:
-    """Connectors and tables, or the reason why they are not known."""
-    result: dict[str, Any] = {"connectors": [], "tables": [], "errors": []}
-    tables: dict[str, None] = {}
+def _connectors(settings: Settings, expected: Sequence[str], found: StackStatus, *, ask_lag: bool) -> list[str]:
+    """Add the connectors to `found`; the tables that they write to, as far as these have to exist beforehand."""
+    from frazil.clients.connect import ConnectClient
+
+    tables: list[str] = []
     try:
         with ConnectClient(settings.connect_url) as client:
-            for name in client.connectors():
+            names = client.connectors()
+            for name in names:
                 config, state = client.config(name), client.status(name)
-                result["connectors"].append(
-                    {
-                        "name": name,
-                        "state": state["connector"]["state"],
-                        "tasks": [task["state"] for task in state["tasks"]],
-                        "lag": _lag(settings, name, config, result["errors"]),
-                        "trace": state["connector"].get("trace", "").partition("\n")[0],
-                    }
+                parts = [state["connector"], *state["tasks"]]
+                trace = next((part["trace"] for part in parts if part.get("trace")), "")
+                lag = None
+                if ask_lag:
+                    try:
+                        lag = _lag(settings, name, config)
+                    except FrazilError as error:
+                        found.errors.append(str(error))
+                        ask_lag = not isinstance(error, ServiceUnavailable)
+                found.connectors.append(
+                    ConnectorRow(
+                        name,
+                        state["connector"]["state"],
+                        [task["state"] for task in state["tasks"]],
+                        lag,
+                        trace.partition("\n")[0],
+                    )
                 )
-                tables |= dict.fromkeys(t.strip() for t in config.get("iceberg.tables", "").split(",") if t.strip())
+                if config.get("iceberg.tables.auto-create-enabled", "false").lower() != "true":
+                    tables += [t.strip() for t in config.get("iceberg.tables", "").split(",") if t.strip()]
     except FrazilError as error:
-        result["errors"].append(str(error))
-    if tables:
-        result["tables"] = _tables(settings, list(tables), result["errors"])
-    return result
+        found.errors.append(str(error))
+    else:
+        found.connectors += [ConnectorRow(name, MISSING) for name in expected if name not in names]
+        found.connectors.sort(key=lambda row: row.name)
+    return tables
 
 
-def _lag(settings: Settings, name: str, config: dict[str, str], errors: list[str]) -> int | None:
+def _lag(settings: Settings, name: str, config: dict[str, str]) -> int | None:
+    from frazil.clients import kafka
+    from frazil.config.framework import group_id
+
     topics = [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()]
-    if not topics:
-        return None
-    try:
-        return sum(kafka.lag(settings.bootstrap_servers, topics, group_id(name, config)).values())
-    except FrazilError as error:
-        errors.append(str(error))
-        return None
+    return sum(kafka.lag(settings.bootstrap_servers, topics, group_id(name, config)).values()) if topics else None
 
 
-def _tables(settings: Settings, names: list[str], errors: list[str]) -> list[dict[str, Any]]:
-    from pyiceberg.exceptions import RESTError
+def _tables(settings: Settings, names: Sequence[str], found: StackStatus) -> None:
+    from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, RESTError
     from requests.exceptions import RequestException
 
-    rows = []
+    from frazil.clients.catalog import connect
+
     try:
         catalog = connect(settings.catalog_properties())
         for name in names:
-            snapshot = catalog.load_table(name).current_snapshot()
-            summary = snapshot.summary.additional_properties if snapshot and snapshot.summary else {}
-            rows.append(
-                {
-                    "name": name,
-                    "rows": int(summary.get("total-records", 0)),
-                    "snapshot": snapshot.snapshot_id if snapshot else None,
-                    "last_commit": _time(snapshot.timestamp_ms) if snapshot else None,
-                }
-            )
-    except (FrazilError, RESTError, RequestException) as error:
-        errors.append(f"tables: {error}")
-    return rows
+            try:
+                snapshot = catalog.load_table(name).current_snapshot()
+            except (NoSuchTableError, NoSuchNamespaceError):
+                found.tables.append(TableRow(name, MISSING))
+                continue
+            if snapshot is None:
+                found.tables.append(TableRow(name, rows=0))
+                continue
+            summary = snapshot.summary.additional_properties if snapshot.summary else {}
+            rows = int(summary["total-records"]) if "total-records" in summary else None
+            found.tables.append(TableRow(name, "ok", rows, snapshot.snapshot_id, _time(snapshot.timestamp_ms)))
+    except FrazilError as error:
+        found.errors.append(str(error))
+    except (RESTError, RequestException) as error:
+        found.errors.append(f"the Iceberg catalog at {settings.catalog_uri} does not answer for the tables: {error}")
 
 
 def _time(epoch_ms: int) -> str:
     return datetime.fromtimestamp(epoch_ms / 1000, UTC).isoformat(timespec="seconds")
 
 
-def _all_up(found: dict[str, Any]) -> bool:
-    running = (Status.RUNNING.value, "external")
-    return (
-        not found["errors"]
-        and all(service["state"] in running for service in found["services"])
-        and all(c["state"] != "FAILED" and "FAILED" not in c["tasks"] for c in found["connectors"])
-    )
+def _print(found: StackStatus) -> None:
+    console = make_console()
+    for table in (
+        _table(
+            "service state address pid", [(r.up, r.name, _state(r), r.address, r.pid or "") for r in found.services]
+        ),
+        _table(
+            "connector state tasks lag",
+            [(r.up, r.name, r.state, " ".join(r.tasks) or "-", _number(r.lag)) for r in found.connectors],
+        ),
+        _table(
+            "table rows last-commit snapshot",
+            [
+                (r.up, r.name, _number(r.rows) if r.up else r.state, r.last_commit or "never", r.snapshot or "-")
+                for r in found.tables
+            ],
+        ),
+    ):
+        if table.row_count:
+            console.print(table)
+            console.print()
+    for row in found.connectors:
+        if row.trace:
+            console.print(f"{row.name}: {row.trace}", style="red", soft_wrap=True)
+    for error in found.errors:
+        console.print(error, style="red", soft_wrap=True)
+    if MISSING in [row.state for row in found.connectors] + [row.state for row in found.tables]:
+        console.print("What is MISSING is created by `init`.")
+    if not all(row.up for row in found.services):
+        console.print("What does not run is started by `start`; `logs SERVICE` says why it ended.")
 
 
-def _print(found: dict[str, Any]) -> None:
-    console = Console()
-    parts = Table("service", "state", "address", "pid", box=None, pad_edge=False)
-    for row in found["services"]:
-        state = f"{row['state']} ({row['reason']})" if row["reason"] else row["state"]
-        parts.add_row(row["name"], state, row["address"], str(row["pid"] or ""))
-    console.print(parts)
-    if found["connectors"]:
-        connectors = Table("connector", "state", "tasks", "lag", box=None, pad_edge=False)
-        for row in found["connectors"]:
-            lag = "?" if row["lag"] is None else f"{row['lag']:,}"
-            connectors.add_row(row["name"], row["state"], " ".join(row["tasks"]) or "-", lag)
-        console.print()
-        console.print(connectors)
-    if found["tables"]:
-        tables = Table("table", "rows", "last commit", "snapshot", box=None, pad_edge=False)
-        for row in found["tables"]:
-            tables.add_row(row["name"], f"{row['rows']:,}", row["last_commit"] or "never", str(row["snapshot"] or "-"))
-        console.print()
-        console.print(tables)
-    for row in found["connectors"]:
-        if row["trace"]:
-            console.print(f"\n{row['name']}: {row['trace']}", markup=False, highlight=False)
-    for error in found["errors"]:
-        console.print(f"\n{error}", markup=False, highlight=False, style="red")
+def _table(header: str, rows: Iterable[tuple[object, ...]]) -> Table:
+    """The first value of a row says whether it is as it should be."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(*header.split(), box=None, pad_edge=False)
+    for up, *values in rows:
+        table.add_row(*(Text(str(value)) for value in values), style=None if up else "red")
+    return table
+
+
+def _state(row: ServiceRow) -> str:
+    return f"{row.state} ({row.reason})" if row.reason else row.state
+
+
+def _number(value: int | None) -> str:
+    return "?" if value is None else f"{value:,}"

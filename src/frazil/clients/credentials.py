@@ -60,7 +60,7 @@ def _in_aws_environment() -> bool:
         return boto3.Session().get_credentials() is not None
     except BotoCoreError as error:
         raise ConfigError(
-            f"the worker's AWS environment has credentials that cannot be used ({error}); nothing was read. Correct the "
+            f"the credentials of the worker's AWS environment cannot be used ({error}); nothing was read. Correct that "
             f"environment, or give the connector keys: {_PREFIX}rest.{_ID}, {_PREFIX}rest.{_SECRET}."
         ) from error
 

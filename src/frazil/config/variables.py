@@ -226,8 +226,8 @@ _DECLARED: Final = (
     Variable(
         "SPARK_MASTER",
         _WORKER,
-        "Where Spark runs the tasks: `local[N]` for N cores of this machine, `local[*]` for all, or the address of a Spark "
-        "cluster. A local Spark listens on loopback only; for a cluster the worker listens where Spark's own settings say.",
+        "Where Spark runs the tasks: `local[N]` for N cores of this machine, `local[*]` for all; the worker listens on "
+        "loopback only then. The address of a cluster leaves it to Spark where the driver listens.",
         "worker",
         "local[*]",
     ),

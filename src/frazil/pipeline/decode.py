@@ -5,6 +5,7 @@ Bad records change nothing for their neighbours: each gets its own reason.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,8 +16,9 @@ from typing import Any
 import arro3.io
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from frazil.pipeline import infer, verdict
+from frazil.pipeline import infer, temporal, verdict
 from frazil.pipeline.arrow import arrow_schema
 from frazil.pipeline.mapper import RecordMapper
 from frazil.pipeline.strict import ConversionError, Converter, Row, parse_object
@@ -24,6 +26,10 @@ from frazil.pipeline.types import STRING, Map, Struct, Type
 from frazil.pipeline.unique import rows_with_repeated_keys
 
 _NOT_PLAIN = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
+_MISREAD_PAIR = re.compile(rb"\\u[dD](?:8[4-9a-fA-F]|[9abAB])")
+"""Escaped surrogate pairs from plane 2 on: arrow-json decodes U+20000 as U+10000."""
+_FIRST_MICROS = temporal.FIRST_DAY * temporal.NANOS_PER_DAY // 1000
+_LAST_MICROS = (temporal.LAST_DAY + 1) * temporal.NANOS_PER_DAY // 1000 - 1
 _LEARN_AFTER = 64
 """Failures of a text column, seen in one decoder, after which the column is read from source text in every record."""
 
@@ -118,7 +124,7 @@ class RecordDecoder:
                 if record is not None:
                     raw = getattr(record, attribute)
                     try:
-                        value = None if raw is None else self._strict.column(name, bytes(raw))
+                        value = self._strict.column(name, b"null" if raw is None else bytes(raw))
                     except ConversionError as error:
                         care[index] = error
                 values.append(value)
@@ -136,10 +142,14 @@ class RecordDecoder:
         if not rows:
             return []
         try:
-            reader = arro3.io.read_json(b"\n".join(rows), self._plain_schema, batch_size=len(rows))  # type: ignore[arg-type]
-            table = pa.table(reader)
+            joined = b"\n".join(rows)  # type: ignore[arg-type]
+            if _MISREAD_PAIR.search(joined):
+                raise ValueError("an escaped surrogate pair")
+            table = pa.table(arro3.io.read_json(joined, self._plain_schema, batch_size=len(rows)))
             if table.num_rows != len(rows):
                 raise ValueError(f"{len(rows)} records gave {table.num_rows} rows")
+            if any(_beyond_calendar(chunk) for column in table.columns for chunk in column.chunks):
+                raise ValueError("a time that its offset moves out of the years 1 to 9999")
         except (OSError, ValueError) as error:
             if len(rows) == 1:
                 care[positions[0]] = error
@@ -167,17 +177,18 @@ class RecordDecoder:
         """Exact rows of the records that need care; what cannot be one is put into `result`."""
         mapper = self._spec.mapper
 
+        unknown: list[tuple[infer.Path, bytes]] = []
+
         def on_unknown(path: infer.Path, raw: bytes) -> None:
-            merged = infer.merge(result.unknown.get(path), infer.infer(raw))
-            if merged is not None:
-                result.unknown[path] = merged
+            unknown.append((path, raw))
 
         converted: list[Row] = []
         for index in sorted(care):
             row = rows[index]
-            if row is None or row.strip() == b"null":
+            if row is None or row.strip(b" \t\r\n") == b"null":
                 result.skipped.append(index)
                 continue
+            unknown.clear()
             try:
                 members = parse_object(row)
                 if mapper is not None:
@@ -187,6 +198,11 @@ class RecordDecoder:
                 result.rejected.append((index, error))
             except ValueError as error:
                 result.rejected.append((index, ConversionError("", str(error))))
+            else:
+                for path, raw in unknown:
+                    merged = infer.merge(result.unknown.get(path), infer.infer(raw))
+                    if merged is not None:
+                        result.unknown[path] = merged
         return converted
 
     def _learn_from(self, care: dict[int, Exception]) -> None:
@@ -204,3 +220,18 @@ class RecordDecoder:
 
 def _is_text(type_: Type) -> bool:
     return type_ == STRING or (isinstance(type_, Map) and type_.key == type_.value == STRING)
+
+
+def _beyond_calendar(array: pa.Array) -> bool:
+    """Whether a time of the array, at any depth, is one that the strict converter refuses."""
+    match array:
+        case pa.TimestampArray():
+            limits = pc.min_max(array.view(pa.int64()))
+            low, high = limits["min"].as_py(), limits["max"].as_py()
+            return low is not None and not (low >= _FIRST_MICROS and high <= _LAST_MICROS)
+        case pa.ListArray():
+            return _beyond_calendar(array.values)
+        case pa.StructArray():
+            return any(_beyond_calendar(array.field(i)) for i in range(array.type.num_fields))
+        case _:
+            return False

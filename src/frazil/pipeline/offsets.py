@@ -41,23 +41,6 @@ def merge(*several: Mapping[TopicPartition, int]) -> Offsets:
     return result
 
 
-def divide(begin: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int], parts: int) -> list[Offsets]:
-    """Where the parts of a range end when it is divided evenly, at least a record each, partition after partition.
-
-    `begin` has every partition of `end`. The last part ends at `end`.
-    """
-    sizes = {key: max(offset - begin[key], 0) for key, offset in end.items()}
-    step = max(-(-sum(sizes.values()) // parts), 1)
-    ends: list[Offsets] = []
-    for taken in range(step, sum(sizes.values()), step):
-        here, left = {}, taken
-        for key, size in sizes.items():
-            here[key] = begin[key] + min(size, left)
-            left -= min(size, left)
-        ends.append(here)
-    return [*ends, dict(end)]
-
-
 def within(
     topics: pa.Array, partitions: pa.Array, offsets: pa.Array, floor: Offsets, ceiling: Offsets
 ) -> pa.BooleanArray | None:

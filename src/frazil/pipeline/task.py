@@ -24,6 +24,8 @@ from frazil.pipeline.types import Type
 RESULT_SCHEMA = pa.schema([("result", pa.binary())])
 RESULT_DDL = "result binary"
 
+_LETTER_BYTES = 500
+"""What a dead letter takes beside key and value."""
 MAX_DEAD_BYTES = 32 << 20
 """Dead letters that one task hands to the driver, one at least; the batch is divided when there are more."""
 
@@ -159,7 +161,7 @@ def _account(rows: pa.RecordBatch, decoded: Decoded, result: TaskResult) -> int:
     else:
         gone = {index for index, _ in decoded.rejected} | set(decoded.skipped)
         result.stored.update(topic for index, topic in enumerate(topics.to_pylist()) if index not in gone)
-    return sum(len(letter.value or b"") + len(letter.key or b"") for letter in dead)
+    return sum(_LETTER_BYTES + len(letter.value or b"") + len(letter.key or b"") for letter in dead)
 
 
 def _dead_letter(rows: pa.RecordBatch, index: int, path: str, reason: str) -> DeadLetter:

@@ -52,10 +52,10 @@ def _repeated(keys: pa.Array, starts: _Index, lengths: _Index, rows: _Index) -> 
     encoded = keys.dictionary_encode()
     codes = encoded.indices.to_numpy().astype(np.uint64)
     if len(encoded.dictionary) <= _BITS:
-        # A sum of distinct powers of two equals their union; a key that stands twice makes them differ.
+        # One bit per key: a key that stands twice leaves fewer bits than keys.
         bits = np.uint64(1) << codes
         begins = starts[:-1][lengths > 0]
-        same = np.add.reduceat(bits, begins) == np.bitwise_or.reduceat(bits, begins)
+        same = np.bitwise_count(np.bitwise_or.reduceat(bits, begins)) == lengths[lengths > 0]
         return np.asarray(rows[lengths > 0][~same])
     owners = np.repeat(np.arange(len(lengths)), lengths)
     order = np.lexsort((codes, owners))

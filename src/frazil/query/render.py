@@ -9,9 +9,12 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, TextIO
+from typing import IO, TYPE_CHECKING, Any
 
 from frazil.query.result import Result
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 class Format(StrEnum):
@@ -22,21 +25,21 @@ class Format(StrEnum):
     CSV = "csv"
 
 
-def render(result: Result, form: Format, out: TextIO, *, footer: bool = True) -> None:
+def render(result: Result, form: Format, console: Console, *, footer: bool = True) -> None:
     """Write an answer; `footer` adds the number of rows and the time taken below a table.
 
-    Timestamps are ISO 8601, with their offset where they have a zone. A table is cut to the width of a terminal and
-    complete anywhere else; control characters are shown, not sent. CSV follows RFC 4180, nested values as JSON text,
+    Timestamps are ISO 8601, with their offset where they have a zone. A table is cut to the width of the console, JSON
+    and CSV never are; control characters are shown, not sent. CSV follows RFC 4180, nested values as JSON text,
     null as an empty field.
     """
     if form == Format.JSON:
-        write_json(records(result), out)
+        write_json(records(result), console.file)
     elif form == Format.CSV:
-        writer = csv.writer(out)
+        writer = csv.writer(console.file)
         writer.writerow(result.columns)
         writer.writerows([["" if value is None else text_of(value) for value in row] for row in result.rows])
     else:
-        _write_table(result, out, footer=footer)
+        _write_table(result, console, footer=footer)
 
 
 def records(result: Result) -> list[dict[str, Any]]:
@@ -51,7 +54,7 @@ def records(result: Result) -> list[dict[str, Any]]:
     return [dict(zip(names, map(json_value, row), strict=True)) for row in result.rows]
 
 
-def write_json(items: Sequence[Any], out: TextIO) -> None:
+def write_json(items: Sequence[Any], out: IO[str]) -> None:
     """One array, one element a line."""
     lines = (json.dumps(json_value(item), ensure_ascii=False, allow_nan=False) for item in items)
     out.write("[" + ",\n ".join(lines) + "]\n")
@@ -89,9 +92,8 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def _write_table(result: Result, out: TextIO, *, footer: bool) -> None:
+def _write_table(result: Result, console: Console, *, footer: bool) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -105,14 +107,11 @@ def _write_table(result: Result, out: TextIO, *, footer: bool) -> None:
         table.add_row(
             *(Text("NULL", style="dim") if value is None else Text(printable(text_of(value))) for value in row)
         )
-    console = Console(file=out, highlight=False)
-    if not console.is_terminal:
-        console.width = max(1, console.measure(table, options=console.options.update_width(1_000_000)).maximum)
     console.print(table)
     if not footer:
         return
     rows = "1 row" if result.row_count == 1 else f"{result.row_count:,} rows"
-    console.print(Text(f"({rows} in {result.elapsed_s:.2f} s)", style="dim"))
+    console.print(f"({rows} in {result.elapsed_s:.2f} s)", style="dim", highlight=False)
 
 
 def _all_numbers(values: Iterable[Any]) -> bool:

@@ -7,9 +7,9 @@ from itertools import islice
 from typing import Any
 
 import pyarrow as pa
-from pyiceberg.io.pyarrow import ArrowScan, schema_to_pyarrow
 from pyiceberg.table import FileScanTask
 
+from frazil.query.files import arrow_schema, read_batches
 from frazil.query.metadata import metadata_table
 from frazil.query.translate import Scan
 
@@ -27,9 +27,9 @@ class ScanStream:
         self.failure: Exception | None = None
         table = scan.source.table
         self._scan = table.scan(row_filter=scan.row_filter, selected_fields=scan.columns, limit=scan.limit)
-        self._metadata = table.metadata
+        self._table = table
         self._projection = self._scan.projection()
-        self._schema = schema_to_pyarrow(self._projection, include_field_ids=False)
+        self._schema = arrow_schema(self._projection)
         self._tasks: list[FileScanTask] | None = None
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
@@ -49,11 +49,8 @@ class ScanStream:
         remaining = self._scan.limit
         tasks = iter(self._tasks)
         while group := list(islice(tasks, _FILES_AT_ONCE)):
-            files = ArrowScan(
-                self._metadata, self._scan.io, self._projection, self._scan.row_filter, limit=remaining
-            ).to_record_batches(group)
-            for batch in files:
-                yield batch.cast(self._schema)
+            for batch in read_batches(self._table, group, self._projection, self._scan.row_filter, remaining):
+                yield batch
                 if remaining is not None:
                     remaining -= batch.num_rows
             if remaining is not None and remaining <= 0:

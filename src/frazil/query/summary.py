@@ -11,15 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.catalog import Catalog
 from pyiceberg.conversions import from_bytes
-from pyiceberg.expressions import AlwaysTrue, BooleanExpression, EqualTo, Reference
+from pyiceberg.expressions import AlwaysTrue, EqualTo, Reference
 from pyiceberg.expressions.literals import literal
-from pyiceberg.io.pyarrow import ArrowScan
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
 from pyiceberg.types import DateType, NestedField, PrimitiveType, TimestampType, TimestamptzType
 
 from frazil.logs.tables import table_kind
 from frazil.query.arrow_values import column_at, rows_of
+from frazil.query.files import read_table
 from frazil.query.metadata import instant
 from frazil.query.names import Names, answers
 from frazil.query.result import Result
@@ -162,28 +162,28 @@ class _Newest:
         wanted = [*paths, self.order.name] if self.order and self.order.name not in paths else list(paths)
         projection = self._schema.select(*wanted)
         if self.order is None:
-            return self._read(self._tasks, projection, AlwaysTrue(), count)
-        found = self._read([], projection)
+            return read_table(self._table, self._tasks, projection, limit=count)
+        found = read_table(self._table, [], projection)
         for latest, task in self._newest_first(self.order):
             oldest = found.column(self.order.name)[-1].value if found.num_rows >= count else None
             if latest is not None and oldest is not None and latest < oldest:
                 break
-            found = pa.concat_tables([found, self._read([task], projection)])
+            found = pa.concat_tables([found, read_table(self._table, [task], projection)])
             found = found.take(_newest_indices(found, self.order.name)[:count])
         return found
 
     def full(self, newest: pa.Table) -> pa.Table:
         """The first of `newest`, which are in order, with all its columns."""
         if self.order is None:
-            return self._read(self._tasks, self._schema, AlwaysTrue(), 1)
+            return read_table(self._table, self._tasks, self._schema, limit=1)
         value = newest.column(self.order.name)[0].as_py()
         at_that_time = literal(value.isoformat()) if value is not None else None
         row_filter = EqualTo(term=Reference(self.order.name), value=at_that_time) if at_that_time else AlwaysTrue()
         for _, task in self._newest_first(self.order):
-            found = self._read([task], self._schema, row_filter, 1)
+            found = read_table(self._table, [task], self._schema, row_filter, 1)
             if found.num_rows:
                 return found
-        return self._read([], self._schema)
+        return read_table(self._table, [], self._schema)
 
     def _newest_first(self, order: NestedField) -> Iterator[tuple[Any, FileScanTask]]:
         """Files by the upper bound of the order column; those without a bound (None) first."""
@@ -191,13 +191,3 @@ class _Newest:
         yield from ((None, task) for latest, task in bounded if latest is None)
         known = [(latest, task) for latest, task in bounded if latest is not None]
         yield from sorted(known, key=lambda pair: pair[0], reverse=True)
-
-    def _read(
-        self,
-        tasks: Sequence[FileScanTask],
-        projection: Schema,
-        row_filter: BooleanExpression | None = None,
-        limit: int | None = None,
-    ) -> pa.Table:
-        scan = ArrowScan(self._table.metadata, self._table.io, projection, row_filter or AlwaysTrue(), limit=limit)
-        return scan.to_table(tasks)

@@ -65,7 +65,8 @@ def retrieve(
     `ivy_home` is Ivy's cache (the user's own Ivy folder is never touched). `settings` is an Ivy settings file that
     names other repositories; without it Ivy's built-in Maven Central is used. With `transitive` the dependencies that
     the published metadata names come along. `layout` is an Ivy pattern for folders inside `target`. `progress` gets
-    one line per artifact. Java takes its options (a proxy) from `JAVA_TOOL_OPTIONS` in `env`. Raises StackError that names the artifact and the cause.
+    one line per artifact. `JAVA_TOOL_OPTIONS` in `env` has options for Java, such as a proxy. Raises StackError
+    that names the artifact and the cause.
     """
     wanted = list(coordinates)
     with tempfile.TemporaryDirectory(prefix="frazil-ivy-") as folder:

@@ -57,8 +57,8 @@ def resolve(jar_set: JarSet, java: Path, cache: Path, progress: Progress, env: M
     """The jars of a set, downloaded first when they are not in `cache` yet.
 
     `progress` gets one line per downloaded jar. `FRAZIL_IVY_SETTINGS` in `env` is the path of an Ivy settings file for
-    other repositories than Maven Central, `JAVA_TOOL_OPTIONS` has options for Java, such as a proxy. Raises StackError when a download fails or a checksum differs; then the
-    set is absent and the next call tries again.
+    other repositories than Maven Central, `JAVA_TOOL_OPTIONS` has options for Java, such as a proxy. Raises StackError
+    when a download fails or a checksum differs; then the set is absent and the next call tries again.
     """
     folder = jar_set.folder(cache)
     if not _complete(jar_set, folder):

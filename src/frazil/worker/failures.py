@@ -9,7 +9,9 @@ from frazil import errors
 from frazil.errors import FrazilError, PositionLost, ServiceUnavailable, TerminalError
 
 _OWN_ERROR = re.compile(r"frazil\.errors\.(\w+): ([^\n]+)")
-_DATA_LOSS = ("failOnDataLoss", "data may have been lost", "KAFKA_DATA_LOSS")
+_DATA_LOSS = ("failOnDataLoss", "KAFKA_DATA_LOSS")
+_LOST = re.compile(r"Reason: (.+?)\.?(?=\nwith consumer group|\n|$)")
+_TOPICS_CHANGED = ("UnknownTopicOrPartitionException", "don't match what are assigned")
 _UNREACHABLE = (
     "TimeoutException",
     "DisconnectException",
@@ -17,13 +19,18 @@ _UNREACHABLE = (
     "UnknownHostException",
     "No route to host",
 )
+_PY4J = re.compile(r"An error occurred while calling \S+\n: ")
 
 
 def classify(error: BaseException) -> FrazilError:
-    """The error in our tree; a task's own error is found in the text that Spark carries it in."""
+    """The error in our tree; a task's own error is found in the text that Spark carries it in.
+
+    A topic that is gone is a passing failure here: the next start of the query looks at what the cluster has, and says
+    for good what has happened to the topic and to the position.
+    """
     if isinstance(error, FrazilError):
         return error
-    text = str(error)
+    text = _PY4J.sub("", str(error), count=1)
     own = _OWN_ERROR.search(text)
     if own is not None:
         kind = getattr(errors, own[1], None)
@@ -31,10 +38,13 @@ def classify(error: BaseException) -> FrazilError:
             return kind(own[2])
     first_line = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
     if any(mark in text for mark in _DATA_LOSS):
+        lost = _LOST.search(text)
         return PositionLost(
-            f"records that were still to be read are gone from the topic: {first_line}. What was read before is in the "
-            "table. Give the connector a new name to start from what the topic has."
+            f"records that were still to be read are gone from Kafka: {lost[1] if lost else first_line}. What was read "
+            "before is in the table. Give the connector a new name to start from what the topic has."
         )
+    if any(mark in text for mark in _TOPICS_CHANGED):
+        return ServiceUnavailable(f"Kafka does not have what was read until now: {first_line}")
     if any(mark in text for mark in _UNREACHABLE):
         return ServiceUnavailable(f"Kafka does not answer: {first_line}")
     return TerminalError(f"{type(error).__name__}: {first_line}")

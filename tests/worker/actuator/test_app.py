@@ -50,7 +50,7 @@ def test_health_follows_the_connectors(client: httpx.Client, herder: Herder, fac
 def test_prometheus(client: httpx.Client, herder: Herder, metrics: Metrics) -> None:
     herder.create("c", MINIMAL_SINK, "STOPPED")
     eventually(lambda: herder.status("c").state == "STOPPED")
-    metrics.observe(BatchReport("c", 10, 9, 1, 0, 1, 100, duration_s=1.0, write_s=0.5))
+    metrics.observe(BatchReport("c", 10, 9, 1, 0, 1, 100, duration_s=1.0, write_s=0.5, commit_s=0.1))
     response = client.get("/prometheus")
     assert response.headers["content-type"].startswith("text/plain")
     assert 'kafka_connector_records_processed_total{connector="c"} 10.0' in response.text
@@ -67,7 +67,7 @@ def test_metrics_and_info(client: httpx.Client, metrics: Metrics, herder: Herder
         "connectors": [],
     }
     for _ in range(2):
-        metrics.observe(BatchReport("c", 10, 9, 1, 0, 3, 100, duration_s=1.0, write_s=0.5))
+        metrics.observe(BatchReport("c", 10, 9, 1, 0, 3, 100, duration_s=1.0, write_s=0.5, commit_s=0.1))
     body = client.get("/connector/metrics").json()
     assert datetime.fromisoformat(body.pop("timestamp")).tzinfo is not None
     assert 0 <= body.pop("uptime-seconds") < 60

@@ -9,7 +9,7 @@ from tests.worker.rest.requests import assert_error, create
 
 def test_topics_until_reset_or_delete(client: httpx.Client, groups: Groups) -> None:
     create(client)
-    report = BatchReport("c", 1, 1, 0, 0, 1, 1, duration_s=1, write_s=1, end_offsets={("t", 0): 1})
+    report = BatchReport("c", 1, 1, 0, 0, 1, 1, duration_s=1, write_s=1, commit_s=1, end_offsets={("t", 0): 1})
     groups.topics.observe(report)
     assert client.get("/connectors/c/topics").json() == {"c": {"topics": ["t"]}}
     assert client.get("/connectors/x/topics").json() == {"x": {"topics": []}}

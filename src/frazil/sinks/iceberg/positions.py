@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 
 from frazil.clients import kafka
-from frazil.errors import PositionLost
+from frazil.errors import NotFound, PositionLost
 from frazil.pipeline.offsets import Offsets
 from frazil.sinks.iceberg.commit import Floor, KafkaIdentity
 
 
-def identity(bootstrap: str, topics: Iterable[str]) -> KafkaIdentity:
-    """Ids of the cluster and of the topics. Raises NotFound or ServiceUnavailable."""
-    return KafkaIdentity(kafka.cluster_id(bootstrap), kafka.topic_ids(bootstrap, topics))
+def identity(bootstrap: str, topics: Sequence[str], floors: Mapping[str, Floor] | None = None) -> KafkaIdentity:
+    """Ids of the cluster and of the topics.
+
+    Raises PositionLost for a topic that is gone and that one of the tables, given by their floors, has records of,
+    NotFound for any other that does not exist, or ServiceUnavailable.
+    """
+    try:
+        return KafkaIdentity(kafka.cluster_id(bootstrap), kafka.topic_ids(bootstrap, topics))
+    except NotFound:
+        missing = set(topics) - set(kafka.topics(bootstrap))
+        for table, floor in (floors or {}).items():
+            for topic in sorted(missing & floor.identity.topic_ids.keys()):
+                raise PositionLost(
+                    f"topic {topic} was deleted at {bootstrap}. What was read before is in table {table}. To read it "
+                    "when it is made again, create the connector under a new name; else delete the connector."
+                ) from None
+        raise
 
 
 def start_offsets(

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from frazil.clients import catalog as catalogs
 from frazil.config.iceberg_sink import IcebergSinkConfig
-from frazil.errors import BadRecord, FrazilError
+from frazil.errors import BadRecord
 from frazil.pipeline import infer, offsets
 from frazil.pipeline.deadletter import Coordinates, DeadLetter, DeadLetterQueue
 from frazil.pipeline.decode import DecodeSpec
@@ -25,6 +25,7 @@ from frazil.pipeline.task import RESULT_DDL, Task, TaskResult, TaskSpec, load_re
 from frazil.sinks.iceberg import positions
 from frazil.sinks.iceberg.commit import Batch, Floor, Target
 from frazil.sinks.iceberg.evolve import add_columns
+from frazil.sinks.iceberg.pieces import before, divide
 from frazil.sinks.iceberg.schema import struct_of
 from frazil.sinks.iceberg.write import DataFileWriter
 
@@ -78,8 +79,8 @@ class IcebergSink:
     def start(self, topics: list[str]) -> Offsets:
         """Check the tables and the stored positions; returns the offsets to begin with."""
         self._topics = topics
-        self._identity = positions.identity(self._bootstrap, topics)
         floors = {t.name: t.floor(t.load(), self._config.name) for t in self._targets}
+        self._identity = positions.identity(self._bootstrap, topics, floors)
         start = positions.start_offsets(
             self._bootstrap, topics, self._config.group_id, self._config.auto_offset_reset, floors, self._identity
         )
@@ -100,7 +101,7 @@ class IcebergSink:
         try:
             for target in self._targets:
                 self._store(target, rows, begin, end, totals)
-        except FrazilError:
+        except Exception:
             if totals.commits:
                 committed(self._report(totals, started))
             raise
@@ -109,9 +110,8 @@ class IcebergSink:
 
     def _report(self, totals: _Totals, started: float) -> BatchReport:
         dead = Counter(topic for topic, _, _ in totals.dead)
-        lowest = {
-            key: min(reached[key] for reached in totals.reached.values()) for key in next(iter(totals.reached.values()))
-        }
+        reached = list(totals.reached.values())
+        lowest = {key: min(each[key] for each in reached) for key in reached[0] if all(key in each for each in reached)}
         return BatchReport(
             connector=self._config.name,
             read=totals.read,
@@ -142,21 +142,23 @@ class IcebergSink:
             low = {key: max(floor.offsets.get(key, 0), begin.get(key, 0)) for key in end}
             ceiling = pieces[0]
             if all(low[key] >= ceiling[key] for key in end):
-                totals.reached[target.name] = ceiling
-                del pieces[0]
+                totals.reached[target.name] = pieces.pop(0)
                 continue
             result = self._run(rows, table, low, ceiling)
-            if result.dead and self._dead_letters is None:
-                self._abandon(table, result)
-                bad += result.dead
-                pieces = [_before(bad, ceiling)]
-            elif result.unknown and self._config.evolve_schema:
-                self._abandon(table, result)
-                add_columns(target.catalog, table, result.unknown)
-            elif result.overflow:
-                pieces = offsets.divide(low, end, 2 * len(pieces))
-            else:
+            intolerable = result.dead if self._dead_letters is None else []
+            unknown = result.unknown if self._config.evolve_schema else {}
+            if not (intolerable or unknown or result.overflow):
                 self._finish(target, table, floor, result, ceiling, totals)
+                totals.reached[target.name] = pieces.pop(0)
+                continue
+            self._abandon(table, result)
+            if intolerable:
+                bad += intolerable
+                pieces = [before(bad, ceiling)]
+            elif unknown:
+                add_columns(target.catalog, table, unknown)
+            else:
+                pieces = divide(low, end, 2 * len(pieces))
         if bad:
             raise BadRecord(_bad_record_message(bad, self._config.name))
 
@@ -254,23 +256,14 @@ def _valid_through(result: TaskResult, ceiling: Mapping[tuple[str, int], int]) -
     return min(result.last_timestamps.values(), default=None)
 
 
-def _before(bad: Sequence[DeadLetter], ceiling: Offsets) -> Offsets:
-    """Positions of the first bad record in each partition; other partitions keep theirs."""
-    result = dict(ceiling)
-    for letter in bad:
-        key = (letter.topic, letter.partition)
-        result[key] = min(result[key], letter.offset)
-    return result
-
-
 def _bad_record_message(bad: Sequence[DeadLetter], connector: str) -> str:
     first: dict[tuple[str, int], DeadLetter] = {}
     for letter in sorted(bad, key=lambda letter: letter.offset):
         first.setdefault((letter.topic, letter.partition), letter)
     shown = "; ".join(str(letter) for letter in first.values())
     return (
-        f"a record cannot be stored: {shown}. Everything before it is in the table, and the connector stands still. Set "
-        f"errors.tolerance=all in the configuration of {connector}, and such records go to a dead-letter topic; or "
-        "correct the producer, and create the connector again under a new name with "
-        "consumer.override.auto.offset.reset=latest to leave out what the topic has."
+        f"a record cannot be stored: {shown}. Everything before it is in the table. Set errors.tolerance=all for "
+        f"{connector}: such records go to a dead-letter topic then, and the records behind them are stored. Or correct "
+        "the producer and create the connector again under a new name, with consumer.override.auto.offset.reset=latest "
+        "to leave out what the topic has now."
     )

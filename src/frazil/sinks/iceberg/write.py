@@ -35,6 +35,7 @@ _ROW_GROUP_ROWS = 1 << 20
 _WAITING_BYTES = 256 << 20
 """Arrow data that one task holds before it encodes the largest of its files."""
 _UPLOADS = 4
+_MAX_PARTITION_PATH = 500
 
 
 @dataclass(frozen=True)
@@ -188,8 +189,13 @@ class _Target:
 
 
 def _path_key(key: PartitionKey | None) -> PartitionKey | None:
-    """The key whose values stand in the file's path: none when a value is empty, which some stores refuse in a path."""
-    return None if key is None or any(v.value == "" for v in key.field_values) else key
+    """The key whose values stand in the file's path.
+
+    None when a value is empty, which SeaweedFS refuses, or when object names could exceed the 1024 bytes of S3.
+    """
+    if key is None or any(v.value == "" for v in key.field_values):
+        return None
+    return key if len(key.to_path()) <= _MAX_PARTITION_PATH else None
 
 
 def _nested(table: pa.Table, path: list[str]) -> pa.ChunkedArray:

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+from frazil.config.iceberg_sink import iceberg_sink_config
+from frazil.worker.source import source_options
+from tests.config.samples import SEED_SINK
+
+
+def options(**changes: str) -> dict[str, str]:
+    config = iceberg_sink_config({**SEED_SINK, **{key.replace("__", "."): value for key, value in changes.items()}})
+    return source_options(config, "broker:9092", ["apilogs"], {("apilogs", 0): 7}, parallelism=2)
+
+
+def test_the_seeds_connector() -> None:
+    made = options()
+    assert made["kafka.bootstrap.servers"] == "broker:9092"
+    assert made["subscribe"] == "apilogs"
+    assert made["startingOffsets"] == '{"apilogs":{"0":7}}'
+    assert made["failOnDataLoss"] == "true"
+    assert made["includeHeaders"] == "false"
+    assert made["maxTriggerDelay"] == "10000ms"
+    assert made["maxOffsetsPerTrigger"] == "500000"
+    assert made["minOffsetsPerTrigger"] == "100000"
+    assert made["minPartitions"] == "4"
+
+
+def test_a_pattern_is_subscribed_as_such() -> None:
+    made = options(topics="", topics__regex="api.*")
+    assert made["subscribePattern"] == "api.*"
+    assert "subscribe" not in made
+
+
+def test_dead_letters_keep_their_headers() -> None:
+    assert options(errors__tolerance="all")["includeHeaders"] == "true"
+
+
+def test_a_small_batch_starts_as_soon_as_it_is_full() -> None:
+    made = options(frazil__batch__max__records="500")
+    assert made["maxOffsetsPerTrigger"] == made["minOffsetsPerTrigger"] == "500"
+
+
+def test_a_silent_broker_is_noticed_within_45_seconds() -> None:
+    made = options()
+    attempts = int(made["fetchOffset.numRetries"])
+    planning_ms = attempts * int(made["kafka.default.api.timeout.ms"])
+    planning_ms += (attempts - 1) * int(made["fetchOffset.retryIntervalMs"])
+    assert planning_ms <= 45_000
+    assert int(made["kafkaConsumer.pollTimeoutMs"]) <= 45_000
+    assert int(made["kafka.request.timeout.ms"]) <= int(made["kafka.default.api.timeout.ms"])
+
+
+def test_overrides_of_the_user_win() -> None:
+    made = options(**{"consumer.override.max.poll.records": "1", "consumer.override.security.protocol": "SSL"})
+    assert made["kafka.max.poll.records"] == "1"
+    assert made["kafka.security.protocol"] == "SSL"
+
+
+def test_a_longer_request_makes_the_call_around_it_longer() -> None:
+    """Kafka's admin client refuses a request that may take longer than its call."""
+    made = options(**{"consumer.override.request.timeout.ms": "60000"})
+    assert made["kafka.request.timeout.ms"] == made["kafka.default.api.timeout.ms"] == "60000"
