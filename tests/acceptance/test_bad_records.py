@@ -36,8 +36,8 @@ BAD = {
 TOLERANT = {
     "errors.tolerance": "all",
     "errors.deadletterqueue.context.headers.enable": "true",
-    "errors.deadletterqueue.topic.replication.factor": "1",
 }
+"""Without a replication factor: the broker's default counts, which fits a cluster of one broker too."""
 
 
 def test_every_bad_record_becomes_a_dead_letter_and_its_neighbours_are_stored(worker: Worker, pipe: Pipe) -> None:
@@ -89,13 +89,27 @@ def test_x11_without_tolerance_the_connector_stops_at_the_record(worker: Worker,
     status = worker.client.status(pipe.connector)
     trace = status["connector"]["trace"]
     assert f"topic {pipe.name}, partition 1, offset 10, column count: the text is not an integer" in trace
+    assert trace.startswith("frazil.errors.BadRecord: ")
+    assert "errors.tolerance=all" in trace
     assert all(task["state"] == "FAILED" and task["trace"] == trace for task in status["tasks"])
     assert pipe.ids() == [*range(10), 20]  # what lies before the record is stored, and the other partitions are
+    assert pipe.lag() == 2  # the group has the position, as the table does
 
     worker.client.put_config(pipe.connector, pipe.config() | TOLERANT)
     eventually(lambda: pipe.ids() == [*range(10), 11, 20])
     (letter,) = messages(pipe.settings.bootstrap_servers, f"{pipe.name}-dlq")
     assert letter.value() == event(10, count="many")
+
+
+def test_a_replication_factor_that_the_cluster_cannot_have_is_named(worker: Worker, pipe: Pipe) -> None:
+    key = "errors.deadletterqueue.topic.replication.factor"
+    worker.client.put_config(pipe.connector, pipe.config() | TOLERANT | {key: "3"})
+
+    eventually(lambda: worker.state(pipe.connector) == "FAILED")
+
+    trace = worker.client.status(pipe.connector)["connector"]["trace"]
+    assert trace.startswith("frazil.errors.ConfigError: ")
+    assert f"{key} (it is 3)" in trace
 
 
 def test_a_flood_of_bad_records_is_divided_and_nothing_is_lost(worker: Worker, pipe: Pipe) -> None:
@@ -108,4 +122,5 @@ def test_a_flood_of_bad_records_is_divided_and_nothing_is_lost(worker: Worker, p
     eventually(lambda: pipe.lag() == 0, timeout=120)
 
     assert pipe.ids() == list(range(90))
+    assert pipe.snapshots() <= 4  # in halves, not in ever smaller pieces
     assert len(messages(pipe.settings.bootstrap_servers, f"{pipe.name}-dlq")) == 90

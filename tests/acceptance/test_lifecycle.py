@@ -6,13 +6,20 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
 
 import httpx
 import pytest
+from confluent_kafka import TopicPartition
 
 from frazil.clients import kafka
+from frazil.sinks.iceberg import positions
+from frazil.sinks.iceberg.commit import Batch, Target
 from frazil.stack.local import LocalStack
+from frazil.stack.service import Service
+from tests.environment import isolated_settings
 from tests.harness import Pipe, Worker, event, eventually, own_worker
+from tests.sinks.iceberg.proxy import CatalogProxy
 
 pytestmark = pytest.mark.spark
 
@@ -136,26 +143,117 @@ def test_x10_commits_of_others_in_between_are_no_harm(worker: Worker, pipe: Pipe
     assert worker.state(pipe.connector) == "RUNNING"
 
 
-@pytest.mark.timeout(600)
-def test_a_store_that_is_down_for_a_while_loses_nothing(tmp_path_factory: pytest.TempPathFactory) -> None:
-    from tests.environment import isolated_settings
+def test_a_topic_that_is_deleted_while_it_is_read_stops_the_connector(worker: Worker, pipe: Pipe) -> None:
+    pipe.send([event(1)])
+    worker.client.put_config(pipe.connector, pipe.config())
+    eventually(lambda: pipe.ids() == [1])
 
+    admin = kafka.admin(pipe.settings.bootstrap_servers)
+    admin.delete_topics([pipe.name])[pipe.name].result(10)
+
+    eventually(lambda: worker.state(pipe.connector) == "FAILED")
+    trace = worker.client.status(pipe.connector)["connector"]["trace"]
+    assert trace.startswith(f"frazil.errors.PositionLost: topic {pipe.name} was deleted at ")
+    assert f"is in table {pipe.table_name}" in trace
+    assert pipe.ids() == [1]
+
+
+def test_records_that_retention_takes_before_they_are_read_stop_the_connector(worker: Worker, pipe: Pipe) -> None:
+    pipe.send([event(1)], partition=0)
+    worker.client.put_config(pipe.connector, pipe.config() | {"iceberg.control.commit.interval-ms": "3000"})
+    eventually(lambda: pipe.ids() == [1])
+
+    pipe.send([event(n) for n in range(2, 10)], partition=0)
+    admin = kafka.admin(pipe.settings.bootstrap_servers)
+    for future in admin.delete_records([TopicPartition(pipe.name, 0, 8)]).values():
+        future.result(10)
+
+    eventually(lambda: worker.state(pipe.connector) == "FAILED")
+    trace = worker.client.status(pipe.connector)["connector"]["trace"]
+    assert trace.startswith("frazil.errors.PositionLost: records that were still to be read are gone from Kafka: ")
+    assert f"{pipe.name}-0" in trace.splitlines()[0]
+    assert pipe.ids() == [1]
+
+
+class Rival(CatalogProxy):
+    """Before the first commit of a worker reaches the catalog, another worker commits for the same connector."""
+
+    def __init__(self, pipe: Pipe) -> None:
+        super().__init__(pipe.settings.catalog_uri)
+        self._pipe = pipe
+        self._waiting = True
+
+    def answer(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:
+        if self._waiting and handler.command == "POST" and b'"updates"' in body:
+            self._waiting = False
+            target = Target(self._pipe.catalog(), self._pipe.table_name, "main")
+            table = target.load()
+            floor = target.floor(table, self._pipe.connector)
+            identity = positions.identity(self._pipe.settings.bootstrap_servers, [self._pipe.name])
+            target.commit(table, floor, Batch(self._pipe.connector, [], {(self._pipe.name, 0): 1}, identity, None))
+        super().answer(handler, body)
+
+
+def test_x05_a_connector_that_is_taken_over_during_its_commit_stays_failed(worker: Worker, pipe: Pipe) -> None:
+    pipe.send([event(n) for n in range(10)], partition=0)
+    with Rival(pipe).running() as rival:
+        worker.client.put_config(pipe.connector, pipe.config() | {"iceberg.catalog.uri": rival.uri})
+        eventually(lambda: worker.state(pipe.connector) == "FAILED")
+
+        trace = worker.client.status(pipe.connector)["connector"]["trace"]
+        assert trace.startswith("frazil.errors.Fenced: another worker has committed")
+        time.sleep(2)  # the first wait of a restart is one second
+        assert worker.state(pipe.connector) == "FAILED"
+        assert pipe.ids() == []
+
+        worker.client.restart(pipe.connector)
+        eventually(lambda: pipe.ids() == list(range(1, 10)))  # the rival claims to have the first
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, Service, Worker]]:
+    """Store, broker and worker of a stack that may be broken."""
     stack = LocalStack(isolated_settings(tmp_path_factory.mktemp("own")))
     seaweedfs, broker = stack.services()
     stack.start(lambda text: None)
     try:
         with own_worker(stack.settings, tmp_path_factory.mktemp("own-worker")) as worker:
-            pipe = Pipe(worker.settings, "store_down").create()
-            worker.client.put_config(pipe.connector, pipe.config())
-            with steady(pipe, pause=0.2) as sent:
-                eventually(lambda: len(pipe.ids()) > 50)
-                seaweedfs.stop()
-                eventually(lambda: worker.state(pipe.connector) in ("FAILED", "RESTARTING"))
-                time.sleep(3)
-                seaweedfs.start(lambda text: None)
-                eventually(lambda: worker.state(pipe.connector) == "RUNNING", timeout=90)
-                time.sleep(2)
-            eventually(lambda: pipe.lag() == 0, timeout=90)
-            assert pipe.ids() == sent
+            yield seaweedfs, broker, worker
     finally:
         stack.stop()
+
+
+def test_a_store_that_is_down_for_a_while_loses_nothing(parts: tuple[Service, Service, Worker]) -> None:
+    seaweedfs, _, worker = parts
+    pipe = Pipe(worker.settings, "store_down").create()
+    worker.client.put_config(pipe.connector, pipe.config())
+    with steady(pipe, pause=0.2) as sent:
+        eventually(lambda: len(pipe.ids()) > 50)
+        seaweedfs.stop()
+        eventually(lambda: worker.state(pipe.connector) in ("FAILED", "RESTARTING"))
+        time.sleep(3)
+        seaweedfs.start(lambda text: None)
+        eventually(lambda: worker.state(pipe.connector) == "RUNNING", timeout=90)
+        time.sleep(2)
+    eventually(lambda: pipe.lag() == 0, timeout=90)
+    assert pipe.ids() == sent
+
+
+def test_a_broker_that_is_down_for_a_while_shows_and_loses_nothing(parts: tuple[Service, Service, Worker]) -> None:
+    _, broker, worker = parts
+    pipe = Pipe(worker.settings, "broker_down").create()
+    worker.client.put_config(pipe.connector, pipe.config())
+    pipe.send([event(n) for n in range(100)])
+    eventually(lambda: pipe.ids() == list(range(100)))
+    pipe.send([event(n) for n in range(100, 200)])
+    broker.stop()
+
+    eventually(lambda: worker.state(pipe.connector) == "RESTARTING", timeout=45)
+
+    trace = worker.client.status(pipe.connector)["connector"]["trace"]
+    assert trace.startswith("frazil.errors.ServiceUnavailable: Kafka ")
+    broker.start(lambda text: None)
+    eventually(lambda: worker.state(pipe.connector) == "RUNNING", timeout=90)
+    pipe.send([event(n) for n in range(200, 300)])
+    eventually(lambda: len(pipe.ids()) == 300)
+    assert pipe.ids() == list(range(300))

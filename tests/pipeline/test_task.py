@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -207,6 +208,31 @@ def test_too_many_dead_letters_overflow(value: bytes, count: int, monkeypatch: p
     assert len(result.dead) < count
     assert not writer.closed
     assert not result.files
+
+
+def test_a_single_dead_letter_of_any_size_is_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch of one record cannot be divided any more."""
+    monkeypatch.setattr(task, "MAX_DEAD_BYTES", 100_000)
+    result = run([batch([(b"x" * 200_000, "t", 0, 0)])], spec(), Memory())
+    assert not result.overflow
+    assert len(result.dead) == 1
+
+
+class Slow(Memory):
+    """A store that takes its time."""
+
+    def add(self, table: pa.Table) -> None:
+        time.sleep(0.02)
+        super().add(table)
+
+    def close(self) -> list[Any]:
+        time.sleep(0.03)
+        return super().close()
+
+
+def test_the_time_for_storing_files_is_measured() -> None:
+    result = run([batch([(b'{"n":1}', "t", 0, 0)]), batch([(b'{"n":2}', "t", 0, 1)])], spec(), Slow())
+    assert 0.07 <= result.write_s < 5
 
 
 def test_a_task_yields_one_row_with_its_result() -> None:

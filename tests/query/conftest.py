@@ -1,4 +1,7 @@
-"""Tables of the seeds' shape in the real catalog, filled once per run, with the rows beside them as an oracle."""
+"""Tables of the seeds' shape in the real catalog, filled once per run, with the rows beside them as an oracle.
+
+Commits come from PyIceberg and from frazil's own writer in turn: their files hold text in different Arrow types.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,15 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
+from pyiceberg.table import Table
 from pyiceberg.transforms import DayTransform, IdentityTransform
 
 from frazil.clients.catalog import connect
 from frazil.logs.tables import API_SCHEMA, AUDIT_SCHEMA, ERROR_SCHEMA
+from frazil.pipeline.arrow import arrow_schema
 from frazil.query.engine import Engine
+from frazil.sinks.iceberg.schema import struct_of
+from frazil.sinks.iceberg.write import DataFileWriter
 from frazil.stack.local import LocalStack
 
 NAMESPACE = "querytests"
@@ -59,6 +66,16 @@ def log_tables(stack: LocalStack) -> Iterator[LogTables]:
     catalog.drop_namespace(NAMESPACE)
 
 
+def append_as_frazil(table: Table, rows: list[dict[str, Any]]) -> None:
+    """Append rows in files like those that a connector writes."""
+    arrow = arrow_schema(struct_of(table.schema()))
+    writer = DataFileWriter(table.metadata.model_dump_json(), tuple(table.io.properties.items())).open()
+    writer.add(pa.Table.from_pylist(rows, schema=arrow))
+    with table.transaction() as transaction, transaction.update_snapshot().fast_append() as append:
+        for file in writer.close():
+            append.append_data_file(file)
+
+
 def _fill(
     catalog: Catalog, name: str, schema: Schema, partition: str | None, chance: random.Random
 ) -> list[dict[str, Any]]:
@@ -71,7 +88,10 @@ def _fill(
     for commit in range(COMMITS):
         batch = [_row(chance, commit * ROWS_PER_COMMIT + i) for i in range(ROWS_PER_COMMIT)]
         known = [{key: value for key, value in row.items() if key in arrow.names} for row in batch]
-        table.append(pa.Table.from_pylist(known, schema=arrow))
+        if commit % 2:
+            append_as_frazil(table, known)
+        else:
+            table.append(pa.Table.from_pylist(known, schema=arrow))
         rows += [{key: row.get(key) for key in arrow.names} for row in known]
     return rows
 

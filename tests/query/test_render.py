@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from frazil.query.render import Format, json_value, printable, records, render, text_of
 from frazil.query.result import Result
@@ -20,7 +21,7 @@ WHEN = datetime(2025, 1, 15, 10, 30, 0, 123456, tzinfo=UTC)
 
 def rendered(result: Result, form: Format) -> str:
     out = io.StringIO()
-    render(result, form, out)
+    render(result, form, Console(file=out, width=10_000))
     return out.getvalue()
 
 
@@ -68,7 +69,19 @@ def test_csv_gives_back_text_and_numbers(rows: list[tuple[str, int]]) -> None:
     assert list(csv.reader(io.StringIO(text, newline="")))[1:] == [[t, str(n)] for t, n in rows]
 
 
-def test_a_table_that_is_not_on_a_terminal_is_complete() -> None:
+def test_a_table_is_cut_to_the_width_of_the_console() -> None:
+    out = io.StringIO()
+    result = Result(("object", "n"), [("x" * 500, 1)], 1.5)
+    render(result, Format.TABLE, Console(file=out, width=40))
+    assert max(map(len, out.getvalue().splitlines())) == 40
+    assert "xxx…" in out.getvalue()
+
+
+def test_a_narrow_table_leaves_the_footer_in_one_line() -> None:
+    assert "\n(1 row in 0.25 s)\n" in rendered(Result(("n",), [(1,)], 0.25), Format.TABLE)
+
+
+def test_a_table_in_a_wide_console_is_complete() -> None:
     text = rendered(Result(("object", "n"), [("x" * 500, 1), (None, 22)], 1.5), Format.TABLE)
     assert "x" * 500 in text
     assert "NULL" in text

@@ -22,7 +22,7 @@ def test_jars_are_retrieved_with_progress(tmp_path: Path, java: Path) -> None:
     repository.add("org.example:two:2.0:extra")
     lines: list[str] = []
     wanted = ["org.example:one:1.0", "org.example:two:2.0:extra"]
-    retrieve(java, wanted, tmp_path / "out", tmp_path / "ivy", repository.settings, lines.append)
+    retrieve(java, wanted, tmp_path / "out", tmp_path / "ivy", repository.settings, lines.append, {})
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == {
         "one-1.0.jar": repository.content("org.example:one:1.0"),
         "two-2.0-extra.jar": repository.content("org.example:two:2.0:extra"),
@@ -43,6 +43,7 @@ def test_dependencies_come_along_only_when_asked_for(tmp_path: Path, java: Path)
             tmp_path / f"ivy-{transitive}",
             repository.settings,
             lambda text: None,
+            {},
             transitive=transitive,
         )
         assert {path.name for path in out.iterdir()} == expected
@@ -51,7 +52,7 @@ def test_dependencies_come_along_only_when_asked_for(tmp_path: Path, java: Path)
 def test_a_failure_names_artifact_cause_and_next_step(tmp_path: Path, java: Path) -> None:
     repository = Repository(tmp_path / "repository")
     with pytest.raises(StackError) as caught:
-        retrieve(java, ["org.example:absent:1.0"], tmp_path / "out", tmp_path / "ivy", repository.settings, print)
+        retrieve(java, ["org.example:absent:1.0"], tmp_path / "out", tmp_path / "ivy", repository.settings, print, {})
     message = str(caught.value)
     assert "org.example#absent;1.0" in message
     assert "FRAZIL_IVY_SETTINGS" in message
@@ -64,6 +65,24 @@ def test_an_unreachable_repository_is_told_without_its_password(tmp_path: Path, 
         '<ibiblio name="r" m2compatible="true" root="http://user:hunter2@127.0.0.1:9/maven"/></resolvers></ivysettings>'
     )
     with pytest.raises(StackError) as caught:
-        retrieve(java, ["org.example:one:1.0"], tmp_path / "out", tmp_path / "ivy", settings, print)
+        retrieve(java, ["org.example:one:1.0"], tmp_path / "out", tmp_path / "ivy", settings, print, {})
     assert "org.example#one;1.0" in str(caught.value)
     assert "hunter2" not in str(caught.value)
+
+
+def test_java_gets_its_options_and_nothing_else_of_the_environment(tmp_path: Path, java: Path) -> None:
+    """Ivy settings can read system properties: here the repository's place is one."""
+    repository = Repository(tmp_path / "repository")
+    repository.add("org.example:one:1.0")
+    text = repository.settings.read_text()
+    place = (tmp_path / "repository").as_uri()
+    repository.settings.write_text(text.replace(place, "${our.repository}"))
+    assert place in text
+
+    def fetch(env: dict[str, str]) -> None:
+        retrieve(java, ["org.example:one:1.0"], tmp_path / "out", tmp_path / "ivy", repository.settings, print, env)
+
+    with pytest.raises(StackError):
+        fetch({"our.repository": place})
+    fetch({"JAVA_TOOL_OPTIONS": f"-Dour.repository={place}"})
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["one-1.0.jar"]

@@ -36,11 +36,9 @@ DELETED = (
     + PLAN
 )
 MADE_AGAIN = (
-    LOSS
-    + """Reason: Partition x-1 offset was changed from 33 to 2.
-This could be either 1) a user error that the start offset is set beyond available offset when starting query, or 2) the \
-kafka topic-partition is deleted and re-created."""
-    + PLAN
+    LOSS + """Reason: Partition x-1 offset was changed from 33 to 2.
+This could be either 1) a user error that the start offset is set beyond available offset when starting query, or 2) """
+    "the kafka topic-partition is deleted and re-created." + PLAN
 )
 RETENTION = (
     IN_A_TASK
@@ -108,11 +106,11 @@ def test_the_error_of_a_task_is_found_in_sparks_text() -> None:
     text = (
         "An error occurred while calling o42.collectToPython.\n: org.apache.spark.SparkException: Job aborted: Task 0 "
         'failed: Traceback (most recent call last):\n  File "task.py", line 1, in run\n'
-        "frazil.errors.ServiceUnavailable: the object store did not take s3://x: refused. Nothing was committed.\n\tat x"
+        "frazil.errors.ServiceUnavailable: the object store did not take s3://x. Nothing was committed.\n\tat x"
     )
     failure = classify(RuntimeError(text))
     assert type(failure) is ServiceUnavailable
-    assert str(failure) == "the object store did not take s3://x: refused. Nothing was committed."
+    assert str(failure) == "the object store did not take s3://x. Nothing was committed."
 
 
 def test_anything_else_is_terminal_and_named_by_its_first_line_that_says_something() -> None:

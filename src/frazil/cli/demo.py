@@ -54,16 +54,21 @@ def demo() -> None:
     except (FrazilError, KeyboardInterrupt):
         console.print(f"\nThe demo has not finished. The services go on running; `{PROGRAM} stop` stops them.")
         raise
-    console.print(
-        f"\nDone in {time.monotonic() - started:.0f} s. The stack goes on running. Try next:\n"
-        f"  {PROGRAM} status                 services, connectors, lag, last commits\n"
-        f"  {PROGRAM} query apilogs          rows and the newest records\n"
-        f'  {PROGRAM} sql "SELECT ..."       any question; also sql "SHOW TABLES"\n'
-        f"  {PROGRAM} generate api -n 100000 more records\n"
-        f"  curl -s {settings.connect_url}/connectors/iceberg-sink-apilogs/status\n"
-        f"  {PROGRAM} stop                   stop everything; `clean` also removes the data",
-        soft_wrap=True,
-    )
+    console.print(f"\nDone in {time.monotonic() - started:.0f} s. The stack goes on running. Try next:")
+    for command, meaning in next_steps(settings):
+        console.print(f"  {command}  # {meaning}", soft_wrap=True)
+
+
+def next_steps(settings: Settings) -> list[tuple[str, str]]:
+    """Commands with what they show."""
+    return [
+        (f"{PROGRAM} status", "services, connectors, lag, last commits"),
+        (f"{PROGRAM} query apilogs", "row total and the newest records"),
+        (f'{PROGRAM} sql "SHOW TABLES"', "any question; `sql -h` has examples"),
+        (f"{PROGRAM} generate api -n 100000", "more records"),
+        (f"curl -s {settings.connect_url}/connectors/iceberg-sink-apilogs/status", "Kafka Connect's REST API"),
+        (f"{PROGRAM} stop", "stop everything; `clean` also removes the data"),
+    ]
 
 
 def _fill_and_ask(settings: Settings, console: Console) -> None:
@@ -110,24 +115,27 @@ def _wait_until_committed(settings: Settings, console: Console) -> None:
 
     deadline = time.monotonic() + _COMMIT_WAIT_S
     with progress(console) as show, ConnectClient(settings.connect_url) as client:
-        while behind := _behind(settings, client):
-            waiting = ", ".join(f"{topic} {count:,}" for topic, count in behind.items())
+        while waiting_for := behind(settings, client):
+            waiting = ", ".join(f"{topic} {count:,}" for topic, count in waiting_for.items())
             if time.monotonic() > deadline:
                 raise ServiceUnavailable(
                     f"not all records were committed within {_COMMIT_WAIT_S} s (waiting: {waiting}); they are still "
                     "in Kafka. See `status` and `logs worker`."
                 )
-            show(f"waiting for the commit, every 10 s: {waiting}")
+            show(f"not committed yet: {waiting}")
             time.sleep(0.5)
 
 
-def _behind(settings: Settings, client: ConnectClient) -> dict[str, int]:
-    """Records that are not committed yet, by topic; empty when there are none."""
+def behind(settings: Settings, client: ConnectClient) -> dict[str, int]:
+    """Records that are not committed yet, by topic; empty when there are none.
+
+    Raises TerminalError when a connector has failed or was paused or stopped.
+    """
     from frazil.clients import kafka
     from frazil.config.framework import group_id
     from frazil.logs.connectors import connectors
 
-    behind = {}
+    lags = {}
     for name, config in connectors(settings).items():
         status = client.status(name)
         for part in (status["connector"], *status["tasks"]):
@@ -142,5 +150,5 @@ def _behind(settings: Settings, client: ConnectClient) -> dict[str, int]:
             )
         lag = sum(kafka.lag(settings.bootstrap_servers, [config["topics"]], group_id(name, config)).values())
         if lag:
-            behind[config["topics"]] = lag
-    return behind
+            lags[config["topics"]] = lag
+    return lags

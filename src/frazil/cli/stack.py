@@ -72,12 +72,18 @@ def services(settings: Settings) -> list[Service]:
 def start_services(chosen: Iterable[Service], console: Console) -> None:
     """Start services, with a line for each; what runs already is left alone.
 
-    Raises StackError; what this call had started is stopped again then, also after Ctrl+C.
+    Raises PortTaken before anything is started, or StackError; what this call had started is stopped again then, also
+    after Ctrl+C.
     """
     from rich.text import Text
 
-    from frazil.stack.service import start_all
+    from frazil.stack.ports import require_free
+    from frazil.stack.service import Status, start_all
 
+    wanted = list(chosen)
+    for service in wanted:
+        if service.state().status is Status.STOPPED:
+            require_free(service.name, service.ports)
     mine: list[str] = []
 
     def report(service: Service, started: bool, seconds: float) -> None:
@@ -89,7 +95,7 @@ def start_services(chosen: Iterable[Service], console: Console) -> None:
 
     try:
         with progress(console) as show:
-            start_all(chosen, show, report)
+            start_all(wanted, show, report)
     except BaseException as error:
         for name in reversed(mine):
             console.print(f"  {name:<10} stopped again")

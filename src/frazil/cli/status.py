@@ -230,14 +230,15 @@ def _print(found: StackStatus) -> None:
     console = make_console()
     for table in (
         _table(
-            "service state address pid", [(r.up, r.name, _state(r), r.address, r.pid or "") for r in found.services]
+            ("service", "state", "address", "pid"),
+            [(r.up, r.name, _state(r), r.address, r.pid or "") for r in found.services],
         ),
         _table(
-            "connector state tasks lag",
+            ("connector", "state", "tasks", "lag"),
             [(r.up, r.name, r.state, " ".join(r.tasks) or "-", _number(r.lag)) for r in found.connectors],
         ),
         _table(
-            "table rows last-commit snapshot",
+            ("table", "rows", "last commit", "snapshot"),
             [
                 (r.up, r.name, _number(r.rows) if r.up else r.state, r.last_commit or "never", r.snapshot or "-")
                 for r in found.tables
@@ -258,12 +259,12 @@ def _print(found: StackStatus) -> None:
         console.print("What does not run is started by `start`; `logs SERVICE` says why it ended.")
 
 
-def _table(header: str, rows: Iterable[tuple[object, ...]]) -> Table:
+def _table(header: Sequence[str], rows: Iterable[tuple[object, ...]]) -> Table:
     """The first value of a row says whether it is as it should be."""
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*header.split(), box=None, pad_edge=False)
+    table = Table(*header, box=None, pad_edge=False)
     for up, *values in rows:
         table.add_row(*(Text(str(value)) for value in values), style=None if up else "red")
     return table

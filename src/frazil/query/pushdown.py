@@ -64,7 +64,7 @@ _MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.LTE: exp.GTE,
 }
 # Projections that keep one row for one row, so that a LIMIT above them is a LIMIT on the scan.
-_ROWWISE = (exp.Star, exp.Column, exp.Identifier, exp.Dot, exp.Alias, exp.Literal, exp.Bracket, exp.Paren)
+ROWWISE = (exp.Star, exp.Column, exp.Identifier, exp.Dot, exp.Alias, exp.Literal, exp.Bracket, exp.Paren)
 
 
 def needed_columns(tree: exp.Expr, schema: Schema) -> tuple[str, ...]:
@@ -105,36 +105,46 @@ def row_filter(table: exp.Table, schema: Schema) -> BooleanExpression:
     Only where the table stands alone in its SELECT, so that a name can mean nothing but its column. Strings,
     integers, booleans, dates and timestamps are compared; floating point is not (NaN has no order in Iceberg).
     """
-    select = _select_of(table)
+    select = select_of(table)
     where = select.args.get("where") if select else None
     if where is None or table.args.get("sample"):
         return AlwaysTrue()
-    names = _Names(table, schema)
+    names = ColumnNames(table, schema)
     return _condition(where.this, names) or AlwaysTrue()
+
+
+def is_exact(node: exp.Expr, names: ColumnNames) -> bool:
+    """Whether `row_filter` says all that a WHERE clause says."""
+    if isinstance(node, exp.Paren):
+        return is_exact(node.this, names)
+    if isinstance(node, exp.And | exp.Or):
+        return is_exact(node.this, names) and is_exact(node.expression, names)
+    return _condition(node, names) is not None
 
 
 def row_limit(table: exp.Table) -> int | None:
     """Rows that a scan needs to return at most, for a SELECT that is nothing but columns, LIMIT and OFFSET."""
-    select = _select_of(table)
+    select = select_of(table)
     if select is None or table.args.get("sample"):
         return None
     clauses = {name for name, value in select.args.items() if value}
     if clauses - {"expressions", "from_", "limit", "offset", "with_"} or "limit" not in clauses:
         return None
-    if any(not isinstance(node, _ROWWISE) for item in select.expressions for node in item.walk()):
+    if any(not isinstance(node, ROWWISE) for item in select.expressions for node in item.walk()):
         return None
-    counts = [_count(select.args[name]) for name in ("limit", "offset") if name in clauses]
+    counts = [row_count(select.args[name]) for name in ("limit", "offset") if name in clauses]
     return None if None in counts else sum(count for count in counts if count is not None)
 
 
-def _count(clause: exp.Expr) -> int | None:
+def row_count(clause: exp.Expr) -> int | None:
+    """The number in a LIMIT or OFFSET clause; None when it is not written as one."""
     number = clause.args.get("expression")
     if isinstance(clause, exp.Limit | exp.Offset) and isinstance(number, exp.Literal) and number.this.isdigit():
         return int(number.this)
     return None
 
 
-def _select_of(table: exp.Table) -> exp.Select | None:
+def select_of(table: exp.Table) -> exp.Select | None:
     """The SELECT that reads `table` and nothing else."""
     if not isinstance(table.parent, exp.From) or not isinstance(table.parent.parent, exp.Select):
         return None
@@ -143,7 +153,9 @@ def _select_of(table: exp.Table) -> exp.Select | None:
     return None if shared or table.alias_column_names else select
 
 
-class _Names:
+class ColumnNames:
+    """What the names in the SELECT of one table mean."""
+
     def __init__(self, table: exp.Table, schema: Schema) -> None:
         self._fields = {field.name.lower(): field for field in schema.fields}
         self._ambiguous = len(self._fields) != len(schema.fields)
@@ -159,7 +171,7 @@ class _Names:
         return self._fields.get(node.name.lower())
 
 
-def _condition(node: exp.Expr, names: _Names) -> BooleanExpression | None:
+def _condition(node: exp.Expr, names: ColumnNames) -> BooleanExpression | None:
     """An Iceberg condition that holds at least wherever `node` holds; None where there is none but "always"."""
     if isinstance(node, exp.Paren):
         return _condition(node.this, names)
@@ -189,7 +201,7 @@ def _condition(node: exp.Expr, names: _Names) -> BooleanExpression | None:
     return None
 
 
-def _comparison(kind: type[exp.Expr], left: exp.Expr, right: exp.Expr, names: _Names) -> BooleanExpression | None:
+def _comparison(kind: type[exp.Expr], left: exp.Expr, right: exp.Expr, names: ColumnNames) -> BooleanExpression | None:
     field, other = names.column(left), right
     if field is None:
         field, other, kind = names.column(right), left, _MIRRORED[kind]

@@ -11,6 +11,7 @@ from pyiceberg.table import FileScanTask
 
 from frazil.query.files import arrow_schema, read_batches
 from frazil.query.metadata import metadata_table
+from frazil.query.newest import newest_files
 from frazil.query.translate import Scan
 
 # Files read ahead of the engine; bounds what is in memory to about as many files.
@@ -28,6 +29,7 @@ class ScanStream:
         table = scan.source.table
         self._scan = table.scan(row_filter=scan.row_filter, selected_fields=scan.columns, limit=scan.limit)
         self._table = table
+        self._newest = scan.newest
         self._projection = self._scan.projection()
         self._schema = arrow_schema(self._projection)
         self._tasks: list[FileScanTask] | None = None
@@ -45,10 +47,11 @@ class ScanStream:
 
     def _read(self) -> Iterator[pa.RecordBatch]:
         if self._tasks is None:
-            self._tasks = list(self._scan.plan_files())
+            tasks = list(self._scan.plan_files())
+            self._tasks = newest_files(tasks, self._table.schema(), self._newest) if self._newest else tasks
         remaining = self._scan.limit
-        tasks = iter(self._tasks)
-        while group := list(islice(tasks, _FILES_AT_ONCE)):
+        files = iter(self._tasks)
+        while group := list(islice(files, _FILES_AT_ONCE)):
             for batch in read_batches(self._table, group, self._projection, self._scan.row_filter, remaining):
                 yield batch
                 if remaining is not None:

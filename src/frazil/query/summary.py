@@ -10,18 +10,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.catalog import Catalog
-from pyiceberg.conversions import from_bytes
 from pyiceberg.expressions import AlwaysTrue, EqualTo, Reference
 from pyiceberg.expressions.literals import literal
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
-from pyiceberg.types import DateType, NestedField, PrimitiveType, TimestampType, TimestamptzType
+from pyiceberg.types import DateType, NestedField, TimestampType, TimestamptzType
 
 from frazil.logs.tables import table_kind
 from frazil.query.arrow_values import column_at, rows_of
 from frazil.query.files import read_table
 from frazil.query.metadata import instant
 from frazil.query.names import Names, answers
+from frazil.query.newest import upper_bound
 from frazil.query.result import Result
 
 # Label and path of the columns that suit each kind of log (seed 000 sections 5.1 to 5.3, log-events.md 4.1).
@@ -136,14 +136,6 @@ def _order_column(schema: Schema) -> NestedField | None:
     return next((f for f in ordered if f.name == "time"), ordered[0] if ordered else None)
 
 
-def _upper_bound(task: FileScanTask, order: NestedField) -> Any:
-    """Iceberg's number for the newest value in a file, or None when the file does not say."""
-    bound = (task.file.upper_bounds or {}).get(order.field_id)
-    if bound is None or not isinstance(order.field_type, PrimitiveType):
-        return None
-    return from_bytes(order.field_type, bound)
-
-
 def _newest_indices(table: pa.Table, column: str) -> pa.Array:
     # stable, so that of equal times the row that was read first stays first
     return pc.sort_indices(table, sort_keys=[(column, "descending", "at_end")])
@@ -187,7 +179,7 @@ class _Newest:
 
     def _newest_first(self, order: NestedField) -> Iterator[tuple[Any, FileScanTask]]:
         """Files by the upper bound of the order column; those without a bound (None) first."""
-        bounded = [(_upper_bound(task, order), task) for task in self._tasks]
+        bounded = [(upper_bound(task, order), task) for task in self._tasks]
         yield from ((None, task) for latest, task in bounded if latest is None)
         known = [(latest, task) for latest, task in bounded if latest is not None]
         yield from sorted(known, key=lambda pair: pair[0], reverse=True)

@@ -13,6 +13,7 @@ from sqlglot.errors import ErrorLevel, UnsupportedError
 from frazil.errors import QueryError
 from frazil.query.functions import adapt_functions
 from frazil.query.names import Names, Source
+from frazil.query.newest import Newest, newest_rows
 from frazil.query.pushdown import needed_columns, row_filter, row_limit
 from frazil.query.statements import Statement
 
@@ -31,6 +32,7 @@ class Scan:
     columns: tuple[str, ...]
     row_filter: BooleanExpression
     limit: int | None
+    newest: Newest | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ def translate(statement: Statement, names: Names) -> Translation:
             columns=needed_columns(tree, source.table.schema()),
             row_filter=row_filter(table, source.table.schema()),
             limit=row_limit(table),
+            newest=newest_rows(table, source.table.schema()),
         )
         for number, (table, source) in enumerate(found)
     ]

@@ -9,10 +9,10 @@ from frazil.pipeline.offsets import Offsets
 _BURST_RECORDS = 100_000
 """So many waiting records start a batch before the commit interval is over."""
 
-_ANSWER_MS = 15_000
+_ANSWER_MS = 12_000
 _ATTEMPTS = 2
 _RECORDS_MS = 30_000
-"""A broker that is gone ends the query after 31 s: two attempts to learn the newest offsets, or one to get records."""
+"""A broker that is gone ends the query: after two attempts to learn the newest offsets, or one to get records."""
 
 
 def source_options(

@@ -51,6 +51,8 @@ def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) 
     os.environ["JAVA_HOME"] = str(spark_java_home(settings.home, java))
     if is_local(settings.spark_master):
         os.environ["SPARK_LOCAL_IP"] = LOOPBACK
+    if options := settings.env.get("JAVA_TOOL_OPTIONS"):
+        os.environ["JAVA_TOOL_OPTIONS"] = options
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["ARROW_DEFAULT_MEMORY_POOL"] = _MEMORY_POOL
     builder = SparkSession.builder.master(settings.spark_master)

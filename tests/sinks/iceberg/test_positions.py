@@ -149,3 +149,12 @@ def recreate(bootstrap: str, topic: str, before: KafkaIdentity) -> None:
 def test_a_table_that_knows_other_topics_too(bootstrap: str, topic: str) -> None:
     stored = Floor({("gone", 0): 99, (topic, 0): 1}, KafkaIdentity(kafka.cluster_id(bootstrap), {"gone": "id"}))
     assert start(bootstrap, topic, {"t": stored}) == {(topic, 0): 1, (topic, 1): 4}
+
+
+def test_a_topic_that_is_gone_is_a_lost_position_when_a_table_has_records_of_it(bootstrap: str, topic: str) -> None:
+    identity = KafkaIdentity(kafka.cluster_id(bootstrap), {"was-here": "AAAAAAAAAAAAAAAAAAAAAA"})
+    floors = {"db.read": Floor({("was-here", 0): 3}, identity), "db.new": Floor()}
+    with pytest.raises(PositionLost, match=r"topic was-here was deleted at .* is in table db\.read"):
+        positions.identity(bootstrap, [topic, "was-here"], floors)
+    with pytest.raises(NotFound, match="never-there"):
+        positions.identity(bootstrap, [topic, "never-there"], floors)

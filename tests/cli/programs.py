@@ -1,0 +1,49 @@
+"""The program in a process of its own, as a user runs and interrupts it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from frazil.config.settings import Settings
+from tests.harness import eventually
+
+
+def program(settings: Settings, *arguments: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
+    """Start it with nothing in its environment but the settings; standard error goes into standard output."""
+    return subprocess.Popen(
+        [sys.executable, "-u", "-W", "error", "-m", "frazil.cli.main", *arguments],
+        env=dict(settings.env),
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def finished(process: subprocess.Popen[str], timeout: float = 120) -> tuple[int, str]:
+    """Exit code and output once the program has ended."""
+    out, _ = process.communicate(timeout=timeout)
+    return process.returncode, out
+
+
+def output_until(process: subprocess.Popen[str], text: str) -> str:
+    """What the program has printed, up to the line with `text`; fails when it ends or takes 60 s without it."""
+    assert process.stdout is not None
+    os.set_blocking(process.stdout.fileno(), False)
+    shown = ""
+
+    def found() -> bool:
+        nonlocal shown
+        assert process.stdout is not None
+        while line := process.stdout.readline():
+            shown += line
+            if text in line:
+                return True
+        assert process.poll() is None, shown
+        return False
+
+    eventually(found)
+    os.set_blocking(process.stdout.fileno(), True)
+    return shown

@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from frazil.cli.main import main
+from frazil.config.variables import VARIABLES
+from frazil.stack.ports import unused
+
+HEAVY = ("pyspark", "pyiceberg", "pyarrow", "pandas", "duckdb", "sqlglot", "boto3", "confluent_kafka", "httpx")
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A home that does not exist yet, ports where nothing listens, and no file with variables."""
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FRAZIL_HOME", str(tmp_path / "home"))
+    names = ("KAFKA_EXTERNAL_PORT", "DEST_API_PORT", "ICEBERG_CATALOG_PORT", "KAFKA_CONNECT_PORT", "ACTUATOR_PORT")
+    for name, port in zip(names, unused(len(names)), strict=True):
+        monkeypatch.setenv(name, str(port))
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of the program."""
+    with pytest.raises(SystemExit) as ended:
+        main(list(arguments))
+    shown = capsys.readouterr()
+    assert isinstance(ended.value.code, int)
+    return ended.value.code, shown.out, shown.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Commands:"),
+        (["nope"], "No such command 'nope'"),
+        (["--nope"], "No such option: --nope"),
+        (["start", "nope"], "frazil: unknown service nope; known: kafka, seaweedfs, worker, minio, kafka-connect"),
+        (["logs", "nope"], "frazil: unknown service nope"),
+        (["logs", "-n", "-1"], "Invalid value for '--lines' / '-n'"),
+        (["produce", "nope"], "frazil: unknown topic `nope`; choose one of: apilogs, errorlogs, auditlogs"),
+        (["produce", "-n", "0"], "frazil: -n must be more than 0, not 0"),
+        (["produce", "-n", "many"], "Invalid value for '-n'"),
+        (["produce", "--nope"], "No such option: --nope"),
+        (["generate"], "Missing argument 'kind'"),
+        (["generate", "nope"], "frazil: unknown kind `nope`; choose one of: api, error, audit, all"),
+        (["generate", "all", "-n", "-3"], "frazil: -n must be more than 0, not -3"),
+        (["continuous", "-i", "0"], "frazil: --interval must be more than 0 seconds, not 0"),
+        (["continuous", "-b", "0"], "frazil: --batch must be more than 0, not 0"),
+        (["query", "apilogs", "-n", "0"], "frazil: -n 0: expected a number of rows from 1 on"),
+        (["sql"], "frazil: give the statements either as an argument"),
+        (["status", "-o", "yaml"], "not one of 'table', 'json'"),
+        (["demo", "now"], "unexpected extra argument"),
+    ],
+)
+def test_wrong_usage_is_said_on_standard_error(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    code, out, err = run(capsys, *arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+@pytest.mark.parametrize("arguments", [["query"], ["sql", "SHOW TABLES"]])
+def test_a_catalog_that_does_not_answer(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    code, out, err = run(capsys, *arguments)
+    assert (code, out) == (1, "")
+    assert re.fullmatch(r"frazil: the Iceberg catalog at http://127\.0\.0\.1:\d+ does not answer .*\n", err)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("KAFKA_EXTERNAL_PORT", "abc", "KAFKA_EXTERNAL_PORT=abc: expected a port number"),
+        ("MINIO_ENDPOINT", "127.0.0.1:9000", "expected a URL that starts with http:// or https://"),
+        ("FRAZIL_ENV_FILE", "/nosuch.env", "there is no such file"),
+    ],
+)
+def test_a_wrong_variable(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str, value: str, message: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    code, out, err = run(capsys, "status")
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_a_wrong_value_in_the_file_of_variables(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("KAFKA_CONTROLLER_PORT=99999\n")
+    code, _, err = run(capsys, "status")
+    assert code == 2
+    assert err == "frazil: KAFKA_CONTROLLER_PORT=99999: expected a port between 1 and 65535\n"
+
+
+@pytest.mark.parametrize("arguments", [["start", "seaweedfs"], ["clean", "--yes"]])
+def test_a_home_that_cannot_be_used(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    (tmp_path / "file").write_text("kept")
+    monkeypatch.setenv("FRAZIL_HOME", str(tmp_path / "file"))
+    code, _, err = run(capsys, *arguments)
+    assert code == 1
+    assert "Not a directory" in err
+    assert "FRAZIL_HOME" in err
+    assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "--version") == (0, f"frazil {version('frazil')}\n", "")
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_help(capsys: pytest.CaptureFixture[str], flag: str) -> None:
+    code, out, err = run(capsys, flag)
+    assert (code, err) == (0, "")
+    assert out.startswith("Usage: frazil [OPTIONS] COMMAND")
+
+
+def process(*arguments: str, **options: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "frazil.cli.main", *arguments]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **options)  # type: ignore[call-overload,no-any-return]
+
+
+def test_a_reader_that_goes_away_ends_the_program_without_a_trace(tmp_path: Path) -> None:
+    log = tmp_path / "home" / "logs" / "kafka.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("a line of the log\n" * 100_000)
+    ours, theirs = os.pipe()
+    writer = process("logs", "kafka", "-n", "100000", stdout=theirs)
+    os.close(theirs)
+    assert os.read(ours, 10)
+    os.close(ours)
+    assert writer.communicate(timeout=30)[1] == ""
+    assert writer.returncode == 1
+
+
+def test_output_that_is_written_at_the_very_end_to_nobody() -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    writer = process("-h", stdout=theirs, env={**os.environ, "PYTHONUNBUFFERED": ""})
+    os.close(theirs)
+    assert writer.communicate(timeout=30)[1] == ""
+    assert writer.returncode == 1
+
+
+def test_without_a_home_directory_of_the_user(tmp_path: Path) -> None:
+    env = {name: os.environ[name] for name in ("PATH", "KAFKA_CONNECT_PORT", "DEST_API_PORT", "KAFKA_EXTERNAL_PORT")}
+    shown = subprocess.run(
+        [sys.executable, "-m", "frazil.cli.main", "status"], env=env, capture_output=True, text=True, cwd=tmp_path
+    )
+    assert (shown.returncode, shown.stderr) == (1, "")
+    assert "kafka      stopped" in shown.stdout
+
+
+def test_the_program_starts_without_what_only_some_verbs_need() -> None:
+    code = f"import sys, frazil.cli.main; print([m for m in {HEAVY} if m in sys.modules])"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out.strip() == "[]"
