@@ -100,6 +100,13 @@ def test_a_wrong_value_in_the_file_of_variables(capsys: pytest.CaptureFixture[st
     assert err == "frazil: KAFKA_CONTROLLER_PORT=99999: expected a port between 1 and 65535\n"
 
 
+def test_a_file_of_variables_that_is_no_text(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / ".env").write_bytes(b"MINIO_SECRET_KEY=\xff\n")
+    code, _, err = run(capsys, "status")
+    assert code == 2
+    assert err == "frazil: .env is not UTF-8 text (invalid start byte at byte 17); correct it\n"
+
+
 @pytest.mark.parametrize("arguments", [["start", "seaweedfs"], ["clean", "--yes"]])
 def test_a_home_that_cannot_be_used(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]

@@ -31,9 +31,9 @@ except FrazilError as error:
 """
 
 
-def run(log_tables: LogTables, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+def run(log_tables: LogTables, *arguments: str, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
     """One process as a user starts it: start-up is part of what is tested."""
-    env = {**os.environ, **log_tables.stack.settings.env, "NAMESPACE_NAME": NAMESPACE, "TRINO_URL": ""}
+    env = {**os.environ, **log_tables.stack.settings.env, "NAMESPACE_NAME": NAMESPACE, "TRINO_URL": "", **variables}
     command = [sys.executable, "-W", "error", "-c", PROGRAM, *arguments]
     return subprocess.run(command, env=env, input=stdin, capture_output=True, text=True, timeout=60)
 
@@ -81,6 +81,15 @@ def test_what_cannot_be_done_is_said_on_standard_error(
     shown = run(log_tables, *arguments)
     assert (shown.returncode, shown.stdout) == (code, "")
     assert message in shown.stderr
+
+
+@pytest.mark.parametrize("arguments", [("query",), ("sql", "SHOW SCHEMAS"), ("sql", "SELECT 1 FROM apilogs")])
+def test_a_warehouse_that_does_not_exist(log_tables: LogTables, arguments: tuple[str, ...]) -> None:
+    shown = run(log_tables, *arguments, WAREHOUSE_NAME="nosuch")
+    assert (shown.returncode, shown.stdout) == (1, "")
+    assert "QueryError: the Iceberg catalog has no such warehouse" in shown.stderr
+    assert "table bucket nosuch not found" in shown.stderr
+    assert "correct WAREHOUSE_NAME" in shown.stderr
 
 
 def test_sql_from_argument_file_and_standard_input(log_tables: LogTables, tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def values_of(tasks: list[FileScanTask]) -> list[str]:
 
 
 def test_old_files_are_left_out() -> None:
-    tasks = [task([1, 5]), task([10, 20]), task([19, 30]), task([4, 9])]
+    tasks = [task([1, 3]), task([10, 20]), task([19, 30]), task([4, 9])]
     assert values_of(newest_files(tasks, SCHEMA, Newest("time", 2))) == ["[10, 20]", "[19, 30]"]
     assert values_of(newest_files(tasks, SCHEMA, Newest("time", 4))) == ["[10, 20]", "[19, 30]"]
     assert len(newest_files(tasks, SCHEMA, Newest("time", 5))) == 3

@@ -31,14 +31,18 @@ class Settings:
     def load(cls, environ: Mapping[str, str] | None = None, env_file: Path | None = None) -> Settings:
         """Read the process environment over the `.env` file of the working directory (the environment wins).
 
-        Raises ConfigError when a value cannot be used, or when `FRAZIL_ENV_FILE` names a file that does not exist.
+        Raises ConfigError when a value cannot be used, when the file is not UTF-8 text, or when `FRAZIL_ENV_FILE` names
+        a file that does not exist.
         """
         environ = os.environ if environ is None else environ
         named = environ.get("FRAZIL_ENV_FILE", "").strip()
         path = env_file or Path(named or VARIABLES["FRAZIL_ENV_FILE"].default).expanduser()
         if named and not path.exists():
             raise ConfigError(f"FRAZIL_ENV_FILE={named}: there is no such file; correct the path or unset the variable")
-        from_file = {k: v for k, v in dotenv_values(path, interpolate=False).items() if v is not None}
+        try:
+            from_file = {k: v for k, v in dotenv_values(path, interpolate=False).items() if v is not None}
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"{path} is not UTF-8 text ({error.reason} at byte {error.start}); correct it") from None
         settings = cls({**from_file, **environ})
         settings.check()
         return settings

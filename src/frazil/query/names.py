@@ -60,8 +60,12 @@ class Names:
             raise QueryError(f"there is no catalog {name}; there is {self.catalog_name}")
 
     def schemas(self) -> list[str]:
-        with answers():
-            return sorted(".".join(namespace) for namespace in self._catalog.list_namespaces())
+        """Names of all schemas. Raises QueryError when the catalog does not know the warehouse."""
+        try:
+            with answers():
+                return sorted(".".join(namespace) for namespace in self._catalog.list_namespaces())
+        except _NO_SUCH_NAME as error:
+            raise QueryError(f"the Iceberg catalog has no such warehouse ({error}); correct WAREHOUSE_NAME") from error
 
     def namespace(self, schema: str) -> tuple[str, ...]:
         """Namespace of a schema name; a dot inside the name separates the levels of a nested one."""
