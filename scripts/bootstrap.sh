@@ -29,12 +29,12 @@ if ! [ -x .venv/bin/python ] && ! "$python" -m venv .venv; then
   echo "frazil: '$python -m venv' failed; on Debian and Ubuntu install python3-venv." >&2
   exit 1
 fi
-trap 'echo "frazil: the environment is not complete; the next call goes on with it. Is there a network?" >&2' ERR
+trap 'echo "frazil: the environment is not complete; the next call goes on with it. The lines above say why; PIP_INDEX_URL, UV_INDEX_URL and SSL_CERT_FILE are respected." >&2' ERR
 step "  1/3 the installer"
-.venv/bin/python -m pip install --quiet --disable-pip-version-check "uv>=0.9"
+.venv/bin/python -m pip install --quiet --disable-pip-version-check "$(grep -oE '^uv==[0-9.]+' requirements.lock)"
 step "  2/3 the packages of requirements.lock"
 # Compiled once here: a program that cannot write beside them would compile them anew at each start.
-.venv/bin/uv pip sync --quiet --python .venv/bin/python --require-hashes --no-progress --compile-bytecode requirements.lock
+.venv/bin/uv --system-certs pip sync --quiet --python .venv/bin/python --require-hashes --no-progress --compile-bytecode requirements.lock
 step "  3/3 frazil itself"
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 mkdir "$made"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -19,12 +20,23 @@ def program(settings: Settings, *arguments: str, stdin: int = subprocess.DEVNULL
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        preexec_fn=_heed_interrupts,
     )
 
 
+def _heed_interrupts() -> None:
+    """Background jobs of a shell are started with SIGINT ignored, and what they start inherits that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def finished(process: subprocess.Popen[str], timeout: float = 120) -> tuple[int, str]:
-    """Exit code and output once the program has ended."""
-    out, _ = process.communicate(timeout=timeout)
+    """Exit code and output once the program has ended; fails, and kills it, when that takes too long."""
+    try:
+        out, _ = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, _ = process.communicate()
+        raise AssertionError(f"it has not ended within {timeout:.0f} s: {out}") from None
     return process.returncode, out
 
 

@@ -1,11 +1,7 @@
 from __future__ import annotations
 
-import os
 import re
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -18,12 +14,11 @@ from frazil.config.settings import Settings
 from frazil.errors import UsageError
 from frazil.logs.deploy import deploy_topics
 from frazil.stack.local import LocalStack
+from tests.cli.programs import finished, program
+from tests.harness import eventually
 from tests.rest_worker import rest_worker
 
 pytestmark = pytest.mark.stack
-
-# The verbs in a process of their own, as a user would interrupt them.
-MAIN = "import typer; from frazil.cli import data; app = typer.Typer(); data.register(app); app()"
 
 
 @pytest.fixture
@@ -101,22 +96,17 @@ def test_init_twice(settings: Settings, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_continuous_until_interrupted(settings: Settings) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-u", "-c", MAIN, "continuous", "-i", "0.2", "-b", "4"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **settings.env},
-    )
-    give_up = time.monotonic() + 60
-    while counts(settings)[0] < 12:
-        assert time.monotonic() < give_up
-        assert process.poll() is None
-        time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
-    assert process.returncode == 0, err
-    stopped = re.search(r"Stopped after \d+ s: ([0-9,]+) records acknowledged", out)
-    assert stopped, out
+    producing = program(settings, "continuous", "-i", "0.2", "-b", "4")
+
+    def enough() -> bool:
+        assert producing.poll() is None
+        return counts(settings)[0] >= 12
+
+    eventually(enough)
+    producing.send_signal(signal.SIGINT)
+    code, shown = finished(producing)
+    assert code == 0, shown
+    stopped = re.search(r"Stopped after \d+ s: ([0-9,]+) records acknowledged", shown)
+    assert stopped, shown
     assert int(stopped[1].replace(",", "")) == sum(counts(settings))
-    assert err == ""
+    assert "Traceback" not in shown

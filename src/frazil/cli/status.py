@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MISSING = "MISSING"
 EXTERNAL = "external"
 # What a user has paused or stopped is as it should be; RESTARTING is on its way.
-_FINE = ("RUNNING", "PAUSED", "STOPPED", "RESTARTING")
+_FINE = ("RUNNING", "PAUSED", "STOPPED", "RESTARTING", "UNASSIGNED")  # the last while it starts
 
 
 class Output(StrEnum):

@@ -121,3 +121,4 @@ def _log_to_stderr() -> None:
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     for noisy in ("py4j", "pyiceberg", "botocore", "httpx", "uvicorn"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+    logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)  # what a batch raises is logged with its reason
