@@ -124,3 +124,24 @@ def test_a_flood_of_bad_records_is_divided_and_nothing_is_lost(worker: Worker, p
     assert pipe.ids() == list(range(90))
     assert pipe.snapshots() <= 4  # in halves, not in ever smaller pieces
     assert len(messages(pipe.settings.bootstrap_servers, f"{pipe.name}-dlq")) == 90
+
+
+def test_names_that_collide_in_one_batch_stop_nothing(worker: Worker, pipe: Pipe) -> None:
+    """Iceberg finds columns by dotted names: of two fields of one full name only one can become a column (T#324)."""
+    pipe.send(
+        [
+            event(1),
+            event(2, **{"x.b": 1, "x": {"b": 2}}),
+            event(3, y={"a.b": 1, "a": {"b": 2}}),
+            event(4, **{"l": [1], "l.element": 5}),
+            event(5, z=1),
+        ]
+    )
+    worker.client.put_config(pipe.connector, pipe.config() | TOLERANT)
+
+    eventually(lambda: pipe.lag() == 0)
+
+    letters = messages(pipe.settings.bootstrap_servers, f"{pipe.name}-dlq")
+    assert len(pipe.ids()) + len(letters) == 5
+    assert {1, 5} <= set(pipe.ids())
+    assert worker.state(pipe.connector) == "RUNNING"

@@ -39,7 +39,7 @@ SHAPES = {
         (StackStatus(connectors=[ConnectorRow("c", "PAUSED", ["PAUSED"]), ConnectorRow("d", "STOPPED")]), True),
         (StackStatus(connectors=[ConnectorRow("c", "RUNNING", ["RUNNING", "FAILED"])]), False),
         (StackStatus(connectors=[ConnectorRow("c", "FAILED", [])]), False),
-        (StackStatus(connectors=[ConnectorRow("c", "UNASSIGNED", [])]), False),
+        (StackStatus(connectors=[ConnectorRow("c", "UNASSIGNED", [])]), True),
         (StackStatus(connectors=[ConnectorRow("c", MISSING)]), False),
         (StackStatus(tables=[TableRow("t", rows=0)]), True),
         (StackStatus(tables=[TableRow("t", MISSING)]), False),

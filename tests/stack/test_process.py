@@ -149,3 +149,20 @@ def test_children_are_found_when_the_killed_process_is_nobodys_child(tmp_path: P
 def test_minimal_environment_has_no_credentials() -> None:
     env = {"PATH": "/bin", "HOME": "/h", "AWS_SECRET_ACCESS_KEY": "s", "S3_BUCKET": "b", "MINIO_SECRET_KEY": "s"}
     assert minimal_env(env) == {"PATH": "/bin", "HOME": "/h"}
+
+
+@pytest.mark.parametrize("pid", [0, -1, 1, 1 << 40])
+def test_a_process_file_with_an_impossible_id_points_to_nothing(tmp_path: Path, pid: int) -> None:
+    path = tmp_path / "odd.json"
+    path.write_text(json.dumps({"pid": pid, "started": 1}))
+
+    assert ProcessFile(path).read() is None
+    assert ProcessFile(path).find() is None
+    assert ProcessFile(path).stragglers() == []
+
+
+def test_a_process_file_with_an_infinite_number_points_to_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "odd.json"
+    path.write_text('{"pid": 1e400, "started": 1}')
+
+    assert ProcessFile(path).read() is None

@@ -131,3 +131,24 @@ def test_a_trace_begins_with_the_error_by_its_full_name() -> None:
     assert lines[0] == "frazil.errors.NotFound: table a.b does not exist"
     assert lines[1] == "Traceback (most recent call last):"
     assert lines[-1] == lines[0]
+
+
+def test_a_python_worker_that_was_killed_is_no_reason_to_stop_for_good() -> None:
+    text = (
+        "An error occurred while calling o9.collectToPython.\n: org.apache.spark.SparkException: Job aborted due to "
+        "stage failure: Task 1 in stage 31.0 failed 1 times: Python worker exited unexpectedly (crashed)"
+    )
+
+    failure = classify(RuntimeError(text))
+
+    assert isinstance(failure, ServiceUnavailable)
+    assert "a Python worker of Spark ended" in str(failure)
+
+
+def test_an_error_of_a_task_is_told_in_its_own_words() -> None:
+    text = (
+        "An exception was thrown from the Python worker. Please see the stack trace below.\n"
+        'Traceback (most recent call last):\n  File "x.py", line 1\nValueError: unknown codec lzma\n'
+    )
+
+    assert str(classify(RuntimeError(text))) == "a task failed: ValueError: unknown codec lzma"

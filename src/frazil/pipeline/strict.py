@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from frazil.pipeline import scalars
+from frazil.pipeline import infer, scalars
 from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct, Type
 
 Raw = msgspec.Raw
@@ -78,7 +78,11 @@ class Converter:
 
     def _checked(self, on_unknown: OnUnknown) -> OnUnknown:
         def check(path: tuple[str, ...], raw: bytes) -> None:
-            if not path[-1] or ".".join(path) in self._names:  # Iceberg finds columns by dotted names (T#324)
+            name = ".".join(path)
+            inferred = infer.infer(raw)
+            inside = (f"{name}.{inner}" for inner in _names(inferred)) if inferred is not None else ()
+            # Iceberg finds columns by dotted names (T#324).
+            if not path[-1] or name in self._names or not self._names.isdisjoint(inside):
                 raise ConversionError(path[-1], "a field of this name cannot become a column of the table")
             on_unknown(path, raw)
 

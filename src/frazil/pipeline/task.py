@@ -172,7 +172,7 @@ def _dead_letter(rows: pa.RecordBatch, index: int, path: str, reason: str) -> De
         topic=value("topic"),
         partition=value("partition"),
         offset=value("offset"),
-        timestamp=int(value("timestamp").timestamp() * 1000),
+        timestamp=rows.column("timestamp")[index].cast(pa.timestamp("ms")).value,
         key=value("key"),
         value=value("value"),
         headers=_headers(value("headers")),

@@ -19,6 +19,8 @@ from pathlib import Path
 import psutil
 
 _CLOCK_TOLERANCE_S = 2.0
+# A process file that names another id was not written here; 0 would mean every process without a session of ours.
+_FIRST_PID, _LAST_PID = 1, 1 << 22
 # Children of this very process, so that their exit status is collected and they do not stay zombies.
 _children: dict[int, subprocess.Popen[bytes]] = {}
 
@@ -65,12 +67,13 @@ class ProcessFile:
         """Process id and start time (seconds since the epoch) of the remembered process; None without a file."""
         try:
             content = json.loads(self.path.read_text())
-            return int(content["pid"]), float(content["started"])
+            pid, started = int(content["pid"]), float(content["started"])
         except FileNotFoundError:
             return None
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, OverflowError):
             # Cut short by a full disk: nothing can be found through it, and the ports show whether something runs.
             return None
+        return (pid, started) if _FIRST_PID < pid <= _LAST_PID else None
 
     def find(self) -> psutil.Process | None:
         """The remembered process when it is alive."""
@@ -156,8 +159,8 @@ def _is_same(pid: int, started: float) -> bool:
         return False
 
 
-def _session(pid: int) -> int:
+def _session(pid: int) -> int | None:
     try:
         return os.getsid(pid)
     except (ProcessLookupError, PermissionError):
-        return 0
+        return None

@@ -19,6 +19,8 @@ _UNREACHABLE = (
     "UnknownHostException",
     "No route to host",
 )
+_WORKER_DIED = "Python worker exited unexpectedly"
+_PYTHON_ERROR = re.compile(r"^([A-Za-z_][\w.]*(?:Error|Exception|Invalid): .+)$", re.MULTILINE)
 _PY4J = re.compile(r"An error occurred while calling \S+\n: ")
 
 
@@ -45,8 +47,16 @@ def classify(error: BaseException) -> FrazilError:
         )
     if any(mark in text for mark in _TOPICS_CHANGED):
         return ServiceUnavailable(f"Kafka does not have what was read until now: {first_line}")
+    if _WORKER_DIED in text:
+        return ServiceUnavailable(
+            f"a Python worker of Spark ended in the middle of a batch: {first_line}. Nothing of it was committed; "
+            "it is read again. Look for the kernel's out-of-memory killer when this comes back."
+        )
     if any(mark in text for mark in _UNREACHABLE):
         return ServiceUnavailable(f"Kafka does not answer: {first_line}")
+    raised = _PYTHON_ERROR.findall(text.partition("Traceback (most recent call last)")[2])
+    if raised:
+        return TerminalError(f"a task failed: {raised[0]}")
     return TerminalError(f"{type(error).__name__}: {first_line}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import re
 import shutil
@@ -82,7 +83,7 @@ class StreamingRunner:
             .options(**source)
             .load()
             .writeStream.foreachBatch(self._process)
-            .option("checkpointLocation", self._checkpoint.folder.as_uri())
+            .option("checkpointLocation", f"file://{self._checkpoint.folder}")
             .queryName(config.name)
             .trigger(processingTime=_TRIGGER)
             .start()
@@ -180,5 +181,6 @@ class StreamingRunner:
 
 
 def _file_name(connector: str) -> str:
-    """A folder name for any connector name."""
-    return "".join(c if c.isalnum() or c in "-_" else f"%{ord(c):x}" for c in connector)
+    """A folder name for any connector name, in letters that need no escape in a path or a URI."""
+    readable = re.sub(r"[^A-Za-z0-9_-]+", "-", connector)[:40]
+    return f"{readable}-{hashlib.sha256(connector.encode()).hexdigest()[:12]}"

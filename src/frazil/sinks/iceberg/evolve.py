@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import BadRequestError, CommitFailedException, ValidationError
@@ -12,7 +13,7 @@ from pyiceberg.types import IcebergType, ListType, MapType, StructType
 
 from frazil.errors import CommitConflict, ConfigError, ServiceUnavailable
 from frazil.pipeline.infer import Path
-from frazil.pipeline.types import Type
+from frazil.pipeline.types import List, Struct, Type
 from frazil.sinks.iceberg.commit import NOT_CONFIRMED
 from frazil.sinks.iceberg.schema import iceberg_type
 
@@ -22,13 +23,16 @@ _ATTEMPTS = 3
 def add_columns(catalog: Catalog, table: Table, unknown: Mapping[Path, Type]) -> Table:
     """Add every unknown field that the table does not have yet, as an optional column; returns the table as it is now.
 
+    Of fields whose full names would be the same (`a.b`, and `b` in `a`) the first in the order of paths becomes a
+    column; records with the other ones are dead letters when the batch is read again.
+
     Raises CommitConflict when other writers win three times in a row, ServiceUnavailable when the catalog does not
     answer (the update may have been applied; the same call may be repeated), and ConfigError when Iceberg cannot have
     such a column (the table is as it was).
     """
     try:
         for _ in range(_ATTEMPTS):
-            missing = {path: type_ for path, type_ in unknown.items() if not _has(table.schema(), path)}
+            missing = possible_columns(table.schema(), unknown)
             if not missing:
                 return table
             try:
@@ -44,7 +48,7 @@ def add_columns(catalog: Catalog, table: Table, unknown: Mapping[Path, Type]) ->
                     "Correct the producer, or set iceberg.tables.evolve-schema-enabled=false"
                 ) from error
             table = catalog.load_table(table.name())
-        if all(_has(table.schema(), path) for path in unknown):
+        if not possible_columns(table.schema(), unknown):
             return table
     except NOT_CONFIRMED as error:
         raise ServiceUnavailable(
@@ -55,6 +59,38 @@ def add_columns(catalog: Catalog, table: Table, unknown: Mapping[Path, Type]) ->
         f"columns could not be added to {'.'.join(table.name())}: other writers changed it {_ATTEMPTS} times; "
         "nothing was written, the batch will be read again"
     )
+
+
+def possible_columns(schema: Schema, unknown: Mapping[Path, Type]) -> dict[Path, Type]:
+    """The unknown fields that the table does not have and can have, in the order of their paths."""
+    taken = set(schema.column_names)
+    result: dict[Path, Type] = {}
+    for path, type_ in sorted(unknown.items()):
+        if not _has(schema, path):
+            possible = _without_taken(type_, ".".join(path), taken)
+            if possible is not None:
+                result[path] = possible
+    return result
+
+
+def _without_taken(type_: Type, name: str, taken: set[str]) -> Type | None:
+    """The type without the members whose full names are taken already; all that are left are taken from now on."""
+    if name in taken:
+        return None
+    taken.add(name)
+    match type_:
+        case Struct(fields):
+            kept = []
+            for field in fields:
+                member = _without_taken(field.type, f"{name}.{field.name}", taken)
+                if member is not None:
+                    kept.append(replace(field, type=member))
+            return replace(type_, fields=tuple(kept)) if kept else None
+        case List(element):
+            inner = _without_taken(element, f"{name}.element", taken)
+            return None if inner is None else replace(type_, element=inner)
+        case _:
+            return type_
 
 
 def _has(schema: Schema, path: Path) -> bool:

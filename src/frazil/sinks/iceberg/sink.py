@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from frazil.clients import catalog as catalogs
 from frazil.config.iceberg_sink import IcebergSinkConfig
-from frazil.errors import BadRecord
+from frazil.errors import BadRecord, CommitConflict, ConfigError
 from frazil.pipeline import infer, offsets
 from frazil.pipeline.deadletter import Coordinates, DeadLetter, DeadLetterQueue
 from frazil.pipeline.decode import DecodeSpec
@@ -139,6 +139,7 @@ class IcebergSink:
         while pieces:
             table = target.load()
             floor = target.floor(table, self._config.name)
+            _check_rollback(target.name, floor.offsets, begin)
             low = {key: max(floor.offsets.get(key, 0), begin.get(key, 0)) for key in end}
             ceiling = pieces[0]
             if all(low[key] >= ceiling[key] for key in end):
@@ -156,7 +157,13 @@ class IcebergSink:
                 bad += intolerable
                 pieces = [before(bad, ceiling)]
             elif unknown:
-                add_columns(target.catalog, table, unknown)
+                evolved = add_columns(target.catalog, table, unknown)
+                if evolved.schema() == table.schema():
+                    raise ConfigError(
+                        f"{target.name} cannot have columns for the unknown fields "
+                        f"{', '.join(repr('.'.join(path)) for path in sorted(unknown))}; nothing was written. "
+                        "Set iceberg.tables.evolve-schema-enabled=false, or correct the producer"
+                    )
             else:
                 pieces = divide(low, end, 2 * len(pieces))
         if bad:
@@ -230,6 +237,17 @@ def _combine(results: Sequence[TaskResult]) -> TaskResult:
         whole.write_s = max(whole.write_s, part.write_s)
     whole.unknown = infer.merge_all([part.unknown for part in results])
     return whole
+
+
+def _check_rollback(table: str, floor: Offsets, begin: Offsets) -> None:
+    """Raises CommitConflict when the table has lost a position that this query has read past."""
+    for (topic, partition), offset in floor.items():
+        if offset < begin.get((topic, partition), 0):
+            raise CommitConflict(
+                f"table {table} was rolled back: it has {topic}-{partition} up to offset {offset}, and "
+                f"{begin[topic, partition]} was read. The connector starts again from the table's position and stores "
+                "what was rolled back once more; stop it first when that is not wanted"
+            )
 
 
 def _slim(table: Table) -> str:
