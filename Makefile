@@ -11,7 +11,7 @@ demo: ## Start everything and put 3,000 log records into three Iceberg tables
 	@./kafka-connect-iceberg-sink.sh demo
 
 test: env lint ## Check the code and run every test on the real parts
-	@.venv/bin/pytest -n 2 --dist loadgroup
+	@scripts/test.sh
 
 lint: env ## Format, lint, types, layers
 	@.venv/bin/ruff format --check .

@@ -25,16 +25,6 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several test processes: those that share a worker or a stack share a process, so each starts once."""
-    for item in items:
-        for mark in ("spark", "stack"):
-            if item.get_closest_marker(mark):
-                item.add_marker(pytest.mark.xdist_group(mark))
-                break
-
-
 @pytest.fixture(scope="session")
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
     """Broker, object store and catalog in a home of their own; `stack.settings` says where they are."""

@@ -128,3 +128,30 @@ def test_several_tables_each_get_every_record(worker: Worker, pipe: Pipe) -> Non
 
     eventually(lambda: len(pipe.ids()) == 20)
     eventually(lambda: pipe.catalog().load_table(second).scan().count() == 20)
+
+
+def test_a_connector_name_may_have_any_letters(worker: Worker, pipe: Pipe) -> None:
+    name = "sink ü/%20:" + "x" * 100
+    pipe.send([event(1)])
+    worker.client.put_config(name, pipe.config())
+    try:
+        eventually(lambda: pipe.ids() == [1])
+        assert worker.state(name) == "RUNNING"
+    finally:
+        worker.client.delete(name)
+
+
+def test_what_was_rolled_back_is_stored_again(worker: Worker, pipe: Pipe) -> None:
+    worker.client.put_config(pipe.connector, pipe.config())
+    pipe.send([event(n) for n in range(10)])
+    eventually(lambda: len(pipe.ids()) == 10)
+    first = pipe.table().current_snapshot()
+    assert first is not None
+    pipe.send([event(n) for n in range(10, 20)])
+    eventually(lambda: len(pipe.ids()) == 20)
+
+    pipe.table().manage_snapshots().rollback_to_snapshot(first.snapshot_id).commit()
+    assert pipe.ids() == list(range(10))
+    pipe.send([event(20)])
+
+    eventually(lambda: pipe.ids() == list(range(21)))

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Every test, in two halves at once: those with a worker wait more than they compute. Arguments go to both.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+log=$(mktemp)
+.venv/bin/pytest -m spark "$@" >"$log" 2>&1 &
+with_worker=$!
+trap 'kill "$with_worker" 2>/dev/null; wait "$with_worker"; exit 130' INT TERM
+
+.venv/bin/pytest -m "not spark" "$@"
+others=$?
+echo "waiting for the tests with a worker"
+wait "$with_worker"
+with_worker_code=$?
+cat "$log"
+rm -f "$log"
+[ "$others" -eq 0 ] && [ "$with_worker_code" -eq 0 ]
