@@ -157,8 +157,8 @@ class IcebergSink:
                 bad += intolerable
                 pieces = [before(bad, ceiling)]
             elif unknown:
-                evolved = add_columns(target.catalog, table, unknown)
-                if evolved.schema() == table.schema():
+                schema = table.schema()
+                if add_columns(target.catalog, table, unknown).schema() == schema:
                     raise ConfigError(
                         f"{target.name} cannot have columns for the unknown fields "
                         f"{', '.join(repr('.'.join(path)) for path in sorted(unknown))}; nothing was written. "
