@@ -21,8 +21,9 @@ _LOG_LINES = 40
 
 
 def pytest_configure() -> None:
-    """SIGTERM ends a run like Ctrl+C: fixtures stop what they started."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """SIGTERM ends a run like Ctrl+C: fixtures stop what they started. A background job begins with Ctrl+C ignored."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

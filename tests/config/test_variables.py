@@ -9,8 +9,8 @@ from frazil.config.variables import VARIABLES
 _SOURCES = Path(frazil.__file__).parent
 # A name that is assigned is meant for child processes.
 _READ = re.compile(r"""\benv(?:iron)?(?:\.get\(\s*"([A-Z][A-Z0-9_]+)"|\["([A-Z][A-Z0-9_]+)"\](?!\s*=[^=]))""")
-# Set by the start script and by the operating system.
-_NOT_OURS = {"FRAZIL_PROGRAM", "PATH"}
+# Set by the start script, by the operating system and by the terminal.
+_NOT_OURS = {"FRAZIL_PROGRAM", "PATH", "COLUMNS"}
 
 
 def sources() -> dict[Path, str]:
