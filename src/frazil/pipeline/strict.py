@@ -60,7 +60,6 @@ class Converter:
     """Converts records to rows of a table."""
 
     def __init__(self, struct: Struct) -> None:
-        self._struct = struct
         self._columns = {f.name: (_compile(f.type), f) for f in struct.fields}
         self._names = frozenset(_names(struct))
 

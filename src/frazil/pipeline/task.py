@@ -151,10 +151,8 @@ def _account(rows: pa.RecordBatch, decoded: Decoded, result: TaskResult) -> int:
     dead = [_dead_letter(rows, index, error.path, error.reason) for index, error in decoded.rejected]
     result.dead += dead
     result.skipped += len(decoded.skipped)
-    for path, type_ in decoded.unknown.items():
-        merged = infer.merge(result.unknown.get(path), type_)
-        if merged is not None:
-            result.unknown[path] = merged
+    if decoded.unknown:
+        result.unknown = infer.merge_all([result.unknown, decoded.unknown])
     topics = rows.column("topic")
     if pc.all(pc.equal(topics, topics[0])).as_py():
         result.stored[topics[0].as_py()] += decoded.table.num_rows
