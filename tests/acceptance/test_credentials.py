@@ -35,3 +35,18 @@ def test_a_connector_on_another_catalog_is_told_which_keys_to_add(worker: Worker
         "frazil.errors.ConfigError: the connector has no access keys for http://127.0.0.1:9/catalog"
     )
     assert "iceberg.catalog.rest.access-key-id" in trace.splitlines()[0]
+
+
+@pytest.mark.parametrize("part", ["rest", "s3"])
+def test_keys_that_are_refused_make_the_connector_fail(worker: Worker, pipe: Pipe, part: str) -> None:
+    pipe.send([event(1)])
+    worker.client.put_config(pipe.connector, pipe.config() | {f"iceberg.catalog.{part}.secret-access-key": "mistaken"})
+
+    eventually(lambda: worker.state(pipe.connector) == "FAILED")
+
+    trace = worker.client.status(pipe.connector)["connector"]["trace"]
+    assert trace.startswith("frazil.errors.ConfigError: the ")
+    assert "access keys" in trace.splitlines()[0]
+    assert "mistaken" not in trace
+    worker.client.put_config(pipe.connector, pipe.config())
+    eventually(lambda: pipe.ids() == [1])

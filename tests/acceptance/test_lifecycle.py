@@ -190,7 +190,7 @@ class Rival(CatalogProxy):
             table = target.load()
             floor = target.floor(table, self._pipe.connector)
             identity = positions.identity(self._pipe.settings.bootstrap_servers, [self._pipe.name])
-            target.commit(table, floor, Batch(self._pipe.connector, [], {(self._pipe.name, 0): 1}, identity, None))
+            target.commit(table, floor, Batch(self._pipe.connector, [], {}, {(self._pipe.name, 0): 1}, identity, None))
         super().answer(handler, body)
 
 

@@ -141,17 +141,22 @@ def test_a_connector_name_may_have_any_letters(worker: Worker, pipe: Pipe) -> No
         worker.client.delete(name)
 
 
-def test_what_was_rolled_back_is_stored_again(worker: Worker, pipe: Pipe) -> None:
+@pytest.mark.parametrize("all_of_it", [False, True])
+def test_what_was_rolled_back_is_stored_again(worker: Worker, pipe: Pipe, all_of_it: bool) -> None:
+    table = pipe.table()
+    table.append(table.schema().as_arrow().empty_table())
+    before = table.current_snapshot()
     worker.client.put_config(pipe.connector, pipe.config())
     pipe.send([event(n) for n in range(10)])
     eventually(lambda: len(pipe.ids()) == 10)
     first = pipe.table().current_snapshot()
-    assert first is not None
     pipe.send([event(n) for n in range(10, 20)])
     eventually(lambda: len(pipe.ids()) == 20)
 
-    pipe.table().manage_snapshots().rollback_to_snapshot(first.snapshot_id).commit()
-    assert pipe.ids() == list(range(10))
+    to = before if all_of_it else first
+    assert to is not None
+    pipe.table().manage_snapshots().rollback_to_snapshot(to.snapshot_id).commit()
+    assert pipe.ids() == ([] if all_of_it else list(range(10)))
     pipe.send([event(20)])
 
     eventually(lambda: pipe.ids() == list(range(21)))

@@ -78,7 +78,7 @@ def test_generate_shows_rate_and_mix(settings: Settings) -> None:
     result = run("generate", "all", "--count", "20000", "--odd")
     assert result.exit_code == 0, result.output
     assert counts(settings) == [20_000, 20_000, 20_000]
-    assert re.search(r"60,000 records in [0-9.]+ s, [0-9,]+ ops/s\. Mix:", result.stdout)
+    assert re.search(r"60,000 records \([1-9][0-9]* of them odd\) in [0-9.]+ s, [0-9,]+ ops/s\. Mix:", result.stdout)
     shares = [float(share) for share in re.findall(r"([0-9.]+)%$", result.stdout, re.MULTILINE)]
     assert 99 < sum(shares) < 101
     assert "api s3.ListObjectsV2" in result.stdout

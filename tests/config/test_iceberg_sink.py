@@ -115,6 +115,24 @@ def test_the_seeds_configuration_warns_about_the_control_topic_only_where_it_say
     assert warned == {"iceberg.control.topic", "iceberg.control.commit.timeout-ms", "key.converter"}
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        (
+            "write.parquet.compression-codec",
+            "zst",
+            "String must be one of: zstd, gzip, snappy, lz4, brotli, uncompressed",
+        ),
+        ("write.parquet.compression-level", "high", "Not a number of type INT"),
+    ],
+)
+def test_write_properties_that_no_file_can_be_written_with(name: str, value: str, reason: str) -> None:
+    key = f"iceberg.tables.write-props.{name}"
+    assert errors({key: value}) == [f"Invalid value {value} for configuration {key}: {reason}"]
+    good = {"write.parquet.compression-codec": "lz4", "write.parquet.compression-level": "-1"}
+    assert errors({f"iceberg.tables.write-props.{n}": v for n, v in good.items()}) == []
+
+
 def test_dead_letter_topics() -> None:
     tolerant = {**MINIMAL_SINK, "topics": "a,b", "errors.tolerance": "all"}
     config = iceberg_sink_config(tolerant)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from frazil.config.iceberg_sink import iceberg_sink_config
 from frazil.worker.source import source_options
 from tests.config.samples import SEED_SINK
@@ -20,7 +22,16 @@ def test_the_seeds_connector() -> None:
     assert made["maxTriggerDelay"] == "10000ms"
     assert made["maxOffsetsPerTrigger"] == "500000"
     assert made["minOffsetsPerTrigger"] == "100000"
-    assert made["minPartitions"] == "4"
+
+
+@pytest.mark.parametrize(
+    ("partitions", "parallelism", "ranges"),
+    [(1, 1, 1), (1, 2, 2), (3, 2, 6), (4, 2, 4), (7, 2, 14), (9, 2, 9), (5, 8, 40)],
+)
+def test_each_task_gets_as_many_ranges_as_the_others(partitions: int, parallelism: int, ranges: int) -> None:
+    begin = {("apilogs", partition): 0 for partition in range(partitions)}
+    made = source_options(iceberg_sink_config(SEED_SINK), "broker:9092", ["apilogs"], begin, parallelism)
+    assert made["minPartitions"] == str(ranges)
 
 
 def test_a_pattern_is_subscribed_as_such() -> None:

@@ -61,6 +61,8 @@ def generate(
 
     A summary of the mix follows. With --odd some records are broken, legacy or have new fields.
     """
+    from frazil.logs.odd import ODD_LABEL
+
     settings = Settings.load()
     kinds: dict[str, tuple[TableKind, ...]] = {k: (k,) for k in _KINDS} | {"all": _KINDS}
     if kind not in kinds:
@@ -73,7 +75,9 @@ def generate(
         total += acknowledged
         mixes.update({f"{one} {label}": n for label, n in mix.items()})
     seconds = time.monotonic() - started
-    typer.echo(f"\n{total:,} records in {seconds:.1f} s, {total / seconds:,.0f} ops/s. Mix:")
+    oddities = sum(n for label, n in mixes.items() if label.split(" ", 1)[1].startswith(ODD_LABEL))
+    of_these = f" ({oddities:,} of them odd)" if odd else ""
+    typer.echo(f"\n{total:,} records{of_these} in {seconds:.1f} s, {total / seconds:,.0f} ops/s. Mix:")
     _print_mix(mixes, total)
 
 

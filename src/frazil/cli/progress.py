@@ -16,7 +16,8 @@ _LINE_INTERVAL_S = 2.0
 def progress(console: Console) -> Iterator[Callable[[str], None]]:
     """A function that shows the current step; what it shows disappears from a terminal at the end.
 
-    A terminal also shows how long it has taken. Where there is none, at most one line is printed every two seconds.
+    A terminal also shows how long it has taken. Where there is none, at most one line is printed every two seconds, and
+    none that says what the last one said.
     """
     if console.is_terminal:
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
@@ -25,12 +26,13 @@ def progress(console: Console) -> Iterator[Callable[[str], None]]:
             yield lambda text: bar.update(task, description=text)
         return
     last = time.monotonic()
+    shown = ""
 
     def line(text: str) -> None:
-        nonlocal last
+        nonlocal last, shown
         now = time.monotonic()
-        if now - last >= _LINE_INTERVAL_S:
-            last = now
+        if now - last >= _LINE_INTERVAL_S and text != shown:
+            last, shown = now, text
             console.print(f"  {text}")
 
     yield line

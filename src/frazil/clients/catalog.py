@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pyiceberg.catalog import Catalog, load_catalog
-from pyiceberg.exceptions import RESTError
-from requests.exceptions import RequestException
+from pyiceberg.exceptions import (
+    AuthorizationExpiredError,
+    RESTError,
+    ServerError,
+    ServiceUnavailableError,
+    TooManyRequestsError,
+)
+from requests.exceptions import InvalidSchema, InvalidURL, MissingSchema, RequestException
 
 from frazil.errors import ConfigError, ServiceUnavailable
 
@@ -39,6 +45,27 @@ def pyiceberg_properties(properties: Mapping[str, str]) -> dict[str, str]:
     return result
 
 
+_PASSING = (AuthorizationExpiredError, ServerError, ServiceUnavailableError, TooManyRequestsError)
+_WRONG_URI = (InvalidSchema, InvalidURL, MissingSchema)
+
+
+def catalog_error(
+    uri: str | None, asked_for: str, error: RequestException | RESTError
+) -> ConfigError | ServiceUnavailable:
+    """What a failed request means: the catalog is away for the moment, or it will never grant this."""
+    catalog = f"the Iceberg catalog at {uri}"
+    if isinstance(error, _WRONG_URI):
+        return ConfigError(f"{catalog} cannot be asked: {error}. Correct iceberg.catalog.uri or ICEBERG_CATALOG_URI.")
+    if isinstance(error, RequestException):
+        return ServiceUnavailable(
+            f"{catalog} does not answer ({type(error).__name__}) when asked for {asked_for}; check that it runs "
+            "(`status` shows the embedded one, `start` starts it)"
+        )
+    if isinstance(error, _PASSING):
+        return ServiceUnavailable(f"{catalog} failed when asked for {asked_for}: {error}")
+    return ConfigError(f"{catalog} refused {asked_for}: {error}. Check the warehouse's name and the access keys.")
+
+
 def connect(properties: Mapping[str, str], name: str = "iceberg") -> Catalog:
     """Connect to the catalog.
 
@@ -47,11 +74,5 @@ def connect(properties: Mapping[str, str], name: str = "iceberg") -> Catalog:
     uri = properties.get("uri", "")
     try:
         return load_catalog(name, **pyiceberg_properties(properties))
-    except RequestException as error:
-        raise ServiceUnavailable(
-            f"the Iceberg catalog at {uri} does not answer ({type(error).__name__}); check that it runs"
-        ) from error
-    except RESTError as error:
-        raise ConfigError(
-            f"the Iceberg catalog at {uri} refused the connection to warehouse {properties.get('warehouse')!r}: {error}"
-        ) from error
+    except (RequestException, RESTError) as error:
+        raise catalog_error(uri, f"warehouse {properties.get('warehouse')!r}", error) from error

@@ -13,7 +13,7 @@ from frazil.config.converters import (
     converter_keys,
     converter_option_keys,
 )
-from frazil.config.definition import ConfigDef, Parsed
+from frazil.config.definition import ConfigDef, Parsed, invalid_value
 from frazil.config.framework import (
     DLQ,
     IDENTITY_KEYS,
@@ -30,6 +30,8 @@ from frazil.errors import ConfigError
 
 MAIN_BRANCH = "main"
 _CATALOG = "iceberg.catalog"
+_WRITE = "iceberg.tables.write-props"
+_CODECS = ("zstd", "gzip", "snappy", "lz4", "brotli", "uncompressed")
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ def parse_iceberg_sink(config: Mapping[str, str | None]) -> Parsed:
     check_converters(parsed)
     _check_tables(parsed)
     _check_catalog(parsed)
+    _check_write_properties(parsed)
     return parsed
 
 
@@ -128,6 +131,17 @@ def _check_catalog(parsed: Parsed) -> None:
         )
 
 
+def _check_write_properties(parsed: Parsed) -> None:
+    for name, text in parsed.members(_WRITE + ".*").items():
+        key, value = f"{_WRITE}.{name}", text.strip()
+        if name == "write.parquet.compression-codec" and value not in _CODECS:
+            parsed.fail(key, invalid_value(key, value, f"String must be one of: {', '.join(_CODECS)}"))
+        elif name == "write.parquet.compression-level" and not value.removeprefix("-").isdecimal():
+            parsed.fail(key, invalid_value(key, value, "Not a number of type INT"))
+        elif name == "write.format.default" and value != "parquet":
+            parsed.warn(f"{key} has no effect here: data files are Parquet files")
+
+
 def _branches(parsed: Parsed, tables: tuple[str, ...]) -> dict[str, str]:
     default = parsed.text("iceberg.tables.default-commit-branch") or MAIN_BRANCH
     own = parsed.members("iceberg.table.*.commit-branch")
@@ -154,7 +168,7 @@ def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
         commit_branches=_branches(parsed, tables),
         catalog_name=parsed.text(_CATALOG),
         catalog_properties={key: text.strip() for key, text in parsed.members(_CATALOG + ".*").items()},
-        write_properties={key: text.strip() for key, text in parsed.members("iceberg.tables.write-props.*").items()},
+        write_properties={key: text.strip() for key, text in parsed.members(_WRITE + ".*").items()},
         group_id=group_id(name, config),
         auto_offset_reset=auto_offset_reset(parsed),
         tasks_max=parsed.number("tasks.max"),

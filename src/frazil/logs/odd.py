@@ -11,6 +11,8 @@ from frazil.logs import vocabulary as words
 from frazil.logs.tables import TableKind
 from frazil.logs.templates import go_json
 
+ODD_LABEL = "odd: "
+
 _Record = dict[str, object]
 
 _WRONG_TYPES: dict[TableKind, _Record] = {
@@ -50,7 +52,7 @@ class OddRecords:
     def make(self, record: bytes) -> tuple[str, bytes]:
         """A label such as `odd: null time` and an odd record made from an ordinary one."""
         name, maker = next(self._turns)
-        return f"odd: {name}", maker(record)
+        return f"{ODD_LABEL}{name}", maker(record)
 
     def _malformed(self, record: bytes) -> bytes:
         return record[: -self._rng.randrange(1, len(record))]

@@ -194,11 +194,11 @@ def _redact_text(array: pa.Array) -> pa.Array:
 
 def _rows_with_json(text: _Bytes, offsets: _Index) -> _Index:
     """Rows whose first byte can start JSON text, when there is a quote at all."""
-    if not np.any(text[offsets[0] :] == _QUOTE):
-        return np.empty(0, dtype=np.int64)
     first = offsets[:-1]
     rows = np.flatnonzero(_JSON_STARTS[text[np.minimum(first, len(text) - 1)]])
     filled: _Index = rows[first[rows] < offsets[rows + 1]]
+    if len(filled) and not np.any(text[offsets[0] :] == _QUOTE):
+        return filled[:0]
     return filled
 
 

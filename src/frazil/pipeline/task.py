@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import pickle
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Protocol
 
 import msgspec
@@ -84,15 +82,8 @@ class Task:
     writer: Writer
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        _settle()
         result = run(batches, self.spec, self.writer)
         yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(result)], pa.binary())], schema=RESULT_SCHEMA)
-
-
-@lru_cache(maxsize=1)
-def _settle() -> None:
-    """Once in a Python worker: take what is imported out of the garbage collector's rounds."""
-    gc.freeze()
 
 
 def load_result(data: bytes) -> TaskResult:

@@ -91,15 +91,12 @@ def run(settings: Settings) -> None:
 
 
 def _warm_up(session: SparkSession) -> None:
-    """Start the Python workers and their imports, so that the first batch does not pay for them."""
+    """Start the Python workers, so that the first batch does not pay for them."""
     cores = session.sparkContext.defaultParallelism
-    session.range(0, cores, numPartitions=cores).mapInArrow(_imports, RESULT_DDL).collect()
+    session.range(0, cores, numPartitions=cores).mapInArrow(_stay, RESULT_DDL).collect()
 
 
-def _imports(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-    import frazil.logs.mapper
-    import frazil.sinks.iceberg.write  # noqa: F401
-
+def _stay(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
     for _ in batches:
         time.sleep(0.2)  # both workers are to be busy at once, so that there are two
     return iter(())

@@ -9,6 +9,8 @@ from frazil.pipeline.offsets import Offsets
 _BURST_RECORDS = 100_000
 """So many waiting records start a batch before the commit interval is over."""
 
+_MANY = 4
+
 _ANSWER_MS = 12_000
 _ATTEMPTS = 2
 _RECORDS_MS = 30_000
@@ -33,13 +35,22 @@ def source_options(
         "maxOffsetsPerTrigger": str(config.max_records_per_batch),
         "minOffsetsPerTrigger": str(min(_BURST_RECORDS, config.max_records_per_batch)),
         "maxTriggerDelay": f"{config.commit_interval_ms}ms",
-        "minPartitions": str(2 * parallelism),
+        "minPartitions": str(_ranges(len(begin), parallelism)),
         "kafkaConsumer.pollTimeoutMs": str(_RECORDS_MS),
         "fetchOffset.numRetries": str(_ATTEMPTS),
         "fetchOffset.retryIntervalMs": "1000",
     }
     options["subscribe" if regex is None else "subscribePattern"] = ",".join(topics) if regex is None else regex
     return options | {f"kafka.{key}": value for key, value in _client_options(config).items()}
+
+
+def _ranges(partitions: int, parallelism: int) -> int:
+    """Into how many ranges a batch is divided, so that each task has as many as the others.
+
+    With several partitions for each task there is no need to: what a range leaves of its last fetch is memory.
+    """
+    uneven = partitions % parallelism and partitions < _MANY * parallelism
+    return partitions * parallelism if uneven else partitions
 
 
 def _client_options(config: IcebergSinkConfig) -> dict[str, str]:
@@ -49,7 +60,7 @@ def _client_options(config: IcebergSinkConfig) -> dict[str, str]:
     return {
         "max.partition.fetch.bytes": str(8 << 20),
         "receive.buffer.bytes": str(1 << 20),
-        "max.poll.records": "10000",
+        "max.poll.records": "2000",
         "request.timeout.ms": str(request_ms),
         "default.api.timeout.ms": str(max(request_ms, _ANSWER_MS)),
         **overrides,

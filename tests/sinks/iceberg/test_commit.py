@@ -16,13 +16,23 @@ from pyiceberg.table.metadata import TableMetadataUtil
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.transforms import IdentityTransform
 
-from frazil.errors import CommitConflict, CommitStateUnknown, Fenced, FrazilError, NotFound, ServiceUnavailable
+from frazil.clients.catalog import connect
+from frazil.errors import (
+    CommitConflict,
+    CommitStateUnknown,
+    ConfigError,
+    Fenced,
+    FrazilError,
+    NotFound,
+    ServiceUnavailable,
+)
 from frazil.pipeline.arrow import arrow_schema
 from frazil.pipeline.offsets import Offsets
 from frazil.sinks.iceberg import commit
 from frazil.sinks.iceberg.commit import COMMIT_ID, CONNECTOR, OFFSETS, Batch, Floor, KafkaIdentity, Target
 from frazil.sinks.iceberg.schema import struct_of
 from frazil.sinks.iceberg.write import DataFileWriter
+from frazil.stack.local import LocalStack
 from tests.sinks.iceberg.conftest import MakeTable, written
 from tests.sinks.iceberg.proxy import CatalogProxy, Fault
 
@@ -50,7 +60,8 @@ def write(table: Table, ids: Sequence[int]) -> list[DataFile]:
 def batch(
     table: Table, ids: Sequence[int], offsets: Offsets, connector: str = ME, valid_through_ms: int | None = None
 ) -> Batch:
-    return Batch(connector, write(table, ids), offsets, IDENTITY, valid_through_ms)
+    begin = dict.fromkeys(offsets, 0)
+    return Batch(connector, write(table, ids), begin, offsets, IDENTITY, valid_through_ms)
 
 
 def target(table: Table, catalog: Catalog | None = None, branch: str = MAIN_BRANCH) -> Target:
@@ -180,6 +191,26 @@ def test_a_rolled_back_branch_has_the_position_of_its_head(make_table: MakeTable
     store(table, [2], {("t", 0): 2})
     table.refresh().manage_snapshots().rollback_to_snapshot(first.snapshot_id).commit()
     assert floor(table) == {("t", 0): 1}
+
+
+def test_rolled_back_to_before_the_first_commit_it_begins_where_that_began(make_table: MakeTable) -> None:
+    table = make_table()
+    table.append(rows(table, [100]))
+    foreign = table.refresh().current_snapshot()
+    assert foreign is not None
+    for partition, (begin, end) in enumerate([(7, 9), (3, 5)]):
+        to = target(table)
+        now = to.load()
+        files = write(now, [end])
+        to.commit(
+            now, to.floor(now, ME), Batch(ME, files, {("t", partition): begin}, {("t", partition): end}, IDENTITY, None)
+        )
+    store(table, [3], {("t", 0): 12})
+    table.refresh().manage_snapshots().rollback_to_snapshot(foreign.snapshot_id).commit()
+    assert target(table).floor(table.refresh(), ME) == Floor({("t", 0): 7, ("t", 1): 3}, IDENTITY, 0)
+    store(table, [5], {("t", 0): 8, ("t", 1): 4})
+    assert floor(table) == {("t", 0): 8, ("t", 1): 4}
+    assert ids_in(table) == [5, 100]
 
 
 def test_a_foreign_append_meanwhile_is_no_obstacle(make_table: MakeTable) -> None:
@@ -320,8 +351,16 @@ def test_r12_a_table_that_is_not_there(make_table: MakeTable, catalog: Catalog) 
 def test_a_catalog_that_does_not_answer(make_table: MakeTable, proxy: CatalogProxy, proxied: Catalog) -> None:
     table = make_table()
     proxy.down = True
-    with pytest.raises(ServiceUnavailable, match="cannot be read from the catalog"):
+    with pytest.raises(ServiceUnavailable, match=r"does not answer \(ConnectionError\) when asked for table "):
         target(table, proxied).load()
+
+
+def test_wrong_access_keys_are_no_passing_failure(make_table: MakeTable, stack: LocalStack) -> None:
+    table = make_table()
+    catalog = connect({**stack.settings.catalog_properties(), "rest.secret-access-key": "mistaken"})
+    with pytest.raises(ConfigError, match=r"refused table .*Check the warehouse's name and the access keys") as caught:
+        target(table, catalog).load()
+    assert "mistaken" not in str(caught.value)
 
 
 @pytest.mark.parametrize("conflict", [False, True])
@@ -361,6 +400,7 @@ def test_the_number_of_retries_of_the_table_is_left_as_it_is(make_table: MakeTab
         OFFSETS,
         "frazil.kafka.cluster-id",
         "frazil.kafka.topic-ids",
+        "frazil.begin",
     }
 
 

@@ -51,7 +51,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
-from frazil.errors import ServiceUnavailable
+from frazil.errors import ConfigError, ServiceUnavailable
 from frazil.pipeline.arrow import arrow_schema
 from frazil.sinks.iceberg import write as write_module
 from frazil.sinks.iceberg.schema import struct_of
@@ -348,6 +348,15 @@ def test_a_uuid_is_read_back_as_one(make_table: MakeTable) -> None:
 def test_an_object_store_that_refuses(make_table: MakeTable) -> None:
     table = make_table()
     properties = {**table.io.properties, "s3.secret-access-key": "wrong"}
+    writer = DataFileWriter(table.metadata.model_dump_json(), tuple(sorted(properties.items())))
+    with pytest.raises(ConfigError, match="the object store refused .* Nothing was committed"):
+        written(writer, rows(table.schema(), [{"id": 1}]))
+
+
+@pytest.mark.stack
+def test_an_object_store_that_is_away(make_table: MakeTable) -> None:
+    table = make_table()
+    properties = {**table.io.properties, "s3.endpoint": "http://127.0.0.1:1", "s3.connect-timeout": "1"}
     writer = DataFileWriter(table.metadata.model_dump_json(), tuple(sorted(properties.items())))
     with pytest.raises(ServiceUnavailable, match="the object store did not take .* Nothing was committed"):
         written(writer, rows(table.schema(), [{"id": 1}]))

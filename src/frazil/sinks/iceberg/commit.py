@@ -29,7 +29,17 @@ from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
 from requests.exceptions import RequestException
 
-from frazil.errors import CommitConflict, CommitStateUnknown, Fenced, FrazilError, NotFound, ServiceUnavailable
+from frazil.clients.catalog import catalog_error
+from frazil.clients.store import refuses
+from frazil.errors import (
+    CommitConflict,
+    CommitStateUnknown,
+    ConfigError,
+    Fenced,
+    FrazilError,
+    NotFound,
+    ServiceUnavailable,
+)
 from frazil.pipeline import offsets
 from frazil.pipeline.offsets import Offsets
 
@@ -38,6 +48,7 @@ CONNECTOR = "frazil.connector"
 OFFSETS = "frazil.offsets"
 CLUSTER_ID = "frazil.kafka.cluster-id"
 TOPIC_IDS = "frazil.kafka.topic-ids"
+BEGIN = "frazil.begin"
 
 _RETRIES = 8
 _FIRST_WAIT_S = 0.1
@@ -71,10 +82,14 @@ class Floor:
 
 @dataclass(frozen=True)
 class Batch:
-    """What one commit adds. `valid_through_ms` is None when a partition had no record in the batch (K06)."""
+    """What one commit adds. `valid_through_ms` is None when a partition had no record in the batch (K06).
+
+    `begin` is where the connector reads on from when the table loses its first commit too.
+    """
 
     connector: str
     files: Sequence[DataFile]
+    begin: Offsets
     offsets: Offsets
     identity: KafkaIdentity
     valid_through_ms: int | None
@@ -89,7 +104,7 @@ class Target:
         self.branch = branch
 
     def load(self) -> Table:
-        """The table as it is now. Raises NotFound (R12) or ServiceUnavailable."""
+        """The table as it is now. Raises NotFound (R12), ServiceUnavailable, or ConfigError when access is refused."""
         try:
             return self.catalog.load_table(self.name)
         except NoSuchTableError as error:
@@ -97,26 +112,41 @@ class Target:
                 f"table {self.name} does not exist; create it, or set iceberg.tables.auto-create-enabled=true"
             ) from error
         except (RequestException, RESTError) as error:
-            raise ServiceUnavailable(f"table {self.name} cannot be read from the catalog: {error}") from error
+            raise catalog_error(self.catalog.properties.get("uri"), f"table {self.name}", error) from error
 
     def floor(self, table: Table, connector: str) -> Floor:
-        """The newest position of the connector on the branch, else the copy in the table's properties."""
+        """The newest position of the connector on the branch.
+
+        The copy in the table's properties counts when it may have been expired. When it was not, the table has been
+        rolled back to before the connector's first commit, and the position is where that began.
+        """
         by_id = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
         snapshot = table.metadata.snapshot_by_name(self.branch)
+        oldest = snapshot
         while snapshot is not None:
             summary = _summary(snapshot)
             if summary.get(CONNECTOR) == connector and OFFSETS in summary:
-                return _floor(summary, snapshot.timestamp_ms)
+                return _floor(summary[OFFSETS], summary, snapshot.timestamp_ms)
+            oldest = snapshot
             snapshot = by_id.get(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id else None
-        copy = table.properties.get(f"{OFFSETS}.{connector}.{self.branch}")
-        return _floor(json.loads(copy), 0) if copy else Floor()
+        copy = self._copy(table, connector)
+        if not copy:
+            return Floor()
+        expired = oldest is not None and oldest.parent_snapshot_id is not None
+        return _floor(copy[OFFSETS] if expired else copy.get(BEGIN, copy[OFFSETS]), copy, 0)
+
+    def _copy(self, table: Table, connector: str) -> dict[str, str]:
+        """The position that stands in the table's properties; empty when there is none."""
+        text = table.properties.get(f"{OFFSETS}.{connector}.{self.branch}")
+        return dict(json.loads(text)) if text else {}
 
     def commit(self, table: Table, floor: Floor, batch: Batch) -> None:
         """Append the files and move the floor, once.
 
         `table` is the state that `floor` was read from. Raises Fenced when another worker has committed for the
-        connector since, NotFound when the table is gone, CommitConflict, ServiceUnavailable or CommitStateUnknown when
-        the retries are used up; in all these cases except the last the table does not have the files.
+        connector since, NotFound when the table is gone, ConfigError when the store refuses access, CommitConflict,
+        ServiceUnavailable or CommitStateUnknown when the retries are used up; in all these cases except the last the
+        table does not have the files.
         """
         commit_id = str(uuid.uuid4())
         spec_id = table.metadata.default_spec_id
@@ -148,6 +178,11 @@ class Target:
             except CommitFailedException as error:
                 problem = error
             except NOT_CONFIRMED as error:
+                if isinstance(error, OSError) and refuses(error):
+                    raise ConfigError(
+                        f"the object store refused a commit to {self.name}: {error}. Nothing was committed. Check the "
+                        "bucket and the access keys (iceberg.catalog.s3.*), then restart the connector."
+                    ) from error
                 problem = error
                 unknown = True
             except RESTError:
@@ -189,7 +224,10 @@ class Target:
         with update.merge_append() if merge else update.fast_append() as append:
             for file in batch.files:
                 append.append_data_file(file)
-        transaction.set_properties({f"{OFFSETS}.{batch.connector}.{self.branch}": json.dumps(position)})
+        first = self._copy(table, batch.connector).get(BEGIN)
+        begin = {**batch.begin, **(offsets.from_json(first) if first else {})}
+        copy = {**position, BEGIN: offsets.to_json(begin)}
+        transaction.set_properties({f"{OFFSETS}.{batch.connector}.{self.branch}": json.dumps(copy)})
         transaction.commit_transaction()
 
 
@@ -214,6 +252,6 @@ def _summary(snapshot: Snapshot) -> Mapping[str, str]:
     return snapshot.summary.additional_properties if snapshot.summary else {}
 
 
-def _floor(properties: Mapping[str, str], committed_ms: int) -> Floor:
+def _floor(position: str, properties: Mapping[str, str], committed_ms: int) -> Floor:
     identity = KafkaIdentity(properties.get(CLUSTER_ID, ""), json.loads(properties.get(TOPIC_IDS) or "{}"))
-    return Floor(offsets.from_json(properties[OFFSETS]), identity, committed_ms)
+    return Floor(offsets.from_json(position), identity, committed_ms)

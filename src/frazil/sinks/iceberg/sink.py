@@ -149,7 +149,7 @@ class IcebergSink:
             intolerable = result.dead if self._dead_letters is None else []
             unknown = result.unknown if self._config.evolve_schema else {}
             if not (intolerable or unknown or result.overflow):
-                self._finish(target, table, floor, result, ceiling, totals)
+                self._finish(target, table, floor, result, begin, ceiling, totals)
                 totals.reached[target.name] = pieces.pop(0)
                 continue
             self._abandon(table, result)
@@ -188,7 +188,14 @@ class IcebergSink:
         return _combine([load_result(row.result) for row in collected])
 
     def _finish(
-        self, target: Target, table: Table, floor: Floor, result: TaskResult, ceiling: Offsets, totals: _Totals
+        self,
+        target: Target,
+        table: Table,
+        floor: Floor,
+        result: TaskResult,
+        begin: Offsets,
+        ceiling: Offsets,
+        totals: _Totals,
     ) -> None:
         """Dead letters first, then the commit that moves the position past them."""
         new = [letter for letter in result.dead if letter.coordinates not in self._written]
@@ -199,6 +206,7 @@ class IcebergSink:
         batch = Batch(
             self._config.name,
             result.files,
+            begin,
             offsets.merge(result.next_offsets, ceiling),
             self._identity,
             _valid_through(result, ceiling),

@@ -26,7 +26,8 @@ from pyiceberg.table.locations import LocationProvider, load_location_provider
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 from pyiceberg.typedef import Record
 
-from frazil.errors import ServiceUnavailable
+from frazil.clients.store import refuses
+from frazil.errors import ConfigError, ServiceUnavailable
 
 Properties = tuple[tuple[str, str], ...]
 
@@ -80,7 +81,10 @@ class PartitionedWriter:
             self._target.encode(largest)
 
     def close(self) -> list[DataFile]:
-        """Write what waits; the files are durable on return. Raises ServiceUnavailable when the store refuses."""
+        """Write what waits; the files are durable on return. Raises ServiceUnavailable when the store fails.
+
+        ConfigError when it refuses access.
+        """
         for file in self._files.values():
             self._target.encode(file)
         with ThreadPoolExecutor(_UPLOADS) as uploads:
@@ -159,9 +163,14 @@ class _Target:
         location = self._locations.new_data_location(f"00000-0-{uuid.uuid4()}.parquet", _path_key(key))
         output = self._io.new_output(location)
         try:
-            with output.create() as stream:
+            with output.create(overwrite=True) as stream:  # the name is new: no need to look
                 stream.write(content)
         except OSError as error:
+            if refuses(error):
+                raise ConfigError(
+                    f"the object store refused {location}: {error}. Nothing was committed. Check the bucket and the "
+                    "access keys (iceberg.catalog.s3.*), then restart the connector."
+                ) from error
             raise ServiceUnavailable(
                 f"the object store did not take {location}: {error}. Nothing was committed; the batch is read again."
             ) from error

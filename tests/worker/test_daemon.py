@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.environment import isolated_settings
+
+_PROGRAM = """
+import gc, json, os, sys
+import pyarrow as pa
+from frazil.config.settings import Settings
+from frazil.worker import spark
+
+def look(batches):
+    loaded = {"frazil.pipeline.task", "frazil.logs.mapper", "frazil.sinks.iceberg.write"} <= sys.modules.keys()
+    for _ in batches:
+        found = json.dumps({"loaded": loaded, "frozen": gc.get_freeze_count(), "parent": os.getppid()})
+        yield pa.record_batch([[found]], names=["found"])
+
+session = spark.start(Settings.load())
+rows = session.range(0, 2, numPartitions=2).mapInArrow(look, "found string").collect()
+print(json.dumps([json.loads(row.found) for row in rows]))
+session.stop()
+"""
+
+
+@pytest.mark.spark
+def test_workers_are_forked_with_what_tasks_import(tmp_path: Path) -> None:
+    env = isolated_settings(tmp_path).env
+    done = subprocess.run([sys.executable, "-c", _PROGRAM], env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    first, second = json.loads(done.stdout)
+    assert first["loaded"]
+    assert second["loaded"]
+    assert first["frozen"] > 50_000
+    assert first["parent"] == second["parent"]
