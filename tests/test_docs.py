@@ -167,7 +167,7 @@ def test_every_connector_key_is_listed() -> None:
 def test_keys_of_the_pages_exist(page: Path) -> None:
     known = reference.definition()
     names = re.findall(r"`((?:iceberg|errors|frazil|consumer\.override)\.[a-z][\w.\-*]*)", text_of(page))
-    others = re.compile(r".*\.py|frazil\.(offsets|connector|kafka)\b.*")  # modules, properties of snapshots
+    others = re.compile(r".*\.py|frazil\.(offsets|begin|connector|kafka)\b.*")  # modules, properties of snapshots
     assert [name for name in names if not others.fullmatch(name) and known.find(name) is None] == []
 
 

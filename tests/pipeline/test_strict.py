@@ -98,6 +98,9 @@ def test_v38_unknown_fields_are_told_to_whom_it_concerns() -> None:
         ('{"l":[{"x":1},{"":2}]}', "l[1]"),
         ('{"l.element":1}', "l.element"),
         ('{"m.value.y":1}', "m.value.y"),
+        ('{"L":1}', "L"),
+        ('{"p":{"X":1}}', "p.X"),
+        ('{"new":{"a":1,"A":2}}', "new"),
     ],
 )
 def test_an_unknown_field_that_can_never_be_a_column(document: str, path: str) -> None:
@@ -106,6 +109,18 @@ def test_an_unknown_field_that_can_never_be_a_column(document: str, path: str) -
         Converter(columns).row(parse_object(document.encode()), lambda path, raw: None)
     assert caught.value.path == path
     assert row(columns, document) is not None
+
+
+def test_a_table_that_may_have_no_more_columns() -> None:
+    converter = Converter(Struct((Field("p", POINT),)), no_more_columns="there are enough")
+    ignored: list[tuple[str, ...]] = []
+    with pytest.raises(ConversionError, match="there are enough") as caught:
+        converter.row(parse_object(b'{"p":{"new":1}}'), lambda path, raw: ignored.append(path))
+    assert caught.value.path == "p.new"
+    assert converter.row(parse_object(b'{"p":{"new":null},"q":[]}'), lambda path, raw: ignored.append(path)) == {
+        "p": {}
+    }
+    assert ignored == [("p", "new"), ("q",)]
 
 
 NEEDED = Struct((Field("id", LONG, required=True), Field("p", Struct((Field("x", INT, required=True),)))))

@@ -200,6 +200,20 @@ ICEBERG_KEYS: tuple[Key, ...] = (
         default=500_000,
         validator=at_least(1),
     ),
+    Key(
+        "frazil.schema.max.new.columns",
+        "INT",
+        "Most columns, nested ones included, that one batch may add; records that bring more are dead letters.",
+        default=200,
+        validator=at_least(0),
+    ),
+    Key(
+        "frazil.schema.max.columns",
+        "INT",
+        "Most columns, nested ones included, that new fields may bring a table to.",
+        default=1000,
+        validator=at_least(1),
+    ),
     # Families; a name belongs to the first one that matches
     Key(
         "iceberg.tables.write-props.*",

@@ -66,6 +66,8 @@ class IcebergSinkConfig:
     consumer_overrides: Mapping[str, str]
     redact: bool
     max_records_per_batch: int
+    max_new_columns_per_batch: int
+    max_columns: int
 
     def dead_letter_topic_of(self, topic: str) -> str | None:
         """Where dead letters of `topic` go: the configured topic or `<topic>-dlq`; None with tolerance `none`."""
@@ -181,4 +183,6 @@ def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
         consumer_overrides=consumer_overrides(parsed),
         redact=parsed.flag("frazil.redact.enabled"),
         max_records_per_batch=parsed.number("frazil.batch.max.records"),
+        max_new_columns_per_batch=parsed.number("frazil.schema.max.new.columns"),
+        max_columns=parsed.number("frazil.schema.max.columns"),
     )

@@ -36,11 +36,15 @@ _LEARN_AFTER = 64
 
 @dataclass(frozen=True)
 class DecodeSpec:
-    """What a decoder needs; equal specs share one decoder in a Python worker."""
+    """What a decoder needs; equal specs share one decoder in a Python worker.
+
+    `no_more_columns`: why records with unknown fields are refused, although the schema may evolve.
+    """
 
     struct: Struct
     evolve: bool
     mapper: RecordMapper | None = None
+    no_more_columns: str = ""
 
 
 @dataclass
@@ -66,7 +70,7 @@ class RecordDecoder:
         self._spec = spec
         self._columns = {f.name: f for f in spec.struct.fields}
         self._schema = arrow_schema(spec.struct)
-        self._strict = Converter(spec.struct)
+        self._strict = Converter(spec.struct, spec.no_more_columns)
         self._failures: Counter[str] = Counter()
         self._learn(())
 

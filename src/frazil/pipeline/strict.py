@@ -20,6 +20,7 @@ OnUnknown = Callable[[tuple[str, ...], bytes], None]
 _object = msgspec.json.Decoder(dict[str, Raw]).decode
 _array = msgspec.json.Decoder(list[Raw]).decode
 _EXCERPT = 60
+_NO_COLUMN = "a field of this name cannot become a column of the table"
 
 
 class ConversionError(ValueError):
@@ -59,9 +60,11 @@ def parse_object(value: bytes) -> dict[str, Raw]:
 class Converter:
     """Converts records to rows of a table."""
 
-    def __init__(self, struct: Struct) -> None:
+    def __init__(self, struct: Struct, no_more_columns: str = "") -> None:
+        """With `no_more_columns`, a reason, members that have no column make a record one that cannot be stored."""
         self._columns = {f.name: (_compile(f.type), f) for f in struct.fields}
-        self._names = frozenset(_names(struct))
+        self._names = frozenset(name.lower() for name in _names(struct))
+        self._no_more_columns = no_more_columns
 
     def row(self, members: Mapping[str, Raw], on_unknown: OnUnknown | None = None) -> Row:
         """A dict of column values for `pyarrow`; absent columns are absent.
@@ -77,12 +80,16 @@ class Converter:
 
     def _checked(self, on_unknown: OnUnknown) -> OnUnknown:
         def check(path: tuple[str, ...], raw: bytes) -> None:
-            name = ".".join(path)
+            name = ".".join(path).lower()
             inferred = infer.infer(raw)
-            inside = (f"{name}.{inner}" for inner in _names(inferred)) if inferred is not None else ()
-            # Iceberg finds columns by dotted names (T#324).
+            if self._no_more_columns and inferred is not None:
+                raise ConversionError(path[-1], self._no_more_columns)
+            inside = [f"{name}.{inner.lower()}" for inner in _names(inferred)] if inferred is not None else []
+            # Iceberg finds columns by dotted names (T#324), and SQL engines by names in any case.
             if not path[-1] or name in self._names or not self._names.isdisjoint(inside):
-                raise ConversionError(path[-1], "a field of this name cannot become a column of the table")
+                raise ConversionError(path[-1], _NO_COLUMN)
+            if len(set(inside)) < len(inside):
+                raise ConversionError(path[-1], f"{_NO_COLUMN}: two of its members would have the same name")
             on_unknown(path, raw)
 
         return check

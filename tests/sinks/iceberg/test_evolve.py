@@ -11,7 +11,7 @@ from pyiceberg.types import IntegerType, ListType, LongType, MapType, NestedFiel
 from frazil.errors import CommitConflict, ConfigError, FrazilError, ServiceUnavailable
 from frazil.pipeline.infer import Path, infer
 from frazil.pipeline.types import STRING, Field, List, Scalar, Struct, Type
-from frazil.sinks.iceberg.evolve import add_columns
+from frazil.sinks.iceberg.evolve import add_columns, possible_columns, too_many
 from frazil.sinks.iceberg.schema import struct_of
 from tests.sinks.iceberg.conftest import MakeTable
 from tests.sinks.iceberg.proxy import CatalogProxy, Fault
@@ -43,6 +43,25 @@ def fifteen() -> Type:
     )
     assert isinstance(type_, Struct)
     return type_
+
+
+def test_columns_are_counted_with_the_nested_ones() -> None:
+    unknown: dict[Path, Type] = {("a",): STRING, ("st", "b"): List(Struct((Field("c", STRING), Field("d", STRING))))}
+    assert too_many(NESTED, unknown, 5, 14) == ""
+    assert too_many(NESTED, unknown, 4, 14) == (
+        "the batch would bring 5 new columns; frazil.schema.max.new.columns allows 4"
+    )
+    assert too_many(NESTED, unknown, 5, 13) == "the table would have 14 columns; frazil.schema.max.columns allows 13"
+    assert too_many(NESTED, {("st",): STRING}, 0, 1) == ""
+
+
+def test_names_that_differ_in_case_only_make_one_column() -> None:
+    unknown: dict[Path, Type] = {
+        ("ST",): STRING,
+        ("new",): Struct((Field("a", STRING), Field("A", STRING))),
+        ("NEW",): STRING,
+    }
+    assert possible_columns(NESTED, unknown) == {("NEW",): STRING}
 
 
 def test_e01_one_update_adds_every_inferred_column(make_table: MakeTable) -> None:
@@ -125,7 +144,7 @@ def test_a_catalog_that_is_gone(make_table: MakeTable, proxy: CatalogProxy, prox
         add(table, {("x",): STRING}, proxied)
 
 
-@pytest.mark.parametrize("name", ["a.b", 'a"b', "a\\b", "a\nb", "Ii", "東京", "x" * 300, " ", "element", "value"])
+@pytest.mark.parametrize("name", ["a.b", 'a"b', "a\\b", "a\nb", "Ij", "東京", "x" * 300, " ", "element", "value"])
 def test_names_of_any_kind(make_table: MakeTable, name: str) -> None:
     grown = add(make_table(INT), {(name,): STRING, ("s",): Struct((Field(name, Scalar("long")),))})
     assert [f.name for f in struct_of(grown.schema()).fields] == ["ii", *sorted([name, "s"])]

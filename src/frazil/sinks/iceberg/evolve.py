@@ -61,9 +61,30 @@ def add_columns(catalog: Catalog, table: Table, unknown: Mapping[Path, Type]) ->
     )
 
 
+def too_many(schema: Schema, unknown: Mapping[Path, Type], per_batch: int, per_table: int) -> str:
+    """Why a batch may not bring these fields as new columns, nested ones counted too; empty when it may."""
+    new = sum(_count(type_) for type_ in possible_columns(schema, unknown).values())
+    if new > per_batch:
+        return f"the batch would bring {new:,} new columns; frazil.schema.max.new.columns allows {per_batch:,}"
+    columns = len(schema.column_names)
+    if new and columns + new > per_table:
+        return f"the table would have {columns + new:,} columns; frazil.schema.max.columns allows {per_table:,}"
+    return ""
+
+
+def _count(type_: Type) -> int:
+    match type_:
+        case Struct(fields):
+            return 1 + sum(_count(field.type) for field in fields)
+        case List(element):
+            return 1 + _count(element)
+        case _:
+            return 1
+
+
 def possible_columns(schema: Schema, unknown: Mapping[Path, Type]) -> dict[Path, Type]:
     """The unknown fields that the table does not have and can have, in the order of their paths."""
-    taken = set(schema.column_names)
+    taken = {name.lower() for name in schema.column_names}
     result: dict[Path, Type] = {}
     for path, type_ in sorted(unknown.items()):
         if not _has(schema, path):
@@ -74,10 +95,13 @@ def possible_columns(schema: Schema, unknown: Mapping[Path, Type]) -> dict[Path,
 
 
 def _without_taken(type_: Type, name: str, taken: set[str]) -> Type | None:
-    """The type without the members whose full names are taken already; all that are left are taken from now on."""
-    if name in taken:
+    """The type without the members whose full names are taken already; all that are left are taken from now on.
+
+    Names that differ only in case count as equal: most engines cannot tell such columns apart.
+    """
+    if name.lower() in taken:
         return None
-    taken.add(name)
+    taken.add(name.lower())
     match type_:
         case Struct(fields):
             kept = []

@@ -24,7 +24,7 @@ from frazil.pipeline.report import BatchReport
 from frazil.pipeline.task import RESULT_DDL, Task, TaskResult, TaskSpec, load_result
 from frazil.sinks.iceberg import positions
 from frazil.sinks.iceberg.commit import Batch, Floor, Target
-from frazil.sinks.iceberg.evolve import add_columns
+from frazil.sinks.iceberg.evolve import add_columns, too_many
 from frazil.sinks.iceberg.pieces import before, divide
 from frazil.sinks.iceberg.schema import struct_of
 from frazil.sinks.iceberg.write import DataFileWriter
@@ -136,6 +136,7 @@ class IcebergSink:
         """
         pieces = [end]
         bad: list[DeadLetter] = []
+        no_more_columns = ""
         while pieces:
             table = target.load()
             floor = target.floor(table, self._config.name)
@@ -145,7 +146,7 @@ class IcebergSink:
             if all(low[key] >= ceiling[key] for key in end):
                 totals.reached[target.name] = pieces.pop(0)
                 continue
-            result = self._run(rows, table, low, ceiling)
+            result = self._run(rows, table, low, ceiling, no_more_columns)
             intolerable = result.dead if self._dead_letters is None else []
             unknown = result.unknown if self._config.evolve_schema else {}
             if not (intolerable or unknown or result.overflow):
@@ -158,6 +159,11 @@ class IcebergSink:
                 pieces = [before(bad, ceiling)]
             elif unknown:
                 schema = table.schema()
+                no_more_columns = too_many(
+                    schema, unknown, self._config.max_new_columns_per_batch, self._config.max_columns
+                )
+                if no_more_columns:
+                    continue
                 if add_columns(target.catalog, table, unknown).schema() == schema:
                     raise ConfigError(
                         f"{target.name} cannot have columns for the unknown fields "
@@ -169,12 +175,11 @@ class IcebergSink:
         if bad:
             raise BadRecord(_bad_record_message(bad, self._config.name))
 
-    def _run(self, rows: DataFrame, table: Table, floor: Offsets, ceiling: Offsets) -> TaskResult:
+    def _run(self, rows: DataFrame, table: Table, floor: Offsets, ceiling: Offsets, no_more_columns: str) -> TaskResult:
         schema = table.schema()
         single = self._topics[0] if len(self._topics) == 1 and self._config.topics_regex is None else None
-        spec = TaskSpec(
-            DecodeSpec(struct_of(schema), self._config.evolve_schema, self._mapper_for(schema)), floor, ceiling, single
-        )
+        decode = DecodeSpec(struct_of(schema), self._config.evolve_schema, self._mapper_for(schema), no_more_columns)
+        spec = TaskSpec(decode, floor, ceiling, single)
         writer = DataFileWriter(
             _slim(table), tuple(sorted(table.io.properties.items())), tuple(self._config.write_properties.items())
         )
