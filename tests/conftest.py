@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from frazil.config.settings import Settings
 from frazil.errors import NotFound
 from frazil.stack.local import LocalStack
 from frazil.stack.logfile import tail
 from frazil.stack.ports import unused
+from frazil.stack.trino import trino_service
 from tests.environment import isolated_settings
 from tests.harness import Pipe, Worker, own_worker
 
@@ -33,6 +35,18 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
     local.start(lambda text: None)
     yield local
     local.stop()
+
+
+@pytest.fixture(scope="session")
+def trino(stack: LocalStack) -> Iterator[Settings]:
+    """Trino on the catalog of the stack: `TrinoEngine(trino)` asks it. Its tests are marked `trino`.
+
+    Another namespace: `TrinoEngine(Settings({**trino.env, "NAMESPACE_NAME": "other"}))`.
+    """
+    service = trino_service(stack.settings)
+    service.start(lambda text: None)
+    yield stack.settings
+    service.stop()
 
 
 @pytest.fixture(scope="session")

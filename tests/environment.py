@@ -17,6 +17,7 @@ _PORTS = (
     "ICEBERG_CATALOG_PORT",
     "KAFKA_CONNECT_PORT",
     "ACTUATOR_PORT",
+    "TRINO_PORT",
 )
 
 

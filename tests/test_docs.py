@@ -33,7 +33,15 @@ WRITTEN = [page for page in PAGES if page not in reference.pages()]
 PROGRAMS = ("./kafka-connect-iceberg-sink.sh", "frazil", ".venv/bin/frazil")
 VERBS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 # Words in capitals that are no variables of frazil.
-OTHER_NAMES = {"TASK_PUT", "VALUE_CONVERTER", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "FRAZIL_BENCH_HOME"}
+OTHER_NAMES = {
+    "TASK_PUT",
+    "VALUE_CONVERTER",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "FRAZIL_BENCH_HOME",
+    "JAVA_HOME_25",
+    "JAVA_HOME_25_X64",
+}
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")

@@ -64,7 +64,7 @@ class PortTaken(StackError):
 
 
 class JavaNotFound(StackError):
-    """No Java 17 or 21 can be found."""
+    """No Java that a service runs on can be found."""
 
 
 class ServiceDied(StackError):

@@ -7,6 +7,7 @@ from rich.console import Console
 
 from frazil.cli import progress as module
 from frazil.cli.progress import progress
+from frazil.stack.transfer import Transfer
 
 
 def test_a_line_now_and_then_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,3 +32,27 @@ def test_a_terminal_shows_the_step_and_removes_it_at_the_end() -> None:
     assert "0:00:00" in shown
     assert "a line of its own" in shown
     assert shown.endswith("\x1b[2K")  # the line of the step is erased
+
+
+def test_a_terminal_shows_a_bar_while_bytes_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=120, force_terminal=True, color_system=None)
+    with progress(console) as show:
+        show("before")
+        console.print("first")
+        assert "━" not in out.getvalue()
+        show(Transfer("downloading Trino", 270_000_000, 540_000_000))
+        console.print("second")
+        assert "downloading Trino: 270 of 540 MB ━" in out.getvalue()
+        out.truncate(0)
+        show("after")
+        console.print("third")
+        assert "━" not in out.getvalue()
+
+
+def test_bytes_are_lines_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_LINE_INTERVAL_S", 0.0)
+    out = io.StringIO()
+    with progress(Console(file=out, width=200)) as show:
+        show(Transfer("downloading Trino", 1_000_000, 540_000_000))
+    assert out.getvalue() == "  downloading Trino: 1 of 540 MB\n"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -15,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from frazil.cli.console import make_console
 from frazil.cli.main import app
-from frazil.cli.stack import services, start_services, stop_services, worker_service
+from frazil.cli.stack import requested, services, start_services, stop_services, worker_service
 from frazil.config.settings import LOOPBACK, Settings
 from frazil.errors import PortTaken, ServiceDied, UsageError
 from frazil.stack.local import LocalStack
@@ -113,6 +114,41 @@ def test_a_port_that_is_taken_is_seen_before_anything_starts(web: Callable[[str,
     assert not first.log.exists()
 
 
+def test_trino_is_started_on_request_only(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+    monkeypatch.setattr(
+        "frazil.cli.stack.start_services", lambda chosen, console: started.extend(one.name for one in chosen)
+    )
+    for arguments, expected in (
+        (["start"], ["seaweedfs", "kafka", "worker"]),
+        (["start", "trino"], ["trino"]),
+        (["start", "--with", "trino"], ["seaweedfs", "kafka", "worker", "trino"]),
+        (["start", "kafka", "--with", "trino"], ["kafka", "trino"]),
+        (["start", "trino", "--with", "trino"], ["trino"]),
+        (["restart"], ["seaweedfs", "kafka", "worker"]),
+    ):
+        started.clear()
+        assert run(*arguments).exit_code == 0
+        assert started == expected, arguments
+    refused = run("start", "--with", "kafka")
+    assert isinstance(refused.exception, UsageError)
+    monkeypatch.setenv("TRINO_URL", "http://127.0.0.1:1")
+    refused = run("start", "--with", "trino")
+    assert isinstance(refused.exception, UsageError)
+    assert "trino is not run here: TRINO_URL names another one" in str(refused.exception)
+
+
+def test_a_trino_that_has_ended_by_itself_was_requested(settings: Settings) -> None:
+    assert requested(settings) == []
+    (settings.home / "run").mkdir(parents=True)
+    (settings.home / "run" / "trino.json").write_text('{"pid": 4194304, "started": 1}')
+    assert [service.name for service in requested(settings)] == ["trino"]
+    assert run("status").stdout.splitlines()[4].split()[:2] == ["trino", "died"]
+    assert re.findall(r"(\w+) +did not run", run("stop").stdout) == ["trino", "worker", "kafka", "seaweedfs"]
+    assert requested(settings) == []
+    assert "trino" not in run("status").stdout
+
+
 @pytest.mark.parametrize("verb", ["start", "restart"])
 def test_somebody_elses_service_is_not_started(settings: Settings, monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
     monkeypatch.setenv("MINIO_ENDPOINT", "http://127.0.0.1:1")
@@ -136,6 +172,9 @@ def test_logs_of_all_services_and_of_one(settings: Settings) -> None:
     assert every.stdout == "kafka     | two\nkafka     | three\nworker    | ready\n"
     assert every.stderr == f"seaweedfs has no log yet ({settings.logs}/seaweedfs.log)\n"
     assert run("logs", "kafka-connect").stdout == "ready\n"
+    (settings.logs / "trino.log").write_text("SERVER STARTED\n")
+    assert run("logs", "-n", "1").stdout.endswith("trino     | SERVER STARTED\n")
+    assert run("logs", "trino").stdout == "SERVER STARTED\n"
 
 
 def test_logs_are_followed_until_interrupted(settings: Settings) -> None:
@@ -208,3 +247,25 @@ def test_clean_stops_what_runs(settings: Settings) -> None:
     assert shown.exit_code == 0, shown.output
     assert "seaweedfs  stopped" in shown.stdout
     assert not settings.home.exists()
+
+
+@pytest.mark.trino
+def test_trino_in_the_life_of_a_stack(settings: Settings) -> None:
+    assert run("start", "seaweedfs", "--with", "trino").exit_code == 0
+    assert {service.state().status for service in requested(settings)} == {Status.RUNNING}
+    shown = json.loads(run("status", "-o", "json").stdout)["services"][-1]
+    assert (shown["name"], shown["state"]) == ("trino", "running")
+    assert shown["address"] == f"http://{LOOPBACK}:{settings.trino_port}"
+    first = shown["pid"]
+    answer = run("sql", "--engine", "trino", "SHOW CATALOGS", "--format", "csv")
+    assert answer.exit_code == 0, answer.output
+    assert settings.warehouse in answer.stdout
+    assert run("restart", "trino").exit_code == 0
+    assert json.loads(run("status", "-o", "json").stdout)["services"][-1]["pid"] != first
+    assert settings.warehouse in run("sql", "--engine", "trino", "SHOW CATALOGS").stdout
+    cleaned = run("clean", "--yes")
+    assert cleaned.exit_code == 0, cleaned.output
+    assert "trino      stopped" in cleaned.stdout
+    assert not settings.home.exists()
+    refused = run("sql", "--engine", "trino", "SHOW CATALOGS")
+    assert "Start it with `start trino`" in str(refused.exception)

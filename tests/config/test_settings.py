@@ -33,8 +33,9 @@ def test_defaults() -> None:
     assert settings.topics == {"api": "apilogs", "error": "errorlogs", "audit": "auditlogs"}
     assert settings.connect_url == "http://127.0.0.1:8083"
     assert settings.actuator_port == 8081
-    assert (settings.spark_master, settings.spark_memory, settings.trino_url) == ("local[*]", "1g", "")
-    assert not (settings.kafka_external or settings.s3_external or settings.connect_external)
+    assert (settings.spark_master, settings.spark_memory) == ("local[*]", "1g")
+    assert (settings.trino_url, settings.sql_catalog) == ("http://127.0.0.1:9999", "kafkawarehouse")
+    assert not (settings.kafka_external or settings.s3_external or settings.connect_external or settings.trino_external)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,8 @@ def test_defaults() -> None:
             "JAVA_TOOL_OPTIONS",
             "TRINO_USER",
             "TRINO_PASSWORD",
+            "TRINO_TOKEN",
+            "TRINO_CA_FILE",
         )
     ],
 )

@@ -38,6 +38,14 @@ class Repository:
             f"<version>{version}</version><dependencies>{dependencies}</dependencies></project>"
         )
 
+    def add_file(self, coordinate: str, content: bytes) -> None:
+        """Publish a file of another kind than a jar: `org:name:version@ext`."""
+        path, _, extension = coordinate.partition("@")
+        organisation, name, version = path.split(":")
+        folder = self._folder.joinpath(*organisation.split("."), name, version)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}-{version}.{extension}").write_bytes(content)
+
     @staticmethod
     def content(coordinate: str) -> bytes:
         """The bytes of a jar, always the same for one coordinate."""

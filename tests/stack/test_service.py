@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import signal
@@ -82,6 +83,25 @@ def test_a_second_start_does_nothing(make: Make) -> None:
     pid = service.state().pid
     assert service.start(quiet) is False
     assert service.state().pid == pid
+
+
+def test_every_start_is_completed(make: Make) -> None:
+    completed: list[Status] = []
+    plain = make()
+    service = dataclasses.replace(plain, complete=lambda: completed.append(plain.state().status))
+    service.start(quiet)
+    service.start(quiet)
+    assert completed == [Status.RUNNING, Status.RUNNING]
+
+
+def test_a_start_that_cannot_be_completed_leaves_nothing(make: Make) -> None:
+    def refuse() -> None:
+        raise StackError("no catalog")
+
+    service = dataclasses.replace(make(), complete=refuse)
+    with pytest.raises(StackError, match="no catalog"):
+        service.start(quiet)
+    assert service.state().status is Status.STOPPED
 
 
 def test_stop_is_idempotent_and_makes_no_home(make: Make) -> None:

@@ -115,9 +115,10 @@ def continuous(
 def init() -> None:
     """Create topics, tables and connectors; safe to repeat.
 
-    Also the warehouse and the namespace of the tables. What is there already is left as it is.
+    Also the warehouse and the namespace of the tables, and the catalog on the Trino server at TRINO_URL when that is
+    set. What is there already is left as it is.
     """
-    from frazil.logs.deploy import deploy
+    from frazil.logs.deploy import Step, deploy
 
     outcomes: Counter[str] = Counter()
 
@@ -125,7 +126,12 @@ def init() -> None:
         outcomes[step.outcome] += 1
         typer.echo(f"{step.what:<10} {step.name:<28} {step.outcome}")
 
-    deploy(Settings.load(), report)
+    settings = Settings.load()
+    deploy(settings, report)
+    if settings.trino_external:
+        from frazil.clients.trino import create_catalog
+
+        report(Step("catalog", f"{settings.sql_catalog} (Trino)", "created" if create_catalog(settings) else "exists"))
     typer.echo("Ready: " + ", ".join(f"{n} {outcome}" for outcome, n in outcomes.items()))
 
 

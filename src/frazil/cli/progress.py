@@ -6,24 +6,61 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.console import Console, RenderableType
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from frazil.stack.transfer import Transfer
 
 _LINE_INTERVAL_S = 2.0
+
+
+class _OfTransfer(ProgressColumn):
+    """A column that is there only while bytes are counted."""
+
+    def __init__(self, column: ProgressColumn) -> None:
+        super().__init__()
+        self._column = column
+
+    def render(self, task: Task) -> RenderableType:
+        return "" if task.total is None else self._column.render(task)
 
 
 @contextmanager
 def progress(console: Console) -> Iterator[Callable[[str], None]]:
     """A function that shows the current step; what it shows disappears from a terminal at the end.
 
-    A terminal also shows how long it has taken. Where there is none, at most one line is printed every two seconds, and
-    none that says what the last one said.
+    A terminal also shows how long it has taken, and a bar with the time left for a `Transfer`. Where there is none,
+    at most one line is printed every two seconds, and none that says what the last one said.
     """
     if console.is_terminal:
-        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+        columns = (
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            _OfTransfer(BarColumn(20)),
+            _OfTransfer(TimeRemainingColumn()),
+            TimeElapsedColumn(),
+        )
         with Progress(*columns, console=console, transient=True) as bar:
-            task = bar.add_task("", start=True)
-            yield lambda text: bar.update(task, description=text)
+            task = bar.add_task("", total=None)
+
+            def show(text: str) -> None:
+                if isinstance(text, Transfer):
+                    bar.update(task, description=text, completed=text.done, total=text.total)
+                elif bar.tasks[0].total is not None:
+                    bar.reset(task, description=text, total=None, start=True)
+                else:
+                    bar.update(task, description=text)
+
+            yield show
         return
     last = time.monotonic()
     shown = ""

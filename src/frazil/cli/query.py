@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,12 +23,24 @@ if TYPE_CHECKING:
 
 FEW_ROWS, MORE_ROWS = 5, 10
 
+
+class EngineName(StrEnum):
+    """Who answers."""
+
+    EMBEDDED = "embedded"
+    TRINO = "trino"
+
+
+_EngineOption = Annotated[
+    EngineName | None,
+    typer.Option("--engine", help="Who answers: frazil itself, or Trino (that of the stack, or TRINO_URL)."),
+]
 _FormatOption = Annotated[Format, typer.Option("--format", help="How to print the answer.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command line."""
-    app.command(epilog=examples("query", "query apilogs -n 20", "query apilogs --format csv"))(query)
+    app.command(epilog=examples("query", "query apilogs -n 20", "query --format csv", "query --engine trino"))(query)
     app.command(
         epilog=examples(
             'sql "SELECT name, count(*) AS calls FROM apilogs GROUP BY name ORDER BY calls DESC"',
@@ -35,6 +48,7 @@ def register(app: typer.Typer) -> None:
             """sql 'SELECT * FROM "apilogs$snapshots"' --format json""",
             'sql "SHOW TABLES"',
             "sql --file report.sql --format csv",
+            'sql --engine trino "SHOW CATALOGS"',
         )
     )(sql)
 
@@ -45,20 +59,18 @@ def query(
         int | None, typer.Option("-n", "--rows", help=f"Newest rows: {FEW_ROWS}, or {MORE_ROWS} of a named table.")
     ] = None,
     form: _FormatOption = Format.TABLE,
+    engine: _EngineOption = None,
 ) -> None:
-    """Show row total, newest snapshot and newest rows of tables."""
+    """Show row total, newest snapshot and newest rows of tables.
+
+    They are read by frazil itself, unless --engine says trino.
+    """
     if rows is not None and rows < 1:
         raise UsageError(f"-n {rows}: expected a number of rows from 1 on")
     leave_out_pandas()
-    from frazil.clients.catalog import connect
-    from frazil.query.summary import known_tables, summarise
-
     settings = Settings.load()
-    catalog = connect(settings.catalog_properties())
-    known = known_tables(catalog, settings.namespace)
-    wanted = known if table is None else [_known(table, known, settings.namespace)]
     count = rows or (FEW_ROWS if table is None else MORE_ROWS)
-    summaries = (summarise(catalog, settings.namespace, name, count, last=table is not None) for name in wanted)
+    wanted, summaries = _summaries(settings, table, count, engine)
     if form == Format.JSON:
         write_json([_as_object(summary) for summary in summaries], sys.stdout)
     elif form == Format.CSV:
@@ -70,31 +82,56 @@ def query(
             typer.echo(f"there is no table in {settings.namespace} yet; `init` creates them")
 
 
+def _summaries(
+    settings: Settings, table: str | None, count: int, engine: EngineName | None
+) -> tuple[list[str], Iterable[TableSummary]]:
+    """Tables that are asked for, and their summaries, each made when its turn comes."""
+    namespace = settings.namespace
+    if engine is EngineName.TRINO:
+        from frazil.query import trino_summary
+        from frazil.query.trino import TrinoEngine
+
+        trino = TrinoEngine(settings)
+        known = trino_summary.known_tables(trino, namespace)
+        wanted = known if table is None else [_known(table, known, namespace)]
+        return wanted, (
+            trino_summary.summarise(trino, namespace, name, count, last=table is not None) for name in wanted
+        )
+    from frazil.clients.catalog import connect
+    from frazil.query.summary import known_tables, summarise
+
+    catalog = connect(settings.catalog_properties())
+    known = known_tables(catalog, namespace)
+    wanted = known if table is None else [_known(table, known, namespace)]
+    return wanted, (summarise(catalog, namespace, name, count, last=table is not None) for name in wanted)
+
+
 def sql(
     statement: Annotated[
         str | None, typer.Argument(help="Statements in Trino's dialect, separated by `;`; `-` reads standard input.")
     ] = None,
     file: Annotated[Path | None, typer.Option("--file", help="Read the statements from a file.")] = None,
     form: _FormatOption = Format.TABLE,
+    engine: _EngineOption = None,
 ) -> None:
     """Answer SQL statements that read: SELECT, SHOW, DESCRIBE.
 
-    They go to the embedded engine, or to the Trino server at TRINO_URL.
+    They go to the Trino server at TRINO_URL when that is set, else to the embedded engine; --engine chooses.
     """
     text = _text(statement, file)
     leave_out_pandas()
     settings = Settings.load()
-    print_sql(settings, text, form)
+    print_sql(settings, text, form, engine)
 
 
-def print_sql(settings: Settings, text: str, form: Format = Format.TABLE) -> None:
-    """Print the answers to statements; see `sql`. Raises QueryError or ServiceUnavailable."""
-    for result in _answers(settings, text):
+def print_sql(settings: Settings, text: str, form: Format = Format.TABLE, engine: EngineName | None = None) -> None:
+    """Print the answers to statements; see `sql`. Raises QueryError, ServiceUnavailable or ConfigError."""
+    for result in _answers(settings, text, engine):
         render(result, form, make_console())
 
 
-def _answers(settings: Settings, text: str) -> Iterator[Result]:
-    if settings.trino_url:
+def _answers(settings: Settings, text: str, engine: EngineName | None) -> Iterator[Result]:
+    if engine is EngineName.TRINO or (engine is None and settings.trino_external):
         from frazil.query.trino import TrinoEngine
 
         return TrinoEngine(settings).run(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,16 +22,22 @@ if TYPE_CHECKING:
 
 _ALIASES = {"minio": "seaweedfs", "kafka-connect": "worker"}
 # Why a service is not ours to start: the variable that says where somebody else's is.
-_ADDRESSES = {"kafka": "KAFKA_BOOTSTRAP_SERVERS", "seaweedfs": "MINIO_ENDPOINT", "worker": "KAFKA_CONNECT_URL"}
+_ADDRESSES = {
+    "kafka": "KAFKA_BOOTSTRAP_SERVERS",
+    "seaweedfs": "MINIO_ENDPOINT",
+    "worker": "KAFKA_CONNECT_URL",
+    "trino": "TRINO_URL",
+}
+ON_REQUEST = "trino"
 
-ServiceArgument = Annotated[str | None, typer.Argument(help="kafka, seaweedfs or worker; all when left out.")]
+ServiceArgument = Annotated[str | None, typer.Argument(help="kafka, seaweedfs, worker or trino; all when left out.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this module to the program."""
-    app.command(epilog=examples("start", "start kafka"))(start)
+    app.command(epilog=examples("start", "start kafka", "start --with trino", "start trino  # on its own"))(start)
     app.command(epilog=examples("stop", "stop worker  # Kafka and the store go on"))(stop)
-    app.command(epilog=examples("restart worker"))(restart)
+    app.command(epilog=examples("restart", "restart worker"))(restart)
     app.command(epilog=examples("logs", "logs -f  # until Ctrl+C", "logs worker -n 200"))(logs)
     app.command(epilog=examples("clean", "clean --yes  # without asking"))(clean)
 
@@ -62,11 +68,39 @@ def _worker_command(settings: Settings, progress: Progress) -> Sequence[str]:
 
 
 def services(settings: Settings) -> list[Service]:
-    """Every service that this home may run, in the order of their start."""
+    """Every service that this home runs unless told otherwise, in the order of their start."""
     from frazil.stack.local import LocalStack
 
     worker = [] if settings.connect_external else [worker_service(settings)]
     return [*LocalStack(settings).services(), *worker]
+
+
+def requested(settings: Settings) -> list[Service]:
+    """Services that run on request only and were requested: those that run, or have ended by themselves."""
+    from frazil.stack.service import Status
+    from frazil.stack.trino import trino_service
+
+    trino = trino_service(settings)
+    return [] if trino.state().status is Status.STOPPED else [trino]
+
+
+def _startable(settings: Settings) -> list[Service]:
+    from frazil.stack.trino import trino_service
+
+    return [*services(settings), *([] if settings.trino_external else [trino_service(settings)])]
+
+
+def _of_home(settings: Settings) -> list[Service]:
+    """Every service that may run in this home, also those that are external by now."""
+    from frazil.stack.local import LocalStack
+    from frazil.stack.trino import trino_service
+
+    return [*LocalStack(settings).embedded(), worker_service(settings), trino_service(settings)]
+
+
+def _in_use(settings: Settings) -> list[Service]:
+    names = {service.name for service in requested(settings)}
+    return [service for service in _of_home(settings) if service.name != ON_REQUEST or service.name in names]
 
 
 def start_services(chosen: Iterable[Service], console: Console) -> None:
@@ -113,25 +147,38 @@ def stop_services(chosen: Iterable[Service], console: Console) -> None:
             console.print(f"  {service.name:<10} {done}")
 
 
-def start(service: ServiceArgument = None) -> None:
+def start(
+    service: ServiceArgument = None,
+    with_: Annotated[
+        str | None, typer.Option("--with", help="Also start a service that runs on request only: trino.")
+    ] = None,
+) -> None:
     """Start the services (or one) and wait until they answer.
 
     What runs already is left alone. When one cannot start, those that this command has started are stopped again.
+    Trino runs on request only: `start trino` or `start --with trino`. Its first start downloads 540 MB.
     """
     settings = Settings.load()
-    start_services(_chosen(settings, service, services), make_console())
+    chosen = _chosen(service, services(settings), _startable(settings))
+    if with_ is not None:
+        if with_ != ON_REQUEST:
+            raise UsageError(f"--with {with_}: only {ON_REQUEST} is started on request; the others are by themselves")
+        names = {one.name for one in chosen}
+        chosen += [extra for extra in _chosen(with_, [], _startable(settings)) if extra.name not in names]
+    start_services(chosen, make_console())
 
 
 def stop(service: ServiceArgument = None) -> None:
     """Stop the services (or one); the data stays."""
     settings = Settings.load()
-    stop_services(_chosen(settings, service, _all_of_home), make_console())
+    stop_services(_chosen(service, _in_use(settings), _of_home(settings)), make_console())
 
 
 def restart(service: ServiceArgument = None) -> None:
-    """Stop the services (or one) and start them again."""
+    """Stop the services (or one) and start them again, Trino too when it was started."""
     settings = Settings.load()
-    chosen = _chosen(settings, service, services)
+    extra = [] if settings.trino_external else requested(settings)
+    chosen = _chosen(service, [*services(settings), *extra], _startable(settings))
     stop_services(chosen, make_console())
     start_services(chosen, make_console())
 
@@ -144,7 +191,9 @@ def logs(
     """Show the end of the services' logs."""
     from frazil.stack.logfile import follow, tail
 
-    paths = {chosen.name: chosen.log for chosen in _chosen(Settings.load(), service, _all_of_home)}
+    every = _of_home(Settings.load())
+    chosen = _chosen(service, [one for one in every if one.name != ON_REQUEST or one.log.exists()], every)
+    paths = {one.name: one.log for one in chosen}
     prefix = {name: "" if service else f"{name:<10}| " for name in paths}
     positions = {}
     for name, path in paths.items():
@@ -178,24 +227,18 @@ def clean(yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] 
         if not typer.confirm(question):
             console.print("Nothing was removed.")
             return
-    stop_services(_all_of_home(settings), console)
+    stop_services(_in_use(settings), console)
     LocalStack(settings).clean()
     console.print(f"Removed the data in {settings.home}.")
 
 
-def _all_of_home(settings: Settings) -> list[Service]:
-    from frazil.stack.local import LocalStack
-
-    return [*LocalStack(settings).embedded(), worker_service(settings)]
-
-
-def _chosen(settings: Settings, name: str | None, among: Callable[[Settings], list[Service]]) -> list[Service]:
+def _chosen(name: str | None, by_default: list[Service], possible: list[Service]) -> list[Service]:
     if name is None:
-        return among(settings)
+        return by_default
     real = _ALIASES.get(name, name)
     if real not in _ADDRESSES:
         raise UsageError(f"unknown service {name}; known: {', '.join([*_ADDRESSES, *_ALIASES])}")
-    found = [service for service in among(settings) if service.name == real]
+    found = [service for service in possible if service.name == real]
     if not found:
         raise UsageError(f"{real} is not run here: {_ADDRESSES[real]} names another one. Unset it to use the embedded.")
     return found

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from frazil.cli.console import make_console
-from frazil.cli.stack import services
+from frazil.cli.stack import requested, services
 from frazil.cli.usage import examples
-from frazil.config.settings import Settings
+from frazil.config.settings import LOOPBACK, Settings
 from frazil.errors import FrazilError, ServiceUnavailable
 
 if TYPE_CHECKING:
@@ -134,12 +134,17 @@ def look(settings: Settings) -> StackStatus:
 
 
 def _services(settings: Settings) -> list[ServiceRow]:
-    own = {service.name: service for service in services(settings)}
+    on_request = requested(settings)
+    own = {service.name: service for service in (*services(settings), *on_request)}
     addresses = {
         "seaweedfs": settings.s3_endpoint,
         "kafka": settings.bootstrap_servers,
         "worker": settings.connect_url,
     }
+    if on_request:
+        addresses["trino"] = f"http://{LOOPBACK}:{settings.trino_port}"
+    elif settings.trino_external:
+        addresses["trino"] = settings.trino_url
     rows = []
     for name, address in addresses.items():
         if name in own:

@@ -21,8 +21,8 @@ LOOPBACK = "127.0.0.1"
 class Settings:
     """Addresses, names and credentials, resolved once from the environment and passed to whoever needs them.
 
-    A part whose address is given (`KAFKA_BOOTSTRAP_SERVERS`, `MINIO_ENDPOINT`, `KAFKA_CONNECT_URL`) is somebody
-    else's: it is used, and never started or stopped.
+    A part whose address is given (`KAFKA_BOOTSTRAP_SERVERS`, `MINIO_ENDPOINT`, `KAFKA_CONNECT_URL`, `TRINO_URL`) is
+    somebody else's: it is used, and never started or stopped.
     """
 
     env: Mapping[str, str]
@@ -199,9 +199,22 @@ class Settings:
 
     # SQL
     @cached_property
+    def trino_port(self) -> int:
+        return self._port("TRINO_PORT")
+
+    @property
+    def trino_external(self) -> bool:
+        return bool(self._set("TRINO_URL"))
+
+    @cached_property
     def trino_url(self) -> str:
-        """Empty when SQL is answered by the embedded engine."""
-        return self._text("TRINO_URL")
+        """A Trino of the user's, else the one of the stack, which runs on request only."""
+        return (self._set("TRINO_URL") or f"http://{LOOPBACK}:{self.trino_port}").rstrip("/")
+
+    @cached_property
+    def sql_catalog(self) -> str:
+        """The catalog's name in SQL: the last part of the warehouse's name."""
+        return self.warehouse.rstrip("/").rsplit("/", 1)[-1]
 
     def catalog_properties(self) -> dict[str, str]:
         """Properties of the Iceberg REST catalog, in the spelling of the sink's `iceberg.catalog.*` keys.

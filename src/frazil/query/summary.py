@@ -25,13 +25,13 @@ from frazil.query.newest import upper_bound
 from frazil.query.result import Result
 
 # Label and path of the columns that suit each kind of log (seed 000 sections 5.1 to 5.3, log-events.md 4.1).
-_COLUMNS = {
+SHOWN_COLUMNS = {
     "api": ("time", "name", "type", "bucket", "object", "callInfo.httpStatusCode", "node", "origin"),
     "error": ("time", "apiName", "message", "node"),
     "audit": ("time", "category", "action", "apiName", "message", "accessKey", "bucket"),
 }
-_LABELS = {"callInfo.httpStatusCode": "status"}
-_FIRST_COLUMNS = 8
+LABELS = {"callInfo.httpStatusCode": "status"}
+FIRST_COLUMNS = 8
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def summarise(catalog: Catalog, namespace: str, name: str, rows: int, *, last: b
             rows=_row_total(table),
             snapshot=_snapshot(table),
             ordered_by=reader.order.name if reader.order else None,
-            newest=_result([_LABELS.get(path, path) for path in paths], newest, paths),
+            newest=_result([LABELS.get(path, path) for path in paths], newest, paths),
             last=_result(full.column_names, full, full.column_names) if full is not None else None,
         )
 
@@ -118,8 +118,8 @@ def _result(columns: Sequence[str], table: pa.Table, paths: Sequence[str]) -> Re
 def _paths(schema: Schema) -> list[str]:
     kind = table_kind(schema)
     if kind is None:
-        return [field.name for field in schema.fields[:_FIRST_COLUMNS]]
-    return [path for path in _COLUMNS[kind] if _has(schema, path)]
+        return [field.name for field in schema.fields[:FIRST_COLUMNS]]
+    return [path for path in SHOWN_COLUMNS[kind] if _has(schema, path)]
 
 
 def _has(schema: Schema, path: str) -> bool:

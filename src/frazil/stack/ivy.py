@@ -59,16 +59,20 @@ def retrieve(
     *,
     transitive: bool = False,
     layout: str = "",
+    links: bool = False,
 ) -> None:
-    """Download the jars of `coordinates` (`org:name:version[:classifier]`) into the folder `target`.
+    """Download the files of `coordinates` into the folder `target`.
 
+    A coordinate is `org:name:version[:classifier]` for a jar, `org:name:version@ext` for a file of another kind.
     `ivy_home` is Ivy's cache (the user's own Ivy folder is never touched). `settings` is an Ivy settings file that
     names other repositories; without it Ivy's built-in Maven Central is used. With `transitive` the dependencies that
-    the published metadata names come along. `layout` is an Ivy pattern for folders inside `target`. `progress` gets
-    one line per artifact. `JAVA_TOOL_OPTIONS` in `env` has options for Java, such as a proxy. Raises StackError
-    that names the artifact and the cause.
+    the published metadata names come along. `layout` is an Ivy pattern for folders inside `target`. With `links` the
+    files there are links into Ivy's cache. `progress` gets one line per artifact. `JAVA_TOOL_OPTIONS` in `env` has
+    options for Java, such as a proxy. Raises StackError that names the artifact and the cause.
     """
     wanted = list(coordinates)
+    types = {"jar", "bundle"} if any("@" not in coordinate for coordinate in wanted) else set()
+    types |= {coordinate.partition("@")[2] for coordinate in wanted if "@" in coordinate}
     with tempfile.TemporaryDirectory(prefix="frazil-ivy-") as folder:
         module = Path(folder, "ivy.xml")
         module.write_text(_MODULE.format(dependencies="\n".join(_dependency(c, transitive) for c in wanted)))
@@ -80,37 +84,53 @@ def retrieve(
             f"-Divy.default.ivy.user.dir={ivy_home}",
             "-jar",
             str(next(PYSPARK_JARS.glob("ivy-*.jar"))),
-            *("-settings", str(settings), "-cache", str(ivy_home), "-ivy", str(module), "-types", "jar", "bundle"),
+            *("-settings", str(settings), "-cache", str(ivy_home), "-ivy", str(module), "-types", *sorted(types)),
             *("-retrieve", f"{target}/{layout}[artifact]-[revision](-[classifier]).[ext]"),
+            *(["-symlink"] if links else []),
         ]
         lines: list[str] = []
         with subprocess.Popen(  # noqa: S603
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=minimal_env(env)
         ) as process:
             done = 0
-            for line in process.stdout or ():
-                lines.append(line.strip())
-                if downloaded := _DOWNLOADED.search(line):
-                    done += 1
-                    of_total = "" if transitive else f"/{len(wanted)}"
-                    progress(f"{done}{of_total} {downloaded[2]}-{downloaded[3]}.jar")
+            try:
+                for line in process.stdout or ():
+                    lines.append(line.strip())
+                    if downloaded := _DOWNLOADED.search(line):
+                        done += 1
+                        of_total = "" if transitive else f"/{len(wanted)}"
+                        suffix = downloaded[4].partition("(")[0].removeprefix(downloaded[2])
+                        progress(f"{done}{of_total} {downloaded[2]}-{downloaded[3]}{suffix}")
+            except BaseException:
+                process.kill()
+                raise
     if process.returncode != 0:
+        what = "jars" if "jar" in types else "archives"
         raise StackError(
-            f"downloading jars failed: {_cause(lines)}. Nothing was installed. Check the network and its proxy "
+            f"downloading {what} failed: {_cause(lines)}. Nothing was installed. Check the network and its proxy "
             "(JAVA_TOOL_OPTIONS passes options to Java), or set FRAZIL_IVY_SETTINGS to an Ivy settings file that names "
             "a repository you can reach, then run the same command again; what is downloaded already is kept."
         )
 
 
+def user_settings(env: Mapping[str, str]) -> Path | None:
+    """The Ivy settings file that `FRAZIL_IVY_SETTINGS` names."""
+    named = env.get("FRAZIL_IVY_SETTINGS", "")
+    return Path(named).expanduser().resolve() if named else None
+
+
 def _dependency(coordinate: str, transitive: bool) -> str:
+    coordinate, _, extension = coordinate.partition("@")
     organisation, name, version, *classifier = coordinate.split(":")
     attributes = (
         f"org={quoteattr(organisation)} name={quoteattr(name)} rev={quoteattr(version)} "
         f'conf="default->default" transitive="{str(transitive).lower()}" force="true"'
     )
-    if not classifier:
+    if not classifier and not extension:
         return f"<dependency {attributes}/>"
-    artifact = f'<artifact name={quoteattr(name)} type="jar" ext="jar" m:classifier={quoteattr(classifier[0])}/>'
+    kind = quoteattr(extension or "jar")
+    of_classifier = f" m:classifier={quoteattr(classifier[0])}" if classifier else ""
+    artifact = f"<artifact name={quoteattr(name)} type={kind} ext={kind}{of_classifier}/>"
     return f"<dependency {attributes}>{artifact}</dependency>"
 
 

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 
 from frazil.errors import StackError
-from frazil.stack.ivy import PYSPARK_JARS, Progress, retrieve
+from frazil.stack.ivy import PYSPARK_JARS, Progress, retrieve, user_settings
 
 LOCKS = Path(__file__).parent / "locks"
 
@@ -63,15 +63,16 @@ def resolve(jar_set: JarSet, java: Path, cache: Path, progress: Progress, env: M
     folder = jar_set.folder(cache)
     if not _complete(jar_set, folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with _exclusive(folder.parent / f"{jar_set.name}.lock", jar_set.name, progress):
+        with exclusive(folder.parent / f"{jar_set.name}.lock", f"{jar_set.name} jars", progress):
             if not _complete(jar_set, folder):
                 _build(jar_set, java, cache, folder, progress, env)
     return sorted(folder.glob("*.jar"))
 
 
 def file_name(coordinate: str) -> str:
-    """Name of an artifact's jar: `name-version[-classifier].jar`."""
-    return "-".join(coordinate.split(":")[1:]) + ".jar"
+    """Name of an artifact's file: `name-version[-classifier].jar`, or with the extension behind `@`."""
+    path, _, extension = coordinate.partition("@")
+    return "-".join(path.split(":")[1:]) + f".{extension or 'jar'}"
 
 
 def sha256(path: Path) -> str:
@@ -87,7 +88,6 @@ def _complete(jar_set: JarSet, folder: Path) -> bool:
 
 
 def _build(jar_set: JarSet, java: Path, cache: Path, folder: Path, progress: Progress, env: Mapping[str, str]) -> None:
-    settings = env.get("FRAZIL_IVY_SETTINGS", "")
     draft = Path(tempfile.mkdtemp(prefix=f".{jar_set.name}-", dir=folder.parent))
     try:
         retrieve(
@@ -95,7 +95,7 @@ def _build(jar_set: JarSet, java: Path, cache: Path, folder: Path, progress: Pro
             jar_set.coordinates,
             draft,
             cache / "ivy",
-            Path(settings).expanduser().resolve() if settings else None,
+            user_settings(env),
             lambda text: progress(f"{jar_set.name} jars: {text}"),
             env,
         )
@@ -120,12 +120,12 @@ def _build(jar_set: JarSet, java: Path, cache: Path, folder: Path, progress: Pro
 
 
 @contextmanager
-def _exclusive(path: Path, name: str, progress: Progress) -> Iterator[None]:
+def exclusive(path: Path, what: str, progress: Progress) -> Iterator[None]:
     """Hold a lock file; a second process waits until the first has finished its download."""
     with path.open("a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            progress(f"{name} jars: waiting for another process that downloads them")
+            progress(f"{what}: waiting for another process that is downloading")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield

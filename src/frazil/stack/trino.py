@@ -1,0 +1,99 @@
+"""The stack's Trino, which runs on request only: one node on loopback. Source: spark-and-stack.md 6.9."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from frazil.clients.trino import SECRETS, create_catalog, not_ready
+from frazil.config.settings import LOOPBACK, Settings
+from frazil.stack.ports import Port
+from frazil.stack.process import minimal_env
+from frazil.stack.service import Progress, Service
+from frazil.stack.trino_files import resolve_trino
+from frazil.stack.trino_java import trino_java
+
+_HEAP = "2g"
+_PROPERTIES = {
+    "coordinator": "true",
+    "node-scheduler.include-coordinator": "true",
+    "node.environment": "frazil",
+    "node.id": "frazil",
+    "node.bind-ip": LOOPBACK,
+    "node.internal-address": LOOPBACK,
+    # Kept in memory: the catalog is created at each start, and no file holds its properties.
+    "catalog.management": "dynamic",
+    "catalog.store": "memory",
+    "http-server.log.enabled": "false",
+    "query.max-memory-per-node": "1GB",
+    "memory.heap-headroom-per-node": "512MB",
+}
+# Trino lists every property of server and catalog at each start: several hundred lines.
+_LOGGING = "Bootstrap=WARN\n"
+
+
+def trino_service(settings: Settings) -> Service:
+    """Trino on `Settings.trino_port`, its data in `<home>/data/trino`, with at most 2 GiB of heap.
+
+    Once it answers it gets the dynamic catalog of the warehouse, when it does not have one.
+    """
+    own = Settings({name: value for name, value in settings.env.items() if name != "TRINO_URL"})
+    return Service(
+        name="trino",
+        home=settings.home,
+        command=lambda progress: _command(settings, progress),
+        ready=lambda: not_ready(own),
+        ports=(Port(settings.trino_port, "TRINO_PORT"),),
+        env={
+            **minimal_env(settings.env),
+            **dict(zip(SECRETS, (settings.access_key, settings.secret_key), strict=True)),
+        },
+        cwd=settings.home / "data" / "trino",  # it looks for further configuration in `etc` there: nobody's
+        start_timeout=120,
+        complete=lambda: create_catalog(own),
+    )
+
+
+def _command(settings: Settings, progress: Progress) -> Sequence[str]:
+    java = trino_java(settings.cache, progress, settings.env)
+    server = resolve_trino(java, settings.cache, progress, settings.env)
+    conf = settings.home / "conf" / "trino"
+    data = settings.home / "data" / "trino"
+    temporary = data / "tmp"
+    shutil.rmtree(temporary, ignore_errors=True)  # a killed server leaves native libraries there
+    for folder in (conf, data, temporary):
+        folder.mkdir(parents=True, exist_ok=True)
+    levels = conf / "log.properties"
+    levels.write_text(_LOGGING)
+    return [
+        str(java),
+        f"-Xmx{_HEAP}",
+        "-XX:+UseG1GC",
+        "-XX:G1HeapRegionSize=32M",
+        "-XX:+ExitOnOutOfMemoryError",
+        "-XX:-OmitStackTraceInFastThrow",
+        f"-XX:ErrorFile={settings.logs}/trino-jvm-%p.log",
+        "-XX:+EnableDynamicAgentLoading",
+        "-Djdk.attach.allowAttachSelf=true",
+        f"-Djava.io.tmpdir={temporary}",
+        "--enable-native-access=ALL-UNNAMED",
+        "--sun-misc-unsafe-memory-access=allow",
+        f"-Dlog.levels-file={levels}",
+        f"-Dconfig={_write_properties(settings, conf / 'config.properties', server)}",
+        *("-cp", f"{server}{os.sep}lib{os.sep}*"),
+        "io.trino.server.TrinoServer",
+    ]
+
+
+def _write_properties(settings: Settings, path: Path, server: Path) -> Path:
+    properties = {
+        **_PROPERTIES,
+        "http-server.http.port": str(settings.trino_port),
+        "discovery.uri": f"http://{LOOPBACK}:{settings.trino_port}",
+        "plugin.dir": str(server / "plugin"),
+    }
+    lines = (f"{name}={value}".replace("\\", "\\\\") for name, value in properties.items())
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return path

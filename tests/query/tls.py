@@ -1,0 +1,81 @@
+"""TLS with a check of the credentials before a real Trino server, as a proxy of an organisation does it."""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import httpx
+import trustme
+
+from frazil.config.settings import LOOPBACK
+
+_DROPPED = ("content-length", "transfer-encoding", "content-encoding", "connection")
+
+
+class TlsProxy:
+    """Forwards what has the `authorization`; `seen` are the requests that arrived.
+
+    Without `rewrites` the server's next URLs keep their plain http, as behind a proxy that was not set up for it.
+    """
+
+    def __init__(self, upstream: str, issuer: trustme.CA) -> None:
+        self.authorization = ""
+        self.rewrites = True
+        self.seen: list[str] = []
+        self._upstream = upstream
+        proxy = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, format: str, *args: object) -> None:
+                """The test's own asserts say what happened."""
+
+            def _handle(self) -> None:
+                proxy.answer(self, self.rfile.read(int(self.headers.get("Content-Length", 0))))
+
+            do_GET = do_POST = do_DELETE = _handle
+
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        issuer.issue_cert(LOOPBACK).configure_cert(context)
+        self._server = ThreadingHTTPServer((LOOPBACK, 0), Handler)
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
+        self.url = f"https://{LOOPBACK}:{self._server.server_port}"
+
+    def answer(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:
+        self.seen.append(f"{handler.command} {handler.path}")
+        if handler.headers.get("Authorization") != self.authorization:
+            _send(handler, 401, {}, b"")
+            return
+        headers = {name: value for name, value in handler.headers.items() if name.lower().startswith("x-trino")}
+        with httpx.Client(trust_env=False, timeout=60) as client:
+            reply = client.request(handler.command, self._upstream + handler.path, headers=headers, content=body)
+        content = reply.content
+        if self.rewrites:
+            content = content.replace(self._upstream.encode(), self.url.encode())
+        _send(handler, reply.status_code, dict(reply.headers), content)
+
+    @contextmanager
+    def running(self) -> Iterator[TlsProxy]:
+        thread = threading.Thread(target=self._server.serve_forever)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._server.shutdown()
+            thread.join()
+            self._server.server_close()
+
+
+def _send(handler: BaseHTTPRequestHandler, status: int, headers: dict[str, str], body: bytes) -> None:
+    handler.send_response(status)
+    for name, value in headers.items():
+        if name.lower() not in _DROPPED:
+            handler.send_header(name, value)
+    handler.send_header("Content-Length", str(len(body)))
+    handler.end_headers()
+    handler.wfile.write(body)
