@@ -260,7 +260,7 @@ def test_trino_in_the_life_of_a_stack(settings: Settings) -> None:
     answer = run("sql", "--engine", "trino", "SHOW CATALOGS", "--format", "csv")
     assert answer.exit_code == 0, answer.output
     assert settings.warehouse in answer.stdout
-    assert run("restart", "trino").exit_code == 0
+    assert run("restart", "trino").exit_code == 0  # a new process with no catalog of its own
     assert json.loads(run("status", "-o", "json").stdout)["services"][-1]["pid"] != first
     assert settings.warehouse in run("sql", "--engine", "trino", "SHOW CATALOGS").stdout
     cleaned = run("clean", "--yes")

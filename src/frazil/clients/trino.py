@@ -1,4 +1,4 @@
-"""Connections to a Trino server, and the catalog that it needs for the tables (seed 000 section 3.4)."""
+"""Connections to a Trino server, and the catalog that it needs for the tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
-import httpx
 import requests
 from requests.exceptions import InvalidSchema, RequestException, SSLError
 from requests.utils import get_environ_proxies
@@ -17,14 +16,14 @@ from trino.auth import Authentication, BasicAuthentication, JWTAuthentication
 from trino.dbapi import Connection
 from trino.exceptions import Error, HttpError, TrinoQueryError
 
+from frazil.clients.trino_catalog import catalog_statement
 from frazil.config.settings import LOOPBACK, Settings
 from frazil.errors import ConfigError, FrazilError, ServiceUnavailable, TerminalError
 
-SECRETS: Final = ("MINIO_ACCESS_KEY", "MINIO_SECRET_KEY")
-"""Variables of the stack's Trino that `CREATE CATALOG` refers to, so that no statement holds a key."""
+FAILURES: Final = (Error, HttpError, RequestException)
+"""What a call of the client raises; `failure` tells what it means."""
 
 _TIMEOUT_S = 60.0
-_FIRST_WITH_SECURITY = 477
 _MASKED = "***"
 
 
@@ -62,7 +61,7 @@ def server_version(settings: Settings) -> int:
     with connect(settings) as connection:
         try:
             [[version]] = connection.cursor().execute("SELECT version()").fetchall()
-        except (Error, RequestException) as error:
+        except FAILURES as error:
             raise failure(settings, error) from None
     digits = str(version).partition("-")[0].partition(".")[0]
     if not digits.isdigit():
@@ -75,7 +74,7 @@ def has_catalog(settings: Settings) -> bool:
     with connect(settings) as connection:
         try:
             rows = connection.cursor().execute("SHOW CATALOGS").fetchall()
-        except (Error, RequestException) as error:
+        except FAILURES as error:
             raise failure(settings, error) from None
     return [settings.sql_catalog] in rows
 
@@ -102,56 +101,9 @@ def create_catalog(settings: Settings) -> bool:
             connection.cursor().execute(statement).fetchall()
         except TrinoQueryError as error:
             raise _not_created(settings, error) from None
-        except (Error, RequestException) as error:
+        except FAILURES as error:
             raise failure(settings, error) from None
     return True
-
-
-def catalog_statement(settings: Settings, version: int) -> str:
-    """`CREATE CATALOG` for the warehouse in the spelling of a Trino release (spark-and-stack.md 6.9).
-
-    That of the stack's own Trino only reads: up to release 479 the page of a statement that writes shows the keys
-    (CVE-2026-34214), and whoever reaches the port sees that page.
-    """
-    access_key, secret_key = (
-        (settings.access_key, settings.secret_key)
-        if settings.trino_external
-        else (f"${{ENV:{name}}}" for name in SECRETS)
-    )
-    security = {} if settings.trino_external else {"iceberg.security": "READ_ONLY"}
-    signed = (
-        {"iceberg.rest-catalog.security": "SIGV4"}
-        if version >= _FIRST_WITH_SECURITY
-        else {"iceberg.rest-catalog.sigv4-enabled": "true"}
-    )
-    properties = {
-        "iceberg.catalog.type": "rest",
-        "iceberg.rest-catalog.uri": settings.catalog_uri,
-        "iceberg.rest-catalog.warehouse": settings.warehouse,
-        **signed,
-        **security,
-        "iceberg.rest-catalog.signing-name": "s3tables",
-        "iceberg.rest-catalog.view-endpoints-enabled": "false",
-        "fs.native-s3.enabled": "true",
-        "s3.endpoint": settings.s3_endpoint,
-        "s3.path-style-access": "true",
-        "s3.region": settings.region,
-        "s3.aws-access-key": access_key,
-        "s3.aws-secret-key": secret_key,
-    }
-    listed = ",\n  ".join(f"{_identifier(name)} = {_text(value)}" for name, value in properties.items())
-    return f"CREATE CATALOG IF NOT EXISTS {_identifier(settings.sql_catalog)} USING iceberg WITH (\n  {listed}\n)"
-
-
-def not_ready(settings: Settings) -> str | None:
-    """What the stack's Trino still lacks, None when it answers queries."""
-    url = f"{settings.trino_url}/v1/info"
-    try:
-        answer = httpx.get(url, timeout=2, trust_env=False)
-        answer.raise_for_status()
-        return "it is still starting" if answer.json()["starting"] else None
-    except (httpx.HTTPError, ValueError, KeyError) as error:
-        return f"{url} does not answer ({error})"
 
 
 def address(settings: Settings) -> str:
@@ -265,11 +217,3 @@ def _masked(settings: Settings, error: Exception) -> str:
 
 def _port(url: SplitResult) -> int:
     return url.port or (443 if url.scheme == "https" else 80)
-
-
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"

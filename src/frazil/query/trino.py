@@ -6,11 +6,10 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from requests.exceptions import RequestException
-from trino.exceptions import Error, TrinoUserError
+from trino.exceptions import TrinoUserError
 from trino.types import NamedRowTuple
 
-from frazil.clients.trino import connect, failure
+from frazil.clients.trino import FAILURES, connect, failure
 from frazil.config.settings import Settings
 from frazil.errors import QueryError
 from frazil.query.result import Result
@@ -43,7 +42,7 @@ class TrinoEngine:
                 columns = tuple(column.name for column in cursor.description or ())
             except TrinoUserError as error:
                 raise QueryError(f"{error.error_name}: {error.message}") from None
-            except (Error, RequestException) as error:
+            except FAILURES as error:
                 raise failure(self._settings, error) from None
             yield Result(columns, rows, time.perf_counter() - started)
 

@@ -7,7 +7,9 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from frazil.clients.trino import SECRETS, create_catalog, not_ready
+import httpx
+
+from frazil.clients.trino_catalog import SECRETS
 from frazil.config.settings import LOOPBACK, Settings
 from frazil.stack.ports import Port
 from frazil.stack.process import minimal_env
@@ -44,7 +46,7 @@ def trino_service(settings: Settings) -> Service:
         name="trino",
         home=settings.home,
         command=lambda progress: _command(settings, progress),
-        ready=lambda: not_ready(own),
+        ready=lambda: _missing(own),
         ports=(Port(settings.trino_port, "TRINO_PORT"),),
         env={
             **minimal_env(settings.env),
@@ -52,7 +54,7 @@ def trino_service(settings: Settings) -> Service:
         },
         cwd=settings.home / "data" / "trino",  # it looks for further configuration in `etc` there: nobody's
         start_timeout=120,
-        complete=lambda: create_catalog(own),
+        complete=lambda: _create_catalog(own),
     )
 
 
@@ -97,3 +99,19 @@ def _write_properties(settings: Settings, path: Path, server: Path) -> Path:
     lines = (f"{name}={value}".replace("\\", "\\\\") for name, value in properties.items())
     path.write_text("".join(f"{line}\n" for line in lines))
     return path
+
+
+def _missing(settings: Settings) -> str | None:
+    url = f"{settings.trino_url}/v1/info"
+    try:
+        answer = httpx.get(url, timeout=2, trust_env=False)
+        answer.raise_for_status()
+        return "it is still starting" if answer.json()["starting"] else None
+    except (httpx.HTTPError, ValueError, KeyError) as error:
+        return f"{url} does not answer ({error})"
+
+
+def _create_catalog(settings: Settings) -> None:
+    from frazil.clients.trino import create_catalog  # its library takes 0.2 s, which every `status` would wait for
+
+    create_catalog(settings)
