@@ -37,7 +37,7 @@ def test_a_terminal_shows_the_step_and_removes_it_at_the_end() -> None:
 
 def test_a_terminal_shows_a_bar_while_bytes_are_counted() -> None:
     out = io.StringIO()
-    console = Console(file=out, width=120, force_terminal=True, color_system=None)
+    console = Console(file=out, width=120, force_terminal=True, color_system="standard")
 
     def last() -> str:
         return out.getvalue().rpartition("\x1b[2K")[2]
@@ -47,7 +47,7 @@ def test_a_terminal_shows_a_bar_while_bytes_are_counted() -> None:
         assert eventually(lambda: "before" in last())
         assert "━" not in last()
         show(Transfer("downloading Trino", 270_000_000, 540_000_000))
-        assert eventually(lambda: "downloading Trino: 270 of 540 MB ━" in last())
+        assert eventually(lambda: "downloading Trino: 270 of 540 MB" in last() and "━" in last())
         show("after")
         assert eventually(lambda: "after" in last())
         assert "━" not in last()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import os
@@ -143,3 +144,21 @@ def test_an_archive_that_cannot_be_unpacked_leaves_no_server(
     with pytest.raises(zipfile.BadZipFile):
         resolve()
     assert sorted(path.name for path in (tmp_path / "cache" / "trino").iterdir()) == ["downloads", "lock"]
+
+
+def test_a_disk_that_becomes_full_leaves_no_server(
+    tmp_path: Path, resolve: Resolve, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(archive: Path, target: Path, progress: Callable[[int], None]) -> Path:
+        target.mkdir()
+        raise OSError(errno.ENOSPC, "No space left on device", str(target))
+
+    repository.add_file(PLUGIN, plugin_archive())
+    with monkeypatch.context() as patch:
+        patch.setattr(trino_files, "_unpack_zip", full)
+        with pytest.raises(
+            StackError, match=r"is full\. Trino was not installed; the downloads are kept in .*downloads"
+        ):
+            resolve()
+    assert sorted(path.name for path in (tmp_path / "cache" / "trino").iterdir()) == ["downloads", "lock"]
+    assert resolve().is_dir()

@@ -55,9 +55,8 @@ def progress(console: Console) -> Iterator[Callable[[str], None]]:
             def show(text: str) -> None:
                 if isinstance(text, Transfer):
                     bar.update(task, description=text, completed=text.done, total=text.total)
-                elif bar.tasks[0].total is not None:
-                    bar.reset(task, description=text, total=None, start=True)
                 else:
+                    bar.tasks[0].total = None  # `update` would leave it as it is
                     bar.update(task, description=text)
 
             yield show

