@@ -20,6 +20,8 @@ from frazil.config.definition import ConfigDef, Key, Required, as_text
 from frazil.config.iceberg_sink import iceberg_sink_definition, parse_iceberg_sink
 from frazil.config.variables import VARIABLES, Variable
 from frazil.pipeline.report import BatchReport
+from frazil.query.questions.catalog import QUESTIONS
+from frazil.query.questions.question import Question
 from frazil.worker.actuator.app import actuator_app
 from frazil.worker.herder import Herder
 from frazil.worker.metrics import Metrics
@@ -70,6 +72,7 @@ def pages() -> dict[Path, str]:
         reference / "cli.md": cli(),
         reference / "rest.md": rest(),
         reference / "errors.md": error_tree(),
+        reference / "questions.md": questions(),
         Path(".env.sample"): env_sample(),
     }
 
@@ -329,6 +332,26 @@ def error_tree() -> str:
         _block(drawing),
         table(("Where", "Error", "What is seen"), rows),
     )
+
+
+def questions() -> str:
+    """Every question with its options and columns."""
+    parts = []
+    for question in QUESTIONS.values():
+        parts += [f"## {question.name}", f"**{question.title}** {question.answers}", _question_options(question)]
+        parts.append(table(("Column", "Meaning"), [(f"`{name}`", text) for name, text in question.columns.items()]))
+    return page(
+        "Questions",
+        "What `ask` answers, by the name of the question. Each one is also a view of the embedded engine, named in the "
+        "last line above its columns: `SELECT * FROM who_deleted`. Times are UTC.",
+        *parts,
+    )
+
+
+def _question_options(question: Question) -> str:
+    options = [f"`--{p.name}`" if p.name != "rows" else f"`-n` ({question.rows})" for p in question.parameters]
+    needed = "".join(f" `--{name}` is needed." for name in question.required)
+    return f"Options: {', '.join(options)}.{needed} View: `{question.view}`."
 
 
 def main() -> None:

@@ -83,3 +83,36 @@ def test_audit_records_cover_categories_actions_arms_and_forms() -> None:
     newer = [r for r in records if "metadata" in r]
     assert newer
     assert all("message" in r and "diff" in r["metadata"] and "details" not in r for r in newer)
+
+
+def test_sessions_are_made_by_a_call_and_used_by_others() -> None:
+    infos = [(r["name"], r["callInfo"]) for r in filled("api") if "callInfo" in r]
+    made = [i for name, i in infos if name.startswith("sts.") and i["httpStatusCode"] == 200]
+    assert {i["requestClaims"]["accessKey"] for i in made} <= {session.access_key for session in words.SESSIONS}
+    failed = [i for name, i in infos if name.startswith("sts.") and i["httpStatusCode"] != 200]
+    assert all("requestClaims" not in i for i in failed)
+    used = [i for name, i in infos if not name.startswith("sts.") and "exp" in i.get("requestClaims", {})]
+    assert used
+    assert all(i["requestClaims"]["accessKey"] == i["accessKey"] for i in used)
+    assert all(i["requestClaims"]["parent"] == i["parentUser"] for i in used)
+
+
+def test_clients_behind_proxies_are_logged_by_either_address() -> None:
+    infos = [
+        r["callInfo"] for r in filled("api") if "X-Forwarded-For" in r.get("callInfo", {}).get("requestHeader", {})
+    ]
+    trusted = [i["requestHeader"]["X-Forwarded-For"].partition(",")[0] == i["sourceHost"] for i in infos]
+    assert {True, False} == set(trusted)
+    assert all(i["sourceHost"] == words.PROXY_HOST for i, known in zip(infos, trusted, strict=True) if not known)
+
+
+def test_only_a_response_without_a_body_has_its_error_in_headers() -> None:
+    records = [(r["name"], r["callInfo"]) for r in filled("api") if "callInfo" in r]
+    names = {name for name, info in records if "X-Minio-Error-Code" in info["responseHeader"]}
+    assert names == {"s3.HeadObject"}
+    assert all(info["httpStatusCode"] >= 400 for _, info in records if "X-Minio-Error-Code" in info["responseHeader"])
+
+
+def test_newer_audit_records_tell_before_and_after() -> None:
+    diffs = [r["metadata"]["diff"] for r in filled("audit") if "metadata" in r]
+    assert all(diff["old"] != diff["new"] for diff in diffs)

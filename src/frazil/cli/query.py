@@ -126,11 +126,12 @@ def sql(
 
 def print_sql(settings: Settings, text: str, form: Format = Format.TABLE, engine: EngineName | None = None) -> None:
     """Print the answers to statements; see `sql`. Raises QueryError, ServiceUnavailable or ConfigError."""
-    for result in _answers(settings, text, engine):
+    for result in answers(settings, text, engine):
         render(result, form, make_console())
 
 
-def _answers(settings: Settings, text: str, engine: EngineName | None) -> Iterator[Result]:
+def answers(settings: Settings, text: str, engine: EngineName | None = None) -> Iterator[Result]:
+    """Answers to statements: of that engine, else of Trino where TRINO_URL is set, else of the embedded one."""
     if engine is EngineName.TRINO or (engine is None and settings.trino_external):
         from frazil.query.trino import TrinoEngine
 

@@ -61,6 +61,7 @@ def _records(
         slots[b"sig"] = b"%064x" % bits(256)
         slots[b"rx"] = slots[b"tx"] = slots[b"length"] = size
         slots[b"serial"] = b"%d" % serial
+        slots[b"exp"] = clock.session_end
         record = template.text % slots
         label = template.label
         if odd and uniform() < odd:
@@ -78,6 +79,8 @@ class _Clock:
         self._step = step_ns
         self._second = -1
         self._prefix = b""
+        self.session_end = b""
+        """Unix time of the full hour after the next one: when a session that is in use now may end."""
 
     def tick(self, jitter: float) -> bytes:
         """The next instant; `jitter` (0 to 1) places it within its step."""
@@ -85,6 +88,7 @@ class _Clock:
         self._next += self._step
         if second != self._second:
             self._second = second
+            self.session_end = b"%d" % ((second // 3600 + 2) * 3600)
             self._prefix = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S").encode()
         return b"%b%bZ" % (self._prefix, (b".%09d" % nanos).rstrip(b"0") if nanos else b"")
 

@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable
 
 from frazil.logs import vocabulary as words
+from frazil.logs.community import CommunityAudit
 from frazil.logs.tables import TableKind
 from frazil.logs.templates import go_json
 
@@ -35,6 +36,7 @@ class OddRecords:
     def __init__(self, kind: TableKind, rng: random.Random) -> None:
         self._kind = kind
         self._rng = rng
+        self._community = CommunityAudit(rng)
         makers: dict[str, Callable[[bytes], bytes]] = {
             "malformed JSON": self._malformed,
             "missing time": lambda record: self._changed(record, without="time"),
@@ -64,37 +66,7 @@ class OddRecords:
 
     def _legacy(self, record: bytes) -> bytes:
         time = json.loads(record)["time"]
-        return go_json(self._server_log(time) if self._kind == "error" else self._audit_entry(time)).encode()
-
-    def _audit_entry(self, time: str) -> _Record:
-        """A community audit entry (log-events.md 2.1); every other one in the form of 2020."""
-        access_key, _ = self._rng.choice(words.USERS)
-        bucket = self._rng.choice(words.BUCKETS)
-        call: _Record = {"name": "PutObject", "bucket": bucket, "object": "hosts", "status": "OK", "statusCode": 200}
-        entry: _Record = {
-            "version": "1",
-            "deploymentid": "00000000-0000-4000-8000-000000000001",
-            "time": time,
-            "api": call,
-            "remotehost": self._rng.choice(words.SOURCE_HOSTS),
-            "requestID": f"{self._rng.getrandbits(64):016X}",
-            "userAgent": self._rng.choice(words.USER_AGENTS),
-            "requestHeader": {"Authorization": f"AWS4-HMAC-SHA256 Credential={access_key}/20240509, Signature=0"},
-        }
-        if self._rng.random() < 0.5:
-            call["timeToResponse"] = "207.14946ms"
-            return entry
-        call |= {"rx": 401, "tx": -1, "timeToResponse": "13309747ns", "timeToResponseInNS": "13309747"}
-        location = {"name": "hosts", "poolId": 1, "setId": 1, "drives": ["/mnt/data1", "/mnt/data2"]}
-        return entry | {
-            "event": "",
-            "trigger": "incoming",
-            "requestPath": f"/{bucket}/hosts",
-            "requestHost": words.HOST,
-            "requestNode": self._rng.choice(words.NODES),
-            "tags": {"objectLocation": location},
-            "accessKey": access_key,
-        }
+        return go_json(self._server_log(time) if self._kind == "error" else self._community.make(time)).encode()
 
     def _server_log(self, time: str) -> _Record:
         """A server log entry (log-events.md 2.2)."""

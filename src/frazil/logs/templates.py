@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from frazil.logs import vocabulary as words
 
 #: Slots of a template; each stands for bytes that are valid inside JSON (numbers bare, the others inside quotes).
-SLOTS = ("time", "id", "rx", "length", "tx", "ttfb", "read", "write", "request", "response", "sig", "serial")
+SLOTS = ("time", "id", "rx", "length", "tx", "ttfb", "read", "write", "request", "response", "sig", "serial", "exp")
 
 _OPEN, _CLOSE = "\ue000", "\ue001"
 _NUMBERS = frozenset({"rx", "tx"})
@@ -87,7 +87,7 @@ def _api(call: words.Call, origin: str, rng: random.Random) -> tuple[str, dict[s
         "name": call.name,
         "bucket": bucket,
         "object": obj,
-        "versionId": "3f2504e0-4f89-41d3-9a0c-0305e82c3301" if obj and rng.random() < 0.1 else "",
+        "versionId": words.VERSION_ID if obj and rng.random() < 0.1 else "",
         "tags": {"pool": str(rng.randrange(2)), "set": str(rng.randrange(16))} if rng.random() < 0.1 else {},
     }
     if origin == "client":
@@ -96,30 +96,35 @@ def _api(call: words.Call, origin: str, rng: random.Random) -> tuple[str, dict[s
 
 
 def _call_info(call: words.Call, bucket: str, obj: str, rng: random.Random) -> dict[str, object]:
-    status = call.success if rng.random() < 0.93 else rng.choice((304, 400, 403, 403, 404, 404, 404, 416, 500, 503))
-    access_key, parent = rng.choice(words.USERS)
-    agent = rng.choice(words.USER_AGENTS)
+    signs_in = call.name.startswith("sts.")
+    status = call.success if rng.random() < 0.93 else rng.choice((400, 403) if signs_in else words.OTHER_STATUSES)
+    caller = _sign_in(call, status, rng) if signs_in else _caller(rng)
     uploads = call.method == "PUT" and call.name != "s3.CopyObject"
     downloads = call.method == "GET" and status == 200
     query = dict(part.split("=", 1) for part in call.query.split("&")) if call.query else {}
-    if call.name.startswith("sts."):
+    if signs_in:
         query |= {"WebIdentityToken": "eyJhbGciOiJSUzI1NiJ9.e30.c2ln"} if "Web" in call.name else {}
-    credential = f"{access_key}/20251128/{words.REGION}/s3/aws4_request"
+    credential = f"{caller.access_key}/20251128/{words.REGION}/s3/aws4_request"
     headers = {
         "X-Amz-Date": "20251128T101500Z",
         "Content-Length": _slot("length") if uploads else "",
     }
-    if rng.random() < 0.06:  # presigned
+    if caller.access_key and rng.random() < 0.06:  # presigned
         query |= {
             "X-Amz-Algorithm": "AWS4-HMAC-SHA256",
             "X-Amz-Credential": credential,
             "X-Amz-Signature": _slot("sig"),
         }
-    else:
+    elif caller.access_key:
         signed = "host;x-amz-date"
         headers["Authorization"] = (
             f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders={signed}, Signature={_slot('sig')}"
         )
+    host = rng.choice(words.SOURCE_HOSTS)
+    if rng.random() < 0.05:
+        headers["X-Forwarded-For"] = rng.choice(words.FORWARDED_FOR)
+        # a server that trusts the header logs the client's address, another one the proxy's
+        host = headers["X-Forwarded-For"].partition(",")[0] if rng.random() < 0.5 else words.PROXY_HOST
     timings = rng.random() < 0.3  # fields of servers since v4.3.13
     return {
         "httpStatusCode": status,
@@ -131,21 +136,52 @@ def _call_info(call: words.Call, bucket: str, obj: str, rng: random.Random) -> d
         "responseWriteTime": _slot("write") if timings else "",
         "requestTime": _slot("request") if timings else "",
         "timeToResponse": _slot("response"),
-        "sourceHost": rng.choice(words.SOURCE_HOSTS),
+        "sourceHost": host,
         "requestID": _slot("id"),
-        "userAgent": agent,
+        "userAgent": words.CONSOLE_AGENT if signs_in and rng.random() < 0.5 else rng.choice(words.USER_AGENTS),
         "requestPath": f"/{bucket}/{obj}".rstrip("/") or "/",
         "requestHost": words.HOST,
-        "requestClaims": {"sub": access_key, "exp": "1764328500"} if parent and rng.random() < 0.5 else {},
+        "requestClaims": caller.claims,
         "requestQuery": query,
         "requestHeader": headers,
         "responseHeader": {
             "Content-Type": "application/xml" if call.type == "bucket" else "",
             "X-Amz-Request-Id": _slot("id"),
+            **_error_headers(call, status),
         },
-        "accessKey": access_key,
-        "parentUser": parent,
+        "accessKey": caller.access_key,
+        "parentUser": caller.parent,
     }
+
+
+@dataclass(frozen=True)
+class _Caller:
+    access_key: str
+    parent: str
+    claims: dict[str, object]
+
+
+def _caller(rng: random.Random) -> _Caller:
+    """Who makes a call: a user, a service account, or one of the sessions."""
+    if rng.random() < 0.08:
+        session = rng.choice(words.SESSIONS)
+        return _Caller(session.access_key, session.parent, {**session.claims, "exp": _slot("exp")})
+    access_key, parent = rng.choice(words.USERS)
+    account: dict[str, object] = {"accessKey": access_key, "parent": parent, "sa-policy": "inherited-policy"}
+    return _Caller(access_key, parent, account if parent and rng.random() < 0.5 else {})
+
+
+def _sign_in(call: words.Call, status: int, rng: random.Random) -> _Caller:
+    """Who makes a session: a user with an access key, or nobody known yet; the claims are those of the new session."""
+    session = rng.choice([session for session in words.SESSIONS if f"sts.{session.api}" == call.name])
+    claims = {**session.claims, "exp": _slot("exp")} if status == call.success else {}
+    return _Caller("" if session.token else session.parent, "", claims)
+
+
+def _error_headers(call: words.Call, status: int) -> dict[str, str]:
+    """A response without a body tells its error in headers."""
+    code, text = words.HEAD_ERRORS.get(status, ("", ""))
+    return {"X-Minio-Error-Code": code, "X-Minio-Error-Desc": text} if call.method == "HEAD" else {}
 
 
 def _error(rng: random.Random) -> tuple[str, dict[str, object]]:
@@ -192,6 +228,7 @@ def _audit(category: str, number: int, rng: random.Random) -> tuple[str, dict[st
     elif form == 1:  # as the seeds have it: JSON text
         record |= {"action": action, "details": go_json(details)}
     else:  # servers since v4.7.3
-        diff = {"old": "", "new": go_json(words.DETAILS[arm])}
+        before = dict(list(words.DETAILS[arm].items())[:-1])
+        diff = {"old": go_json(before), "new": go_json(words.DETAILS[arm])}
         record |= {"message": f"{access_key}: {action} {category}", "metadata": {"diff": diff, "attempt": 1}}
     return category, omit_empty(record)

@@ -15,6 +15,7 @@ USERS = (
     ("svc-backup-01", "backup-operator"),
     ("svc-analytics-07", "analytics"),
 )
+CONSOLE_AGENT = "MinIO (linux; amd64) minio-go/v7.0.95 MinIO Console/(dev)"
 USER_AGENTS = (
     "MinIO (linux; amd64) minio-go/v7.0.95 mc/RELEASE.2025-08-13T08-35-41Z",
     "MinIO (linux; arm64) minio-go/v7.0.70",
@@ -23,6 +24,10 @@ USER_AGENTS = (
     "Apache-Spark/4.1.1 (Hadoop 3.4.2; S3A)",
 )
 SOURCE_HOSTS = ("10.20.0.11", "10.20.0.12", "192.168.1.100", "172.18.0.7", "fd00::20:7")
+#: Clients behind proxies, as X-Forwarded-For names them; the last address is that of the first proxy.
+FORWARDED_FOR = ("203.0.113.7", "203.0.113.8, 10.20.0.250", "2001:db8::7, 10.20.0.250")
+PROXY_HOST = "10.20.0.250"
+VERSION_ID = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
 OBJECTS = (
     "file.txt",
     "2025/q4/report.pdf",
@@ -35,6 +40,48 @@ OBJECTS = (
     "dir\\with\\backslash-{n}.log",
     "tab\tand\nnewline {n}",
     "snapshots/daily/{n:08x}.zst",
+)
+
+
+@dataclass(frozen=True)
+class Session:
+    """Temporary credentials, made by a call of `api`; `token` tells that no access key signed that call.
+
+    The call carries the claims of the new session, its access key among them, and so does every call of the session.
+    The claim `exp` is missing here.
+    """
+
+    api: str
+    access_key: str
+    parent: str
+    token: bool
+    claims: dict[str, object]
+
+
+def _session(api: str, access_key: str, parent: str, *, token: bool, **claims: object) -> Session:
+    return Session(api, access_key, parent, token, {"accessKey": access_key, "parent": parent, **claims})
+
+
+SESSIONS: tuple[Session, ...] = (
+    _session("AssumeRole", "7QK2M9X4TB8ZC1VN5R0D", "app-reader", token=False, policy="readonly"),
+    _session("AssumeRole", "H3W8P6L1YE5JU0GS2K9F", "minioadmin", token=False),
+    _session(
+        "AssumeRoleWithWebIdentity",
+        "B5N1V7R3XM9QD2KT8C4Z",
+        "q7cV2dZpXbT4mKJ0h1sYwA8uRf3nLgE6oBiCjD5tHxM",
+        token=True,
+        sub="6f0c1a52-aaaa-4bbb-8ccc-1234567890ab",
+        preferred_username="ada",
+        policy="analytics",
+    ),
+    _session(
+        "AssumeRoleWithLDAPIdentity",
+        "G2T6J0C8WP4HL9VE1S7X",
+        "uid=grace,ou=people,dc=example,dc=net",
+        token=True,
+        ldapUser="uid=grace,ou=people,dc=example,dc=net",
+        ldapUsername="grace",
+    ),
 )
 
 
@@ -69,10 +116,19 @@ CALLS: tuple[Call, ...] = (
     Call("admin.ServerInfo", "admin", "GET", 1),
     Call("admin.ListUsers", "admin", "GET", 1),
     Call("sts.AssumeRoleWithWebIdentity", "auth", "POST", 1, query="Action=AssumeRoleWithWebIdentity"),
+    Call("sts.AssumeRoleWithLDAPIdentity", "auth", "POST", 1, query="Action=AssumeRoleWithLDAPIdentity"),
     Call("sts.AssumeRole", "auth", "POST", 1, query="Action=AssumeRole"),
     Call("table.LoadTable", "table", "GET", 1),
     Call("table.UpdateTable", "table", "POST", 1),
 )
+
+#: Statuses of calls that do not succeed, and what the headers of a response without a body say of them.
+OTHER_STATUSES = (304, 400, 403, 403, 404, 404, 404, 416, 500, 503)
+HEAD_ERRORS = {
+    403: ("AccessDenied", '"Access Denied."'),
+    404: ("NoSuchKey", '"The specified key does not exist."'),
+    503: ("SlowDownRead", '"Resource requested is unreadable, please reduce your request rate"'),
+}
 
 ORIGINS = ("client", "site-replication", "ilm", "batch", "rebalance", "replicate", "decommission", "heal")
 API_TYPES = ("object", "bucket", "admin", "auth", "table")
@@ -99,7 +155,13 @@ ACTIONS = (
 #: Example of each arm of the `details` union (log-events.md 1.4).
 DETAILS: dict[str, dict[str, object]] = {
     "config": {"subSystem": "api", "target": "_", "key": "requests_max", "oldValue": "0", "newValue": "1600"},
-    "user": {"userName": "app-reader", "userType": "reg", "policies": ["readonly"], "newStatus": "enabled"},
+    "user": {
+        "userName": "app-reader",
+        "userType": "reg",
+        "policies": ["readonly"],
+        "oldStatus": "disabled",
+        "newStatus": "enabled",
+    },
     "serviceAccount": {
         "accountName": "svc-backup-01",
         "parentUser": "backup-operator",
@@ -112,6 +174,7 @@ DETAILS: dict[str, dict[str, object]] = {
     "bucketConfig": {
         "bucketName": "backups",
         "configType": "tagging",
+        "oldConfig": '<Tagging><Tag key="team">gut</Tag></Tagging>',
         "newConfig": '<Tagging><Tag key="team">böse & gut</Tag></Tagging>',
         "tagKeys": ["team"],
         "tagCount": 1,

@@ -54,6 +54,22 @@ class Names:
             raise QueryError(f"there is no metadata table {parts[-1]}; there are {known}")
         return Source(self._table(namespace, name), metadata.lower())
 
+    def in_default_schema(self, parts: Sequence[str]) -> bool:
+        """Whether a name of up to three parts, written out or not, lies in the default schema of the catalog."""
+        full = [self.catalog_name, self.default_schema]
+        qualifiers = [part.lower() for part in parts[:-1]]
+        return qualifiers == [part.lower() for part in full[len(full) - len(qualifiers) :]]
+
+    def exists(self, parts: Sequence[str]) -> bool:
+        """Whether there is a table of that name; it is loaded then."""
+        namespace = self.namespace(parts[-2]) if len(parts) > 1 else self.namespace(self.default_schema)
+        if (*namespace, parts[-1].lower()) in self._loaded:
+            return True
+        with answers(), suppress(*_NO_SUCH_NAME):
+            self._loaded[*namespace, parts[-1].lower()] = self._catalog.load_table((*namespace, parts[-1]))
+            return True
+        return False
+
     def check_catalog(self, name: str) -> None:
         """Raise QueryError when `name` is not the warehouse."""
         if name.lower() != self.catalog_name.lower():

@@ -1,0 +1,71 @@
+"""The three log tables with the records of `records.py`, in the real catalog, written as a connector writes them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from frazil.clients.catalog import connect
+from frazil.config.settings import Settings
+from frazil.logs.mapper import LogMapper
+from frazil.logs.tables import PARTITION_SPECS, SCHEMAS, TABLE_NAMES, TABLE_PROPERTIES, TableKind
+from frazil.pipeline.decode import DecodeSpec, RecordDecoder
+from frazil.query.engine import Engine
+from frazil.query.questions.bind import statement
+from frazil.query.questions.catalog import QUESTIONS
+from frazil.query.questions.question import Value
+from frazil.sinks.iceberg.schema import struct_of
+from frazil.sinks.iceberg.write import DataFileWriter
+from frazil.stack.local import LocalStack
+from tests.query.questions.records import Call, Record, all_records, calls
+
+NAMESPACE = "questiontests"
+
+
+@dataclass
+class Asked:
+    """An engine over the tables, and what was written into them."""
+
+    engine: Any
+    settings: Settings
+    made: dict[TableKind, list[Record]]
+    calls: list[Call]
+
+    def ask(self, name: str, **values: Value) -> list[dict[str, Any]]:
+        """The answer to a question as objects."""
+        return self.rows(statement(QUESTIONS[name], values))
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        [result] = self.engine.run(sql)
+        return [dict(zip(result.columns, row, strict=True)) for row in result.rows]
+
+
+@pytest.fixture(scope="session")
+def asked(stack: LocalStack) -> Iterator[Asked]:
+    catalog = connect(stack.settings.catalog_properties())
+    catalog.create_namespace(NAMESPACE)
+    made = all_records()
+    for kind, name in TABLE_NAMES.items():
+        table = catalog.create_table(
+            (NAMESPACE, name), SCHEMAS[kind], partition_spec=PARTITION_SPECS[kind], properties=TABLE_PROPERTIES
+        )
+        struct = struct_of(table.schema())
+        decoded = RecordDecoder(DecodeSpec(struct, False, LogMapper(kind, True))).decode(
+            [json.dumps(record, ensure_ascii=False).encode() for record in made[kind]]
+        )
+        assert (decoded.rejected, decoded.skipped) == ([], [])
+        writer = DataFileWriter(table.metadata.model_dump_json(), tuple(table.io.properties.items())).open()
+        writer.add(decoded.table)
+        with table.transaction() as transaction, transaction.update_snapshot().fast_append() as append:
+            for file in writer.close():
+                append.append_data_file(file)
+    engine = Engine(catalog, stack.settings.warehouse, NAMESPACE)
+    settings = Settings({**stack.settings.env, "NAMESPACE_NAME": NAMESPACE, "TRINO_URL": ""})
+    yield Asked(engine, settings, made, calls(made))
+    for name in TABLE_NAMES.values():
+        catalog.drop_table((NAMESPACE, name))
+    catalog.drop_namespace(NAMESPACE)
