@@ -65,7 +65,7 @@ def test_more_rows_than_shown_are_told(asked: Asked) -> None:
 def test_the_statement_gives_the_same_answer(asked: Asked) -> None:
     arguments = ("ask", "changes", *SINCE, "--until", f"{NIGHT}40:00Z", "-n", "1000")
     printed = run(asked, *arguments, "--sql").stdout
-    assert f'"{asked.settings.namespace}"."auditlogs"' in printed
+    assert f'"{asked.settings.namespace}".auditlogs' in printed
     answer = run(asked, *arguments, "--format", "json").stdout
     assert run(asked, "sql", printed, "--format", "json").stdout == answer
     assert len(json.loads(answer)) > 5

@@ -68,8 +68,10 @@ called AS (
         AND (
             path LIKE '/minio/admin/%' AND NOT regexp_like(
                 lower(api),
-                '(^(get|list|info|accountinfo|serverinfo|storageinfo|datausage|trace|console|health|metrics|inspect|'
-                || 'profil|top|speedtest|bandwidth|temporary|export|background|site.*(status|info)$)|(info|status)$)'
+                '^(get|list|info|help|export|inspect|status|background|trace|console|top|metrics|health|profil|'
+                || 'speedtest|drivespeed|netperf|client|bandwidth|temporary|replicationdiff|'
+                || '(server|storage|datausage|account)info|kms.*status|'
+                || 'sitereplication(info|status|metainfo|devnull|netperf))'
             )
             OR regexp_like(lower(api), '^(put|delete|forcedelete)bucket')
         )

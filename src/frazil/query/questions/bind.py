@@ -26,18 +26,13 @@ def statement(question: Question, values: Mapping[str, Value], schema: tuple[str
     A condition that names a parameter without a value is left out; without `rows` there is no limit. `schema` is put
     before the names of the tables: catalog and schema, or just the schema.
     """
-    return tree(question, values, schema).sql(_DIALECT, pretty=True)
-
-
-def tree(question: Question, values: Mapping[str, Value], schema: tuple[str, ...] = ()) -> exp.Query:
-    """The same as a syntax tree."""
     found = _parsed(question.sql).copy()
     _add_relations(found, question)
     _expand_macros(found)
     _leave_out(found, _with_derived(values))
     _fill(found, _with_derived(values))
     _qualify(found, schema)
-    return found
+    return found.sql(_DIALECT, pretty=True)
 
 
 def _with_derived(values: Mapping[str, Value]) -> dict[str, Value]:

@@ -54,7 +54,7 @@ _API_CALLS = r"""
 SELECT
     time,
     node,
-    origin,
+    CASE WHEN origin = 'internal' THEN coalesce(element_at(tags, 'trigger'), origin) ELSE origin END AS origin,
     type,
     regexp_replace(name, '^(s3|sts)\.', '') AS api,
     bucket,

@@ -57,7 +57,7 @@ TALKERS = Question(
         "buckets": "different buckets",
         "bytes_in": "bytes received",
         "bytes_out": "bytes sent",
-        "busy_s": "time that the servers took for these calls, in seconds",
+        "busy_s": "time that the servers took for these calls, in seconds; null when no record has a duration",
         "first_call": "first call",
         "last_call": "last call",
         "user_agent": "program of the newest call",

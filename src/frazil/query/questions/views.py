@@ -1,6 +1,6 @@
 """Questions as views of the embedded engine: `SELECT * FROM who_deleted`.
 
-A view has all rows, in no order. Conditions that a statement puts on its columns `time` and `bucket` reach the tables,
+A view has all rows. Conditions that a statement puts on its columns `time` and `bucket` reach the tables,
 so that only the files are read that can hold such rows.
 """
 
@@ -24,8 +24,9 @@ from pyiceberg.types import NestedField, StringType, TimestamptzType
 from sqlglot import exp
 
 from frazil.query.pushdown import row_filter, select_of
-from frazil.query.questions.bind import tree
+from frazil.query.questions.bind import statement
 from frazil.query.questions.question import Question, Value
+from frazil.query.statements import split
 
 _TIME = NestedField(1, "time", TimestamptzType())
 _BUCKET = NestedField(2, "bucket", StringType())
@@ -34,10 +35,9 @@ _TICK = timedelta(microseconds=1)
 
 def subquery(question: Question, table: exp.Table) -> exp.Subquery:
     """What stands for a view where a statement names it as `table`."""
-    body = tree(question, _values(question, table))
-    body.set("order", None)
+    [body] = split(statement(question, _values(question, table)))
     alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name, quoted=True))
-    return exp.Subquery(this=body, alias=alias.copy())
+    return exp.Subquery(this=body.parse(), alias=alias.copy())
 
 
 def name_columns(question: Question, table: exp.Table) -> None:
