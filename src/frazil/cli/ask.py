@@ -33,6 +33,7 @@ def register(app: typer.Typer) -> None:
             "ask traffic --since 2026-11-01 --until 2026-12-01 --format csv",
             "ask changes --list  # what it answers, and its columns",
             "ask changes --sql  # the statement, for Trino or for `sql`",
+            "ask --create-views  # store all questions as views, for Trino",
         )
     )(ask)
 
@@ -56,12 +57,20 @@ def ask(
     show_list: Annotated[
         bool, typer.Option("--list", help="List the questions; with a question, describe it and its columns.")
     ] = False,
+    create_views: Annotated[
+        bool, typer.Option("--create-views", help="Store every question as a view in the catalog, for Trino.")
+    ] = False,
 ) -> None:
     """Answer a question about the logs: who deleted, who read, why denied, what changed, how much, how slow.
 
     It goes to the embedded engine, or to the Trino server at TRINO_URL. Rows are those of the last 24 hours unless
     --since says otherwise.
     """
+    if create_views:
+        if question is not None or show_sql or show_list:
+            raise UsageError("--create-views stores the views of all questions and stands alone; nothing was stored")
+        _create_views()
+        return
     if question is None:
         if show_sql:
             raise UsageError(f"--sql needs a question; `{PROGRAM} ask` lists them")
@@ -116,6 +125,13 @@ def _answer(settings: Settings, sql: str, rows: int, form: Format) -> None:
     render(replace(result, rows=result.rows[:rows]), form, make_console())
     if result.row_count > rows:
         console.print(f"There are more rows than these {rows:,}; -n shows more, --since and --until choose others.")
+
+
+def _create_views() -> None:
+    from frazil.query.questions.publish import publish_views
+
+    settings = Settings.load()
+    publish_views(settings, lambda name, outcome: typer.echo(f"view       {settings.namespace}.{name:<18} {outcome}"))
 
 
 def _list(form: Format) -> None:

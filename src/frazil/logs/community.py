@@ -65,12 +65,14 @@ class CommunityAudit:
             request["requestHeader"] = {"Authorization": f"AWS4-HMAC-SHA256 Credential={credential}, Signature=0"}
         return request
 
-    def _user(self) -> str:
-        return self._rng.choice(words.USERS)[0]
+    def _users_request(self, api: _Record, query: Mapping[str, str] | None = None) -> _Record:
+        access_key, parent = self._rng.choice(words.USERS)
+        made = self._request(api, access_key, query=query)
+        return made | {"parentUser": parent} if parent else made
 
     def _upload(self) -> _Record:
         call: _Record = {"name": "PutObject", "bucket": self._rng.choice(words.BUCKETS), "object": "hosts"}
-        made = self._request(call | {"status": "OK", "statusCode": 200, "rx": 401}, self._user())
+        made = self._users_request(call | {"status": "OK", "statusCode": 200, "rx": 401})
         location = {"name": "hosts", "poolId": 1, "setId": 1, "drives": ["/mnt/data1", "/mnt/data2"]}
         return made | {"tags": {"objectLocation": location}}
 
@@ -88,7 +90,7 @@ class CommunityAudit:
         objects = [{"objectName": f"raw/part-{n:05d}.parquet"} for n in range(self._rng.randrange(1, 5))]
         objects[0]["versionId"] = words.VERSION_ID
         call = {"name": "DeleteMultipleObjects", "bucket": self._rng.choice(words.BUCKETS), "objects": objects}
-        return self._request(call | {"status": "OK", "statusCode": 200}, self._user(), query={"delete": ""})
+        return self._users_request(call | {"status": "OK", "statusCode": 200}, {"delete": ""})
 
     def _refused(self) -> _Record:
         session = self._rng.choice(words.SESSIONS)

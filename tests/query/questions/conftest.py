@@ -66,6 +66,9 @@ def asked(stack: LocalStack) -> Iterator[Asked]:
     engine = Engine(catalog, stack.settings.warehouse, NAMESPACE)
     settings = Settings({**stack.settings.env, "NAMESPACE_NAME": NAMESPACE, "TRINO_URL": ""})
     yield Asked(engine, settings, made, calls(made))
+    views = connect({**stack.settings.catalog_properties(), "view-endpoints-supported": "true"})
+    for view in views.list_views(NAMESPACE):
+        views.drop_view(view)
     for name in TABLE_NAMES.values():
         catalog.drop_table((NAMESPACE, name))
     catalog.drop_namespace(NAMESPACE)

@@ -78,9 +78,9 @@ def test_every_deletion_is_found(asked: Asked) -> None:
 def test_who_deleted_one_object_and_what_may_have(asked: Asked) -> None:
     rows = asked.ask("who-deleted", bucket="vault", object='plan\'s "draft".pdf')
     assert columns(rows, "time", "what", "object", "version_id", "who") == [
+        (night(6), "object", 'plan\'s "draft".pdf', "v7", "storykey"),
         (night(8), "bucket", None, None, "storykey"),
         (night(7), "objects without names", None, None, "storykey"),
-        (night(6), "object", 'plan\'s "draft".pdf', "v7", "storykey"),
     ]
 
 

@@ -81,6 +81,7 @@ def test_the_statement_gives_the_same_answer(asked: Asked) -> None:
         (("slowest", "--since", "soon"), 2, "soon is not a time"),
         (("slowest", "--since", "1h", "--until", "2h"), 2, "--until 2h is not after --since 1h"),
         (("--sql",), 2, "--sql needs a question"),
+        (("errors", "--create-views"), 2, "stands alone; nothing was stored"),
     ],
 )
 def test_wrong_usage(asked: Asked, arguments: tuple[str, ...], code: int, message: str) -> None:
@@ -95,3 +96,11 @@ def test_tables_that_do_not_exist(asked: Asked) -> None:
     shown = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
     assert (shown.returncode, shown.stdout) == (1, "")
     assert "nosuch" in shown.stderr
+
+
+def test_views_are_stored_once(asked: Asked) -> None:
+    first = run(asked, "ask", "--create-views")
+    assert (first.returncode, first.stderr) == (0, "")
+    assert {line.split()[-1] for line in first.stdout.splitlines()} <= {"created", "exists", "updated"}
+    again = run(asked, "ask", "--create-views")
+    assert [line.split()[-1] for line in again.stdout.splitlines()] == ["exists"] * len(QUESTIONS)

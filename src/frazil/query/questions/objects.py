@@ -16,7 +16,7 @@ WHO_DELETED = Question(
     title="Who deleted this object?",
     answers="Deletions that succeeded: of one object, of many at once, by lifecycle rules, and of whole buckets. "
     "Community servers name the objects of a multi-delete. A multi-delete whose record has no names, and the deletion "
-    "of a bucket, are shown for every object that may have been among them; `what` tells these apart.",
+    "of a bucket, come last, and are shown for every object that may have been among them; `what` tells these apart.",
     columns={
         "time": "when",
         "bucket": "bucket of the object",
@@ -45,7 +45,7 @@ WHERE regexp_like(
     AND (status IS NULL OR status < 300)
     AND (object = :object OR object IS NULL)
     AND :user IN (who, access_key, identity)
-ORDER BY time DESC
+ORDER BY object IS NULL, time DESC
 LIMIT :rows
 """,
 )
