@@ -11,7 +11,7 @@ import typer
 
 from frazil.cli.console import make_console
 from frazil.cli.progress import progress
-from frazil.cli.query import answers
+from frazil.cli.query import EngineOption, answers
 from frazil.cli.usage import PROGRAM, examples
 from frazil.config.settings import Settings
 from frazil.errors import UsageError
@@ -53,6 +53,7 @@ def ask(
         int | None, typer.Option("-n", "--rows", help="Rows at most; else what suits the question.")
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="How to print the answer.")] = Format.TABLE,
+    engine: EngineOption = None,
     show_sql: Annotated[bool, typer.Option("--sql", help="Print the SQL statement instead of its answer.")] = False,
     show_list: Annotated[
         bool, typer.Option("--list", help="List the questions; with a question, describe it and its columns.")
@@ -63,8 +64,8 @@ def ask(
 ) -> None:
     """Answer a question about the logs: who deleted, who read, why denied, what changed, how much, how slow.
 
-    It goes to the embedded engine, or to the Trino server at TRINO_URL. Rows are those of the last 24 hours unless
-    --since says otherwise.
+    It goes to the Trino server at TRINO_URL when that is set, else to the embedded engine; --engine chooses. Rows are
+    those of the last 24 hours unless --since says otherwise.
     """
     if create_views:
         if question is not None or show_sql or show_list:
@@ -91,10 +92,12 @@ def ask(
     limit = rows or found.rows
     settings = Settings.load()
     if show_sql:
-        catalog = settings.warehouse.rstrip("/").rsplit("/", 1)[-1]
-        typer.echo(statement(found, {**values, "rows": limit}, (catalog, settings.namespace)))
+        typer.echo(statement(found, {**values, "rows": limit}, (settings.sql_catalog, settings.namespace)))
         return
-    _answer(settings, statement(found, {**values, "rows": limit + 1}), limit, form)
+    with progress(make_console(stderr=True)) as show:
+        show("asking")
+        [result] = answers(settings, statement(found, {**values, "rows": limit + 1}), engine)
+    _print_answer(result, limit, form)
 
 
 def _values(question: Question, given: dict[str, str | None]) -> dict[str, Value]:
@@ -116,15 +119,13 @@ def _values(question: Question, given: dict[str, str | None]) -> dict[str, Value
     return {**texts, **times}
 
 
-def _answer(settings: Settings, sql: str, rows: int, form: Format) -> None:
-    """Print the answer; one row more was asked for than is shown, to know whether there are more."""
-    console = make_console(stderr=True)
-    with progress(console) as show:
-        show("asking")
-        [result] = answers(settings, sql)
+def _print_answer(result: Result, rows: int, form: Format) -> None:
+    """Print an answer; one row more was asked for than is shown, to know whether there are more."""
     render(replace(result, rows=result.rows[:rows]), form, make_console())
     if result.row_count > rows:
-        console.print(f"There are more rows than these {rows:,}; -n shows more, --since and --until choose others.")
+        make_console(stderr=True).print(
+            f"There are more rows than these {rows:,}; -n shows more, --since and --until choose others."
+        )
 
 
 def _create_views() -> None:

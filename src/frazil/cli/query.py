@@ -31,7 +31,7 @@ class EngineName(StrEnum):
     TRINO = "trino"
 
 
-_EngineOption = Annotated[
+EngineOption = Annotated[
     EngineName | None,
     typer.Option("--engine", help="Who answers: frazil itself, or Trino (that of the stack, or TRINO_URL)."),
 ]
@@ -59,7 +59,7 @@ def query(
         int | None, typer.Option("-n", "--rows", help=f"Newest rows: {FEW_ROWS}, or {MORE_ROWS} of a named table.")
     ] = None,
     form: _FormatOption = Format.TABLE,
-    engine: _EngineOption = None,
+    engine: EngineOption = None,
 ) -> None:
     """Show row total, newest snapshot and newest rows of tables.
 
@@ -112,7 +112,7 @@ def sql(
     ] = None,
     file: Annotated[Path | None, typer.Option("--file", help="Read the statements from a file.")] = None,
     form: _FormatOption = Format.TABLE,
-    engine: _EngineOption = None,
+    engine: EngineOption = None,
 ) -> None:
     """Answer SQL statements that read: SELECT, SHOW, DESCRIBE.
 

@@ -36,7 +36,6 @@ def catalog_statement(settings: Settings, version: int) -> str:
         **signed,
         **security,
         "iceberg.rest-catalog.signing-name": "s3tables",
-        "iceberg.rest-catalog.view-endpoints-enabled": "false",
         "fs.native-s3.enabled": "true",
         "s3.endpoint": settings.s3_endpoint,
         "s3.path-style-access": "true",

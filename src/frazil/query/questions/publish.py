@@ -82,8 +82,7 @@ def publish_views(settings: Settings, report: Callable[[str, Outcome], None]) ->
 
 def _publish(catalog: Catalog, settings: Settings, question: Question) -> Outcome:
     identifier = (settings.namespace, question.view)
-    warehouse = settings.warehouse.rstrip("/").rsplit("/", 1)[-1]
-    sql = statement(question, {}, (warehouse, settings.namespace))
+    sql = statement(question, {}, (settings.sql_catalog, settings.namespace))
     found = _stored(catalog, identifier)
     if found == sql:
         return "exists"
@@ -94,7 +93,7 @@ def _publish(catalog: Catalog, settings: Settings, question: Question) -> Outcom
         {
             "schema-id": 0,
             "representations": [representation],
-            "default-catalog": warehouse,
+            "default-catalog": settings.sql_catalog,
             "default-namespace": (settings.namespace,),
             "summary": {"engine-name": "frazil"},
         }
