@@ -15,8 +15,7 @@ from frazil.query.functions import adapt_functions
 from frazil.query.names import Names, Source
 from frazil.query.newest import Newest, newest_rows
 from frazil.query.pushdown import needed_columns, row_filter, row_limit
-from frazil.query.questions.catalog import VIEWS
-from frazil.query.questions.views import name_columns, subquery
+from frazil.query.questions.views import expand_views
 from frazil.query.statements import Statement
 
 _DIALECT = DuckDB()
@@ -54,10 +53,9 @@ def translate(statement: Statement, names: Names) -> Translation:
 
     Raises QueryError when a name cannot be resolved or the engine has no counterpart for a construct.
     """
-    tree = statement.parse()
+    tree = expand_views(statement.parse(), names)
     if not isinstance(tree, exp.Query | exp.Values):
         raise QueryError(f"{statement.keyword} ... is not a statement that can be answered: {statement.text[:80]}")
-    tree = _with_views(tree, names)
     found = [(table, _source(table, names)) for table in list(_base_tables(tree))]
     _check_rows_as_values(tree, found)
     labels = _labels(tree)
@@ -85,21 +83,6 @@ def translate(statement: Statement, names: Names) -> Translation:
     except UnsupportedError as error:
         raise QueryError(f"the embedded engine has no counterpart: {error}; set TRINO_URL to ask Trino") from None
     return Translation(sql, tuple(scans), labels)
-
-
-def _with_views(tree: exp.Expr, names: Names) -> exp.Expr:
-    """The statement with the ready views in place of their names; a table of such a name comes before the view."""
-    for table in list(_base_tables(tree)):
-        question = VIEWS.get(table.name.lower())
-        if question is None or not isinstance(table.this, exp.Identifier):
-            continue
-        written = [part.name for part in table.parts]
-        if len(written) <= 3 and names.in_default_schema(written) and not names.exists(written):
-            name_columns(question, table)
-            view = subquery(question, table)
-            view.set("joins", table.args.get("joins"))
-            table.replace(view)
-    return tree
 
 
 def _source(table: exp.Table, names: Names) -> Source:

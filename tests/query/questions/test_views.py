@@ -33,8 +33,8 @@ def test_conditions_on_time_and_bucket_reach_the_tables() -> None:
         "SELECT who FROM who_deleted AS d WHERE d.time >= TIMESTAMP '2026-11-01 00:00:00 UTC' "
         "AND time < TIMESTAMP '2026-11-02 00:00:00 UTC' AND bucket = 'photos' AND who = 'ada'"
     ):
-        assert "2026-11-01T00:00:00" in text
-        assert "2026-11-02T00:00:00.000001" in text
+        assert "2026-10-31T23:59:59" in text
+        assert "2026-11-02T00:00:01" in text
         assert "photos" in text
 
 
@@ -73,6 +73,28 @@ def test_a_table_or_with_query_of_that_name_comes_first() -> None:
     [scan] = translated("SELECT * FROM who_read", names).scans
     assert scan.source.table.name() == ("streaming", "who_read")
     assert translated("WITH who_read AS (SELECT 1 AS one) SELECT * FROM who_read").scans == ()
+
+
+def test_a_with_query_may_have_the_name_of_the_view_that_it_reads() -> None:
+    found = translated("WITH who_read AS (SELECT who FROM who_read) SELECT who FROM who_read")
+    assert len(found.scans) == 2
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        (
+            "time BETWEEN TIMESTAMP '2026-11-01 00:00:00 UTC' AND TIMESTAMP '2026-11-02 00:00:00 UTC'",
+            "2026-11-02T00:00:01",
+        ),
+        ("(TIMESTAMP '2026-11-01 00:00:00' <= time)", "2026-10-31T23:59:59"),
+        ("time > TIMESTAMP '2026-11-01 02:00:00.5 +02:00'", "2026-10-31T23:59:59.500000"),
+        ("time >= DATE '2026-11-01'", "2026-10-31T23:59:59"),
+        ("'photos' = bucket", "photos"),
+    ],
+)
+def test_ways_to_write_a_condition(condition: str, expected: str) -> None:
+    assert all(expected in text for text in filters(f"SELECT who FROM who_read WHERE {condition}"))  # noqa: S608
 
 
 def test_a_view_belongs_to_the_namespace_of_the_log_tables() -> None:
