@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -35,7 +34,7 @@ def on_trino(asked: Asked, trino: Settings) -> Asked:
 
 
 @pytest.fixture(scope="module")
-def views(on_trino: Asked) -> Iterator[Asked]:
+def views(on_trino: Asked) -> Asked:
     publish_views(on_trino.settings, lambda name, outcome: None)
     return on_trino
 
