@@ -3,6 +3,8 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+scripts/chromium.sh >/dev/null || exit 1  # once, before the tests of pages need it
+
 # Trino is a download of 540 MB, once. Where it cannot be had in five minutes its tests are left out, and that is said.
 others_are="not spark"
 if ! timeout -s INT 300 .venv/bin/python scripts/fetch_trino.py; then

@@ -40,6 +40,7 @@ class LogTables:
     stack: LocalStack
     catalog: Catalog
     engine: Engine
+    namespace: str = NAMESPACE
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     def answer(self, sql: str) -> list[tuple[Any, ...]]:
@@ -49,21 +50,26 @@ class LogTables:
 
 @pytest.fixture(scope="session")
 def log_tables(stack: LocalStack) -> Iterator[LogTables]:
+    yield from filled_tables(stack, NAMESPACE)
+
+
+def filled_tables(stack: LocalStack, namespace: str) -> Iterator[LogTables]:
+    """The three tables with rows, and an empty one, in a namespace that is dropped at the end."""
     catalog = connect(stack.settings.catalog_properties())
-    catalog.create_namespace(NAMESPACE)
-    tables = LogTables(stack, catalog, Engine(catalog, stack.settings.warehouse, NAMESPACE))
+    catalog.create_namespace(namespace)
+    tables = LogTables(stack, catalog, Engine(catalog, stack.settings.warehouse, namespace), namespace)
     chance = random.Random(7)
     for name, schema, partition in (
         ("apilogs", API_SCHEMA, "bucket"),
         ("errorlogs", ERROR_SCHEMA, None),
         ("auditlogs", AUDIT_SCHEMA, "category"),
     ):
-        tables.rows[name] = _fill(catalog, name, schema, partition, chance)
-    catalog.create_table((NAMESPACE, "empty"), ERROR_SCHEMA)
+        tables.rows[name] = _fill(catalog, (namespace, name), schema, partition, chance)
+    catalog.create_table((namespace, "empty"), ERROR_SCHEMA)
     yield tables
     for name in (*tables.rows, "empty"):
-        catalog.drop_table((NAMESPACE, name))
-    catalog.drop_namespace(NAMESPACE)
+        catalog.drop_table((namespace, name))
+    catalog.drop_namespace(namespace)
 
 
 def append_as_frazil(table: Table, rows: list[dict[str, Any]]) -> None:
@@ -77,12 +83,12 @@ def append_as_frazil(table: Table, rows: list[dict[str, Any]]) -> None:
 
 
 def _fill(
-    catalog: Catalog, name: str, schema: Schema, partition: str | None, chance: random.Random
+    catalog: Catalog, name: tuple[str, str], schema: Schema, partition: str | None, chance: random.Random
 ) -> list[dict[str, Any]]:
     fields = [PartitionField(schema.find_field("time").field_id, 1000, DayTransform(), "time_day")]
     if partition is not None:
         fields.append(PartitionField(schema.find_field(partition).field_id, 1001, IdentityTransform(), partition))
-    table = catalog.create_table((NAMESPACE, name), schema, partition_spec=PartitionSpec(*fields))
+    table = catalog.create_table(name, schema, partition_spec=PartitionSpec(*fields))
     arrow = schema_to_pyarrow(table.schema(), include_field_ids=False)
     rows: list[dict[str, Any]] = []
     for commit in range(COMMITS):

@@ -19,10 +19,11 @@ pytestmark = pytest.mark.stack
 TOTAL = COMMITS * ROWS_PER_COMMIT
 PROGRAM = """
 import sys, typer
-from frazil.cli.query import register
+from frazil.cli import query, sql
 from frazil.errors import FrazilError, UsageError
 app = typer.Typer()
-register(app)
+query.register(app)
+sql.register(app)
 try:
     app(standalone_mode=False)
 except FrazilError as error:
@@ -58,6 +59,9 @@ def test_query_as_json_and_csv(log_tables: LogTables) -> None:
     [table] = json.loads(run(log_tables, "query", "errorlogs", "-n", "2", "--format", "json").stdout)
     assert (table["table"], table["rows"], len(table["newest"])) == ("errorlogs", TOTAL, 2)
     assert table["last"]["trace"]["source"] == ["api-errors.go:150", "bucket.go:4"]
+    snapshot = log_tables.catalog.load_table((NAMESPACE, "errorlogs")).current_snapshot()
+    assert snapshot is not None
+    assert table["snapshot"]["snapshot_id"] == str(snapshot.snapshot_id), "19 digits: too many for numbers in JSON"
     lines = list(csv.DictReader(io.StringIO(run(log_tables, "query", "--format", "csv").stdout)))
     assert [line["table"] for line in lines] == ["apilogs", "auditlogs", "empty", "errorlogs"]
     assert lines[0]["rows"] == str(TOTAL)
@@ -68,7 +72,7 @@ def test_query_as_json_and_csv(log_tables: LogTables) -> None:
     [
         (("query", "nosuch"), 2, "known tables: apilogs, auditlogs, empty, errorlogs"),
         (("query", "apilogs", "-n", "0"), 2, "from 1 on"),
-        (("sql",), 2, "either as an argument"),
+        (("sql",), 2, "there is no statement"),
         (("sql", "SELECT 1", "--file", "x"), 2, "either as an argument"),
         (("sql", "--file", "/nosuch/file"), 2, "cannot be read"),
         (("sql", "SELECT nosuch FROM apilogs"), 1, 'QueryError: Referenced column "nosuch" not found'),

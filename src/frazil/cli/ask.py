@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from frazil.cli.console import make_console
+from frazil.cli.engines import EngineOption, open_engine
 from frazil.cli.progress import progress
-from frazil.cli.query import EngineOption, answers
 from frazil.cli.usage import PROGRAM, examples
 from frazil.config.settings import Settings
 from frazil.errors import UsageError
-from frazil.query.render import Format, render
+from frazil.query.render import Format, TableLook, render
 from frazil.query.result import Result
 from frazil.query.startup import leave_out_pandas
+from frazil.query.tables import Expanded
 
 if TYPE_CHECKING:
+    from frazil.query.engine import Engine
     from frazil.query.questions.question import Question, Value
+    from frazil.query.trino import TrinoEngine
 
 
 def register(app: typer.Typer) -> None:
@@ -53,6 +56,9 @@ def ask(
         int | None, typer.Option("-n", "--rows", help="Rows at most; else what suits the question.")
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="How to print the answer.")] = Format.TABLE,
+    expanded: Annotated[
+        bool, typer.Option("--expanded", "-x", help="One value per line, so that each column has room.")
+    ] = False,
     engine: EngineOption = None,
     show_sql: Annotated[bool, typer.Option("--sql", help="Print the SQL statement instead of its answer.")] = False,
     show_list: Annotated[
@@ -94,10 +100,9 @@ def ask(
     if show_sql:
         typer.echo(statement(found, {**values, "rows": limit}, (settings.sql_catalog, settings.namespace)))
         return
-    with progress(make_console(stderr=True)) as show:
-        show("asking")
-        [result] = answers(settings, statement(found, {**values, "rows": limit + 1}), engine)
-    _print_answer(result, limit, form)
+    look = TableLook(expanded=Expanded.ON if expanded else Expanded.AUTO)
+    asked = open_engine(settings, engine)
+    _answer(asked, statement(found, {**values, "rows": limit + 1}), limit, form, look)
 
 
 def _values(question: Question, given: dict[str, str | None]) -> dict[str, Value]:
@@ -119,9 +124,13 @@ def _values(question: Question, given: dict[str, str | None]) -> dict[str, Value
     return {**texts, **times}
 
 
-def _print_answer(result: Result, rows: int, form: Format) -> None:
-    """Print an answer; one row more was asked for than is shown, to know whether there are more."""
-    render(replace(result, rows=result.rows[:rows]), form, make_console())
+def _answer(engine: Engine | TrinoEngine, sql: str, rows: int, form: Format, look: TableLook) -> None:
+    """Print the answer; one row more was asked for than is shown, to know whether there are more."""
+    console = make_console(stderr=True)
+    with progress(console) as show:
+        show("asking")
+        [result] = engine.run(sql)
+    render(replace(result, rows=result.rows[:rows]), form, make_console(), look)
     if result.row_count > rows:
         make_console(stderr=True).print(
             f"There are more rows than these {rows:,}; -n shows more, --since and --until choose others."
@@ -151,7 +160,7 @@ def _describe(question: Question, form: Format) -> None:
 
 
 def _print(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]], form: Format) -> None:
-    render(Result(columns, list(rows)), form, make_console(), footer=False)
+    render(Result(columns, list(rows)), form, make_console(), TableLook(hint="--format json", footer=False))
 
 
 def _options(question: Question) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import IO
 
 from rich.console import Console
 
@@ -20,3 +21,10 @@ def make_console(*, stderr: bool = False) -> Console:
     if not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
         console.width = _UNLIMITED
     return console
+
+
+def file_console(file: IO[str]) -> Console:
+    """A console on a file: whole lines, no colours."""
+    return Console(
+        file=file, markup=False, highlight=False, emoji=False, width=_UNLIMITED, force_terminal=False, no_color=True
+    )

@@ -13,7 +13,7 @@ from frazil.cli import stack
 from frazil.cli.console import make_console
 from frazil.cli.data import send
 from frazil.cli.progress import progress
-from frazil.cli.query import print_sql
+from frazil.cli.sql import print_sql
 from frazil.cli.usage import PROGRAM, examples
 from frazil.config.settings import Settings
 from frazil.errors import FrazilError, ServiceUnavailable, TerminalError

@@ -1,22 +1,23 @@
-"""Verbs that read tables: `query` and `sql` (seed 000 sections 9.2 and 9.4)."""
+"""The verb `query`: what the tables hold at a glance (seed 000 section 9.2)."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
-from enum import StrEnum
-from pathlib import Path
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from frazil.cli.console import make_console
+from frazil.cli.engines import EngineName, EngineOption
 from frazil.cli.usage import examples
 from frazil.config.settings import Settings
 from frazil.errors import UsageError
-from frazil.query.render import Format, json_value, records, render, write_json
+from frazil.query.render import Format, TableLook, records, render, write_json
 from frazil.query.result import Result
 from frazil.query.startup import leave_out_pandas
+from frazil.query.tables import Expanded
+from frazil.query.values import json_value
 
 if TYPE_CHECKING:
     from frazil.query.summary import TableSummary
@@ -24,33 +25,9 @@ if TYPE_CHECKING:
 FEW_ROWS, MORE_ROWS = 5, 10
 
 
-class EngineName(StrEnum):
-    """Who answers."""
-
-    EMBEDDED = "embedded"
-    TRINO = "trino"
-
-
-EngineOption = Annotated[
-    EngineName | None,
-    typer.Option("--engine", help="Who answers: frazil itself, or Trino (that of the stack, or TRINO_URL)."),
-]
-_FormatOption = Annotated[Format, typer.Option("--format", help="How to print the answer.")]
-
-
 def register(app: typer.Typer) -> None:
-    """Add the verbs to the command line."""
+    """Add the verb to the command line."""
     app.command(epilog=examples("query", "query apilogs -n 20", "query --format csv", "query --engine trino"))(query)
-    app.command(
-        epilog=examples(
-            'sql "SELECT name, count(*) AS calls FROM apilogs GROUP BY name ORDER BY calls DESC"',
-            """sql 'SELECT bucket, "callInfo"."httpStatusCode" AS status FROM apilogs LIMIT 5'""",
-            """sql 'SELECT * FROM "apilogs$snapshots"' --format json""",
-            'sql "SHOW TABLES"',
-            "sql --file report.sql --format csv",
-            'sql --engine trino "SHOW CATALOGS"',
-        )
-    )(sql)
 
 
 def query(
@@ -58,7 +35,10 @@ def query(
     rows: Annotated[
         int | None, typer.Option("-n", "--rows", help=f"Newest rows: {FEW_ROWS}, or {MORE_ROWS} of a named table.")
     ] = None,
-    form: _FormatOption = Format.TABLE,
+    form: Annotated[Format, typer.Option("--format", help="How to print the answer.")] = Format.TABLE,
+    expanded: Annotated[
+        bool, typer.Option("--expanded", "-x", help="One value per line, so that each column has room.")
+    ] = False,
     engine: EngineOption = None,
 ) -> None:
     """Show row total, newest snapshot and newest rows of tables.
@@ -77,7 +57,7 @@ def query(
         render(_as_rows(list(summaries), with_rows=table is not None), form, make_console())
     else:
         for summary in summaries:
-            _print(summary, settings.namespace)
+            _print(summary, settings.namespace, Expanded.ON if expanded else Expanded.OFF)
         if not wanted:
             typer.echo(f"there is no table in {settings.namespace} yet; `init` creates them")
 
@@ -106,53 +86,6 @@ def _summaries(
     return wanted, (summarise(catalog, namespace, name, count, last=table is not None) for name in wanted)
 
 
-def sql(
-    statement: Annotated[
-        str | None, typer.Argument(help="Statements in Trino's dialect, separated by `;`; `-` reads standard input.")
-    ] = None,
-    file: Annotated[Path | None, typer.Option("--file", help="Read the statements from a file.")] = None,
-    form: _FormatOption = Format.TABLE,
-    engine: EngineOption = None,
-) -> None:
-    """Answer SQL statements that read: SELECT, SHOW, DESCRIBE.
-
-    They go to the Trino server at TRINO_URL when that is set, else to the embedded engine; --engine chooses.
-    """
-    text = _text(statement, file)
-    leave_out_pandas()
-    settings = Settings.load()
-    print_sql(settings, text, form, engine)
-
-
-def print_sql(settings: Settings, text: str, form: Format = Format.TABLE, engine: EngineName | None = None) -> None:
-    """Print the answers to statements; see `sql`. Raises QueryError, ServiceUnavailable or ConfigError."""
-    for result in answers(settings, text, engine):
-        render(result, form, make_console())
-
-
-def answers(settings: Settings, text: str, engine: EngineName | None = None) -> Iterator[Result]:
-    """Answers to statements: of that engine, else of Trino where TRINO_URL is set, else of the embedded one."""
-    if engine is EngineName.TRINO or (engine is None and settings.trino_external):
-        from frazil.query.trino import TrinoEngine
-
-        return TrinoEngine(settings).run(text)
-    from frazil.clients.catalog import connect
-    from frazil.query.engine import Engine
-
-    return Engine(connect(settings.catalog_properties()), settings.warehouse, settings.namespace).run(text)
-
-
-def _text(statement: str | None, file: Path | None) -> str:
-    if (statement is None) == (file is None):
-        raise UsageError('give the statements either as an argument, sql "SELECT ...", or with --file')
-    if file is None:
-        return sys.stdin.read() if statement == "-" else str(statement)
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--file {file} cannot be read: {error}") from None
-
-
 def _known(table: str, known: list[str], namespace: str) -> str:
     name = table.lower().removeprefix(f"{namespace.lower()}.")
     found = [candidate for candidate in known if candidate.lower() == name]
@@ -161,7 +94,7 @@ def _known(table: str, known: list[str], namespace: str) -> str:
     return found[0]
 
 
-def _print(summary: TableSummary, namespace: str) -> None:
+def _print(summary: TableSummary, namespace: str, expanded: Expanded) -> None:
     typer.echo(f"{namespace}.{summary.name}: {summary.rows:,} rows")
     snapshot = summary.snapshot
     if snapshot is None:
@@ -170,7 +103,7 @@ def _print(summary: TableSummary, namespace: str) -> None:
     added = "unknown" if snapshot.added_records is None else f"{snapshot.added_records:,}"
     committed = snapshot.committed_at.isoformat(timespec="milliseconds")
     typer.echo(f"  newest snapshot {snapshot.snapshot_id}, {committed}, {snapshot.operation}, {added} records added")
-    render(summary.newest, Format.TABLE, make_console(), footer=False)
+    render(summary.newest, Format.TABLE, make_console(), TableLook(expanded=expanded, footer=False))
     if summary.last is not None:
         typer.echo("newest row in full:")
         write_json(records(summary.last), sys.stdout)
@@ -181,7 +114,9 @@ def _as_object(summary: TableSummary) -> dict[str, object]:
     result: dict[str, object] = {
         "table": summary.name,
         "rows": summary.rows,
-        "snapshot": None if snapshot is None else json_value(vars(snapshot)),
+        "snapshot": None
+        if snapshot is None
+        else json_value(vars(snapshot)) | {"snapshot_id": str(snapshot.snapshot_id)},
         "newest": records(summary.newest),
     }
     return result | ({"last": records(summary.last)[0]} if summary.last is not None else {})

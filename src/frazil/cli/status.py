@@ -68,12 +68,15 @@ class ConnectorRow:
 
 @dataclass(frozen=True)
 class TableRow:
-    """`state` is `ok` or MISSING; `last_commit` is ISO 8601 in UTC, None before the first commit."""
+    """`state` is `ok` or MISSING; `last_commit` is ISO 8601 in UTC, None before the first commit.
+
+    `snapshot` is text: its id has up to 19 digits, and many JSON readers keep only 15 of a number's.
+    """
 
     name: str
     state: str = "ok"
     rows: int | None = None
-    snapshot: int | None = None
+    snapshot: str | None = None
     last_commit: str | None = None
 
     @property
@@ -220,7 +223,7 @@ def _tables(settings: Settings, names: Sequence[str], found: StackStatus) -> Non
                 continue
             summary = snapshot.summary.additional_properties if snapshot.summary else {}
             rows = int(summary["total-records"]) if "total-records" in summary else None
-            found.tables.append(TableRow(name, "ok", rows, snapshot.snapshot_id, _time(snapshot.timestamp_ms)))
+            found.tables.append(TableRow(name, "ok", rows, str(snapshot.snapshot_id), _time(snapshot.timestamp_ms)))
     except FrazilError as error:
         found.errors.append(str(error))
     except (RESTError, RequestException) as error:

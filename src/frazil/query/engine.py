@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from dataclasses import replace
 
 import duckdb
 import pyarrow as pa
@@ -52,14 +52,10 @@ class Engine:
         for statement in split(sql):
             started = time.perf_counter()
             names = Names(self._catalog, self._warehouse, self._namespace)
-            if shows(statement):
-                answer = show(statement, names)
-                columns, rows = answer.columns, answer.rows
-            else:
-                columns, rows = self._select(statement, names)
-            yield Result(columns, rows, time.perf_counter() - started)
+            answer = show(statement, names) if shows(statement) else self._select(statement, names)
+            yield replace(answer, elapsed_s=time.perf_counter() - started)
 
-    def _select(self, statement: Statement, names: Names) -> tuple[tuple[str, ...], Sequence[tuple[Any, ...]]]:
+    def _select(self, statement: Statement, names: Names) -> Result:
         translation = translate(statement, names)
         streams: list[ScanStream] = []
         with duckdb.connect(":memory:", config={"memory_limit": self._memory_limit}) as connection:
@@ -79,7 +75,7 @@ class Engine:
                         raise failure from None
                 raise QueryError(self._reason(error)) from None
             columns = tuple(translation.labels.get(i, name) for i, name in enumerate(answer.column_names))
-            return columns, rows_of(answer.columns)
+            return Result(columns, rows_of(answer.columns), arrow=answer)
 
     def _reason(self, error: duckdb.Error) -> str:
         if isinstance(error, duckdb.OutOfMemoryException):

@@ -34,7 +34,7 @@ class Statement:
 
     def words(self) -> list[Token]:
         """Tokens after the first word; sqlglot reads the rest of a SHOW as one piece. Raises QueryError."""
-        return _tokenize(self.text[len(self.tokens[0].text) :])
+        return tokenize(self.text[len(self.tokens[0].text) :])
 
     def parse(self) -> exp.Expr:
         """Syntax tree in Trino's dialect.
@@ -63,7 +63,7 @@ def split(sql: str) -> list[Statement]:
     write, change settings or attach something; nothing has run then.
     """
     groups: list[list[Token]] = [[]]
-    for token in _tokenize(sql):
+    for token in tokenize(sql):
         if token.token_type == TokenType.SEMICOLON:
             groups.append([])
         else:
@@ -79,6 +79,15 @@ def split(sql: str) -> list[Statement]:
                 f"read are answered: SELECT, WITH, VALUES, TABLE, SHOW and DESCRIBE. Nothing was run"
             )
     return statements
+
+
+def ends_statement(sql: str) -> bool:
+    """Whether the last thing of a text, but for comments, is the `;` of a statement; no when a quote is still open."""
+    try:
+        tokens = tokenize(sql)
+    except QueryError:
+        return False
+    return bool(tokens) and tokens[-1].token_type == TokenType.SEMICOLON
 
 
 def _column(token: Token) -> int:
@@ -98,7 +107,8 @@ def _where(error: ParseError) -> str:
     return f"line {first.get('line')}, column {column}: {what}" + (f" at or near {near!r}" if near else "")
 
 
-def _tokenize(sql: str) -> list[Token]:
+def tokenize(sql: str) -> list[Token]:
+    """Tokens of Trino SQL without comments. Raises QueryError when a quote or a comment is not closed."""
     try:
         return _DIALECT.tokenize(sql)
     except TokenError as error:

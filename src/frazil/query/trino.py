@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from trino.exceptions import TrinoUserError
@@ -35,16 +36,21 @@ class TrinoEngine:
         """
         for statement in split(sql):
             started = time.perf_counter()
+            cursor = self._connection.cursor()
             try:
-                cursor = self._connection.cursor()
                 cursor.execute(statement.text)
                 rows = [tuple(plain(value) for value in row) for row in cursor.fetchall()]
                 columns = tuple(column.name for column in cursor.description or ())
+                types = tuple(column.type_code for column in cursor.description or ())
+            except KeyboardInterrupt:
+                with suppress(*FAILURES):  # a server that is gone runs nothing
+                    cursor.cancel()
+                raise
             except TrinoUserError as error:
                 raise QueryError(f"{error.error_name}: {error.message}") from None
             except FAILURES as error:
                 raise failure(self._settings, error) from None
-            yield Result(columns, rows, time.perf_counter() - started)
+            yield Result(columns, rows, time.perf_counter() - started, types=types)
 
 
 def plain(value: Any) -> Any:

@@ -1,0 +1,42 @@
+"""Who answers SQL: the embedded engine, or Trino."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from frazil.config.settings import Settings
+
+if TYPE_CHECKING:
+    from frazil.query.engine import Engine
+    from frazil.query.trino import TrinoEngine
+
+
+class EngineName(StrEnum):
+    """Who answers."""
+
+    EMBEDDED = "embedded"
+    TRINO = "trino"
+
+
+EngineOption = Annotated[
+    EngineName | None,
+    typer.Option("--engine", help="Who answers: frazil itself, or Trino (that of the stack, or TRINO_URL)."),
+]
+
+
+def open_engine(settings: Settings, name: EngineName | None = None) -> Engine | TrinoEngine:
+    """The engine of a name; without one, Trino where TRINO_URL is set, else the embedded engine.
+
+    Raises ServiceUnavailable when the catalog does not answer, ConfigError when Trino's variables cannot be used.
+    """
+    if name is EngineName.TRINO or (name is None and settings.trino_external):
+        from frazil.query.trino import TrinoEngine
+
+        return TrinoEngine(settings)
+    from frazil.clients.catalog import connect
+    from frazil.query.engine import Engine
+
+    return Engine(connect(settings.catalog_properties()), settings.warehouse, settings.namespace)

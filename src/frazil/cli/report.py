@@ -1,0 +1,70 @@
+"""The verb `report`: one HTML page with plots for a time."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from frazil.cli.console import make_console
+from frazil.cli.engines import open_engine
+from frazil.cli.progress import progress
+from frazil.cli.usage import examples
+from frazil.config.settings import Settings
+from frazil.errors import UsageError
+from frazil.query.startup import leave_out_pandas
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command(
+        epilog=examples(
+            "report", "report --since 7d --output week.html", "report --since 2026-11-01 --until 2026-12-01"
+        )
+    )(report)
+
+
+def report(
+    since: Annotated[
+        str, typer.Option("--since", help="Begin: an age such as 30m, 24h or 7d, or a date or time (UTC).")
+    ] = "24h",
+    until: Annotated[str | None, typer.Option("--until", help="End, in the same forms; now when left out.")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="File to write; what it held is replaced.")] = Path(
+        "report.html"
+    ),
+) -> None:
+    """Write an HTML page with plots of what happened in a time.
+
+    Calls, errors, bytes per bucket, slowest calls, top talkers, sign-ins, refusals, deletions and changes. The page
+    needs no network. The questions behind it are those of `ask`; exit code 1 when the catalog or Trino do not answer.
+    """
+    leave_out_pandas()
+    from frazil.query.questions.times import point_in_time
+    from frazil.query.report.build import build
+    from frazil.query.report.panels import Span
+
+    now = datetime.now(UTC)
+    span = Span(point_in_time(since, now), now if until is None else point_in_time(until, now))
+    if span.start >= span.end:
+        raise UsageError(f"--since {since} is not before --until {until or 'now'}; nothing was written")
+    settings = Settings.load()
+    with progress(make_console(stderr=True)) as show:
+        show("opening the catalog")
+        text = build(open_engine(settings), span, now, show)
+    _write(output, text)
+    typer.echo(f"{output}: {len(text.encode()) / 1000:,.0f} kB; open it with a browser: {output.resolve().as_uri()}")
+
+
+def _write(path: Path, text: str) -> None:
+    """Write the page at once: a reader sees the old file or the new one. Raises UsageError when that cannot be done."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+    except OSError as error:
+        raise UsageError(f"--output {path} cannot be written: {error.strerror}; what was there is unchanged") from None
+    finally:
+        draft.unlink(missing_ok=True)

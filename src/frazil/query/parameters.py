@@ -1,0 +1,64 @@
+"""Values for the named parameters of statements, as they are written on the command line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+
+from frazil.errors import UsageError
+
+Value = str | int | float | bool | Decimal | date | datetime
+
+_ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)(?::(?P<type>\w+))?=(?P<value>.*)", re.DOTALL)
+_BOOLEANS = {"true": True, "false": False}
+
+
+def parse_parameter(text: str) -> tuple[str, Value]:
+    """Name and value of `name=value`, a string, or of `name:type=value` with one of TYPES.
+
+    Raises UsageError for another form, an unknown type, or a value that is not of the type.
+    """
+    found = _ASSIGNMENT.fullmatch(text)
+    if found is None:
+        raise UsageError(f"--param {text}: expected name=value or name:type=value")
+    kind = found["type"] or "string"
+    if kind not in TYPES:
+        raise UsageError(f"--param {found['name']}: there is no type {kind}; there are {', '.join(TYPES)}")
+    try:
+        return found["name"], TYPES[kind](found["value"])
+    except (ValueError, InvalidOperation, KeyError):
+        raise UsageError(f"--param {found['name']}: {found['value']!r} is no {kind}") from None
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value - value != 0:
+        raise ValueError(text)
+    return value
+
+
+def _decimal(text: str) -> Decimal:
+    value = Decimal(text)
+    if not value.is_finite():
+        raise ValueError(text)
+    return value
+
+
+def _text(text: str) -> str:
+    if "\0" in text:
+        raise ValueError(text)
+    return text
+
+
+#: Reads a value by the name of its type.
+TYPES: dict[str, Callable[[str], Value]] = {
+    "string": _text,
+    "int": int,
+    "double": _finite,
+    "decimal": _decimal,
+    "boolean": lambda text: _BOOLEANS[text.lower()],
+    "date": date.fromisoformat,
+    "timestamp": datetime.fromisoformat,
+}

@@ -1,0 +1,1 @@
+"""The report: answers to operators' questions as one HTML page with plots."""

@@ -1,0 +1,52 @@
+"""Values of answers as JSON and as text."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import date, datetime, time
+from typing import Any
+
+
+def json_value(value: Any) -> Any:
+    """A value as JSON can hold it: what has no JSON type becomes text, and a float without a number too (`NaN`)."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {math.inf: "Infinity", -math.inf: "-Infinity"}.get(value, "NaN")
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, dict):
+        return {str(json_value(key)): json_value(item) for key, item in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return {name: json_value(item) for name, item in zip(value._fields, value, strict=True)}
+    if isinstance(value, list | tuple):
+        return [json_value(item) for item in value]
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value)
+
+
+def text_of(value: Any) -> str:
+    """A value in one field: plain text, and JSON for what is nested."""
+    plain = json_value(value)
+    if isinstance(plain, str):
+        return plain
+    return json.dumps(plain, ensure_ascii=False, separators=(", ", ": "))
+
+
+def printable(text: str) -> str:
+    """Text that cannot steer a terminal: control characters become escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def unique_names(columns: tuple[str, ...]) -> list[str]:
+    """Column names of which none occurs twice: one that occurs again gets a number (`name_2`)."""
+    names: list[str] = []
+    for column in columns:
+        name, number = column, 1
+        while name in names:
+            number += 1
+            name = f"{column}_{number}"
+        names.append(name)
+    return names

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from xml.etree import ElementTree
+
+import pytest
+
+from frazil.query.report.charts import Unit, bars_over_time, greatest
+
+START = datetime(2026, 11, 1, tzinfo=UTC)
+SVG = "{http://www.w3.org/2000/svg}"
+EVIL = "<script>alert(1)</script>&\"'"
+COUNT = Unit("calls")
+
+
+def texts(svg: str) -> list[str]:
+    return [element.text or "" for element in ElementTree.fromstring(svg).iter(f"{SVG}text")]  # noqa: S314
+
+
+def marks(svg: str) -> list[ElementTree.Element]:
+    root = ElementTree.fromstring(svg)  # noqa: S314
+    groups = [
+        g for g in root.iter(f"{SVG}g") if "mark-rect" in g.get("class", "") and "role-mark" in g.get("class", "")
+    ]
+    return [path for group in groups for path in group.iter(f"{SVG}path")]
+
+
+def test_bars_over_time_show_each_step_and_series() -> None:
+    points = [(START + timedelta(hours=i), name, float(i + 1)) for i in range(24) for name in ("good", "bad")]
+    svg = bars_over_time(points, START, START + timedelta(hours=24), 3600, COUNT)
+    assert len(marks(svg)) == 48
+    assert {"good", "bad", "calls"} <= set(texts(svg))
+
+
+def test_the_axis_is_utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    svg = bars_over_time([(START, "", 1.0)], START, START + timedelta(hours=12), 3600, COUNT)
+    assert "02 AM" not in texts(svg) or "12 AM" not in texts(svg)
+    assert any("02:00" in text for text in texts(svg)), texts(svg)
+
+
+def test_one_series_has_no_legend() -> None:
+    svg = bars_over_time([(START, "alone", 1.0)], START, START + timedelta(hours=1), 3600, COUNT)
+    assert "alone" not in texts(svg)
+
+
+def test_the_greatest_keep_their_order_and_equal_names_their_bars() -> None:
+    svg = greatest([("b", 3.0), ("a", 2.0), ("a", 1.0)], COUNT)
+    assert [text for text in texts(svg) if text in "ab"] == ["b", "a", "a"]
+    assert len(marks(svg)) == 3
+
+
+@pytest.mark.parametrize("name", [EVIL, "x" * 500, "ø 照片", "", "]]>", "${x}", "datum.value"])
+def test_names_are_text_whatever_they_hold(name: str) -> None:
+    for svg in (
+        greatest([(name, 1.0)], COUNT),
+        bars_over_time([(START, name, 1.0), (START, "b", 1.0)], START, START + timedelta(hours=1), 3600, COUNT),
+    ):
+        root = ElementTree.fromstring(svg)  # noqa: S314
+        assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {
+            "svg", "g", "path", "text", "line", "rect", "defs", "clipPath", "title",
+        }  # fmt: skip
+        assert not any(key.startswith("on") or "href" in key for element in root.iter() for key in element.attrib)
+        if len(name) < 20:
+            assert name in texts(svg)
+
+
+def test_colours_and_sizes_are_left_to_the_page() -> None:
+    svg = greatest([("a", 1.0)], COUNT)
+    assert 'fill="currentColor"' in svg
+    assert "style=" not in svg
+    assert "viewBox" in svg
