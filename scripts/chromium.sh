@@ -13,8 +13,8 @@ find_chromium && exit 0
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
   echo "installing Chromium, about 100 MB" >&2
   export DEBIAN_FRONTEND=noninteractive
-  apt-get update -qq >&2
-  apt-get install -qq -y --no-install-recommends chromium >&2
+  apt-get update -qq >/dev/null
+  apt-get install -qq -y --no-install-recommends chromium >/dev/null
   find_chromium && exit 0
 fi
 echo "the tests of pages need Chromium and there is none; install the package chromium, or set CHROMIUM to its path" >&2

@@ -13,7 +13,7 @@ from frazil.stack.seaweedfs import seaweedfs_service
 from frazil.stack.service import Progress, Service, start_all
 
 # What frazil writes into a home; `clean` removes these and nothing else that a user may keep there.
-_OWNED = ("conf", "data", "java", "logs", "run", "spark", "worker")
+_OWNED = ("conf", "data", "java", "logs", "run", "spark", "sql_history", "worker")
 
 
 class LocalStack:
@@ -54,7 +54,10 @@ class LocalStack:
             if ProcessFile(path).find():
                 raise StackError(f"{path.stem} still runs, so nothing was removed. Stop it first, then clean again.")
         for name in _OWNED:
-            if (home / name).exists():
-                shutil.rmtree(home / name)
+            path = home / name
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
         if home.exists() and not any(home.iterdir()):
             home.rmdir()

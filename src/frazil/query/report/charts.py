@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-# Cells of the page are this wide at least, so that text keeps its size; taller plots hold more bars.
-_WIDTH = 420
+# All plots are equally wide, so that their text is equally large wherever the page scales them.
+_WIDTH = 400
 _HEIGHT = 150
+_NUMBERS_WIDTH = 50
+_NAMES_WIDTH = 195
+# Narrower than the place for it: a browser's font may be wider than the one that is measured here.
+_NAME_LIMIT = 155
 _BAR_HEIGHT = 22
-_LABEL_LIMIT = 170
+_HOUR = 3600
 # Distinct on light and on dark ground, and for the colour-blind (Okabe and Ito, without black and yellow).
 _COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9")
-_LOCALE = {
-    "decimal": ".",
-    "thousands": ",",
-    "grouping": [3],
-    "currency": ["", ""],
-}
+_LOCALE = {"decimal": ".", "thousands": ",", "grouping": [3], "currency": ["", ""]}
 _DAY = "%b %-d"
 _TIMES = {
     "minutes": "%H:%M",
@@ -50,14 +49,12 @@ _CONFIG = {
     "legend": {
         "labelColor": "currentColor",
         "labelFontSize": 12,
-        "titleColor": "currentColor",
+        "labelLimit": 110,
         "orient": "bottom",
-        "direction": "horizontal",
         "columns": 3,
         "symbolType": "square",
         "title": None,
     },
-    "range": {"category": list(_COLOURS)},
 }
 
 
@@ -70,47 +67,67 @@ class Unit:
 
 
 def bars_over_time(
-    points: Sequence[tuple[datetime, str, float]], start: datetime, end: datetime, step_s: int, unit: Unit
+    points: Sequence[tuple[datetime, str, float]],
+    series: Sequence[str],
+    start: datetime,
+    end: datetime,
+    step_s: int,
+    unit: Unit,
 ) -> str:
-    """Stacked bars, one for each step of `step_s` seconds between `start` and `end` (UTC), a colour for each series.
+    """Stacked bars, one for each hour or day (`step_s` seconds) between `start` and `end`, all UTC.
 
-    A point is the beginning of its step, the name of its series and its value. A single series gets no legend.
+    A point is a time of its step, the name of its series and its value. `series` are the names from the bottom up, at
+    most six; a single one gets no legend.
     """
-    step_ms = step_s * 1000
-    values = [
-        {"from": _ms(moment), "to": _ms(moment) + step_ms, "series": series, "value": value}
-        for moment, series, value in points
-    ]
-    several = len({series for _, series, _ in points}) > 1
     encoding: dict[str, Any] = {
         "x": {
-            "field": "from",
+            "field": "time",
             "type": "temporal",
+            "timeUnit": "utcyearmonthdatehours" if step_s == _HOUR else "utcyearmonthdate",
             "title": None,
             "scale": {"type": "utc", "domain": [_ms(start), _ms(end)]},
             "axis": {"format": _TIMES, "labelOverlap": True, "grid": False, "tickCount": 6},
         },
-        "x2": {"field": "to"},
         "y": {
             "field": "value",
             "type": "quantitative",
             "stack": "zero",
             "title": unit.title,
-            "axis": {"format": unit.format, "tickCount": 4},
+            "axis": {
+                "format": unit.format,
+                "tickCount": 4,
+                "minExtent": _NUMBERS_WIDTH,
+                "maxExtent": _NUMBERS_WIDTH,
+            },
         },
+        "color": {
+            "field": "series",
+            "type": "nominal",
+            "scale": {"domain": list(series), "range": list(_COLOURS[: len(series)])},
+        },
+        "order": {"field": "order", "type": "quantitative"},
     }
-    if several:
-        encoding["color"] = {"field": "series", "type": "nominal"}
-        encoding["order"] = {"field": "series", "type": "nominal"}
-    mark = {"type": "bar", "binSpacing": 1, "color": _COLOURS[0], "clip": True}
-    return _svg({"data": {"values": values}, "mark": mark, "encoding": encoding, "width": _WIDTH, "height": _HEIGHT})
+    if len(series) == 1:
+        encoding["color"]["legend"] = None
+    values = [
+        {"time": _ms(moment), "series": name, "value": value, "order": series.index(name)}
+        for moment, name, value in points
+    ]
+    return _svg(
+        {
+            "data": {"values": values},
+            "mark": {"type": "bar", "binSpacing": 1, "clip": True},
+            "encoding": encoding,
+            "width": _WIDTH - _NUMBERS_WIDTH,
+            "height": _HEIGHT,
+        }
+    )
 
 
 def greatest(items: Sequence[tuple[str, float]], unit: Unit) -> str:
     """Horizontal bars, one for each name in the order given."""
-    # Two names may be cut alike, so bars go by position and the axis shows the names.
-    values = [{"position": i, "name": name, "value": value} for i, (name, value) in enumerate(items)]
-    names = [name for name, _ in items]
+    # Two names may be equal or be cut alike, so bars go by position and the axis shows the names.
+    values = [{"position": i, "value": value} for i, (_, value) in enumerate(items)]
     encoding = {
         "y": {
             "field": "position",
@@ -118,7 +135,9 @@ def greatest(items: Sequence[tuple[str, float]], unit: Unit) -> str:
             "title": None,
             "axis": {
                 "labelExpr": "names[datum.value]",
-                "labelLimit": _LABEL_LIMIT,
+                "labelLimit": _NAME_LIMIT,
+                "minExtent": _NAMES_WIDTH,
+                "maxExtent": _NAMES_WIDTH,
                 "ticks": False,
                 "domain": False,
                 "labelPadding": 6,
@@ -133,11 +152,11 @@ def greatest(items: Sequence[tuple[str, float]], unit: Unit) -> str:
     }
     return _svg(
         {
-            "params": [{"name": "names", "value": names}],
+            "params": [{"name": "names", "value": [name for name, _ in items]}],
             "data": {"values": values},
             "mark": {"type": "bar", "color": _COLOURS[0]},
             "encoding": encoding,
-            "width": _WIDTH - _LABEL_LIMIT,
+            "width": _WIDTH - _NAMES_WIDTH,
             "height": {"step": _BAR_HEIGHT},
         }
     )

@@ -17,6 +17,8 @@ Row = dict[str, Any]
 
 _ROWS_SHOWN = 200
 _BARS = 10
+_SERIES = 6
+_OTHERS = "others"
 _HOUR = 3600
 _DAY = 24 * _HOUR
 _HOURS_AS_BARS = 24 * 8
@@ -113,60 +115,48 @@ def rows_of(answer: Result) -> list[Row]:
 
 def _calls_over_time(rows: list[Row], span: Span) -> tuple[str, list[Row]]:
     steps = _by_step(rows, span, "hour", ("calls", "errors", "reads", "writes", "deletes", "lists"))
+    series = ("without error", "with error")
     points = [
-        point
+        (row["begin"], name, count)
         for row in steps
-        for point in (
-            (row["begin"], "without error", row["calls"] - row["errors"]),
-            (row["begin"], "with error", row["errors"]),
-        )
+        for name, count in zip(series, (row["calls"] - row["errors"], row["errors"]), strict=True)
     ]
-    return bars_over_time(points, span.first, span.last, span.step_s, _CALLS), steps
+    return bars_over_time(points, series, span.first, span.last, span.step_s, _CALLS), steps
 
 
 def _bytes_over_time(rows: list[Row], span: Span) -> tuple[str, list[Row]]:
     steps = _by_step(rows, span, "hour", ("bytes_in", "bytes_out"))
+    series = ("received", "sent")
     points = [
         (row["begin"], name, row[column])
         for row in steps
-        for name, column in (("received", "bytes_in"), ("sent", "bytes_out"))
+        for name, column in zip(series, ("bytes_in", "bytes_out"), strict=True)
     ]
-    return bars_over_time(points, span.first, span.last, span.step_s, _BYTES), steps
+    return bars_over_time(points, series, span.first, span.last, span.step_s, _BYTES), steps
 
 
 def _bytes_of_buckets(rows: list[Row], _: Span) -> tuple[str, list[Row]]:
     buckets = _grouped(rows, "bucket", ("calls", "errors", "reads", "writes", "deletes", "bytes_in", "bytes_out"))
     buckets.sort(key=lambda row: -(row["bytes_in"] + row["bytes_out"]))
-    return greatest([(row["bucket"], row["bytes_in"] + row["bytes_out"]) for row in buckets[:_BARS]], _BYTES), buckets
+    bars = [(row["bucket"], row["bytes_in"] + row["bytes_out"]) for row in buckets[:_BARS]]
+    return greatest(bars, _BYTES), buckets
 
 
 def _slowest(rows: list[Row], _: Span) -> tuple[str, list[Row]]:
-    bars = [(f"{row['api']} {row['bucket'] or ''}".strip(), row["duration_ms"] / 1000) for row in rows[:_BARS]]
-    return greatest(bars, Unit("seconds", "~g")), rows
+    bars = [(_named(row, "api", "bucket"), row["duration_ms"] / 1000) for row in rows[:_BARS]]
+    return greatest(bars, Unit("seconds", ",.3~r")), rows
 
 
 def _errors(rows: list[Row], _: Span) -> tuple[str, list[Row]]:
-    bars = [(f"{row['api']} {row['status']} {row['node'] or ''}".strip(), row["failed"]) for row in rows[:_BARS]]
-    return greatest(bars, _CALLS), rows
+    return greatest([(_named(row, "status", "api", "node"), row["failed"]) for row in rows[:_BARS]], _CALLS), rows
 
 
 def _talkers(rows: list[Row], _: Span) -> tuple[str, list[Row]]:
-    bars = [(f"{row['who'] or _NONE} {row['source_host'] or ''}".strip(), row["calls"]) for row in rows[:_BARS]]
-    return greatest(bars, _CALLS), rows
+    return greatest([(_named(row, "who", "source_host"), row["calls"]) for row in rows[:_BARS]], _CALLS), rows
 
 
-def _logins(rows: list[Row], span: Span) -> tuple[str, list[Row]]:
-    return _events(rows, span, lambda row: row["outcome"] or "unknown", Unit("sign-ins")), rows
-
-
-def _deletions(rows: list[Row], span: Span) -> tuple[str, list[Row]]:
-    common = [who for who, _ in Counter(row["who"] or row["origin"] or _NONE for row in rows).most_common(5)]
-
-    def series(row: Row) -> str:
-        who = row["who"] or row["origin"] or _NONE
-        return str(who) if who in common else "others"
-
-    return _events(rows, span, series, Unit("deletions")), rows
+def _server_errors(rows: list[Row], _: Span) -> tuple[str, list[Row]]:
+    return greatest([(_named(row, "message"), row["times"]) for row in rows[:_BARS]], Unit("records")), rows
 
 
 def _denied(rows: list[Row], _: Span) -> tuple[str, list[Row]]:
@@ -174,12 +164,16 @@ def _denied(rows: list[Row], _: Span) -> tuple[str, list[Row]]:
     return greatest(reasons.most_common(_BARS), _CALLS), rows
 
 
+def _logins(rows: list[Row], span: Span) -> tuple[str, list[Row]]:
+    return _events(rows, span, "outcome", Unit("sign-ins"), ("success", "failure")), rows
+
+
+def _deletions(rows: list[Row], span: Span) -> tuple[str, list[Row]]:
+    return _events(rows, span, "who", Unit("deletions")), rows
+
+
 def _changes(rows: list[Row], span: Span) -> tuple[str, list[Row]]:
-    return _events(rows, span, lambda row: row["category"] or _NONE, Unit("changes")), rows
-
-
-def _server_errors(rows: list[Row], _: Span) -> tuple[str, list[Row]]:
-    return greatest([(row["message"] or _NONE, row["times"]) for row in rows[:_BARS]], Unit("records")), rows
+    return _events(rows, span, "category", Unit("changes")), rows
 
 
 VIEWS: tuple[View, ...] = (
@@ -218,11 +212,24 @@ VIEWS: tuple[View, ...] = (
 )
 
 
-def _events(rows: Sequence[Row], span: Span, series: Callable[[Row], str], unit: Unit) -> str:
-    """Bars that count rows by the column `time`."""
-    counts = Counter((span.step_of(row["time"]), series(row)) for row in rows)
+def _events(rows: Sequence[Row], span: Span, column: str, unit: Unit, first: Sequence[str] = ()) -> str:
+    """Bars that count rows by the column `time`; the commonest values of a column are the series, after `first`."""
+    names = [str(row[column] or _NONE) for row in rows]
+    found = Counter(names)
+    series = [name for name in first if name in found]
+    series += [name for name, _ in found.most_common() if name not in series]
+    if len(series) > _SERIES:
+        series = [*series[: _SERIES - 1], _OTHERS]
+    counts = Counter(
+        (span.step_of(row["time"]), name if name in series else _OTHERS) for row, name in zip(rows, names, strict=True)
+    )
     points = [(moment, name, float(count)) for (moment, name), count in sorted(counts.items())]
-    return bars_over_time(points, span.first, span.last, span.step_s, unit)
+    return bars_over_time(points, series, span.first, span.last, span.step_s, unit)
+
+
+def _named(row: Row, *columns: str) -> str:
+    """Values of columns that are there, as the name of a bar."""
+    return " ".join(str(row[column]) for column in columns if row[column]) or _NONE
 
 
 def _by_step(rows: Sequence[Row], span: Span, column: str, sums: Sequence[str]) -> list[Row]:
