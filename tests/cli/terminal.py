@@ -71,9 +71,13 @@ class Terminal:
 
     def end(self, timeout: float = 60) -> int:
         """Exit code, once the program has ended by itself."""
-        while block := self._read():
+        deadline = time.monotonic() + timeout
+        while select.select([self._ours], [], [], max(0, deadline - time.monotonic()))[0]:
+            block = self._read()
+            if not block:
+                return self.process.wait(timeout)
             self._unread += block
-        return self.process.wait(timeout)
+        raise AssertionError(f"it has not ended within {timeout:.0f} s; shown: {self.shown[-3000:]!r}")
 
     def _plain(self) -> str:
         return _ESCAPES.sub("", self._unread).replace("\r\n", "\n")

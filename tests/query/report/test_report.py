@@ -140,9 +140,9 @@ def test_a_phone_shows_all_of_it_without_scrolling_sideways(written: Written, br
         assert seen.page.evaluate("document.documentElement.scrollWidth") <= 360
         sizes = seen.page.evaluate(
             "[...document.querySelectorAll('figure svg')].map(svg => "
-            "12 * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)"
+            "13 * svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)"
         )
-        assert min(sizes) >= 8.5, "text of the plots in pixels"
+        assert min(sizes) >= 9, "text of the plots in pixels"
 
 
 def test_it_can_be_read_without_seeing_the_plots(written: Written, browser: Browser) -> None:
