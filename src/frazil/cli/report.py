@@ -10,12 +10,14 @@ from typing import Annotated
 import typer
 
 from frazil.cli.console import make_console
-from frazil.cli.engines import open_engine
+from frazil.cli.engines import EngineOption, open_engine
 from frazil.cli.progress import progress
 from frazil.cli.usage import examples
 from frazil.config.settings import Settings
 from frazil.errors import UsageError
 from frazil.query.startup import leave_out_pandas
+
+_FILE = Path("report.html")
 
 
 def register(app: typer.Typer) -> None:
@@ -32,9 +34,8 @@ def report(
         str, typer.Option("--since", help="Begin: an age such as 30m, 24h or 7d, or a date or time (UTC).")
     ] = "24h",
     until: Annotated[str | None, typer.Option("--until", help="End, in the same forms; now when left out.")] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="File to write; what it held is replaced.")] = Path(
-        "report.html"
-    ),
+    output: Annotated[Path, typer.Option("--output", "-o", help="File to write; what it held is replaced.")] = _FILE,
+    engine: EngineOption = None,
 ) -> None:
     """Write an HTML page with plots of what happened in a time.
 
@@ -53,7 +54,7 @@ def report(
     settings = Settings.load()
     with progress(make_console(stderr=True)) as show:
         show("opening the catalog")
-        text = build(open_engine(settings), span, now, show)
+        text = build(open_engine(settings, engine), span, now, show)
     _write(output, text)
     typer.echo(f"{output}: {len(text.encode()) / 1000:,.0f} kB; open it with a browser: {output.resolve().as_uri()}")
 

@@ -75,7 +75,9 @@ def sql(
     """Answer SQL statements that read: SELECT, SHOW, DESCRIBE.
 
     They go to the Trino server at TRINO_URL when that is set, else to the embedded engine; --engine chooses. Statements
-    run one after the other and stop at the first error. Exit codes: 0 all were answered, 1 one was not, 2 wrong usage, 130 ended by Ctrl+C.
+    run one after the other and stop at the first error.
+
+    Exit codes: 0 all were answered, 1 one was not, 2 wrong usage, 130 ended by Ctrl+C.
     """
     answers = Answers(form, output)
     values = dict(parse_parameter(text) for text in param or ())
