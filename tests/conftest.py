@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
+import hypothesis
 import pytest
 
 from frazil.config.settings import Settings
@@ -20,6 +21,10 @@ from tests.environment import isolated_settings
 from tests.harness import Pipe, Worker, own_worker
 
 _LOG_LINES = 40
+
+# How long an example takes says nothing on a machine that other tests share.
+hypothesis.settings.register_profile("frazil", deadline=None)
+hypothesis.settings.load_profile("frazil")
 
 
 def pytest_configure() -> None:
