@@ -7,6 +7,7 @@ import os
 import tarfile
 import zipfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ SERVER, PLUGIN = "org.example:server:1.0@tar.gz", "org.example:iceberg:1.0@zip"
 Resolve = Callable[[], Path]
 
 
+@cache  # archives hold the time at which they were made
 def server_archive() -> bytes:
     """Like Trino's: one folder, and a jar that occurs twice is a hard link."""
     buffer = io.BytesIO()
@@ -35,6 +37,7 @@ def server_archive() -> bytes:
     return buffer.getvalue()
 
 
+@cache
 def plugin_archive() -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
