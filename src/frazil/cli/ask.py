@@ -68,7 +68,7 @@ def ask(
         bool, typer.Option("--create-views", help="Store every question as a view in the catalog, for Trino.")
     ] = False,
 ) -> None:
-    """Answer a question about the logs: who deleted, why denied, how slow.
+    """Answer a question about the logs: who deleted, why denied.
 
     It goes to the Trino server at TRINO_URL when that is set, else to the embedded engine; --engine chooses. Rows are
     those of the last 24 hours unless --since says otherwise.

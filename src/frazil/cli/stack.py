@@ -175,7 +175,10 @@ def stop(service: ServiceArgument = None) -> None:
 
 
 def restart(service: ServiceArgument = None) -> None:
-    """Stop the services (or one) and start them, Trino too when it ran."""
+    """Stop the services (or one) and start them again.
+
+    Trino too, when it was started.
+    """
     settings = Settings.load()
     extra = [] if settings.trino_external else requested(settings)
     chosen = _chosen(service, [*services(settings), *extra], _startable(settings))
