@@ -18,6 +18,7 @@ from frazil import errors
 from frazil.cli.main import app
 from frazil.config.definition import ConfigDef, Key, Required, as_text
 from frazil.config.iceberg_sink import iceberg_sink_definition, parse_iceberg_sink
+from frazil.config.transform_classes import PREDICATES, TRANSFORMATIONS, PluginClass
 from frazil.config.variables import VARIABLES, Variable
 from frazil.pipeline.report import BatchReport
 from frazil.query.questions.catalog import QUESTIONS
@@ -67,6 +68,7 @@ def pages() -> dict[Path, str]:
     reference = Path("docs/reference")
     return {
         reference / "connector-keys.md": connector_keys(),
+        reference / "transforms.md": transforms(),
         reference / "environment.md": environment(),
         reference / "metrics.md": metrics(),
         reference / "cli.md": cli(),
@@ -149,6 +151,36 @@ def _refusal(name: str, value: str) -> str | None:
     """What to do instead, when a value is refused because the feature does not exist."""
     found = parse_iceberg_sink({**_SMALLEST, name: value}).errors.get(name, ())
     return next((text.partition(_REFUSED)[2] for text in found if _REFUSED in text), None)
+
+
+def transforms() -> str:
+    """Classes of transformations and predicates, each with its keys."""
+    kafka = [plugin for plugin in TRANSFORMATIONS if len(plugin.packages) == 1]
+    iceberg = [plugin for plugin in TRANSFORMATIONS if len(plugin.packages) > 1]
+    parts = []
+    for title, plugins in (("Kafka's", kafka), ("The Iceberg sink's", iceberg), ("Predicates", PREDICATES)):
+        parts.append(f"## {title}")
+        for plugin in plugins:
+            parts += _plugin(plugin)
+    return page(
+        "Transformations and predicates",
+        "`transforms` lists aliases; `transforms.<alias>.type` is a class of this page, or the part of its name behind "
+        "the last dot, and its keys are `transforms.<alias>.<key>`. `predicate` and `negate` are keys of every "
+        "transformation. Predicates are declared in the same way, in `predicates`. How they are applied is told in "
+        "[Transforms](../transforms.md). A key *without effect* is accepted with a warning.",
+        *parts,
+    )
+
+
+def _plugin(plugin: PluginClass) -> list[str]:
+    names = ", ".join(f"`{name}`" for name in plugin.class_names)
+    parts = [f"### {plugin.name}", plugin.documentation, names]
+    if plugin.refused:
+        parts.append(f"Refused: {plugin.refused}.")
+    elif plugin.keys:
+        header = ("Key", "Type", "Default", "Importance", "Meaning", "Here")
+        parts.append(table(header, map(_key_row, plugin.keys)))
+    return parts
 
 
 def environment() -> str:

@@ -34,6 +34,7 @@ PROGRAMS = ("./kafka-connect-iceberg-sink.sh", "frazil", ".venv/bin/frazil")
 VERBS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 # Words in capitals that are no variables of frazil.
 OTHER_NAMES = {
+    "KEY_CONVERTER",
     "TASK_PUT",
     "VALUE_CONVERTER",
     "AWS_ACCESS_KEY_ID",

@@ -50,7 +50,6 @@ def test_topics_or_regex_is_needed_and_stands_on_both_keys() -> None:
             "never",
             "Invalid value never for configuration config.action.reload: String must be one of: none, restart",
         ),
-        ("transforms", "a,b,a", "Invalid value [a, b, a] for configuration transforms: Duplicate alias provided."),
         (
             "consumer__override__max__poll__records",
             "x",
@@ -69,9 +68,11 @@ def test_wrong_values_have_connects_text(key: str, value: str, message: str) -> 
     assert errors(**{key: value}) == [message]
 
 
-def test_transformations_are_refused() -> None:
-    (text,) = errors(transforms="route", transforms__route__type="org.apache.kafka.connect.transforms.RegexRouter")
-    assert text.startswith("Invalid value [route] for configuration transforms: Not supported yet.")
+def test_an_alias_stands_once() -> None:
+    types = {f"transforms__{alias}__type": "Filter" for alias in "ab"}
+    assert errors(transforms="a,b,a", **types) == [
+        "Invalid value [a, b, a] for configuration transforms: Duplicate alias provided."
+    ]
 
 
 def test_the_dead_letter_topic_may_not_be_read() -> None:

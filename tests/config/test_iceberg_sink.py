@@ -69,7 +69,6 @@ def test_c08_both_spellings_of_write_properties(prefix: str) -> None:
         ("iceberg.tables.upsert-mode-enabled", "true"),
         ("iceberg.tables.auto-create-enabled", "true"),
         ("iceberg.tables.schema-case-insensitive", "true"),
-        ("transforms", "a"),
     ],
 )
 def test_features_that_are_not_built_are_refused(key: str, value: str) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
@@ -32,6 +33,15 @@ def test_a_letter_reads_as_where_and_why() -> None:
     assert str(letter()) == "topic t, partition 2, offset 5, column callInfo.rx: the number has a fraction"
     assert str(letter(path="")) == "topic t, partition 2, offset 5: the number has a fraction"
     assert letter().coordinates == ("t", 2, 5)
+
+
+def test_a_letter_knows_where_its_record_failed() -> None:
+    queue = DeadLetterQueue((), "c", CONNECTOR_CLASS, None, True)
+    origin = ("TRANSFORMATION", "org.apache.kafka.connect.transforms.Cast$Value")
+
+    assert queue.origin(letter()) == ("TASK_PUT", CONNECTOR_CLASS)
+    assert queue.origin(letter(path="")) == ("VALUE_CONVERTER", "org.apache.kafka.connect.json.JsonConverter")
+    assert queue.origin(replace(letter(path=""), origin=origin)) == origin
 
 
 def test_each_topic_has_its_own_queue_unless_one_is_named() -> None:

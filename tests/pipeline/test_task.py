@@ -3,7 +3,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,6 +18,7 @@ from frazil.pipeline.decode import DecodeSpec
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.task import RESULT_SCHEMA, Task, TaskResult, TaskSpec, load_result, run
 from frazil.pipeline.types import STRING, Field, Scalar, Struct
+from tests.pipeline.transforms.chains import chain
 
 COLUMNS = Struct((Field("n", Scalar("long")), Field("s", STRING)))
 HEADERS = '[{"key":"h","value":"/w=="},{"key":"h"}]'
@@ -242,3 +243,28 @@ def test_a_task_yields_one_row_with_its_result() -> None:
     result = load_result(out.column("result")[0].as_py())
     assert isinstance(result, TaskResult)
     assert (result.read, result.stored, len(result.dead), result.files) == (2, {"t": 1}, 1, [1])
+
+
+def test_transformed_rows_are_booked_under_the_topic_that_was_read() -> None:
+    """Row R13: a router changes no position; a dead letter has what was read, and names the transformation."""
+    transforms = chain(
+        ("RegexRouter", {"regex": ".*", "replacement": "routed"}),
+        ("Cast$Value", {"spec": "n:int64"}),
+        ("Filter", {"predicate": "p"}),
+        predicates="p",
+        predicates__p__type="org.apache.kafka.connect.transforms.predicates.HasHeaderKey",
+        predicates__p__name="none",
+    )
+    rows: list[Row] = [(b'{"n":"7"}', "a", 0, 42), (b'{"n":"x"}', "a", 0, 43), (None, "a", 0, 44)]
+    writer = Memory()
+
+    result = run([batch(rows, SCHEMA.names)], replace(spec(), transforms=transforms), writer)
+
+    assert writer.values() == [7]
+    assert (result.read, result.skipped, result.stored) == (3, 1, Counter({"a": 1}))
+    assert result.next_offsets == {("a", 0): 45}
+    (letter,) = result.dead
+    assert (letter.topic, letter.offset, letter.value, letter.key) == ("a", 43, b'{"n":"x"}', b"k43")
+    assert letter.headers == (("h", b"\xff"), ("h", None))
+    assert letter.origin == ("TRANSFORMATION", "org.apache.kafka.connect.transforms.Cast$Value")
+    assert str(letter).endswith("offset 43: transformation t1: n: the text is not an integer of 64 bits")

@@ -44,6 +44,13 @@ def test_dead_letters_keep_their_headers() -> None:
     assert options(errors__tolerance="all")["includeHeaders"] == "true"
 
 
+def test_a_predicate_on_headers_reads_them() -> None:
+    step = {"transforms": "f", "transforms__f__type": "Filter", "transforms__f__predicate": "p", "predicates": "p"}
+    predicate = {"predicates__p__type": "HasHeaderKey", "predicates__p__name": "h"}
+    assert options(**step, **predicate)["includeHeaders"] == "true"
+    assert options(**step, predicates__p__type="RecordIsTombstone")["includeHeaders"] == "false"
+
+
 def test_a_small_batch_starts_as_soon_as_it_is_full() -> None:
     made = options(frazil__batch__max__records="500")
     assert made["maxOffsetsPerTrigger"] == made["minOffsetsPerTrigger"] == "500"

@@ -31,6 +31,9 @@ _REGISTRY_CONVERTERS = (
 )
 _KNOWN = (*HEADER_CONVERTERS, *_REGISTRY_CONVERTERS)
 
+READABLE_KEYS: tuple[str, ...] = tuple(name for name in CONVERTERS if not name.endswith("ByteArrayConverter"))
+"""Converters of keys that transformations can read."""
+
 DEFAULTS: Mapping[Role, str] = {
     "key": STRING_CONVERTER,
     "value": JSON_CONVERTER,
@@ -61,8 +64,8 @@ def _exists(value: Value) -> str | None:
     return f"Class {value} could not be found."
 
 
-def converter_keys(role: Role) -> tuple[Key, Key]:
-    """`<role>.converter` and its version key."""
+def converter_keys(role: Role, *, read: bool = False) -> tuple[Key, Key]:
+    """`<role>.converter` and its version key; `read` says that transformations read the keys of records."""
     return (
         Key(
             f"{role}.converter",
@@ -71,7 +74,7 @@ def converter_keys(role: Role) -> tuple[Key, Key]:
             default=DEFAULTS[role],
             importance="LOW",
             validator=_exists,
-            no_effect=_NO_EFFECT[role],
+            no_effect=None if read else _NO_EFFECT[role],
             group=COMMON,
             width="SHORT",
             display_name=f"{role.capitalize()} converter class",
@@ -91,21 +94,21 @@ def converter_keys(role: Role) -> tuple[Key, Key]:
     )
 
 
-def converter_option_keys(role: Role, config: Mapping[str, str | None]) -> tuple[Key, ...]:
+def converter_option_keys(role: Role, config: Mapping[str, str | None], *, read: bool = False) -> tuple[Key, ...]:
     """Options of the converter that the connector sets; the worker's own converter adds none."""
     prefix = f"{role}.converter."
+    unused = None if read else _NO_EFFECT[role]
     family = Key(
         prefix + "*",
         "STRING",
         f"Option of the {role} converter.",
         default=None,
-        no_effect=_NO_EFFECT[role]
-        or f"it is an option of a converter, and {role}.converter is not set to one that has it",
+        no_effect=unused or f"it is an option of a converter, and {role}.converter is not set to one that has it",
     )
     name = config.get(f"{role}.converter")
     if name is None or converter_class(name.strip()) != JSON_CONVERTER:
         return (family,)
-    no_effect = _NO_EFFECT[role] or _SCHEMALESS
+    no_effect = unused or _SCHEMALESS
     return (
         Key(
             prefix + "converter.type",
@@ -144,7 +147,7 @@ def converter_option_keys(role: Role, config: Mapping[str, str | None]) -> tuple
             "Whether each record is an envelope with the fields schema and payload.",
             default=True,
             importance="HIGH",
-            no_effect=_NO_EFFECT[role],
+            no_effect=unused,
             group="Schemas",
             width="MEDIUM",
             display_name="Enable Schemas",
@@ -171,13 +174,16 @@ def _decimal_format(value: Value) -> str | None:
     return "String must be one of (case insensitive): BASE64, NUMERIC"
 
 
-def check_converters(parsed: Parsed) -> None:
-    """Refuse a header converter that is none, value converters other than JSON, and the schema envelope."""
+def check_converters(parsed: Parsed, *, text: bool = False) -> None:
+    """Refuse a header converter that is none, value converters other than JSON, and the schema envelope.
+
+    `text` says that a transformation makes objects from the texts of StringConverter.
+    """
     header = converter_class(parsed.text("header.converter"))
     if header is not None and header not in HEADER_CONVERTERS:
         parsed.fail("header.converter", f"Class class {header} does not implement the HeaderConverter interface")
     value = converter_class(parsed.text("value.converter"))
-    if value is not None and value != JSON_CONVERTER:
+    if value is not None and value != JSON_CONVERTER and not text:
         reason = f"Not supported yet. Values are read as JSON: set value.converter to {JSON_CONVERTER}"
         parsed.fail("value.converter", invalid_value("value.converter", value, reason))
     option = "value.converter.schemas.enable"

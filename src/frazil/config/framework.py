@@ -8,13 +8,11 @@ from typing import Literal, cast
 
 from frazil.config.definition import Key, Parsed, Value, invalid_value, parse_value
 from frazil.config.validators import (
-    all_of,
     at_least,
     non_empty_without_control_chars,
     one_of,
     regular_expression,
     unique_aliases,
-    unsupported,
 )
 
 ErrorsTolerance = Literal["none", "all"]
@@ -25,7 +23,6 @@ DLQ = "errors.deadletterqueue."
 OVERRIDE = "consumer.override."
 
 _ONE_VERSION = "there is exactly one version of each plugin"
-_NO_TRANSFORMS = "Remove this key, or apply the transformation where the records are produced."
 _NOT_LOGGED = "failed records are counted and kept as dead letters whose headers name the reason"
 _NOT_RETRIED = "converting a record gives the same result every time; failing services are tried again by themselves"
 
@@ -87,10 +84,10 @@ SINK_KEYS: tuple[Key, ...] = (
     Key(
         "transforms",
         "LIST",
-        "Aliases of the single message transformations.",
+        "Aliases of the single message transformations, in the order in which they are applied.",
         default=(),
         importance="LOW",
-        validator=all_of(unique_aliases, unsupported(_NO_TRANSFORMS)),
+        validator=unique_aliases,
         group=TRANSFORMS,
         width="LONG",
         display_name="Transforms",
@@ -98,10 +95,10 @@ SINK_KEYS: tuple[Key, ...] = (
     Key(
         "predicates",
         "LIST",
-        "Aliases of the predicates of transformations.",
+        "Aliases of the predicates that transformations ask.",
         default=(),
         importance="LOW",
-        validator=all_of(unique_aliases, unsupported(_NO_TRANSFORMS)),
+        validator=unique_aliases,
         group=PREDICATES,
         width="LONG",
         display_name="Predicates",
@@ -231,8 +228,6 @@ SINK_KEYS: tuple[Key, ...] = (
         default=None,
         no_effect="topics are created with the worker's own settings",
     ),
-    Key("transforms.*", "STRING", "Setting of a transformation.", default=None, no_effect="transforms is not set"),
-    Key("predicates.*", "STRING", "Setting of a predicate.", default=None, no_effect="predicates is not set"),
 )
 
 _NUMERIC_OVERRIDES: Mapping[str, Literal["INT", "LONG"]] = {

@@ -8,6 +8,7 @@ from typing import Literal
 
 from frazil.config.converters import (
     DEFAULTS,
+    Role,
     check_converters,
     converter_class,
     converter_keys,
@@ -26,6 +27,14 @@ from frazil.config.framework import (
     group_id,
 )
 from frazil.config.iceberg_keys import ICEBERG_KEYS
+from frazil.config.transforms import (
+    TransformChain,
+    check_transforms,
+    reads_keys,
+    reads_text,
+    transform_chain,
+    transform_keys,
+)
 from frazil.errors import ConfigError
 
 MAIN_BRANCH = "main"
@@ -68,6 +77,7 @@ class IcebergSinkConfig:
     max_records_per_batch: int
     max_new_columns_per_batch: int
     max_columns: int
+    transforms: TransformChain | None = None
 
     def dead_letter_topic_of(self, topic: str) -> str | None:
         """Where dead letters of `topic` go: the configured topic or `<topic>-dlq`; None with tolerance `none`."""
@@ -87,17 +97,20 @@ def invalid_config_message(errors: list[str]) -> str:
 
 
 def iceberg_sink_definition(config: Mapping[str, str | None]) -> ConfigDef:
-    """All keys that count for `config`: the framework's, the sink's, and those of the converters that it sets."""
-    converters = [key for role in ("key", "value", "header") for key in converter_keys(role)]
-    options = [key for role in ("key", "value", "header") for key in converter_option_keys(role, config)]
-    return ConfigDef([*IDENTITY_KEYS, *converters, *SINK_KEYS, *ICEBERG_KEYS, *options])
+    """All keys that count for `config`: the framework's, the sink's, those of its transformations and converters."""
+    roles: dict[Role, bool] = {"key": reads_keys(config), "value": False, "header": False}
+    converters = [key for role, read in roles.items() for key in converter_keys(role, read=read)]
+    options = [key for role, read in roles.items() for key in converter_option_keys(role, config, read=read)]
+    transforms = transform_keys(config)
+    return ConfigDef([*IDENTITY_KEYS, *converters, *SINK_KEYS, *transforms, *ICEBERG_KEYS, *options])
 
 
 def parse_iceberg_sink(config: Mapping[str, str | None]) -> Parsed:
     """Parse and check a configuration; errors and warnings are in the result, nothing is raised."""
     parsed = iceberg_sink_definition(config).parse(config)
     check_sink(parsed)
-    check_converters(parsed)
+    check_converters(parsed, text=reads_text(config))
+    check_transforms(parsed)
     _check_tables(parsed)
     _check_catalog(parsed)
     _check_write_properties(parsed)
@@ -185,4 +198,5 @@ def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
         max_records_per_batch=parsed.number("frazil.batch.max.records"),
         max_new_columns_per_batch=parsed.number("frazil.schema.max.new.columns"),
         max_columns=parsed.number("frazil.schema.max.columns"),
+        transforms=transform_chain(parsed),
     )

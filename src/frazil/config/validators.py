@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from frazil.config.definition import Validator, Value
+from frazil.config.java_regex import compile_java
 
 
 def at_least(minimum: int) -> Validator:
@@ -25,6 +27,22 @@ def one_of(*allowed: str) -> Validator:
         return None if value in allowed else f"String must be one of: {', '.join(allowed)}"
 
     return check
+
+
+def one_of_any_case(*allowed: str) -> Validator:
+    """One of the texts, in any case."""
+
+    def check(value: Value) -> str | None:
+        if str(value).upper() in allowed:
+            return None
+        return f"String must be one of (case insensitive): {', '.join(allowed)}"
+
+    return check
+
+
+def non_empty(value: Value) -> str | None:
+    """A text that is not empty; null passes."""
+    return "String must be non-empty" if value == "" else None
 
 
 def non_empty_without_control_chars(value: Value) -> str | None:
@@ -50,9 +68,17 @@ def unique_aliases(value: Value) -> str | None:
 
 def regular_expression(value: Value) -> str | None:
     """A regular expression that compiles; blank means not set."""
-    pattern = str(value or "")
+    return _compiles(str(value or ""), re.compile)
+
+
+def java_regular_expression(value: Value) -> str | None:
+    """A regular expression of Java that compiles; blank means not set."""
+    return _compiles(str(value or ""), compile_java)
+
+
+def _compiles(pattern: str, compile_: Callable[[str], re.Pattern[str]]) -> str | None:
     try:
-        re.compile(pattern)
+        compile_(pattern)
     except re.error as error:
         position = error.pos or 0
         return f"Invalid regex: {error.msg} near index {position}\n{pattern}\n{' ' * position}^"

@@ -32,7 +32,10 @@ def _is_settling(error: BaseException) -> bool:
 
 @dataclass(frozen=True)
 class DeadLetter:
-    """A record with the reason why it cannot be stored. `timestamp` in epoch milliseconds."""
+    """A record with the reason why it cannot be stored. `timestamp` in epoch milliseconds.
+
+    `origin` is the stage in Connect's words, and the class, of a record that failed before it reached the sink.
+    """
 
     topic: str
     partition: int
@@ -43,6 +46,7 @@ class DeadLetter:
     headers: tuple[tuple[str, bytes | None], ...]
     path: str
     reason: str
+    origin: tuple[str, str] | None = None
 
     @property
     def coordinates(self) -> Coordinates:
@@ -115,20 +119,28 @@ class DeadLetterQueue:
             raise _unacknowledged(len(failures) + unsent, len(letters), failures[0].str() if failures else "timeout")
 
     def _context(self, letter: DeadLetter) -> Iterable[tuple[str, bytes]]:
-        conversion = bool(letter.path)
+        stage, class_name = self.origin(letter)
         values = {
             "topic": letter.topic,
             "partition": str(letter.partition),
             "offset": str(letter.offset),
             "connector.name": self.connector,
             "task.id": "0",
-            "stage": "TASK_PUT" if conversion else "VALUE_CONVERTER",
-            "class.name": self.connector_class if conversion else "org.apache.kafka.connect.json.JsonConverter",
+            "stage": stage,
+            "class.name": class_name,
             "exception.class.name": _EXCEPTION,
             "exception.message": str(letter),
             "exception.stacktrace": f"{_EXCEPTION}: {letter}",
         }
         return [(PREFIX + name, value.encode()) for name, value in values.items()]
+
+    def origin(self, letter: DeadLetter) -> tuple[str, str]:
+        """The stage of the failure, in Connect's words, and the class that failed."""
+        if letter.origin is not None:
+            return letter.origin
+        if letter.path:
+            return "TASK_PUT", self.connector_class
+        return "VALUE_CONVERTER", "org.apache.kafka.connect.json.JsonConverter"
 
     def written_since(self, sources: Iterable[str], since_ms: int) -> set[Coordinates]:
         """Coordinates of the records whose dead letters this connector has written since a time.

@@ -10,7 +10,7 @@ class BatchReport:
     """Counts of one committed micro-batch. `read == stored + dead_letters + skipped` always holds.
 
     `write_s` is the time that the slowest task spent storing files, `commit_s` that of the commits, both in seconds.
-    `skipped` are tombstones and rows that were committed before (below the floor).
+    `skipped` are tombstones, records that a transformation dropped, and rows that were committed before.
     `end_offsets` maps (topic, partition) to the next offset to read.
     """
 

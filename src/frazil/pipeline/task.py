@@ -13,10 +13,14 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from frazil.config.transforms import TransformChain
 from frazil.pipeline import infer, offsets
 from frazil.pipeline.deadletter import DeadLetter
 from frazil.pipeline.decode import Decoded, DecodeSpec, decoder
 from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.strict import ConversionError
+from frazil.pipeline.transforms.chain import transformer
+from frazil.pipeline.transforms.record import StageError
 from frazil.pipeline.types import Type
 
 RESULT_SCHEMA = pa.schema([("result", pa.binary())])
@@ -53,6 +57,7 @@ class TaskSpec:
     floor: Offsets
     ceiling: Offsets
     topic: str | None
+    transforms: TransformChain | None = None
 
 
 @dataclass
@@ -97,13 +102,17 @@ def run(batches: Iterable[pa.RecordBatch], spec: TaskSpec, writer: Writer) -> Ta
     """Process all rows of a task."""
     result = TaskResult()
     records = decoder(spec.decode)
+    transforms = transformer(spec.transforms) if spec.transforms is not None else None
     files = writer.open()
     dead_bytes = 0
     for batch in batches:
         rows = _select(batch, spec, result)
         if rows is None or result.overflow:
             continue
-        decoded = records.decode(rows.column("value").to_pylist())
+        if transforms is None:
+            decoded = records.decode(rows.column("value").to_pylist())
+        else:
+            decoded = transforms.decode(rows, records)
         dead_bytes += _account(rows, decoded, result)
         result.overflow = dead_bytes > MAX_DEAD_BYTES and len(result.dead) > 1
         if decoded.table.num_rows:
@@ -139,7 +148,7 @@ def _select(batch: pa.RecordBatch, spec: TaskSpec, result: TaskResult) -> pa.Rec
 
 def _account(rows: pa.RecordBatch, decoded: Decoded, result: TaskResult) -> int:
     """Book every row as stored, dead or skipped; returns the size of the new dead letters in bytes."""
-    dead = [_dead_letter(rows, index, error.path, error.reason) for index, error in decoded.rejected]
+    dead = [_dead_letter(rows, index, error) for index, error in decoded.rejected]
     result.dead += dead
     result.skipped += len(decoded.skipped)
     if decoded.unknown:
@@ -153,7 +162,7 @@ def _account(rows: pa.RecordBatch, decoded: Decoded, result: TaskResult) -> int:
     return sum(_LETTER_BYTES + len(letter.value or b"") + len(letter.key or b"") for letter in dead)
 
 
-def _dead_letter(rows: pa.RecordBatch, index: int, path: str, reason: str) -> DeadLetter:
+def _dead_letter(rows: pa.RecordBatch, index: int, error: ConversionError) -> DeadLetter:
     def value(name: str) -> Any:
         return rows.column(name)[index].as_py() if name in rows.schema.names else None
 
@@ -165,8 +174,9 @@ def _dead_letter(rows: pa.RecordBatch, index: int, path: str, reason: str) -> De
         key=value("key"),
         value=value("value"),
         headers=_headers(value("headers")),
-        path=path,
-        reason=reason,
+        path=error.path,
+        reason=error.reason,
+        origin=error.origin if isinstance(error, StageError) else None,
     )
 
 

@@ -77,7 +77,11 @@ class Metrics:
             registry=registry,
         )
         self._stored = counter("frazil_records_stored", "Records stored", connector)
-        self._skipped = counter("frazil_records_skipped", "Tombstones and records committed before", connector)
+        self._skipped = counter(
+            "frazil_records_skipped",
+            "Tombstones, records that a transform dropped, and records committed before",
+            connector,
+        )
         self._bytes = counter("frazil_bytes_written", "Bytes of data files", connector)
         self._commits = counter("frazil_commits", "Committed batches", connector)
         self._commit_seconds = histogram("frazil_commit_duration_seconds", "Committing the files of a batch")

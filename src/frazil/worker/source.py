@@ -26,12 +26,13 @@ def source_options(
     for Kafka's clients.
     """
     regex = config.topics_regex
+    headers = config.errors_tolerance == "all" or (config.transforms is not None and config.transforms.reads_headers)
     options = {
         "kafka.bootstrap.servers": bootstrap,
         "startingOffsets": offsets.to_json(begin),
         "groupIdPrefix": f"frazil-{config.name}",
         "failOnDataLoss": "true",
-        "includeHeaders": str(config.errors_tolerance == "all").lower(),
+        "includeHeaders": str(headers).lower(),
         "maxOffsetsPerTrigger": str(config.max_records_per_batch),
         "minOffsetsPerTrigger": str(min(_BURST_RECORDS, config.max_records_per_batch)),
         "maxTriggerDelay": f"{config.commit_interval_ms}ms",

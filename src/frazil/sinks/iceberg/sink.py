@@ -179,13 +179,16 @@ class IcebergSink:
         schema = table.schema()
         single = self._topics[0] if len(self._topics) == 1 and self._config.topics_regex is None else None
         decode = DecodeSpec(struct_of(schema), self._config.evolve_schema, self._mapper_for(schema), no_more_columns)
-        spec = TaskSpec(decode, floor, ceiling, single)
+        transforms = self._config.transforms
+        spec = TaskSpec(decode, floor, ceiling, single, transforms)
         writer = DataFileWriter(
             _slim(table), tuple(sorted(table.io.properties.items())), tuple(self._config.write_properties.items())
         )
         columns = ["value", "partition", "offset", "timestamp"]
         columns += [] if single else ["topic"]
-        columns += ["key", _HEADERS] if self._dead_letters is not None else []
+        tolerant = self._dead_letters is not None
+        columns += ["key"] if tolerant or (transforms is not None and transforms.reads_keys) else []
+        columns += [_HEADERS] if tolerant or (transforms is not None and transforms.reads_headers) else []
         size = sum(max(ceiling[key] - floor[key], 0) for key in ceiling)
         tasks = min(self._max_tasks, -(-size // _ROWS_PER_TASK))
         frame = rows.selectExpr(*columns).coalesce(max(tasks, 1))

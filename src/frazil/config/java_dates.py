@@ -1,0 +1,248 @@
+"""Patterns of Java's `SimpleDateFormat`, as transformations use them: text to an instant and back, always in UTC.
+
+Where Java guesses, this refuses or reads what the text says: a month 13 is no month of the next year, and the digits of
+`S` are a fraction of the second, so that `.5` is half a second and `.123456` is not two minutes.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_SECOND: Final = 1_000_000_000
+_DAY: Final = 86_400 * _SECOND
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_NUMERIC = "yMLdDHkKhmsSu"
+_LETTERS = _NUMERIC + "EazZX"
+_NOT_SUPPORTED = "GYwWF"
+_TWO_DIGIT_YEARS_FROM = 1969
+"""`yy` stands for 1969 to 2068, whatever the year is now."""
+_OFFSET = r"[+-](?:[01]?\d|2[0-3]):?(?:[0-5]\d)?"
+_ZONES = {"z": rf"(?:GMT|UTC|UT|Z)(?:{_OFFSET})?|{_OFFSET}", "Z": rf"(?:GMT|UTC|UT)(?:{_OFFSET})?|{_OFFSET}"}
+_ZONES["X"] = rf"Z|{_OFFSET}"
+_LEFT_ZONE = re.compile(r"(?:[.,]\d+)?[ \t]*[+-]\d\d")
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A run of one pattern letter, or a literal when `letter` is empty."""
+
+    letter: str
+    count: int = 0
+    text: str = ""
+
+    @property
+    def is_numeric(self) -> bool:
+        return self.letter != "" and self.letter in _NUMERIC and not self.is_name
+
+    @property
+    def is_name(self) -> bool:
+        return self.letter in "ML" and self.count >= 3
+
+
+class JavaDateFormat:
+    """A compiled pattern; picklable by its pattern."""
+
+    def __init__(self, pattern: str) -> None:
+        """Raises ValueError, with Java's text where it has one, for a pattern that cannot be used."""
+        self.pattern = pattern
+        self._parts = list(_parts(pattern))
+        self._regex = re.compile("".join(self._expressions()), re.ASCII)
+        self._names = [f"{part.letter}{index}" for index, part in enumerate(self._parts) if part.letter]
+        self._writers = [_writer(part) for part in self._parts]
+
+    def __reduce__(self) -> tuple[type[JavaDateFormat], tuple[str]]:
+        return JavaDateFormat, (self.pattern,)
+
+    def _expressions(self) -> Iterator[str]:
+        for index, part in enumerate(self._parts):
+            following = self._parts[index + 1] if index + 1 < len(self._parts) else None
+            if not part.letter:
+                yield re.escape(part.text)
+                continue
+            if part.is_name:
+                names = "|".join(sorted({*_MONTHS, *(name[:3] for name in _MONTHS)}, key=len, reverse=True))
+                body = f"(?i:{names})"
+            elif part.letter == "E":
+                names = "|".join(sorted({*_DAYS, *(name[:3] for name in _DAYS)}, key=len, reverse=True))
+                body = f"(?i:{names})"
+            elif part.letter == "a":
+                body = "(?i:AM|PM)"
+            elif part.letter in _ZONES:
+                body = _ZONES[part.letter]
+            elif following is not None and following.is_numeric:
+                body = rf"\d{{{part.count}}}"
+            else:
+                body = r"\d{1,18}"
+            yield rf"[ \t]*(?P<{part.letter}{index}>{body})"
+
+    def parse(self, text: str) -> int:
+        """Nanoseconds since 1970-01-01T00:00Z; what the pattern does not name is that of 1970-01-01T00:00Z.
+
+        Like Java it ignores what follows the pattern, except a zone offset, without which the instant would be another.
+        Raises ValueError.
+        """
+        match = self._regex.match(text)
+        if match is None:
+            raise ValueError(f"the text does not match the pattern {self.pattern}")
+        if not any(name[0] in "zZX" for name in self._names) and _LEFT_ZONE.match(text, match.end()):
+            raise ValueError(f"the text has a zone offset that the pattern {self.pattern} does not read")
+        found: dict[str, str] = {name[0]: match[name] for name in self._names}
+        counts = {part.letter: part.count for part in self._parts}
+        return _instant(found, counts)
+
+    def format(self, nanos: int) -> str:
+        """The text of an instant given in nanoseconds since 1970-01-01T00:00Z.
+
+        Raises ValueError outside of the years 1 to 9999.
+        """
+        try:
+            moment = _EPOCH + dt.timedelta(microseconds=nanos // 1000)
+        except OverflowError:
+            raise ValueError("the time is outside of the years 1 to 9999") from None
+        return "".join([write(moment, nanos) for write in self._writers])
+
+
+def _parts(pattern: str) -> Iterator[_Part]:
+    """Pattern letters and literals; `''` is a quote, and `'…'` is literal text."""
+    position = 0
+    while position < len(pattern):
+        char = pattern[position]
+        if char == "'":
+            end = position + 1
+            text = ""
+            while True:
+                close = pattern.find("'", end)
+                if close < 0:
+                    raise ValueError("Unterminated quote")
+                text += pattern[end:close]
+                end = close + 1
+                if pattern[end : end + 1] != "'" or close == position + 1:
+                    break
+                text += "'"
+                end += 1
+            yield _Part("", text=text or "'")
+            position = end
+        elif char.isascii() and char.isalpha():
+            if char in _NOT_SUPPORTED:
+                raise ValueError(f"Pattern character '{char}' is not supported")
+            if char not in _LETTERS:
+                raise ValueError(f"Illegal pattern character '{char}'")
+            end = position
+            while end < len(pattern) and pattern[end] == char:
+                end += 1
+            if char == "X" and end - position > 3:
+                raise ValueError(f"invalid ISO 8601 format: length={end - position}")
+            yield _Part(char, end - position)
+            position = end
+        else:
+            yield _Part("", text=char)
+            position += 1
+
+
+def _instant(found: dict[str, str], counts: dict[str, int]) -> int:
+    def number(letter: str, default: int, low: int, high: int) -> int:
+        if letter not in found:
+            return default
+        value = int(found[letter])
+        if not low <= value <= high:
+            raise ValueError(f"{value} for {letter} is out of range")
+        return value
+
+    year = number("y", 1970, 0, 9999)
+    if counts.get("y", 4) <= 2 and len(found["y"]) == 2:
+        year += 1900 if year + 1900 >= _TWO_DIGIT_YEARS_FROM else 2000
+    if "D" in found:
+        day_of_year = number("D", 1, 1, 366)
+        date = dt.date(year, 1, 1) + dt.timedelta(days=day_of_year - 1)
+        if date.year != year:
+            raise ValueError(f"{day_of_year} for D is out of range")
+    else:
+        date = dt.date(year, _month(found), number("d", 1, 1, 31))
+    hour = number("H", number("k", 0, 1, 24) % 24, 0, 23)
+    if "h" in found or "K" in found:
+        hour = number("K", number("h", 0, 1, 12) % 12, 0, 11) + 12 * (found.get("a", "").upper() == "PM")
+    seconds = (hour * 60 + number("m", 0, 0, 59)) * 60 + number("s", 0, 0, 59)
+    fraction = int(found["S"][:9].ljust(9, "0")) if "S" in found else 0
+    zone = next((found[letter] for letter in "XZz" if letter in found), "")
+    days = date.toordinal() - _EPOCH.toordinal()
+    return days * _DAY + (seconds - _offset_seconds(zone)) * _SECOND + fraction
+
+
+def _month(found: dict[str, str]) -> int:
+    text = found.get("M", found.get("L", "1"))
+    if text.isdecimal():
+        if not 1 <= int(text) <= 12:
+            raise ValueError(f"{text} for M is out of range")
+        return int(text)
+    return next(index for index, name in enumerate(_MONTHS, 1) if name[:3].lower() == text[:3].lower())
+
+
+def _offset_seconds(zone: str) -> int:
+    sign, _, digits = zone.partition("+") if "+" in zone else zone.partition("-")
+    if not digits:
+        return 0
+    hours, minutes = (digits.split(":") + [""])[:2] if ":" in digits else (digits[:-2], digits[-2:])
+    if ":" not in digits and len(digits) <= 2:
+        hours, minutes = digits, ""
+    seconds = (int(hours) * 60 + int(minutes or 0)) * 60
+    return seconds if "+" in zone else -seconds
+
+
+def _writer(part: _Part) -> Callable[[dt.datetime, int], str]:
+    width = part.count
+    match part.letter:
+        case "":
+            return lambda moment, nanos: part.text
+        case "y":
+            return (
+                (lambda moment, nanos: f"{moment.year % 100:02d}")
+                if width == 2
+                else lambda moment, nanos: f"{moment.year:0{width}d}"
+            )
+        case "M" | "L":
+            if width >= 4:
+                return lambda moment, nanos: _MONTHS[moment.month - 1]
+            if width == 3:
+                return lambda moment, nanos: _MONTHS[moment.month - 1][:3]
+            return lambda moment, nanos: f"{moment.month:0{width}d}"
+        case "E":
+            return (
+                (lambda moment, nanos: _DAYS[moment.weekday()])
+                if width >= 4
+                else lambda moment, nanos: _DAYS[moment.weekday()][:3]
+            )
+        case "a":
+            return lambda moment, nanos: "AM" if moment.hour < 12 else "PM"
+        case "S":
+            return lambda moment, nanos: f"{nanos % _SECOND:09d}".ljust(width, "0")[:width]
+        case "z":
+            return lambda moment, nanos: "UTC" if width < 4 else "Coordinated Universal Time"
+        case "Z":
+            return lambda moment, nanos: "+0000"
+        case "X":
+            return lambda moment, nanos: "Z"
+        case letter:
+            number = _NUMBERS[letter]
+            return lambda moment, nanos: f"{number(moment):0{width}d}"
+
+
+_NUMBERS: dict[str, Callable[[dt.datetime], int]] = {
+    "d": lambda moment: moment.day,
+    "D": lambda moment: moment.timetuple().tm_yday,
+    "H": lambda moment: moment.hour,
+    "k": lambda moment: moment.hour or 24,
+    "K": lambda moment: moment.hour % 12,
+    "h": lambda moment: moment.hour % 12 or 12,
+    "m": lambda moment: moment.minute,
+    "s": lambda moment: moment.second,
+    "u": lambda moment: moment.isoweekday(),
+}

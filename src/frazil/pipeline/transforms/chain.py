@@ -1,0 +1,197 @@
+"""The transformations of a connector, applied to chunks of Kafka rows before they are decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from frazil.config.definition import Value
+from frazil.config.transforms import PredicateConfig, TransformChain, TransformConfig
+from frazil.pipeline import infer
+from frazil.pipeline.decode import Decoded, RecordDecoder
+from frazil.pipeline.strict import ConversionError
+from frazil.pipeline.transforms import cast, cdc, fields, json_map, predicates, routing, timestamps
+from frazil.pipeline.transforms.keys import key_reader
+from frazil.pipeline.transforms.record import (
+    Apply,
+    DataError,
+    Part,
+    Record,
+    StageError,
+    Typed,
+    raw_bytes,
+    read_as_text,
+)
+from frazil.pipeline.types import Type
+
+Build = Callable[[Mapping[str, Value], Part], Apply]
+
+TRANSFORMATIONS: Mapping[str, Build] = {
+    "Cast": cast.cast,
+    "CopyValue": fields.copy_value,
+    "DebeziumTransform": cdc.debezium,
+    "DmsTransform": cdc.dms,
+    "DropHeaders": routing.drop_headers,
+    "ExtractField": fields.extract_field,
+    "Filter": routing.drop_all,
+    "Flatten": fields.flatten,
+    "HeaderFrom": routing.header_from,
+    "HoistField": fields.hoist_field,
+    "InsertField": fields.insert_field,
+    "InsertHeader": routing.insert_header,
+    "JsonToMapTransform": json_map.json_to_map,
+    "KafkaMetadataTransform": fields.kafka_metadata,
+    "MaskField": fields.mask_field,
+    "RegexRouter": routing.regex_router,
+    "ReplaceField": fields.replace_field,
+    "TimestampConverter": timestamps.timestamp_converter,
+    "TimestampRouter": routing.timestamp_router,
+    "ValueToKey": fields.value_to_key,
+}
+PREDICATES: Mapping[str, Callable[[Mapping[str, Value]], predicates.Test]] = {
+    "HasHeaderKey": predicates.has_header_key,
+    "RecordIsTombstone": predicates.record_is_tombstone,
+    "TopicNameMatches": predicates.topic_name_matches,
+}
+
+_REFUSED = (DataError, msgspec.MsgspecError, UnicodeDecodeError)
+_headers = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
+
+
+@lru_cache(maxsize=16)
+def transformer(chain: TransformChain) -> Transformer:
+    """The transformer for a chain; equal chains share one in a Python worker."""
+    return Transformer(chain)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    config: TransformConfig
+    apply: Apply
+
+
+class Transformer:
+    """Applies a chain; safe for one thread."""
+
+    def __init__(self, chain: TransformChain) -> None:
+        self._steps = [_Step(config, _compiled(config)) for config in chain.steps]
+        self._read_key = key_reader(chain.key_converter) if chain.reads_keys else None
+        self._reads_headers = chain.reads_headers
+        self._value_is_text = chain.value_is_text
+
+    def decode(self, rows: pa.RecordBatch, records: RecordDecoder) -> Decoded:
+        """Transform and decode; dropped records are skipped, and positions are those in `rows`."""
+        values: list[bytes | None] = []
+        kept: list[int] = []
+        dropped: list[int] = []
+        failed: list[tuple[int, ConversionError]] = []
+        typed: list[tuple[str, Typed]] = []
+        for index, record in enumerate(self._records(rows)):
+            try:
+                if not self.apply(record):
+                    dropped.append(index)
+                    continue
+            except ConversionError as error:
+                failed.append((index, error))
+                continue
+            value = record.value
+            if value is not None and not isinstance(value, bytes):
+                if type(value) is dict:
+                    typed += [(name, found) for name, found in value.items() if type(found) is Typed]
+                value = raw_bytes(value)
+            values.append(value)
+            kept.append(index)
+        decoded = records.decode(values)
+        decoded.rejected = failed + [(kept[index], error) for index, error in decoded.rejected]
+        decoded.skipped = dropped + [kept[index] for index in decoded.skipped]
+        _apply_types(typed, decoded.unknown)
+        return decoded
+
+    def apply(self, record: Record) -> bool:
+        """Change one record; False when it is dropped. Raises ConversionError when it cannot be transformed."""
+        if self._read_key is not None and isinstance(record.key, bytes):
+            record.key = self._read_key(record.key)
+        if self._value_is_text and isinstance(record.value, bytes):
+            record.value = read_as_text(record.value)
+        step = None
+        try:
+            for step in self._steps:
+                if step.apply(record) is False:
+                    return False
+        except _REFUSED as error:
+            raise _failure(step, str(error)) from None
+        except RecursionError:
+            raise _failure(step, "it is nested too deeply") from None
+        return True
+
+    def _records(self, rows: pa.RecordBatch) -> list[Record]:
+        count = rows.num_rows
+        stamps = rows.column("timestamp").cast(pa.timestamp("ms")).cast(pa.int64()).to_pylist()
+        keys: Sequence[Any] = rows.column("key").to_pylist() if self._read_key is not None else [None] * count
+        headers: Sequence[Any] = rows.column("headers").to_pylist() if self._reads_headers else [None] * count
+        columns = zip(
+            rows.column("value").to_pylist(),
+            rows.column("topic").to_pylist(),
+            rows.column("partition").to_pylist(),
+            rows.column("offset").to_pylist(),
+            stamps,
+            keys,
+            headers,
+            strict=True,
+        )
+        records = []
+        for value, topic, partition, offset, timestamp, key, header in columns:
+            record = Record()
+            record.value, record.key = value, key
+            record.topic, record.partition, record.offset, record.timestamp = topic, partition, offset, timestamp
+            record.headers = header_names(header)
+            records.append(record)
+        return records
+
+
+def header_names(text: str | None) -> list[str]:
+    """Names from the JSON text of Spark's header array."""
+    return [msgspec.json.decode(header["key"], type=str) for header in _headers(text)] if text else []
+
+
+def _failure(step: _Step | None, reason: str) -> StageError:
+    assert step is not None  # noqa: S101 - only steps are tried
+    return StageError("TRANSFORMATION", step.config.class_name, f"transformation {step.config.alias}: {reason}")
+
+
+def _compiled(config: TransformConfig) -> Apply:
+    apply = TRANSFORMATIONS[config.name](dict(config.settings), config.part)
+    if config.predicate is None:
+        return apply
+    test, negate = _test(config.predicate), config.negate
+
+    def conditional(record: Record) -> bool | None:
+        return None if test(record) is negate else apply(record)
+
+    return conditional
+
+
+def _test(config: PredicateConfig) -> predicates.Test:
+    return PREDICATES[config.name](dict(config.settings))
+
+
+def _apply_types(typed: Sequence[tuple[str, Typed]], unknown: dict[infer.Path, Type]) -> None:
+    """New columns get the types of typed values, unless values of other types are for the same column."""
+    types: dict[str, Type] = {}
+    plain: dict[str, Type] = {}
+    for name, value in typed if unknown else ():
+        inferred = infer.infer(bytes(value.raw))
+        if (name,) not in unknown or inferred is None:
+            continue
+        for found, type_ in ((types, value.type), (plain, inferred)):
+            merged = infer.merge(found.get(name), type_)
+            if merged is not None:
+                found[name] = merged
+    for name, type_ in types.items():
+        if unknown[(name,)] == plain[name]:
+            unknown[(name,)] = type_

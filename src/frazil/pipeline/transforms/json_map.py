@@ -1,0 +1,115 @@
+"""JsonToMapTransform: objects become maps of text, so that their names make no columns (iceberg-sink.md 4, S04-S07).
+
+Whole numbers are of one type whatever their size is, up to 64 bits, and null in a list stays null; legacy makes the
+text `null` of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import msgspec
+
+from frazil.config.definition import Value
+from frazil.pipeline import infer
+from frazil.pipeline.strict import ConversionError, parse_object
+from frazil.pipeline.transforms.record import (
+    Apply,
+    DataError,
+    Json,
+    Members,
+    Part,
+    Raw,
+    Record,
+    Typed,
+    encode,
+    looked_at,
+    members,
+    raw_bytes,
+    string,
+    text_of,
+)
+from frazil.pipeline.types import STRING, List, Map, Type
+
+_TEXTS = Map(STRING, STRING)
+_PAYLOAD = "payload"
+_array = msgspec.json.Decoder(list[Raw]).decode
+_object = msgspec.json.Decoder(dict[str, Raw]).decode
+_Shape: TypeAlias = Type | None
+
+
+def json_to_map(options: Mapping[str, Value], part: Part) -> Apply:
+    """One map of everything with `json.root`, else a map of each object in the record."""
+    whole = options.get("json.root") is True
+
+    def apply(record: Record) -> None:
+        found = looked_at(record, "value")
+        if found is None:
+            return
+        if type(found) is not dict and raw_bytes(found)[0] == 0x22:
+            record.value = _parsed(string(raw_bytes(found)))
+        fields = members(record, "value") or {}
+        if whole:
+            record.value = {_PAYLOAD: Typed(_texts(fields), _TEXTS)}
+            return
+        result: dict[str, Json] = {}
+        for name, value in fields.items():
+            raw = raw_bytes(value)
+            if raw[0] not in b"{[":
+                if raw != b"null":
+                    result[name] = value
+                continue
+            shape = _shape(raw)
+            if shape is not None:
+                result[name] = Typed(_fit(raw, shape), shape)
+        record.value = result
+
+    return apply
+
+
+def _parsed(text: str) -> Members:
+    try:
+        return parse_object(text.encode())  # type: ignore[return-value]
+    except ConversionError as error:
+        raise DataError(error.reason) from None
+
+
+def _texts(fields: Mapping[str, Json]) -> Raw:
+    return Raw(encode({name: text_of(value) for name, value in fields.items()}))
+
+
+def _shape(raw: bytes) -> _Shape:
+    """The type that a value gets; None for what is dropped: null, and objects and arrays without content (S06)."""
+    if raw[0] == 0x7B:
+        return _TEXTS if _object(raw) else None
+    if raw[0] != 0x5B:
+        return infer.infer(raw)
+    items = [bytes(item) for item in _array(raw)]
+    if not items:
+        return None
+    firsts = {item[0] for item in items if item != b"null"}
+    if firsts == {0x7B}:
+        return List(_TEXTS)
+    if firsts == {0x5B} and b"null" not in items:
+        inner = [_shape(item) for item in items]
+        shapes = set(inner)
+        if len(shapes) > 1:
+            return List(List(STRING))
+        only = shapes.pop()
+        return None if only is None else List(only)
+    if any(item[0] in b"{[" for item in items):
+        return List(STRING)
+    plain = [kind for kind in {infer.infer(item) for item in items} if kind is not None]
+    return List(plain[0] if len(plain) == 1 else STRING)
+
+
+def _fit(raw: bytes, shape: Type) -> Raw:
+    """A value in the form of its type: maps and lists of text have texts in them."""
+    if shape == _TEXTS:
+        return _texts(_object(raw))
+    if isinstance(shape, List):
+        return Raw(encode([None if item == b"null" else _fit(item, shape.element) for item in map(bytes, _array(raw))]))
+    if shape == STRING:
+        return Raw(encode(text_of(Raw(raw))))
+    return Raw(raw)

@@ -1,0 +1,183 @@
+"""A record on its way through the transformations.
+
+JSON is kept as source text until somebody looks at it: what a transformation does not touch leaves as it came, numbers
+digit by digit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from frazil.pipeline import scalars
+from frazil.pipeline.strict import ConversionError, parse_object
+from frazil.pipeline.types import Type
+
+Raw = msgspec.Raw
+Part = Literal["key", "value"]
+
+NULL = Raw(b"null")
+_BLANKS = b" \t\r\n"
+_object = msgspec.json.Decoder(dict[str, Raw]).decode
+_any = msgspec.json.Decoder(Raw).decode
+read_text = msgspec.json.Decoder(str).decode
+
+
+class Typed:
+    """JSON text that stands for a value of a certain type, which its text alone does not show: a time, a map."""
+
+    __slots__ = ("raw", "type")
+
+    def __init__(self, raw: Raw, type_: Type) -> None:
+        self.raw = raw
+        self.type = type_
+
+
+Json: TypeAlias = Raw | Typed | dict[str, "Json"]
+Members: TypeAlias = dict[str, Json]
+
+
+class Record:
+    """Where a record is from, and its key and value.
+
+    `value` and `key` are None for null, bytes as long as nobody has looked at them, members of an object, or other
+    JSON. `timestamp` is in epoch milliseconds. Of headers only the names are here: nothing takes their values.
+    Coordinates that no transformation asks for may be absent. Transformations change a record in place.
+    """
+
+    __slots__ = ("headers", "key", "offset", "partition", "timestamp", "topic", "value")
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | Json | None
+    value: bytes | Json | None
+    headers: list[str]
+
+
+Apply: TypeAlias = Callable[[Record], bool | None]
+"""Changes a record; False drops it. Raises DataError for a record that it cannot be applied to."""
+
+
+class DataError(ValueError):
+    """A record that a transformation cannot be applied to."""
+
+
+class StageError(ConversionError):
+    """A record that failed before it reached the sink; `origin` is Connect's name of the stage and the class."""
+
+    def __init__(self, stage: str, class_name: str, reason: str) -> None:
+        super().__init__("", reason)
+        self.origin = stage, class_name
+
+
+def members(record: Record, part: Part) -> Members | None:
+    """The members of the key or value, which may be changed; None for null.
+
+    Raises DataError for what is not an object, ConversionError for what is not JSON.
+    """
+    found = getattr(record, part)
+    if type(found) is dict:
+        return found
+    opened: Any = open_value(found) if isinstance(found, bytes) else found
+    if isinstance(opened, Raw | Typed):
+        opened = object_of(opened, f"the {part}")
+    setattr(record, part, opened)
+    return opened  # type: ignore[no-any-return]
+
+
+def object_of(value: Json, what: str) -> Members:
+    """The members of an object. Raises DataError, which names `what`, for any other value."""
+    if type(value) is dict:
+        return value
+    text = raw_bytes(value)
+    if text[0] != 0x7B:
+        raise DataError(f"{what} is not an object but {scalars.kind_of(text)}")
+    return _object(text)  # type: ignore[return-value]
+
+
+def open_value(text: bytes) -> Json | None:
+    """JSON that nobody has looked at yet. Raises ConversionError, with an empty path, for what is no JSON."""
+    first = text.lstrip(_BLANKS)[:1]
+    if first == b"{":
+        return parse_object(text)  # type: ignore[return-value]
+    try:
+        text.decode()
+        raw = _any(text)
+        msgspec.json.decode(text)
+    except UnicodeDecodeError as error:
+        raise ConversionError("", f"the value is not UTF-8 (byte {error.start})") from None
+    except RecursionError:
+        raise ConversionError("", "the value is nested too deeply") from None
+    except msgspec.DecodeError as error:
+        raise ConversionError("", f"the value is not JSON: {error}" if first else "the value is empty") from None
+    return None if first == b"n" else Raw(bytes(raw).strip(_BLANKS))
+
+
+def read_as_text(data: bytes) -> Raw:
+    """Bytes as StringConverter reads them. Raises ConversionError, with an empty path, unless they are UTF-8."""
+    try:
+        return quoted(data.decode())
+    except UnicodeDecodeError as error:
+        raise ConversionError("", f"the value is not UTF-8 (byte {error.start})") from None
+
+
+def looked_at(record: Record, part: Part) -> Json | None:
+    """The key or value as JSON, whatever it is; None for null. Raises ConversionError for what is not JSON."""
+    found = getattr(record, part)
+    if isinstance(found, bytes):
+        found = open_value(found)
+        setattr(record, part, found)
+    return found  # type: ignore[no-any-return]
+
+
+def replace(record: Record, part: Part, value: Json | None) -> None:
+    """Put another key or value in place; JSON null is None."""
+    setattr(record, part, None if value is None or is_null(value) else value)
+
+
+def is_null(value: Json) -> bool:
+    """Whether a value is JSON null."""
+    return type(value) is Raw and bytes(value) == b"null"
+
+
+def raw_bytes(value: Json) -> bytes:
+    """The JSON text of a value."""
+    if type(value) is dict:
+        return encode(value)
+    return bytes(value.raw if isinstance(value, Typed) else value)  # type: ignore[arg-type]
+
+
+def text_of(value: Json) -> str:
+    """A text as it is, any other value as JSON text. Raises DataError for a text that is not valid."""
+    raw = raw_bytes(value)
+    return string(raw) if raw[:1] == b'"' else raw.decode()
+
+
+def string(raw: bytes) -> str:
+    """The text that a JSON string stands for. Raises DataError for one that is not valid."""
+    try:
+        return read_text(raw)
+    except msgspec.DecodeError as error:
+        raise DataError(f"the text is not valid: {error}") from None
+
+
+def quoted(text: str) -> Raw:
+    """A text as JSON."""
+    return Raw(msgspec.json.encode(text))
+
+
+def copied(value: Json) -> Json:
+    """A value that may stand in two places: changing one of them leaves the other as it is."""
+    return Raw(encode(value)) if type(value) is dict else value
+
+
+def _encode_typed(value: Any) -> Any:
+    return value.raw
+
+
+encode = msgspec.json.Encoder(enc_hook=_encode_typed).encode
+"""JSON text of members."""

@@ -1,0 +1,106 @@
+"""TimestampConverter: times between text, epoch numbers and the types of columns, exact to the nanosecond."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from frazil.config.definition import Value
+from frazil.config.java_dates import JavaDateFormat
+from frazil.config.transform_checks import text
+from frazil.pipeline import scalars, temporal
+from frazil.pipeline.transforms.fields import is_fraction
+from frazil.pipeline.transforms.record import (
+    Apply,
+    DataError,
+    Json,
+    Part,
+    Raw,
+    Record,
+    Typed,
+    is_null,
+    looked_at,
+    members,
+    quoted,
+    raw_bytes,
+    replace,
+    string,
+)
+from frazil.pipeline.types import Scalar
+
+_UNITS: Final[Mapping[str, int]] = {
+    "seconds": 1_000_000_000,
+    "milliseconds": 1_000_000,
+    "microseconds": 1_000,
+    "nanoseconds": 1,
+}
+_DATE = JavaDateFormat("yyyy-MM-dd")
+_SECONDS = JavaDateFormat("HH:mm:ss")
+_TYPES: Final = {"Date": Scalar("date"), "Time": Scalar("time"), "Timestamp": Scalar("timestamptz")}
+
+
+def timestamp_converter(options: Mapping[str, Value], part: Part) -> Apply:
+    """Converts one field, or the whole; null and absent ones stay so."""
+    name = text(options, "field")
+    unit = _UNITS[text(options, "unix.precision")]
+    pattern = text(options, "format")
+    form = JavaDateFormat(pattern) if pattern.strip() else None
+    write = _writer(text(options, "target.type"), unit, form)
+
+    def convert(value: Json, what: str) -> Json:
+        try:
+            return write(_read(value, unit, form))
+        except ValueError as error:
+            raise DataError(f"{what}: {error}") from None
+
+    def apply(record: Record) -> None:
+        found = members(record, part)
+        if found is not None:
+            value = found.get(name)
+            if value is not None and not is_null(value):
+                found[name] = convert(value, name)
+
+    def apply_whole(record: Record) -> None:
+        found = looked_at(record, part)
+        if found is not None:
+            replace(record, part, convert(found, f"the {part}"))
+
+    return apply if name else apply_whole
+
+
+def _read(value: Json, unit: int, form: JavaDateFormat | None) -> int:
+    """Nanoseconds since 1970-01-01T00:00Z."""
+    raw = raw_bytes(value)
+    if isinstance(value, Typed) and value.type in _TYPES.values():
+        given = string(raw)
+        if value.type == _TYPES["Date"]:
+            return temporal.date_to_days(given) * temporal.NANOS_PER_DAY
+        if value.type == _TYPES["Time"]:
+            return temporal.time_to_micros(given) * 1000
+        return temporal.timestamp_to_nanos(given, apply_offset=True)
+    kind = scalars.kind_of(raw)
+    if kind == "text":
+        if form is None:
+            raise ValueError("the time is a text, and there is no format to read it with")
+        return form.parse(string(raw))
+    if kind != "number" or is_fraction(raw) or len(raw) > 20:
+        raise ValueError(f"expected a text or a whole number for a time, got {kind} ({raw[:40].decode()})")
+    return int(raw) * unit
+
+
+def _writer(target: str, unit: int, form: JavaDateFormat | None) -> Callable[[int], Json]:
+    if target == "string" and form is not None:
+        return lambda nanos: quoted(form.format(nanos))
+    if target == "unix":
+        return lambda nanos: Raw(b"%d" % (nanos // unit))
+    type_ = _TYPES[target]
+    if target == "Date":
+        return lambda nanos: Typed(quoted(_DATE.format(nanos)), type_)
+    if target == "Time":
+        return lambda nanos: Typed(quoted(_SECONDS.format(nanos) + _fraction(nanos)), type_)
+    return lambda nanos: Typed(quoted(f"{_DATE.format(nanos)}T{_SECONDS.format(nanos)}{_fraction(nanos)}Z"), type_)
+
+
+def _fraction(nanos: int) -> str:
+    rest = nanos % 1_000_000_000
+    return f".{rest:09d}".rstrip("0") if rest else ""

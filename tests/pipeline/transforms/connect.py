@@ -1,0 +1,89 @@
+"""Kafka Connect's own transformations, called in a JVM: the oracle of the property tests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+from py4j.protocol import Py4JJavaError
+
+from frazil.stack.ivy import PYSPARK_JARS
+
+PREFIX = "org.apache.kafka.connect.transforms."
+
+
+class ConnectError(Exception):
+    """What a transformation or its configuration threw: class name and message."""
+
+
+class Connect(AbstractContextManager["Connect"]):
+    """A JVM with the jars of Kafka Connect."""
+
+    def __init__(self, java: Path, jars: Sequence[Path]) -> None:
+        (bridge,) = PYSPARK_JARS.glob("py4j-*.jar")
+        port, token = launch_gateway(
+            classpath=os.pathsep.join(map(str, jars)),
+            jarpath=str(bridge),
+            java_path=str(java),
+            javaopts=["-Duser.timezone=UTC", "-Duser.language=en"],
+            die_on_exit=True,
+            enable_auth=True,
+            redirect_stdout=None,
+        )
+        self._gateway = JavaGateway(
+            gateway_parameters=GatewayParameters(port=port, auth_token=token, auto_convert=True, auto_field=True)
+        )
+        self._jvm = self._gateway.jvm
+        self._json = self._jvm.org.apache.kafka.connect.json.JsonConverter()
+        self._json.configure({"schemas.enable": "false"}, False)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._gateway.shutdown()
+
+    def configured(self, name: str, config: Mapping[str, str]) -> Any:
+        """An instance of a transformation; raises ConnectError when it refuses its configuration."""
+        loaded = self._jvm.java.lang.Class.forName(name if "." in name else PREFIX + name)
+        nothing = self._gateway.new_array(self._jvm.java.lang.Object, 0)
+        no_classes = self._gateway.new_array(self._jvm.java.lang.Class, 0)
+        instance = loaded.getDeclaredConstructor(no_classes).newInstance(nothing)
+        try:
+            instance.configure(dict(config))
+        except Py4JJavaError as error:
+            raise _named(error) from None
+        return instance
+
+    def apply(self, transformation: Any, value: bytes | None, *, topic: str = "t", timestamp: int = 0) -> Any:
+        """`(topic, value)` after the transformation, the value as JSON or None; None when the record is dropped."""
+        jvm = self._jvm
+        data = self._json.toConnectData(topic, value)
+        record = jvm.org.apache.kafka.connect.sink.SinkRecord(
+            topic,
+            3,
+            None,
+            None,
+            None,
+            data.value(),
+            42,
+            timestamp,
+            jvm.org.apache.kafka.common.record.TimestampType.CREATE_TIME,
+        )
+        try:
+            after = transformation.apply(record)
+        except Py4JJavaError as error:
+            raise _named(error) from None
+        if after is None:
+            return None
+        encoded = self._json.fromConnectData(topic, None, after.value())
+        return after.topic(), None if encoded is None else bytes(encoded)
+
+
+def _named(error: Py4JJavaError) -> ConnectError:
+    cause = error.java_exception
+    return ConnectError(f"{cause.getClass().getName()}: {cause.getMessage()}")

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import pytest
+
+from frazil.pipeline.transforms.record import StageError
+from tests.pipeline.transforms.chains import after
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "expected"),
+    [
+        ("int8", b"5.9", b"5"),
+        ("int8", b"-5.9", b"-5"),
+        ("int8", b'"+5"', b"5"),
+        ("int8", b"true", b"1"),
+        ("int8", b"null", b"null"),
+        ("int64", b"9223372036854775807", b"9223372036854775807"),
+        ("int64", b"9.223372036854775807e18", b"9223372036854775807"),
+        ("boolean", b"0.5", b"false"),
+        ("boolean", b"-2", b"true"),
+        ("boolean", b'"TRUE"', b"true"),
+        ("string", b"1.50", b'"1.50"'),
+        ("string", b"123456789012345678901234567890", b'"123456789012345678901234567890"'),
+        ("string", b"true", b'"true"'),
+        ("string", b'"\\u00e9"', b'"\\u00e9"'),
+        ("float32", b"0.1", b"0.1"),
+        ("float32", b"16777217", b"1.6777216e+07"),
+        ("float32", b'" 1.5d "', b"1.5"),
+        ("float64", b"5", b"5.0"),
+        ("float64", b"0.12345678901234567890", b"0.12345678901234568"),
+        ("float64", b'"NaN"', b'"NaN"'),
+        ("float64", b"true", b"1.0"),
+    ],
+)
+def test_a_value_of_another_type(type_: str, value: bytes, expected: bytes) -> None:
+    assert after(("Cast$Value", {"spec": f"a:{type_}"}), b'{"a":%b}' % value) == b'{"a":%b}' % expected
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "reason"),
+    [
+        ("int8", b"300", "does not fit in 8 bits"),
+        ("int8", b'"300"', "does not fit in 8 bits"),
+        ("int64", b"9223372036854775808", "does not fit in 64 bits"),
+        ("int64", b"1e30", "does not fit in 64 bits"),
+        ("int64", b"1e999999999", "does not fit in 64 bits"),
+        ("int32", b'"5.9"', "not an integer"),
+        ("int32", b'" 5"', "not an integer"),
+        ("float64", b"1e400", "out of range"),
+        ("float32", b"1e39", "out of range"),
+        ("float32", b'"x"', "not a number"),
+        ("boolean", b'"yes"', "neither true nor false"),
+        ("string", b"[1]", "array cannot be cast"),
+        ("int8", b"{}", "object cannot be cast"),
+        ("string", b'{"x":1}', "object cannot be cast"),
+    ],
+)
+def test_no_value_is_made_up(type_: str, value: bytes, reason: str) -> None:
+    with pytest.raises(StageError, match=f"transformation t0: a: .*{reason}"):
+        after(("Cast$Value", {"spec": f"a:{type_}"}), b'{"a":%b}' % value)
+
+
+def test_several_fields_and_absent_ones() -> None:
+    step = ("Cast$Value", {"spec": " a : int8 , b:STRING,c:boolean"})
+
+    assert after(step, b'{"a":"1","b":2,"d":0.10}') == b'{"a":1,"b":"2","d":0.10}'
+    assert after(step, None) is None
+
+
+def test_the_whole_value() -> None:
+    assert after(("Cast$Value", {"spec": "int8"}), b'"7"') == b"7"
+    assert after(("Cast$Value", {"spec": "int8"}), None) is None
+    with pytest.raises(StageError, match="the value: object cannot be cast"):
+        after(("Cast$Value", {"spec": "int8"}), b'{"a":1}')
