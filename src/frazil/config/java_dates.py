@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_EPOCH_ORDINAL: Final = _EPOCH.toordinal()
+_START = (1970, 1, 1, 0, 0, 0)
 _SECOND: Final = 1_000_000_000
 _DAY: Final = 86_400 * _SECOND
 _MONTHS = (
@@ -48,6 +50,10 @@ class _Part:
         return self.letter in "ML" and self.count >= 3
 
 
+def _has_letter(part: _Part) -> bool:
+    return part.letter != ""
+
+
 class JavaDateFormat:
     """A compiled pattern; picklable by its pattern."""
 
@@ -58,6 +64,10 @@ class JavaDateFormat:
         self._regex = re.compile("".join(self._expressions()), re.ASCII)
         self._names = [f"{part.letter}{index}" for index, part in enumerate(self._parts) if part.letter]
         self._writers = [_writer(part) for part in self._parts]
+        self._counts = {part.letter: part.count for part in self._parts}
+        self._plain = self._plain_groups()
+        self._has_zone = any(name[0] in "zZX" for name in self._names)
+        self._late = [name for name in self._names if name[0] in "SXZz"]
 
     def __reduce__(self) -> tuple[type[JavaDateFormat], tuple[str]]:
         return JavaDateFormat, (self.pattern,)
@@ -84,6 +94,14 @@ class JavaDateFormat:
                 body = r"\d{1,18}"
             yield rf"[ \t]*(?P<{part.letter}{index}>{body})"
 
+    def _plain_groups(self) -> tuple[str | None, ...] | None:
+        """Groups of year, month, day, hour, minute and second; None where there is more to know than six numbers."""
+        groups = {part.letter: name for part, name in zip(filter(_has_letter, self._parts), self._names, strict=True)}
+        numbers = len(groups) == len(self._names) and not any(part.is_name for part in self._parts)
+        if not numbers or groups.keys() - set("yMdHmsSXZz") or self._counts.get("y", 4) <= 2:
+            return None
+        return tuple(groups.get(letter) for letter in "yMdHms")
+
     def parse(self, text: str) -> int:
         """Nanoseconds since 1970-01-01T00:00Z; what the pattern does not name is that of 1970-01-01T00:00Z.
 
@@ -93,11 +111,16 @@ class JavaDateFormat:
         match = self._regex.match(text)
         if match is None:
             raise ValueError(f"the text does not match the pattern {self.pattern}")
-        if not any(name[0] in "zZX" for name in self._names) and _LEFT_ZONE.match(text, match.end()):
+        if not self._has_zone and match.end() < len(text) and _LEFT_ZONE.match(text, match.end()):
             raise ValueError(f"the text has a zone offset that the pattern {self.pattern} does not read")
-        found: dict[str, str] = {name[0]: match[name] for name in self._names}
-        counts = {part.letter: part.count for part in self._parts}
-        return _instant(found, counts)
+        if self._plain is not None:
+            year, month, day, hour, minute, second = [
+                int(match[name]) if name is not None else start for name, start in zip(self._plain, _START, strict=True)
+            ]
+            if hour < 24 and minute < 60 and second < 60 and (days := _days_or_none(year, month, day)) is not None:
+                seconds = ((days * 24 + hour) * 60 + minute) * 60 + second
+                return seconds * _SECOND + _rest({name[0]: match[name] for name in self._late})
+        return _instant({name[0]: match[name] for name in self._names}, self._counts)
 
     def format(self, nanos: int) -> str:
         """The text of an instant given in nanoseconds since 1970-01-01T00:00Z.
@@ -171,10 +194,25 @@ def _instant(found: dict[str, str], counts: dict[str, int]) -> int:
     if "h" in found or "K" in found:
         hour = number("K", number("h", 0, 1, 12) % 12, 0, 11) + 12 * (found.get("a", "").upper() == "PM")
     seconds = (hour * 60 + number("m", 0, 0, 59)) * 60 + number("s", 0, 0, 59)
+    return _days(date.year, date.month, date.day) * _DAY + seconds * _SECOND + _rest(found)
+
+
+def _days(year: int, month: int, day: int) -> int:
+    return dt.date(year, month, day).toordinal() - _EPOCH_ORDINAL
+
+
+def _days_or_none(year: int, month: int, day: int) -> int | None:
+    try:
+        return _days(year, month, day)
+    except ValueError:
+        return None
+
+
+def _rest(found: Mapping[str, str]) -> int:
+    """Nanoseconds of the fraction and of the zone offset."""
     fraction = int(found["S"][:9].ljust(9, "0")) if "S" in found else 0
-    zone = next((found[letter] for letter in "XZz" if letter in found), "")
-    days = date.toordinal() - _EPOCH.toordinal()
-    return days * _DAY + (seconds - _offset_seconds(zone)) * _SECOND + fraction
+    zone = next((found[letter] for letter in "XZz" if letter in found), "Z")
+    return fraction if zone == "Z" else fraction - _offset_seconds(zone) * _SECOND
 
 
 def _month(found: dict[str, str]) -> int:

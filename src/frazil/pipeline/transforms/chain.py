@@ -59,6 +59,7 @@ PREDICATES: Mapping[str, Callable[[Mapping[str, Value]], predicates.Test]] = {
     "TopicNameMatches": predicates.topic_name_matches,
 }
 
+_MAKE_TYPED = ("JsonToMapTransform", "TimestampConverter")
 _REFUSED = (DataError, msgspec.MsgspecError, UnicodeDecodeError)
 _headers = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
 
@@ -83,6 +84,7 @@ class Transformer:
         self._read_key = key_reader(chain.key_converter) if chain.reads_keys else None
         self._reads_headers = chain.reads_headers
         self._value_is_text = chain.value_is_text
+        self._makes_typed = any(step.name in _MAKE_TYPED for step in chain.steps)
 
     def decode(self, rows: pa.RecordBatch, records: RecordDecoder) -> Decoded:
         """Transform and decode; dropped records are skipped, and positions are those in `rows`."""
@@ -101,7 +103,7 @@ class Transformer:
                 continue
             value = record.value
             if value is not None and not isinstance(value, bytes):
-                if type(value) is dict:
+                if self._makes_typed and type(value) is dict:
                     typed += [(name, found) for name, found in value.items() if type(found) is Typed]
                 value = raw_bytes(value)
             values.append(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -34,8 +35,7 @@ _UNITS: Final[Mapping[str, int]] = {
     "microseconds": 1_000,
     "nanoseconds": 1,
 }
-_DATE = JavaDateFormat("yyyy-MM-dd")
-_SECONDS = JavaDateFormat("HH:mm:ss")
+_EPOCH = dt.datetime(1970, 1, 1)
 _TYPES: Final = {"Date": Scalar("date"), "Time": Scalar("time"), "Timestamp": Scalar("timestamptz")}
 
 
@@ -95,12 +95,17 @@ def _writer(target: str, unit: int, form: JavaDateFormat | None) -> Callable[[in
         return lambda nanos: Raw(b"%d" % (nanos // unit))
     type_ = _TYPES[target]
     if target == "Date":
-        return lambda nanos: Typed(quoted(_DATE.format(nanos)), type_)
+        return lambda nanos: Typed(quoted(_iso(nanos)[:10]), type_)
     if target == "Time":
-        return lambda nanos: Typed(quoted(_SECONDS.format(nanos) + _fraction(nanos)), type_)
-    return lambda nanos: Typed(quoted(f"{_DATE.format(nanos)}T{_SECONDS.format(nanos)}{_fraction(nanos)}Z"), type_)
+        return lambda nanos: Typed(quoted(_iso(nanos)[11:-1]), type_)
+    return lambda nanos: Typed(quoted(_iso(nanos)), type_)
 
 
-def _fraction(nanos: int) -> str:
-    rest = nanos % 1_000_000_000
-    return f".{rest:09d}".rstrip("0") if rest else ""
+def _iso(nanos: int) -> str:
+    """ISO 8601 in UTC, with as many digits of a fraction as there are. Raises ValueError beyond the years 1 to 9999."""
+    seconds, rest = divmod(nanos, 1_000_000_000)
+    try:
+        text = (_EPOCH + dt.timedelta(seconds=seconds)).isoformat()
+    except OverflowError:
+        raise ValueError("the time is outside of the years 1 to 9999") from None
+    return f"{text}.{rest:09d}".rstrip("0") + "Z" if rest else f"{text}Z"
