@@ -13,6 +13,8 @@ from frazil.config.java_regex import compile_java, replacement
         (r"(.*)-(\d+)", r"$2_$1\$", "a-5", "5_a$"),
         (r"(a)", "$12", "a", "a2"),
         (r"(?<first>a)(?<second>b)\k<first>", "${second}${first}", "aba", "ba"),
+        (r"\\(?<n>a)\(?<n>", "${n}", r"\a(<n>", "a"),
+        (r"(?<=x)a(?<!y)", "b", "xa", "xb"),
         (r"(a)|(b)", "[$1$2]", "b", "[b]"),
         (r"a", r"\\", "a", "\\"),
         (r"a", "", "a", ""),

@@ -5,14 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-_GROUP_NAME = re.compile(r"\(\?<([A-Za-z][A-Za-z0-9]*)>")
-_GROUP_REFERENCE = re.compile(r"\\k<([A-Za-z][A-Za-z0-9]*)>")
+_GROUP_NAME = re.compile(r"\\k<([A-Za-z][A-Za-z0-9]*)>|\\.|\(\?<([A-Za-z][A-Za-z0-9]*)>", re.DOTALL)
 _REPLACEMENT = re.compile(r"\\(.)|\$\{([A-Za-z][A-Za-z0-9]*)\}|\$([0-9]+)|([\\$])|([^\\$]+)", re.DOTALL)
 
 
 def compile_java(pattern: str) -> re.Pattern[str]:
     """The same expression in Python. Raises re.error for one that Python does not know."""
-    return re.compile(_GROUP_REFERENCE.sub(r"(?P=\1)", _GROUP_NAME.sub(r"(?P<\1>", pattern)))
+    return re.compile(_GROUP_NAME.sub(_python_name, pattern))
+
+
+def _python_name(match: re.Match[str]) -> str:
+    """Python's writing of a named group or of a reference to one; other escapes stay."""
+    if match[1]:
+        return f"(?P={match[1]})"
+    return f"(?P<{match[2]}>" if match[2] else match[0]
 
 
 def replacement(template: str, pattern: re.Pattern[str]) -> Callable[[re.Match[str]], str]:
