@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from frazil.clients import kafka
 from frazil.errors import ConfigError, ServiceUnavailable
 from frazil.pipeline import deadletter
-from frazil.pipeline.deadletter import PREFIX, DeadLetter, DeadLetterQueue
+from frazil.pipeline.deadletter import PREFIX, RECORD_TIME, DeadLetter, DeadLetterQueue
 from frazil.stack.local import LocalStack
 
 CONNECTOR_CLASS = "org.apache.iceberg.connect.IcebergSinkConnector"
@@ -101,6 +101,7 @@ class TestBroker:
             PREFIX + "exception.class.name": exception.encode(),
             PREFIX + "exception.message": text.encode(),
             PREFIX + "exception.stacktrace": f"{exception}: {text}".encode(),
+            RECORD_TIME: b"1684408953000",
         }
 
     def test_a_record_that_is_no_json_failed_in_the_converter(self, bootstrap: str, source: str) -> None:
@@ -131,10 +132,10 @@ class TestBroker:
         queue.write([letter(source, 2500)])
         self.queue(bootstrap, "sink-2").write([letter(source, 9999)])
         now = int(time.time() * SECOND)
-        expected = {(source, 2, offset) for offset in range(2501)}
+        expected = {(source, 2, offset, "") for offset in range(2501)}
         assert queue.written_since([source, "no-such-topic"], now) == expected
         assert queue.written_since([source], 0) == expected
-        assert self.queue(bootstrap, "sink-2").written_since([source], now) == {(source, 2, 9999)}
+        assert self.queue(bootstrap, "sink-2").written_since([source], now) == {(source, 2, 9999, "")}
 
     def test_only_what_was_written_since_is_read(self, bootstrap: str, source: str) -> None:
         """The margin is for clocks that differ; what is older has been committed and cannot be read again."""
@@ -148,7 +149,7 @@ class TestBroker:
             mark: Headers = [*headers, (PREFIX + "offset", str(offset).encode())]
             producer.produce(f"{source}-dlq", b"x", partition=0, headers=mark, timestamp=moment)
         assert producer.flush(20) == 0
-        assert self.queue(bootstrap).written_since([source], now) == {("t", 0, 2), ("t", 0, 3)}
+        assert self.queue(bootstrap).written_since([source], now) == {("t", 0, 2, ""), ("t", 0, 3, "")}
         assert self.queue(bootstrap).written_since([source], now + 3600 * SECOND) == set()
 
     def test_messages_of_others_are_passed_over(self, bootstrap: str, source: str) -> None:
@@ -166,7 +167,7 @@ class TestBroker:
             producer.produce(f"{source}-dlq", b"x", headers=headers)
         assert producer.flush(20) == 0
         self.queue(bootstrap).write([letter(source)])
-        assert self.queue(bootstrap).written_since([source], 0) == {(source, 2, 5)}
+        assert self.queue(bootstrap).written_since([source], 0) == {(source, 2, 5, "")}
 
     def test_a_topic_that_refuses_the_size_is_named(self, bootstrap: str) -> None:
         source = f"source-{uuid.uuid4()}"

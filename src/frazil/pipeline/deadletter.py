@@ -13,11 +13,17 @@ from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 from frazil.errors import ConfigError, ServiceUnavailable
 
 PREFIX = "__connect.errors."
+RECORD_TIME = "frazil.deadletter.record-time"
+"""Header with the time of the original record, in epoch milliseconds: the dead letter's own is when it was written."""
+TABLE = "frazil.deadletter.table"
+"""Header with the table that refused the record, where its connector has several."""
 _EXCEPTION = "org.apache.kafka.connect.errors.DataException"
 _FLUSH_S = 60.0
 _CLOCK_MARGIN_MS = 300_000
 
 Coordinates = tuple[str, int, int]
+Refusal = tuple[str, int, int, str]
+"""Coordinates of a record, and the table that refused it; empty for the only table of a connector."""
 
 
 def _is_settling(error: BaseException) -> bool:
@@ -35,6 +41,7 @@ class DeadLetter:
     """A record with the reason why it cannot be stored. `timestamp` in epoch milliseconds.
 
     `origin` is the stage in Connect's words, and the class, of a record that failed before it reached the sink.
+    `table` is set when its connector has several, for another one may have stored it.
     """
 
     topic: str
@@ -47,10 +54,15 @@ class DeadLetter:
     path: str
     reason: str
     origin: tuple[str, str] | None = None
+    table: str = ""
 
     @property
     def coordinates(self) -> Coordinates:
         return self.topic, self.partition, self.offset
+
+    @property
+    def refusal(self) -> Refusal:
+        return *self.coordinates, self.table
 
     def __str__(self) -> str:
         where = f", column {self.path}" if self.path else ""
@@ -132,7 +144,9 @@ class DeadLetterQueue:
             "exception.message": str(letter),
             "exception.stacktrace": f"{_EXCEPTION}: {letter}",
         }
-        return [(PREFIX + name, value.encode()) for name, value in values.items()]
+        own = {RECORD_TIME: str(letter.timestamp)} | ({TABLE: letter.table} if letter.table else {})
+        context = {PREFIX + name: value for name, value in values.items()} | own
+        return [(name, value.encode()) for name, value in context.items()]
 
     def origin(self, letter: DeadLetter) -> tuple[str, str]:
         """The stage of the failure, in Connect's words, and the class that failed."""
@@ -142,12 +156,12 @@ class DeadLetterQueue:
             return "TASK_PUT", self.connector_class
         return "VALUE_CONVERTER", "org.apache.kafka.connect.json.JsonConverter"
 
-    def written_since(self, sources: Iterable[str], since_ms: int) -> set[Coordinates]:
-        """Coordinates of the records whose dead letters this connector has written since a time.
+    def written_since(self, sources: Iterable[str], since_ms: int) -> set[Refusal]:
+        """The records whose dead letters this connector has written since a time, with the tables that refused them.
 
         A worker that was killed after it wrote dead letters, and before it committed, reads their records again.
         """
-        found: set[Coordinates] = set()
+        found: set[Refusal] = set()
         if not self.context_headers:
             return found
         consumer = Consumer({**dict(self.client), "group.id": f"frazil-{self.connector}", "enable.auto.commit": False})
@@ -161,7 +175,7 @@ class DeadLetterQueue:
         return found
 
     @retry(retry=retry_if_exception(_is_settling), stop=stop_after_delay(10), wait=wait_fixed(0.2), reraise=True)
-    def _scan(self, consumer: Consumer, topic: str, since_ms: int) -> set[Coordinates]:
+    def _scan(self, consumer: Consumer, topic: str, since_ms: int) -> set[Refusal]:
         metadata = consumer.list_topics(topic, timeout=10).topics[topic]
         if metadata.error is not None:
             if metadata.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
@@ -178,15 +192,15 @@ class DeadLetterQueue:
             if 0 <= start.offset < end:
                 remaining[start.partition] = end
         consumer.assign([start for start in starts if start.partition in remaining])
-        found: set[Coordinates] = set()
+        found: set[Refusal] = set()
         deadline = time.monotonic() + _FLUSH_S
         while remaining and time.monotonic() < deadline:
             for message in consumer.consume(1000, timeout=1):
                 if message.error() is not None:
                     raise KafkaException(message.error())
-                coordinates = self._coordinates(dict(message.headers() or ()))
-                if coordinates is not None:
-                    found.add(coordinates)
+                refusal = self._refusal(dict(message.headers() or ()))
+                if refusal is not None:
+                    found.add(refusal)
             for position in consumer.position([TopicPartition(topic, partition) for partition in remaining]):
                 if position.offset >= remaining[position.partition]:
                     del remaining[position.partition]
@@ -194,13 +208,13 @@ class DeadLetterQueue:
             raise ServiceUnavailable(f"the dead letters in topic {topic} cannot be read within {_FLUSH_S:.0f} s")
         return found
 
-    def _coordinates(self, headers: Mapping[str, Any]) -> Coordinates | None:
-        def text(name: str) -> str:
-            return (headers.get(PREFIX + name) or b"").decode(errors="replace")
+    def _refusal(self, headers: Mapping[str, Any]) -> Refusal | None:
+        def text(name: str, prefix: str = PREFIX) -> str:
+            return (headers.get(prefix + name) or b"").decode(errors="replace")
 
         if text("connector.name") != self.connector or not all(text(n).isdecimal() for n in ("partition", "offset")):
             return None
-        return text("topic"), int(text("partition")), int(text("offset"))
+        return text("topic"), int(text("partition")), int(text("offset")), text(TABLE, prefix="")
 
 
 def _unacknowledged(count: int, total: int, reason: str) -> ServiceUnavailable:

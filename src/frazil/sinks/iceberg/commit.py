@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -27,6 +27,7 @@ from pyiceberg.exceptions import (
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table
 from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.update.snapshot import UpdateSnapshot
 from requests.exceptions import RequestException
 
 from frazil.clients.catalog import catalog_error
@@ -120,20 +121,24 @@ class Target:
         The copy in the table's properties counts when it may have been expired. When it was not, the table has been
         rolled back to before the connector's first commit, and the position is where that began.
         """
-        by_id = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
-        snapshot = table.metadata.snapshot_by_name(self.branch)
-        oldest = snapshot
-        while snapshot is not None:
-            summary = _summary(snapshot)
+        expired = False
+        for snapshot in self.history(table):
+            summary = summary_of(snapshot)
             if summary.get(CONNECTOR) == connector and OFFSETS in summary:
                 return _floor(summary[OFFSETS], summary, snapshot.timestamp_ms)
-            oldest = snapshot
-            snapshot = by_id.get(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id else None
+            expired = snapshot.parent_snapshot_id is not None
         copy = self._copy(table, connector)
         if not copy:
             return Floor()
-        expired = oldest is not None and oldest.parent_snapshot_id is not None
         return _floor(copy[OFFSETS] if expired else copy.get(BEGIN, copy[OFFSETS]), copy, 0)
+
+    def history(self, table: Table) -> Iterator[Snapshot]:
+        """The snapshots of the branch, the newest first, as far back as they have not been expired."""
+        by_id = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
+        snapshot = table.metadata.snapshot_by_name(self.branch)
+        while snapshot is not None:
+            yield snapshot
+            snapshot = by_id.get(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id else None
 
     def _copy(self, table: Table, connector: str) -> dict[str, str]:
         """The position that stands in the table's properties; empty when there is none."""
@@ -149,12 +154,31 @@ class Target:
         table does not have the files.
         """
         commit_id = str(uuid.uuid4())
+
+        def arrived(now: Table) -> bool:
+            if has_commit(now, commit_id):
+                return True
+            if self.floor(now, batch.connector).offsets != floor.offsets:
+                raise Fenced(
+                    f"another worker has committed to {self.name} for connector {batch.connector} meanwhile; "
+                    "this one stops, and its files of this batch are not in the table"
+                )
+            return False
+
+        self.apply(table, lambda now: self._try(now, floor, batch, commit_id), arrived)
+
+    def apply(self, table: Table, attempt: Callable[[Table], None], arrived: Callable[[Table], bool]) -> None:
+        """Make one change to the table, whatever happens on the way; `attempt` commits it, without retries of its own.
+
+        After an attempt that failed, or of which nobody knows, `arrived` gets the table as it is then: it tells whether
+        the change is in it, and raises when the change may not be made any more. Raises as `commit` does.
+        """
         spec_id = table.metadata.default_spec_id
         wait = _FIRST_WAIT_S
         problem: Exception | None = None
         unknown = False
-        for attempt in range(_RETRIES + 1):
-            if attempt:
+        for number in range(_RETRIES + 1):
+            if number:
                 time.sleep(wait)
                 wait = min(wait * 2, _LONGEST_WAIT_S)
                 try:
@@ -162,18 +186,13 @@ class Target:
                 except ServiceUnavailable as error:
                     problem = error
                     continue
-                if any(_summary(s).get(COMMIT_ID) == commit_id for s in table.metadata.snapshots):
+                if arrived(table):
                     return
                 unknown = False
-                if self.floor(table, batch.connector).offsets != floor.offsets:
-                    raise Fenced(
-                        f"another worker has committed to {self.name} for connector {batch.connector} meanwhile; "
-                        "this one stops, and its files of this batch are not in the table"
-                    )
-            if attempt == _RETRIES:
+            if number == _RETRIES:
                 break
             try:
-                self._try(_ready(table, spec_id), floor, batch, commit_id)
+                attempt(_ready(table, spec_id))
                 return
             except CommitFailedException as error:
                 problem = error
@@ -220,10 +239,7 @@ class Target:
             summary["kafka.connect.valid-through-ts"] = moment.isoformat(timespec="milliseconds")
         transaction = table.transaction()
         update = transaction.update_snapshot(snapshot_properties=summary, branch=self.branch)
-        merge = table.properties.get("commit.manifest-merge.enabled", "false").lower() == "true"
-        with update.merge_append() if merge else update.fast_append() as append:
-            for file in batch.files:
-                append.append_data_file(file)
+        append_files(update, table, batch.files)
         first = self._copy(table, batch.connector).get(BEGIN)
         begin = {**batch.begin, **(offsets.from_json(first) if first else {})}
         copy = {**position, BEGIN: offsets.to_json(begin)}
@@ -248,7 +264,21 @@ def _ready(table: Table, spec_id: int) -> Table:
     )
 
 
-def _summary(snapshot: Snapshot) -> Mapping[str, str]:
+def append_files(update: UpdateSnapshot, table: Table, files: Sequence[DataFile]) -> None:
+    """Add the files to a snapshot, with the kind of append that the table's properties want."""
+    merge = table.properties.get("commit.manifest-merge.enabled", "false").lower() == "true"
+    with update.merge_append() if merge else update.fast_append() as append:
+        for file in files:
+            append.append_data_file(file)
+
+
+def has_commit(table: Table, commit_id: str) -> bool:
+    """Whether a commit of this id has reached the table."""
+    return any(summary_of(snapshot).get(COMMIT_ID) == commit_id for snapshot in table.metadata.snapshots)
+
+
+def summary_of(snapshot: Snapshot) -> Mapping[str, str]:
+    """The properties of a snapshot."""
     return snapshot.summary.additional_properties if snapshot.summary else {}
 
 

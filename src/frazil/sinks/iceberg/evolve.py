@@ -42,11 +42,7 @@ def add_columns(catalog: Catalog, table: Table, unknown: Mapping[Path, Type]) ->
             except (CommitFailedException, *NOT_CONFIRMED):
                 pass  # what the catalog has now says whether it was applied
             except (ValueError, ValidationError, BadRequestError) as error:
-                raise ConfigError(
-                    f"{'.'.join(table.name())} cannot have a column for one of the unknown fields "
-                    f"{', '.join(repr('.'.join(path)) for path in sorted(missing))}: {error}. Nothing was written. "
-                    "Correct the producer, or set iceberg.tables.evolve-schema-enabled=false"
-                ) from error
+                raise _impossible(table, missing, error) from error
             table = catalog.load_table(table.name())
         if not possible_columns(table.schema(), unknown):
             return table
@@ -80,6 +76,27 @@ def _count(type_: Type) -> int:
             return 1 + _count(element)
         case _:
             return 1
+
+
+def with_columns(table: Table, unknown: Mapping[Path, Type]) -> Schema:
+    """The schema that `add_columns` would give the table; changes nothing. Raises ConfigError as it does."""
+    missing = possible_columns(table.schema(), unknown)
+    transaction = table.transaction()
+    try:
+        with transaction.update_schema() as update:
+            for path, type_ in sorted(missing.items()):
+                update.add_column(path, iceberg_type(type_))
+    except (ValueError, ValidationError) as error:
+        raise _impossible(table, missing, error) from error
+    return transaction.table_metadata.schema()
+
+
+def _impossible(table: Table, missing: Mapping[Path, Type], error: Exception) -> ConfigError:
+    return ConfigError(
+        f"{'.'.join(table.name())} cannot have a column for one of the unknown fields "
+        f"{', '.join(repr('.'.join(path)) for path in sorted(missing))}: {error}. Nothing was written. "
+        "Correct the producer, or set iceberg.tables.evolve-schema-enabled=false"
+    )
 
 
 def possible_columns(schema: Schema, unknown: Mapping[Path, Type]) -> dict[Path, Type]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyspark.sql import DataFrame
 
@@ -16,22 +14,15 @@ from frazil.clients import catalog as catalogs
 from frazil.config.iceberg_sink import IcebergSinkConfig
 from frazil.errors import BadRecord, CommitConflict, ConfigError
 from frazil.pipeline import infer, offsets
-from frazil.pipeline.deadletter import Coordinates, DeadLetter, DeadLetterQueue
-from frazil.pipeline.decode import DecodeSpec
-from frazil.pipeline.mapper import RecordMapper
+from frazil.pipeline.deadletter import Coordinates, DeadLetter, DeadLetterQueue, Refusal
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.task import RESULT_DDL, Task, TaskResult, TaskSpec, load_result
 from frazil.sinks.iceberg import positions
 from frazil.sinks.iceberg.commit import Batch, Floor, Target
 from frazil.sinks.iceberg.evolve import add_columns, too_many
+from frazil.sinks.iceberg.job import MapperFor, abandon, decode_spec, file_writer
 from frazil.sinks.iceberg.pieces import before, divide
-from frazil.sinks.iceberg.schema import struct_of
-from frazil.sinks.iceberg.write import DataFileWriter
-
-logger = logging.getLogger(__name__)
-
-MapperFor = Callable[[Schema], RecordMapper | None]
 
 _ROWS_PER_TASK = 25_000
 _HEADERS = "CASE WHEN headers IS NULL THEN NULL ELSE to_json(headers) END AS headers"
@@ -74,7 +65,7 @@ class IcebergSink:
         self._topics: list[str] = []
         catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
         self._targets = [Target(catalog, name, config.commit_branches[name]) for name in config.tables]
-        self._written: set[Coordinates] = set()
+        self._written: set[Refusal] = set()
 
     def start(self, topics: list[str]) -> Offsets:
         """Check the tables and the stored positions; returns the offsets to begin with."""
@@ -105,7 +96,7 @@ class IcebergSink:
             if totals.commits:
                 committed(self._report(totals, started))
             raise
-        self._written = {c for c in self._written if c[2] >= end.get(c[:2], 0)}
+        self._written = {r for r in self._written if r[2] >= end.get(r[:2], 0)}
         committed(self._report(totals, started))
 
     def _report(self, totals: _Totals, started: float) -> BatchReport:
@@ -153,7 +144,7 @@ class IcebergSink:
                 self._finish(target, table, floor, result, begin, ceiling, totals)
                 totals.reached[target.name] = pieces.pop(0)
                 continue
-            self._abandon(table, result)
+            abandon(table, result.files)
             if intolerable:
                 bad += intolerable
                 pieces = [before(bad, ceiling)]
@@ -176,14 +167,11 @@ class IcebergSink:
             raise BadRecord(_bad_record_message(bad, self._config.name))
 
     def _run(self, rows: DataFrame, table: Table, floor: Offsets, ceiling: Offsets, no_more_columns: str) -> TaskResult:
-        schema = table.schema()
         single = self._topics[0] if len(self._topics) == 1 and self._config.topics_regex is None else None
-        decode = DecodeSpec(struct_of(schema), self._config.evolve_schema, self._mapper_for(schema), no_more_columns)
+        decode = decode_spec(self._config, table.schema(), self._mapper_for, no_more_columns)
         transforms = self._config.transforms
         spec = TaskSpec(decode, floor, ceiling, single, transforms)
-        writer = DataFileWriter(
-            _slim(table), tuple(sorted(table.io.properties.items())), tuple(self._config.write_properties.items())
-        )
+        writer = file_writer(self._config, table)
         columns = ["value", "partition", "offset", "timestamp"]
         columns += [] if single else ["topic"]
         tolerant = self._dead_letters is not None
@@ -206,10 +194,12 @@ class IcebergSink:
         totals: _Totals,
     ) -> None:
         """Dead letters first, then the commit that moves the position past them."""
-        new = [letter for letter in result.dead if letter.coordinates not in self._written]
+        table_name = target.name if len(self._targets) > 1 else ""
+        dead = [replace(letter, table=table_name) for letter in result.dead]
+        new = [letter for letter in dead if letter.refusal not in self._written]
         if new and self._dead_letters is not None:
             self._dead_letters.write(new)
-            self._written.update(letter.coordinates for letter in new)
+            self._written.update(letter.refusal for letter in new)
         started = time.monotonic()
         batch = Batch(
             self._config.name,
@@ -229,14 +219,6 @@ class IcebergSink:
         totals.dead.update(letter.coordinates for letter in result.dead)
         totals.files += len(result.files)
         totals.bytes_written += sum(file.file_size_in_bytes for file in result.files)
-
-    def _abandon(self, table: Table, result: TaskResult) -> None:
-        """Remove the files of a run that will not be committed; one that stays is an orphan, not wrong data."""
-        for file in result.files:
-            try:
-                table.io.delete(file.file_path)
-            except OSError as error:
-                logger.warning("file %s of an abandoned run was not removed: %s", file.file_path, error)
 
 
 def _combine(results: Sequence[TaskResult]) -> TaskResult:
@@ -264,23 +246,6 @@ def _check_rollback(table: str, floor: Offsets, begin: Offsets) -> None:
                 f"{begin[topic, partition]} was read. The connector starts again from the table's position and stores "
                 "what was rolled back once more; stop it first when that is not wanted"
             )
-
-
-def _slim(table: Table) -> str:
-    """The metadata that a task needs: without snapshots, so that equal tables give equal text."""
-    metadata = table.metadata.model_copy(
-        update={
-            "snapshots": [],
-            "snapshot_log": [],
-            "metadata_log": [],
-            "refs": {},
-            "current_snapshot_id": None,
-            "last_sequence_number": 0,
-            "last_updated_ms": 0,
-            "properties": {k: v for k, v in table.properties.items() if not k.startswith("frazil.")},
-        }
-    )
-    return metadata.model_dump_json()
 
 
 def _valid_through(result: TaskResult, ceiling: Mapping[tuple[str, int], int]) -> int | None:

@@ -1,0 +1,155 @@
+"""A dead letter as it lies in its topic: the record that it was, why it could not be stored, and what closes it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from confluent_kafka import Message
+
+from frazil.pipeline.deadletter import PREFIX, RECORD_TIME, TABLE, Coordinates
+from frazil.pipeline.letters.ranges import Ranges
+
+State = Literal["replayed", "dropped"]
+
+STATE, CLOSED, CLOSED_AT = "frazil.deadletter.state", "frazil.deadletter.offset", "frazil.deadletter.time"
+"""Headers of a marker: what became of the dead letters, their offsets (`5,7-9`), and when (ISO 8601, UTC)."""
+
+_FIRST_CONTEXT = PREFIX + "topic"
+_EXAMPLE = re.compile(r" \(.*\)$", re.DOTALL)
+
+Header = tuple[str, bytes | None]
+
+
+@dataclass(frozen=True)
+class Letter:
+    """A dead letter with its place in the dead-letter topic.
+
+    `headers` are those of the original record. `context` has what the sink added, without its prefix; it is empty when
+    the connector writes no such headers. `timestamp` in epoch milliseconds is the message's: the time of writing for
+    those of frazil, the record's own for those of Kafka Connect.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...] = ()
+    context: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def position(self) -> Coordinates:
+        """Where the dead letter is: its own topic, partition and offset."""
+        return self.topic, self.partition, self.offset
+
+    @property
+    def size(self) -> int:
+        """Bytes of key and value."""
+        return len(self.key or b"") + len(self.value or b"")
+
+    @property
+    def connector(self) -> str:
+        """Name of the connector that could not store the record; empty when it is not known."""
+        return self.context.get("connector.name", "")
+
+    @property
+    def table(self) -> str:
+        """The table that refused the record; empty when the connector has no other."""
+        return self.context.get(TABLE, "")
+
+    @cached_property
+    def record(self) -> Coordinates | None:
+        """Topic, partition and offset of the original record; None when the dead letter does not tell."""
+        topic, partition, offset = (self.context.get(name, "") for name in ("topic", "partition", "offset"))
+        known = topic and _is_number(partition) and _is_number(offset)
+        return (topic, int(partition), int(offset)) if known else None
+
+    @property
+    def record_timestamp(self) -> int:
+        """Time of the original record, in epoch milliseconds."""
+        stored = self.context.get(RECORD_TIME, "")
+        return int(stored) if _is_number(stored) else self.timestamp
+
+    @cached_property
+    def cause(self) -> tuple[str, str]:
+        """Path of the column that refused its value (may be empty), and the reason."""
+        text = self.context.get("exception.message", "").strip()
+        topic, partition, offset = (self.context.get(name, "") for name in ("topic", "partition", "offset"))
+        where = f"topic {topic}, partition {partition}, offset {offset}"
+        if not text.startswith(where):
+            return "", text
+        text = text.removeprefix(where)
+        if not text.startswith(", column "):
+            return "", text.removeprefix(": ")
+        path, _, reason = text.removeprefix(", column ").partition(": ")
+        return path, reason
+
+    @property
+    def kind(self) -> str:
+        """Column and reason, without what differs between records of one mistake: the example in brackets."""
+        path, reason = self.cause
+        return described(path, _EXAMPLE.sub("", reason.partition("\n")[0]))
+
+
+def described(path: str, reason: str) -> str:
+    """`column <path>: <reason>`, or the reason alone."""
+    return f"column {path}: {reason}" if path else reason
+
+
+def read_letter(message: Message) -> Letter | None:
+    """The dead letter of a message; None for a marker."""
+    if closed_by(message) is not None:
+        return None
+    found: Any = message.headers() or ()
+    headers: list[Header] = [(name, _bytes(value)) for name, value in found]
+    begin = max((i for i, (name, _) in enumerate(headers) if name == _FIRST_CONTEXT), default=len(headers))
+    added = [(name, value) for name, value in headers[begin:] if _is_context(name)]
+    kept = [*headers[:begin], *(header for header in headers[begin:] if not _is_context(header[0]))]
+    topic, partition, offset = message.topic(), message.partition(), message.offset()
+    assert topic is not None and partition is not None and offset is not None  # noqa: S101 - it was consumed
+    return Letter(
+        topic,
+        partition,
+        offset,
+        message.timestamp()[1],
+        _optional(message.key()),
+        _optional(message.value()),
+        tuple(kept),
+        {name.removeprefix(PREFIX): (value or b"").decode(errors="replace") for name, value in added},
+    )
+
+
+def closed_by(message: Message) -> Ranges | None:
+    """Offsets that a marker closes, in its own partition; None when the message is none.
+
+    Only offsets before the marker's own count: a marker never closes what comes after it.
+    """
+    headers = dict(message.headers() or ())
+    if message.value() is not None or STATE not in headers or any(name.startswith(PREFIX) for name in headers):
+        return None
+    try:
+        named = Ranges.parse((_bytes(headers.get(CLOSED)) or b"").decode(errors="replace"))
+    except ValueError:
+        return Ranges()
+    own = message.offset() or 0
+    return Ranges((first, min(last, own - 1)) for first, last in named.pairs() if first < own)
+
+
+def _is_context(name: str) -> bool:
+    return name.startswith(PREFIX) or name in (RECORD_TIME, TABLE)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal()
+
+
+def _bytes(value: object) -> bytes | None:
+    return value.encode() if isinstance(value, str) else value if isinstance(value, bytes) else None
+
+
+def _optional(value: object) -> bytes | None:
+    return None if value is None else _bytes(value)

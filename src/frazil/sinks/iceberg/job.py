@@ -1,0 +1,63 @@
+"""What the tasks of a connector need to turn records into the data files of one table."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from pyiceberg.manifest import DataFile
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+
+from frazil.config.iceberg_sink import IcebergSinkConfig
+from frazil.pipeline.decode import DecodeSpec
+from frazil.pipeline.mapper import RecordMapper
+from frazil.sinks.iceberg.schema import struct_of
+from frazil.sinks.iceberg.write import DataFileWriter
+
+logger = logging.getLogger(__name__)
+
+MapperFor = Callable[[Schema], RecordMapper | None]
+
+
+def decode_spec(
+    config: IcebergSinkConfig, schema: Schema, mapper_for: MapperFor, no_more_columns: str = ""
+) -> DecodeSpec:
+    """How records become rows of the schema. Raises ConfigError for a column type that cannot be written.
+
+    `no_more_columns` is the reason why records with unknown fields are refused; empty when they are not.
+    """
+    return DecodeSpec(struct_of(schema), config.evolve_schema, mapper_for(schema), no_more_columns)
+
+
+def file_writer(config: IcebergSinkConfig, table: Table) -> DataFileWriter:
+    """The writer of the table's data files."""
+    return DataFileWriter(
+        _slim(table), tuple(sorted(table.io.properties.items())), tuple(config.write_properties.items())
+    )
+
+
+def abandon(table: Table, files: Sequence[DataFile]) -> None:
+    """Remove files that will not be committed; one that stays is an orphan, not wrong data."""
+    for file in files:
+        try:
+            table.io.delete(file.file_path)
+        except OSError as error:
+            logger.warning("file %s of an abandoned run was not removed: %s", file.file_path, error)
+
+
+def _slim(table: Table) -> str:
+    """The metadata that a task needs: without snapshots, so that equal tables give equal text."""
+    metadata = table.metadata.model_copy(
+        update={
+            "snapshots": [],
+            "snapshot_log": [],
+            "metadata_log": [],
+            "refs": {},
+            "current_snapshot_id": None,
+            "last_sequence_number": 0,
+            "last_updated_ms": 0,
+            "properties": {k: v for k, v in table.properties.items() if not k.startswith("frazil.")},
+        }
+    )
+    return metadata.model_dump_json()

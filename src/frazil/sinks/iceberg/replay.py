@@ -1,0 +1,295 @@
+"""Sends dead letters through the pipeline again, into the tables of their connector, each at most once.
+
+One append holds the rows of a chunk of dead letters and names them. Whoever stores them again, after a kill or at the
+same time, finds the names in the table first; commits are conditional on the branch head that was searched. The
+position of the connector (`frazil.offsets`) is not touched: it goes on meanwhile.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyarrow as pa
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+
+from frazil.clients import catalog as catalogs
+from frazil.clients import kafka
+from frazil.config.iceberg_sink import IcebergSinkConfig
+from frazil.errors import CommitConflict, CommitStateUnknown, ConfigError, ServiceUnavailable
+from frazil.pipeline.deadletter import Coordinates
+from frazil.pipeline.letters.letter import Letter, described
+from frazil.pipeline.letters.log import Queue
+from frazil.pipeline.task import TaskResult, TaskSpec, run
+from frazil.sinks.iceberg import replayed
+from frazil.sinks.iceberg.commit import COMMIT_ID, Floor, Target, append_files, has_commit
+from frazil.sinks.iceberg.evolve import add_columns, too_many, with_columns
+from frazil.sinks.iceberg.job import MapperFor, abandon, decode_spec, file_writer
+from frazil.sinks.iceberg.replayed import DEADLETTERS
+
+Verdict = Literal["stored", "present", "skipped", "waits", "fails"]
+"""Of a dead letter: stored now; in the table already; nothing to store (a transform leaves it out); its connector has
+not read past the record yet and may still store it itself; still refused. The first three close it."""
+
+_ROWS = pa.schema(
+    [
+        ("value", pa.binary()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.timestamp("ms", tz="UTC")),
+        ("key", pa.binary()),
+        ("headers", pa.string()),
+    ]
+)
+_CHUNK_BYTES = 8 << 20
+_CHUNK_LETTERS = 10_000
+_LETTER_BYTES = 500
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a dead letter; `reason` says why it stays open."""
+
+    letter: Letter
+    verdict: Verdict
+    reason: str = ""
+
+    @property
+    def closed(self) -> bool:
+        return self.verdict not in ("waits", "fails")
+
+
+class _Overtaken(Exception):
+    """While this commit was tried, another one changed what may be stored."""
+
+
+def chunks(letters: Iterable[Letter]) -> Iterator[list[Letter]]:
+    """The dead letters in pieces of some MB."""
+    chunk: list[Letter] = []
+    size = 0
+    for letter in letters:
+        chunk.append(letter)
+        size += letter.size + _LETTER_BYTES
+        if size >= _CHUNK_BYTES or len(chunk) >= _CHUNK_LETTERS:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+class Replayer:
+    """Replays the dead letters of one connector; with `dry_run` it only says what would become of them."""
+
+    def __init__(
+        self,
+        config: IcebergSinkConfig,
+        bootstrap: str,
+        mapper_for: MapperFor,
+        queues: Sequence[Queue],
+        *,
+        dry_run: bool = False,
+    ) -> None:
+        """Raises ServiceUnavailable or ConfigError when the catalog cannot be reached."""
+        self._config = config
+        self._bootstrap = bootstrap
+        self._mapper_for = mapper_for
+        self._queues = queues
+        self._dry_run = dry_run
+        catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
+        self._targets = [Target(catalog, name, config.commit_branches[name]) for name in config.tables]
+        self._settled: dict[str, set[Coordinates]] = {name: set() for name in config.tables}
+        self._group: kafka.Offsets = {}
+
+    def replay(self, letters: Sequence[Letter]) -> list[Outcome]:
+        """Store a chunk of dead letters, with one commit for each table; the caller then writes the markers.
+
+        Raises NotFound when a table is gone, ConfigError when it cannot be written, and CommitConflict,
+        ServiceUnavailable or CommitStateUnknown after which the same call may be repeated.
+        """
+        found: dict[Coordinates, list[Outcome]] = {letter.position: [] for letter in letters}
+        for target in self._targets:
+            mine = [letter for letter in letters if letter.record and letter.table in ("", target.name)]
+            for outcome in self._into(target, mine) if mine else ():
+                found[outcome.letter.position].append(outcome)
+        return [_whole(letter, found[letter.position], self._config) for letter in letters]
+
+    def _into(self, target: Target, letters: Sequence[Letter]) -> list[Outcome]:
+        """Store in one table; letters of the same record are one row."""
+        same: dict[Coordinates, list[Letter]] = {}
+        for letter in letters:
+            if letter.record:
+                same.setdefault(letter.record, []).append(letter)
+        while True:
+            table = target.load()
+            verdicts = self._known(target, table, same)
+            todo = [several[0] for record, several in same.items() if record not in verdicts]
+            result = self._judge(target, table, todo) if todo else TaskResult()
+            if result is None:
+                continue
+            dead = {letter.coordinates: described(letter.path, letter.reason) for letter in result.dead}
+            good = [letter for letter in todo if letter.record not in dead]
+            kept: Verdict = "stored" if result.stored.total() else "skipped"
+            if result.files:
+                rows = {letter.record: same[letter.record] for letter in good if letter.record}
+                try:
+                    self._commit(target, table, result, rows)
+                except _Overtaken:
+                    abandon(table, result.files)
+                    continue
+            verdicts |= {record: ("fails", reason) for record, reason in dead.items()}
+            verdicts |= {letter.record: (kept, "") for letter in good if letter.record}
+            self._settled[target.name].update(letter.record for letter in good if letter.record)
+            return [Outcome(each, *verdicts[record]) for record, several in same.items() for each in several]
+
+    def _known(
+        self, target: Target, table: Table, same: dict[Coordinates, list[Letter]]
+    ) -> dict[Coordinates, tuple[Verdict, str]]:
+        """The records that need no judgement: stored before, or not yet left behind by the connector."""
+        stored = replayed.stored(target, table)
+        ids = {queue.topic: queue.topic_id for queue in self._queues}
+        floor = target.floor(table, self._config.name)
+        verdicts: dict[Coordinates, tuple[Verdict, str]] = {}
+        for record, several in same.items():
+            places = [((each.topic, ids[each.topic], each.partition), each.offset) for each in several]
+            if record in self._settled[target.name] or any(p in stored and o in stored[p] for p, o in places):
+                verdicts[record] = "present", ""
+            elif not self._left_behind(floor, record):
+                reason = f"{self._config.name} has not read past the record yet; it stores it by itself if it fits now"
+                verdicts[record] = "waits", reason
+        return verdicts
+
+    def _left_behind(self, floor: Floor, record: Coordinates) -> bool:
+        """Whether the connector will not read the record again."""
+        topic, partition, offset = record
+        position = floor.offsets.get((topic, partition))
+        if position is None:  # a table that the connector has not written yet, or Kafka Connect has
+            position = self._group_offset(topic, partition)
+        return offset < position
+
+    def _group_offset(self, topic: str, partition: int) -> int:
+        key = topic, partition
+        if key not in self._group:
+            self._group |= {key: 0} | kafka.group_offsets(self._bootstrap, self._config.group_id, [key])
+        return self._group[key]
+
+    def _judge(self, target: Target, table: Table, letters: Sequence[Letter]) -> TaskResult | None:
+        """Convert and write the records; None when the table has new columns now and has to be read again."""
+        config, schema, no_more_columns = self._config, table.schema(), ""
+        while True:
+            result = self._run(table, schema, letters, no_more_columns)
+            if not (result.unknown and config.evolve_schema):
+                return result
+            abandon(table, result.files)
+            no_more_columns = too_many(schema, result.unknown, config.max_new_columns_per_batch, config.max_columns)
+            if no_more_columns:
+                continue
+            if self._dry_run:
+                wider = with_columns(table, result.unknown)
+            else:
+                wider = add_columns(target.catalog, table, result.unknown).schema()
+            if wider == schema:
+                raise ConfigError(
+                    f"{target.name} cannot have columns for the unknown fields "
+                    f"{', '.join(repr('.'.join(path)) for path in sorted(result.unknown))}; the dead letters stay open. "
+                    "Set iceberg.tables.evolve-schema-enabled=false, or drop those that have them"
+                )
+            if not self._dry_run:
+                return None
+            schema = wider
+
+    def _run(self, table: Table, schema: Schema, letters: Sequence[Letter], no_more_columns: str) -> TaskResult:
+        decode = decode_spec(self._config, schema, self._mapper_for, no_more_columns)
+        writer = _Nowhere() if self._dry_run else file_writer(self._config, table)
+        return run([_rows(letters)], TaskSpec(decode, {}, {}, None), writer)
+
+    def _commit(self, target: Target, table: Table, result: TaskResult, rows: dict[Coordinates, list[Letter]]) -> None:
+        """Append the files with the names of the dead letters that they hold, by record."""
+        commit_id = str(uuid.uuid4())
+        new = replayed.places((each.position for several in rows.values() for each in several), self._queues)
+        summary = {COMMIT_ID: commit_id, DEADLETTERS: replayed.to_json(new)}
+
+        def attempt(now: Table) -> None:
+            transaction = now.transaction()
+            append_files(
+                transaction.update_snapshot(snapshot_properties=summary, branch=target.branch), now, result.files
+            )
+            transaction.set_properties(replayed.properties(target, now, new, self._queues))
+            transaction.commit_transaction()
+
+        def arrived(now: Table) -> bool:
+            if has_commit(now, commit_id):
+                return True
+            if self._known(target, now, rows):
+                raise _Overtaken
+            return False
+
+        try:
+            target.apply(table, attempt, arrived)
+        except CommitStateUnknown as error:
+            raise CommitStateUnknown(
+                f"the catalog did not confirm the rows of dead letters in {target.name}; the dead letters stay open. "
+                "Repeat the command: what the table has is not stored again"
+            ) from error
+        except (CommitConflict, ServiceUnavailable) as error:
+            abandon(table, result.files)
+            raise type(error)(
+                f"no dead letter of this chunk was stored in {target.name} ({error.__cause__}); they stay open. "
+                "Repeat the command"
+            ) from error
+
+
+@dataclass(frozen=True)
+class _Nowhere:
+    """A writer for what is only judged."""
+
+    def open(self) -> _Nowhere:
+        return self
+
+    def add(self, table: pa.Table) -> None:
+        """Rows that are not kept."""
+
+    def close(self) -> list[Any]:
+        return []
+
+
+def _rows(letters: Sequence[Letter]) -> pa.RecordBatch:
+    """The original records, in the columns that Spark gives the tasks."""
+    records = [letter.record or letter.position for letter in letters]
+    columns: dict[str, list[Any]] = {
+        "value": [letter.value for letter in letters],
+        "topic": [topic for topic, _, _ in records],
+        "partition": [partition for _, partition, _ in records],
+        "offset": [offset for _, _, offset in records],
+        "timestamp": [letter.record_timestamp for letter in letters],
+        "key": [letter.key for letter in letters],
+        "headers": [_headers_text(letter) for letter in letters],
+    }
+    return pa.RecordBatch.from_pydict(columns, schema=_ROWS)
+
+
+def _headers_text(letter: Letter) -> str | None:
+    """As Spark's `to_json` writes an array of headers: values in Base64, none for null."""
+    if not letter.headers:
+        return None
+    return json.dumps(
+        [
+            {"key": name} | ({} if value is None else {"value": base64.b64encode(value).decode()})
+            for name, value in letter.headers
+        ]
+    )
+
+
+def _whole(letter: Letter, outcomes: Sequence[Outcome], config: IcebergSinkConfig) -> Outcome:
+    """The outcome for all tables that the dead letter is for."""
+    if letter.record is None:
+        return Outcome(letter, "fails", "it does not tell which record it is (no __connect.errors.* headers)")
+    if not outcomes:
+        return Outcome(letter, "fails", f"its table {letter.table} is none of {config.name} any more")
+    order: tuple[Verdict, ...] = ("fails", "waits", "stored", "skipped", "present")
+    return min(outcomes, key=lambda outcome: order.index(outcome.verdict))
