@@ -271,10 +271,11 @@ def _labels(family: Metric) -> list[str]:
 
 def cli() -> str:
     """Help of every verb, as the program prints it."""
-    verbs = list(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
     parts = [_block(_help())]
-    for verb in verbs:
+    for verb, command in _verbs(typer.main.get_command(app)).items():
         parts += [f"## {verb}", _block(_help(verb))]
+        for inner in _verbs(command):
+            parts += [f"### {verb} {inner}", _block(_help(verb, inner))]
     return page(
         "Command line",
         "`./kafka-connect-iceberg-sink.sh` makes the Python environment where it is missing and then takes the same "
@@ -282,6 +283,10 @@ def cli() -> str:
         "failure, 2 wrong usage or configuration, 130 ended by Ctrl+C.",
         *parts,
     )
+
+
+def _verbs(command: object) -> dict[str, object]:
+    return dict(getattr(command, "commands", {}))
 
 
 def _help(*verb: str) -> str:

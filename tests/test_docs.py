@@ -118,7 +118,12 @@ def test_commands_would_be_taken(page: Path) -> None:
         if words[0] in PROGRAMS:
             verb = words[1] if len(words) > 1 else "start"
             assert verb in VERBS, f"{page}: {' '.join(words)}: there is no verb {verb}"
-            VERBS[verb].make_context(verb, words[2:])  # raises for an option or argument that it does not take
+            command, rest = VERBS[verb], words[2:]
+            if inner := getattr(command, "commands", {}):
+                assert rest, f"{page}: {' '.join(words)}: a verb of its own is missing"
+                assert rest[0] in inner, f"{page}: {' '.join(words)}: there is no {verb} {rest[0]}"
+                command, rest = inner[rest[0]], rest[1:]
+            command.make_context(verb, rest)  # raises for an option or argument that it does not take
         elif words[0] == "make":
             assert set(words[1:]) <= targets, f"{page}: {' '.join(words)}"
 
@@ -176,7 +181,9 @@ def test_every_connector_key_is_listed() -> None:
 def test_keys_of_the_pages_exist(page: Path) -> None:
     known = reference.definition()
     names = re.findall(r"`((?:iceberg|errors|frazil|consumer\.override)\.[a-z][\w.\-*]*)", text_of(page))
-    others = re.compile(r".*\.py|frazil\.(offsets|begin|connector|kafka)\b.*")  # modules, properties of snapshots
+    others = re.compile(
+        r".*\.py|frazil\.(offsets|begin|connector|kafka|deadletters?)\b.*"
+    )  # modules, properties of snapshots
     assert [name for name in names if not others.fullmatch(name) and known.find(name) is None] == []
 
 

@@ -11,13 +11,14 @@ from frazil.cli.main import app
 from frazil.cli.usage import PROGRAM, examples
 
 VERBS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+INNER = [f"{verb} {inner}" for verb, command in VERBS.items() for inner in getattr(command, "commands", {})]
 
 
 def test_examples_name_the_program() -> None:
     assert examples("a", "b -n 1") == f"\b\nExamples:\n  {PROGRAM} a\n  {PROGRAM} b -n 1"
 
 
-@pytest.mark.parametrize("verb", ["", *VERBS])
+@pytest.mark.parametrize("verb", ["", *VERBS, *INNER])
 def test_each_help_has_examples_that_would_be_taken(verb: str) -> None:
     shown = CliRunner().invoke(app, [*verb.split(), "-h"], prog_name="frazil", terminal_width=80)
     assert shown.exit_code == 0
@@ -27,9 +28,12 @@ def test_each_help_has_examples_that_would_be_taken(verb: str) -> None:
     for line in lines:
         program, used, *arguments = shlex.split(line, comments=True)
         assert program == "frazil"
-        assert used in (VERBS if not verb else (verb, "start", "stop", "logs"))
+        assert used in (VERBS if not verb else (verb.split()[0], "start", "stop", "logs"))
         if arguments != ["-h"]:
-            VERBS[used].make_context(used, arguments)  # raises for what the verb does not take
+            command = VERBS[used]
+            if inner := getattr(command, "commands", {}):
+                command = inner[arguments.pop(0)]
+            command.make_context(used, arguments)  # raises for what the verb does not take
 
 
 def test_no_summary_of_a_verb_is_cut() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,8 +24,17 @@ from frazil.stack.transfer import Transfer
 _LINE_INTERVAL_S = 2.0
 
 
+class Records(Transfer):
+    """Text of a step that goes through records, shown as a bar like any `Transfer`."""
+
+    def __new__(cls, what: str, done: int, total: int) -> Records:
+        self = str.__new__(cls, f"{what}: {done:,} of {total:,}")
+        self.done, self.total = done, total
+        return self
+
+
 class _OfTransfer(ProgressColumn):
-    """A column that is there only while bytes are counted."""
+    """A column that is there only while something is counted."""
 
     def __init__(self, column: ProgressColumn) -> None:
         super().__init__()
@@ -49,7 +59,9 @@ def progress(console: Console) -> Iterator[Callable[[str], None]]:
             _OfTransfer(TimeRemainingColumn()),
             TimeElapsedColumn(),
         )
-        with Progress(*columns, console=console, transient=True) as bar:
+        # While it runs, what goes to standard output appears above it, unless that is not on the terminal.
+        redirect = sys.stdout.isatty()
+        with Progress(*columns, console=console, transient=True, redirect_stdout=redirect) as bar:
             task = bar.add_task("", total=None)
 
             def show(text: str) -> None:

@@ -14,7 +14,7 @@ def register(app: typer.Typer) -> None:
 
 
 def worker() -> None:
-    """Run the worker in the foreground: connectors, REST API, metrics.
+    """Run the worker in the foreground: connectors, REST, metrics.
 
     `start` runs it in the background. Ctrl+C ends it after the running batches.
     """

@@ -88,6 +88,14 @@ def redact(data: _Batch) -> _Batch:
     return pa.Table.from_arrays(columns, schema=data.schema)
 
 
+def redact_bytes(data: bytes) -> bytes:
+    """The same without secrets, whether it is JSON, another text or neither."""
+    text = pa.array([data.decode("latin-1")])
+    for pattern, replacement in ((_PARAMETER, _PARAMETER_REPLACEMENT), (_JSON_ENTRY, _JSON_REPLACEMENT)):
+        text = pc.replace_substring_regex(text, pattern, replacement)
+    return str(text[0].as_py()).encode("latin-1")
+
+
 def _same(old: list[pa.Array], new: list[pa.Array]) -> bool:
     return all(a is b for a, b in zip(old, new, strict=True))
 

@@ -156,18 +156,19 @@ class DeadLetterQueue:
             return "TASK_PUT", self.connector_class
         return "VALUE_CONVERTER", "org.apache.kafka.connect.json.JsonConverter"
 
-    def written_since(self, sources: Iterable[str], since_ms: int) -> set[Refusal]:
-        """The records whose dead letters this connector has written since a time, with the tables that refused them.
+    def written_since(self, sources: Iterable[str], since_ms: int) -> dict[Refusal, list[Coordinates]]:
+        """What this connector has written since a time: where the dead letters of a record, and of a table, are.
 
         A worker that was killed after it wrote dead letters, and before it committed, reads their records again.
         """
-        found: set[Refusal] = set()
+        found: dict[Refusal, list[Coordinates]] = {}
         if not self.context_headers:
             return found
         consumer = Consumer({**dict(self.client), "group.id": f"frazil-{self.connector}", "enable.auto.commit": False})
         try:
             for topic in {self.topic_for(source) for source in sources}:
-                found |= self._scan(consumer, topic, since_ms - _CLOCK_MARGIN_MS)
+                for refusal, position in self._scan(consumer, topic, since_ms - _CLOCK_MARGIN_MS):
+                    found.setdefault(refusal, []).append(position)
         except KafkaException as error:
             raise ServiceUnavailable(f"the dead letters of {self.connector} cannot be read: {error}") from error
         finally:
@@ -175,11 +176,11 @@ class DeadLetterQueue:
         return found
 
     @retry(retry=retry_if_exception(_is_settling), stop=stop_after_delay(10), wait=wait_fixed(0.2), reraise=True)
-    def _scan(self, consumer: Consumer, topic: str, since_ms: int) -> set[Refusal]:
+    def _scan(self, consumer: Consumer, topic: str, since_ms: int) -> list[tuple[Refusal, Coordinates]]:
         metadata = consumer.list_topics(topic, timeout=10).topics[topic]
         if metadata.error is not None:
             if metadata.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                return set()
+                return []
             raise KafkaException(metadata.error)
         starts = consumer.offsets_for_times(
             [TopicPartition(topic, partition, max(since_ms, 0)) for partition in metadata.partitions], timeout=10
@@ -192,7 +193,7 @@ class DeadLetterQueue:
             if 0 <= start.offset < end:
                 remaining[start.partition] = end
         consumer.assign([start for start in starts if start.partition in remaining])
-        found: set[Refusal] = set()
+        found: list[tuple[Refusal, Coordinates]] = []
         deadline = time.monotonic() + _FLUSH_S
         while remaining and time.monotonic() < deadline:
             for message in consumer.consume(1000, timeout=1):
@@ -200,7 +201,7 @@ class DeadLetterQueue:
                     raise KafkaException(message.error())
                 refusal = self._refusal(dict(message.headers() or ()))
                 if refusal is not None:
-                    found.add(refusal)
+                    found.append((refusal, (topic, message.partition() or 0, message.offset() or 0)))
             for position in consumer.position([TopicPartition(topic, partition) for partition in remaining]):
                 if position.offset >= remaining[position.partition]:
                     del remaining[position.partition]

@@ -32,8 +32,12 @@ class Choice:
         """`since` in epoch milliseconds."""
         return None if self.since is None else _milliseconds(self.since)
 
+    def check(self) -> None:
+        """Raises UsageError for a reason that is no expression."""
+        self._test()
+
     def of(self, letters: Iterable[Letter]) -> Iterator[Letter]:
-        """The dead letters that are meant, in their order. Raises UsageError for a reason that is no expression."""
+        """The dead letters that are meant, in their order. Raises UsageError as `check` does."""
         return islice(filter(self._test(), letters), self.limit)
 
     def _test(self) -> Callable[[Letter], bool]:

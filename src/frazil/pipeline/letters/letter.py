@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -137,6 +138,16 @@ def closed_by(message: Message) -> Ranges | None:
         return Ranges()
     own = message.offset() or 0
     return Ranges((first, min(last, own - 1)) for first, last in named.pairs() if first < own)
+
+
+def closed_letters(messages: Iterable[Message]) -> dict[tuple[str, int], Ranges]:
+    """The dead letters that the markers among the messages close, by topic and partition."""
+    pairs: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    for message in messages:
+        closed = closed_by(message)
+        if closed:
+            pairs.setdefault((message.topic() or "", message.partition() or 0), []).extend(closed.pairs())
+    return {key: Ranges(several) for key, several in pairs.items()}
 
 
 def _is_context(name: str) -> bool:

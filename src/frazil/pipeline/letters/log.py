@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 from frazil.clients import kafka
 from frazil.errors import NotFound, ServiceUnavailable, TerminalError
-from frazil.pipeline.letters.letter import CLOSED, CLOSED_AT, STATE, Letter, State, closed_by, read_letter
+from frazil.pipeline.letters.letter import CLOSED, CLOSED_AT, STATE, Letter, State, closed_letters, read_letter
 from frazil.pipeline.letters.ranges import Ranges
 
 Advance = Callable[[int, int], None]
@@ -68,15 +68,9 @@ class LetterLog:
             )
             for topic in topics
         ]
-        named: dict[tuple[str, int], list[tuple[int, int]]] = {}
-        for message in self._messages(queues, None, advance):
-            closed = closed_by(message)
-            if closed:
-                named.setdefault((message.topic() or "", message.partition() or 0), []).extend(closed.pairs())
+        closed = closed_letters(self._messages(queues, None, advance))
         for queue in queues:
-            queue.closed = {
-                partition: Ranges(pairs) for (name, partition), pairs in named.items() if name == queue.topic
-            }
+            queue.closed = {p: ranges for (name, p), ranges in closed.items() if name == queue.topic}
         return queues
 
     def letters(self, queues: Sequence[Queue], since_ms: int | None, advance: Advance) -> Iterator[Letter]:

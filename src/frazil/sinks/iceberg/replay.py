@@ -194,9 +194,9 @@ class Replayer:
             else:
                 wider = add_columns(target.catalog, table, result.unknown).schema()
             if wider == schema:
+                names = ", ".join(repr(".".join(path)) for path in sorted(result.unknown))
                 raise ConfigError(
-                    f"{target.name} cannot have columns for the unknown fields "
-                    f"{', '.join(repr('.'.join(path)) for path in sorted(result.unknown))}; the dead letters stay open. "
+                    f"{target.name} cannot have columns for the unknown fields {names}; the dead letters stay open. "
                     "Set iceberg.tables.evolve-schema-enabled=false, or drop those that have them"
                 )
             if not self._dry_run:

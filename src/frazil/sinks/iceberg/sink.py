@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -12,9 +13,11 @@ from pyspark.sql import DataFrame
 
 from frazil.clients import catalog as catalogs
 from frazil.config.iceberg_sink import IcebergSinkConfig
-from frazil.errors import BadRecord, CommitConflict, ConfigError
+from frazil.errors import BadRecord, CommitConflict, ConfigError, FrazilError
 from frazil.pipeline import infer, offsets
 from frazil.pipeline.deadletter import Coordinates, DeadLetter, DeadLetterQueue, Refusal
+from frazil.pipeline.letters.log import LetterLog
+from frazil.pipeline.letters.ranges import by_partition
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.task import RESULT_DDL, Task, TaskResult, TaskSpec, load_result
@@ -23,6 +26,8 @@ from frazil.sinks.iceberg.commit import Batch, Floor, Target
 from frazil.sinks.iceberg.evolve import add_columns, too_many
 from frazil.sinks.iceberg.job import MapperFor, abandon, decode_spec, file_writer
 from frazil.sinks.iceberg.pieces import before, divide
+
+logger = logging.getLogger(__name__)
 
 _ROWS_PER_TASK = 25_000
 _HEADERS = "CASE WHEN headers IS NULL THEN NULL ELSE to_json(headers) END AS headers"
@@ -65,7 +70,7 @@ class IcebergSink:
         self._topics: list[str] = []
         catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
         self._targets = [Target(catalog, name, config.commit_branches[name]) for name in config.tables]
-        self._written: set[Refusal] = set()
+        self._written: dict[Refusal, list[Coordinates]] = {}
 
     def start(self, topics: list[str]) -> Offsets:
         """Check the tables and the stored positions; returns the offsets to begin with."""
@@ -96,7 +101,7 @@ class IcebergSink:
             if totals.commits:
                 committed(self._report(totals, started))
             raise
-        self._written = {r for r in self._written if r[2] >= end.get(r[:2], 0)}
+        self._written = {r: places for r, places in self._written.items() if r[2] >= end.get(r[:2], 0)}
         committed(self._report(totals, started))
 
     def _report(self, totals: _Totals, started: float) -> BatchReport:
@@ -199,7 +204,7 @@ class IcebergSink:
         new = [letter for letter in dead if letter.refusal not in self._written]
         if new and self._dead_letters is not None:
             self._dead_letters.write(new)
-            self._written.update(letter.refusal for letter in new)
+            self._written |= {letter.refusal: [] for letter in new}
         started = time.monotonic()
         batch = Batch(
             self._config.name,
@@ -219,6 +224,30 @@ class IcebergSink:
         totals.dead.update(letter.coordinates for letter in result.dead)
         totals.files += len(result.files)
         totals.bytes_written += sum(file.file_size_in_bytes for file in result.files)
+        low = offsets.merge(begin, {key: offset for key, offset in floor.offsets.items() if key in begin})
+        self._close_stored(table_name, {letter.refusal for letter in dead}, low, ceiling)
+
+    def _close_stored(self, table_name: str, dead: set[Refusal], low: Offsets, ceiling: Offsets) -> None:
+        """Mark the dead letters of an earlier run that ended before its commit, whose records are stored by now."""
+        stored = [
+            refusal
+            for refusal, places in self._written.items()
+            if places and refusal[3] == table_name and refusal not in dead
+            if low.get(refusal[:2], 0) <= refusal[2] < ceiling.get(refusal[:2], 0)
+        ]
+        if not stored:
+            return
+        try:
+            places = by_partition(place for refusal in stored for place in self._written.pop(refusal))
+            LetterLog(self._bootstrap).close([], places, "replayed")
+        except FrazilError as error:
+            logger.warning(
+                "connector %s has stored records whose dead letters stay open; drop these before you replay others "
+                "(deadletters drop --connector %s): %s",
+                self._config.name,
+                self._config.name,
+                error,
+            )
 
 
 def _combine(results: Sequence[TaskResult]) -> TaskResult:

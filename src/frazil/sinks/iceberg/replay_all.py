@@ -1,0 +1,66 @@
+"""Replays the dead letters of all connectors, chunk by chunk, and marks what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from frazil.clients.credentials import with_credentials
+from frazil.config.iceberg_sink import iceberg_sink_config
+from frazil.config.settings import Settings
+from frazil.errors import NotFound, TerminalError
+from frazil.logs.mapper import mapper_for
+from frazil.pipeline.letters.letter import Letter
+from frazil.pipeline.letters.log import LetterLog, Queue
+from frazil.pipeline.letters.ranges import by_partition
+from frazil.sinks.iceberg.replay import Outcome, Replayer, chunks
+
+ConfigOf = Callable[[str], Mapping[str, str]]
+"""The configuration of a connector by its name; raises NotFound or ServiceUnavailable."""
+
+
+def replay_all(
+    settings: Settings,
+    config_of: ConfigOf,
+    log: LetterLog,
+    queues: Sequence[Queue],
+    letters: Iterable[Letter],
+    *,
+    dry_run: bool,
+) -> Iterator[Outcome]:
+    """Replay open dead letters of the queues; the markers of a chunk are written before its outcomes are told.
+
+    The dead letters of a connector that cannot run stay open, with the reason. Raises a TransientError when a service
+    fails; what was told before is done, and the same call may be repeated. With `dry_run` nothing is changed.
+    """
+    replayers: dict[str, Replayer] = {}
+    for chunk in chunks(letters):
+        by_connector: dict[str, list[Letter]] = {}
+        for letter in chunk:
+            by_connector.setdefault(letter.connector, []).append(letter)
+        for name, several in by_connector.items():
+            try:
+                if name not in replayers:
+                    replayers[name] = _replayer(settings, config_of, name, queues, dry_run=dry_run)
+                outcomes = replayers[name].replay(several)
+            except TerminalError as error:
+                outcomes = [Outcome(letter, "fails", str(error)) for letter in several]
+            closed = [outcome.letter.position for outcome in outcomes if outcome.closed]
+            if closed and not dry_run:
+                log.close(queues, by_partition(closed), "replayed")
+            yield from outcomes
+
+
+def _replayer(
+    settings: Settings, config_of: ConfigOf, name: str, queues: Sequence[Queue], *, dry_run: bool
+) -> Replayer:
+    if not name:
+        raise NotFound("it does not tell its connector (no __connect.errors.* headers)")
+    config = iceberg_sink_config({**config_of(name), "name": name})
+    return Replayer(
+        replace(config, catalog_properties=with_credentials(config.catalog_properties, settings)),
+        settings.bootstrap_servers,
+        lambda schema: mapper_for(schema, redact=config.redact),
+        queues,
+        dry_run=dry_run,
+    )

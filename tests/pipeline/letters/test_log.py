@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections.abc import Callable
+
+import pytest
+from confluent_kafka import Producer
+
+from frazil.clients import kafka
+from frazil.errors import NotFound, ServiceUnavailable
+from frazil.pipeline.deadletter import DeadLetter, DeadLetterQueue
+from frazil.pipeline.letters import log as log_module
+from frazil.pipeline.letters.letter import Letter
+from frazil.pipeline.letters.log import LetterLog
+from frazil.pipeline.letters.ranges import Ranges, by_partition
+from frazil.stack.local import LocalStack
+
+pytestmark = pytest.mark.stack
+
+
+def quiet(done: int, total: int) -> None:
+    assert 0 <= done <= total
+
+
+@pytest.fixture
+def log(stack: LocalStack) -> LetterLog:
+    return LetterLog(stack.settings.bootstrap_servers)
+
+
+@pytest.fixture
+def topic(stack: LocalStack) -> str:
+    name = f"t{uuid.uuid4().hex[:8]}-dlq"
+    kafka.ensure_topics(stack.settings.bootstrap_servers, {name: (3, {"max.message.bytes": str(16 << 20)})})
+    return name
+
+
+def write(stack: LocalStack, topic: str, numbers: range, value: bytes = b"{}", connector: str = "c") -> None:
+    client = (("bootstrap.servers", stack.settings.bootstrap_servers),)
+    queue = DeadLetterQueue(client, connector, "Sink", topic, True)
+    queue.write([DeadLetter("source", 0, n, 0, b"key", value, (("h", None),), "a", f"reason {n}") for n in numbers])
+
+
+def open_letters(log: LetterLog, *topics: str) -> list[Letter]:
+    queues = log.look(topics, quiet)
+    return sorted(log.letters(queues, None, quiet), key=lambda letter: letter.record or ("", 0, 0))
+
+
+def numbers(letters: list[Letter]) -> list[int]:
+    return [letter.record[2] for letter in letters if letter.record]
+
+
+def test_what_was_written_is_read_until_it_is_closed(stack: LocalStack, log: LetterLog, topic: str) -> None:
+    write(stack, topic, range(5000))
+    letters = open_letters(log, topic)
+    assert numbers(letters) == list(range(5000))
+    first = letters[0]
+    assert (first.key, first.value, first.headers, first.cause) == (b"key", b"{}", (("h", None),), ("a", "reason 0"))
+    rng = random.Random(5)
+    left = dict.fromkeys(range(5000))
+    for state in ("replayed", "dropped"):
+        chosen = rng.sample(sorted(left), 1500)
+        queues = log.look([topic], quiet)
+        log.close(queues, by_partition(letters[n].position for n in chosen), state)
+        for n in chosen:
+            del left[n]
+        assert numbers(sorted(log.letters(queues, None, quiet), key=lambda x: x.record or ("", 0, 0))) == [
+            n for n in sorted(left) if letters[n].offset < queues[0].end[letters[n].partition]
+        ]
+        assert numbers(open_letters(log, topic)) == sorted(left)
+
+
+def test_closing_twice_and_later_letters(stack: LocalStack, log: LetterLog, topic: str) -> None:
+    write(stack, topic, range(3))
+    letters = open_letters(log, topic)
+    queues = log.look([topic], quiet)
+    for _ in range(2):
+        log.close(queues, by_partition(letter.position for letter in letters), "replayed")
+    write(stack, topic, range(3, 5))
+    assert numbers(open_letters(log, topic)) == [3, 4]
+
+
+def test_a_marker_that_names_what_comes_later_does_not_close_it(stack: LocalStack, log: LetterLog, topic: str) -> None:
+    queues = log.look([topic], quiet)
+    log.close(queues, {(topic, partition): Ranges([(0, 1000)]) for partition in range(3)}, "dropped")
+    write(stack, topic, range(10))
+    assert numbers(open_letters(log, topic)) == list(range(10))
+
+
+def test_the_worker_does_not_take_markers_for_dead_letters(stack: LocalStack, log: LetterLog, topic: str) -> None:
+    write(stack, topic, range(3))
+    queue = DeadLetterQueue((("bootstrap.servers", stack.settings.bootstrap_servers),), "c", "Sink", topic, True)
+    before = queue.written_since(["source"], 0)
+    letters = open_letters(log, topic)
+    log.close(log.look([topic], quiet), by_partition(x.position for x in letters), "replayed")
+    assert queue.written_since(["source"], 0) == before
+    assert set(before) == {("source", 0, n, "") for n in range(3)}
+    assert sorted(p for several in before.values() for p in several) == sorted(x.position for x in letters)
+
+
+def test_several_topics_and_large_letters(stack: LocalStack, log: LetterLog, topic: str) -> None:
+    other = f"{topic}-dlq"
+    kafka.ensure_topics(stack.settings.bootstrap_servers, {other: (1, {"max.message.bytes": str(16 << 20)})})
+    write(stack, topic, range(2))
+    write(stack, other, range(2, 4), value=b"x" * (10 << 20))
+    letters = open_letters(log, topic, other)
+    assert [len(letter.value or b"") for letter in letters] == [2, 2, 10 << 20, 10 << 20]
+    assert [letter.topic for letter in letters] == [topic, topic, other, other]
+
+
+def test_only_what_is_as_new_is_read(stack: LocalStack, log: LetterLog, topic: str) -> None:
+    producer = Producer({"bootstrap.servers": stack.settings.bootstrap_servers})
+    now = int(time.time() * 1000)
+    for age_s in (3600, 60, 0):
+        producer.produce(topic, str(age_s), partition=0, timestamp=now - age_s * 1000)
+    assert producer.flush(20) == 0
+    queues = log.look([topic], quiet)
+    for since, expected in ((now - 60_000, [b"60", b"0"]), (now + 1, []), (0, [b"3600", b"60", b"0"])):
+        assert [letter.value for letter in log.letters(queues, since, quiet)] == expected
+
+
+def test_one_letter(stack: LocalStack, log: LetterLog, topic: str) -> None:
+    write(stack, topic, range(1))
+    [letter] = open_letters(log, topic)
+    assert log.letter(*letter.position) == letter
+    log.close(log.look([topic], quiet), by_partition([letter.position]), "dropped")
+    assert log.letter(*letter.position) == letter
+    with pytest.raises(NotFound, match="is no dead letter but a marker"):
+        log.letter(topic, letter.partition, 1)
+    with pytest.raises(NotFound, match="has offsets 0 to 1: there is no dead letter 2"):
+        log.letter(topic, letter.partition, 2)
+    with pytest.raises(NotFound, match="has no record"):
+        log.letter(topic, 7, 0)
+    with pytest.raises(NotFound, match="does not exist"):
+        log.letter(f"{topic}-none", 0, 0)
+
+
+def test_a_broker_that_is_gone(free_ports: Callable[[int], list[int]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_module, "_STALLED_S", 1.0)
+    [port] = free_ports(1)
+    log = LetterLog(f"127.0.0.1:{port}")
+    assert log.look([], quiet) == []
+    with pytest.raises(ServiceUnavailable, match="does not answer"):
+        log.look(["t"], quiet)
+    with pytest.raises(ServiceUnavailable, match=r"could not be marked as replayed .* nothing is stored twice"):
+        log.close([], {("t", 0): Ranges.of([1])}, "replayed")
