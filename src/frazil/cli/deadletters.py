@@ -41,7 +41,7 @@ _Since = Annotated[
     typer.Option("--since", help="Only those from then on: an age (30m, 24h, 7d), or a date or time in UTC."),
 ]
 _Until = Annotated[str | None, typer.Option("--until", help="Only those before then; written like --since.")]
-_Limit = Annotated[int | None, typer.Option("-n", "--count", min=1, help="So many at most, the oldest first.")]
+_Limit = Annotated[int | None, typer.Option("-n", "--count", min=1, help="So many at most.")]
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would happen; nothing is changed.")]
 _Output = Annotated[Output, typer.Option("--output", "-o", help="For people or for programs.")]
 _Config = Annotated[

@@ -21,7 +21,9 @@ from frazil.pipeline.letters.ranges import Ranges
 Advance = Callable[[int, int], None]
 """Told how many records of how many were read."""
 
-_CHUNK = 2000
+_MOST, _FEW = 2000, 16
+_CHUNK_BYTES = 8 << 20
+"""Records that are taken at a time: a few at first, then as many as have about so many bytes."""
 _STALLED_S = 60.0
 _RANGES_PER_MARKER = 500
 
@@ -149,8 +151,12 @@ class LetterLog:
             total = sum(ends[key] - starts[key] for key in waiting)
             consumer.assign([TopicPartition(*key, starts[key]) for key in waiting])
             heard = time.monotonic()
+            count = _FEW
             while waiting:
-                for message in consumer.consume(_CHUNK, timeout=1):
+                messages = consumer.consume(count, timeout=0.1)
+                size = sum(len(message) for message in messages)
+                count = max(1, min(_MOST, len(messages) * _CHUNK_BYTES // max(size, 1))) if messages else count
+                for message in messages:
                     if message.error() is not None:
                         raise KafkaException(message.error())
                     if (message.offset() or 0) < ends[message.topic() or "", message.partition() or 0]:
