@@ -19,7 +19,7 @@ from frazil.cli.console import make_console
 from frazil.cli.status import Output
 from frazil.logs.redact import REDACTED, SENSITIVE_KEYS, redact_bytes
 from frazil.pipeline.letters.letter import Letter, described
-from frazil.query.render import printable
+from frazil.query.values import printable
 
 if TYPE_CHECKING:
     from frazil.sinks.iceberg.replay import Outcome

@@ -92,7 +92,7 @@ class Bench:
         queue = DeadLetterQueue((("bootstrap.servers", self.bootstrap),), self.name, sink, self.queue, True)
         queue.write(
             [
-                DeadLetter(SOURCE, 0, first + n, 0, None, json.dumps(value).encode(), (), "n", "too large", table)
+                DeadLetter(SOURCE, 0, first + n, 0, None, json.dumps(value).encode(), (), "n", "too large", table=table)
                 for n, value in enumerate(values)
                 for _ in range(copies)
             ]

@@ -206,7 +206,7 @@ class Replayer:
     def _run(self, table: Table, schema: Schema, letters: Sequence[Letter], no_more_columns: str) -> TaskResult:
         decode = decode_spec(self._config, schema, self._mapper_for, no_more_columns)
         writer = _Nowhere() if self._dry_run else file_writer(self._config, table)
-        return run([_rows(letters)], TaskSpec(decode, {}, {}, None), writer)
+        return run([_rows(letters)], TaskSpec(decode, {}, {}, None, self._config.transforms), writer)
 
     def _commit(self, target: Target, table: Table, result: TaskResult, rows: dict[Coordinates, list[Letter]]) -> None:
         """Append the files with the names of the dead letters that they hold, by record."""
