@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -93,6 +94,9 @@ def test_cast(connect: Connect, value: dict[str, Any], type_: str) -> None:
         else:
             assert isinstance(given_, int | float) and expected["a"] != int(given_)
     elif found is not ConnectError:
+        if type_ == "float32" and isinstance(found.get("a"), float):
+            # Java 17 does not always choose the shortest text of a number.
+            found["a"], expected["a"] = float(np.float32(found["a"])), float(np.float32(expected["a"]))
         assert without_nulls(found) == without_nulls(expected)
     else:
         assert expected is ConnectError

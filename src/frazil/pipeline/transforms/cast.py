@@ -35,6 +35,7 @@ from frazil.pipeline.types import Scalar
 
 _WHOLE_TEXT = re.compile(r"[+-]?[0-9]{1,20}", re.ASCII)
 _EXPONENT_LIMIT = 30
+_WHOLE_FROM = 1 << 24  # from here on a float32 is a whole number, and its shortest text is another one
 _float32 = scalars.converter(Scalar("float"))
 _float64 = scalars.converter(Scalar("double"))
 
@@ -124,7 +125,11 @@ def _floating(raw: bytes, *, single: bool) -> Raw:
     value = (_float32 if single else _float64)(raw)
     if not math.isfinite(value):
         return quoted("NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity")
-    text = str(np.float32(value)) if single else repr(value)
+    if single:
+        value = np.float32(value)
+        text = str(value) if abs(value) < _WHOLE_FROM else repr(float(value))
+    else:
+        text = repr(value)
     return Raw(text.encode())
 
 
