@@ -29,6 +29,8 @@ def to_markdown(results: Results) -> str:
     if results.audit:
         parts += ["## Audit records: `details` as an object beside `details` as text", "", _drains(results.audit), ""]
         parts += _audit_ratio(results.audit)
+    if results.questions:
+        parts += ["## Questions to a large table", "", _questions(results), ""]
     if any(drain.system == "frazil" for drain in results.drains):
         parts += _ratios(results.drains)
     if results.failures:
@@ -149,6 +151,24 @@ def _latencies(latencies: Sequence[Latency]) -> str:
                 "exact" if one.exact else f"**{one.rows:,}**",
             )
             for one in latencies
+        ),
+    )
+
+
+def _questions(results: Results) -> str:
+    headers = ("Question", "rows", "files", "files read", "answer", "`frazil sql`, start to end")
+    return markdown_table(
+        headers,
+        (
+            (
+                one.title,
+                f"{one.rows:,}",
+                f"{one.files:,}",
+                f"{one.read:,}",
+                f"{one.seconds:.2f} s",
+                f"{one.program_s:.2f} s",
+            )
+            for one in results.questions
         ),
     )
 

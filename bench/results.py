@@ -87,6 +87,21 @@ class Limit:
         return self.records / (self.parse_cpu_s + self.write_cpu_s)
 
 
+@dataclass(frozen=True)
+class Question:
+    """A statement asked of a table of `rows` rows in `files` files, of which `read` were opened.
+
+    `seconds` is the median inside a process that is up, `program_s` what the command line takes from start to end.
+    """
+
+    title: str
+    rows: int
+    files: int
+    read: int
+    seconds: float
+    program_s: float
+
+
 @dataclass
 class Results:
     """Everything of one call; `failures` has the message of each step that could not be measured."""
@@ -97,6 +112,7 @@ class Results:
     latencies: list[Latency] = field(default_factory=list)
     backlog: list[Drain] = field(default_factory=list)
     audit: list[Drain] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
 
     @property

@@ -8,12 +8,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import get_args
 
+from pyiceberg.table import Table
+
 from bench.drain import drain
 from bench.environment import Show
 from bench.latency import latency
 from bench.limit import Reader
 from bench.limit import measure as measure_limit
 from bench.load import Details, audit_records, fill, fixed_records
+from bench.query import QUESTIONS, ask, fill_table
 from bench.results import Drain, Results
 from bench.systems import FRAZIL, PEER_1, PEER_2, System
 from frazil.config.settings import Settings
@@ -21,7 +24,7 @@ from frazil.errors import FrazilError
 from frazil.logs.tables import TableKind
 
 DRAINED = (FRAZIL, PEER_1, PEER_2)
-STEPS = (*(system.name for system in DRAINED), "limit", "latency", "backlog", "audit")
+STEPS = (*(system.name for system in DRAINED), "limit", "latency", "backlog", "audit", "query")
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ def measure(settings: Settings, plan: Plan, results: Results, show: Show, tell: 
         ("latency", runner.latency),
         ("backlog", runner.backlog),
         ("audit", runner.audit),
+        ("query", runner.query),
     ):
         if name in plan.steps:
             step()
@@ -94,6 +98,18 @@ class _Runner:
             filled = self._step(f"audit records ({form})", fill_topic)
             for number in range(1, self._plan.repeat + 1) if filled else ():
                 self._drain(self._results.audit, system, "audit", topic, count, f"audit-{form}-{number}")
+
+    def query(self) -> None:
+        table: list[Table] = []
+        rows = self._plan.backlog_records
+        if self._step("query table", lambda: table.append(fill_table(self._settings, "bench_query", rows, self._show))):
+            for title in QUESTIONS:
+                self._step(f"query: {title}", partial(self._question, table[0], title))
+
+    def _question(self, table: Table, title: str) -> None:
+        result = ask(self._settings, table, title, self._show)
+        self._results.questions.append(result)
+        self._tell(f"{title}: {result.seconds:.2f} s, {result.read} of {result.files} files")
 
     def _limit(self, reader: Reader) -> None:
         self._show(f"limit of {reader}")

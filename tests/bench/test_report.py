@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 from bench.report import markdown_table, to_json, to_markdown
-from bench.results import Latency, Limit, Results
+from bench.results import Latency, Limit, Question, Results
 
 from tests.bench.samples import drained
 
@@ -47,6 +47,11 @@ def test_a_wrong_table_and_a_failure_cannot_be_overlooked() -> None:
 def test_audit_records_are_compared_with_each_other() -> None:
     audit = [drained(title="`details`: text", seconds=10), drained(title="`details`: object", seconds=16)]
     assert "0.62 times the rate" in to_markdown(Results({}, audit=audit))
+
+
+def test_questions_show_what_was_read() -> None:
+    text = to_markdown(Results({}, questions=[Question("a day", 1000, 20, 1, 0.256, 1.5)]))
+    assert "| a day | 1,000 | 20 | 1 | 0.26 s | 1.50 s |" in text
 
 
 def test_json_has_every_figure() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyiceberg.catalog.noop import NoopCatalog
 from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.io import load_file_io
@@ -13,7 +15,11 @@ from pyiceberg.table.sorting import SortOrder
 from pyiceberg.typedef import Identifier
 
 from frazil.logs.tables import API_SCHEMA, AUDIT_SCHEMA, ERROR_SCHEMA
+from frazil.query.engine import Engine
 from frazil.query.names import Names
+from frazil.query.session import session
+from frazil.query.statements import split
+from frazil.query.translate import Translation, translate
 
 LOG_TABLES = {"apilogs": API_SCHEMA, "errorlogs": ERROR_SCHEMA, "auditlogs": AUDIT_SCHEMA}
 
@@ -44,3 +50,17 @@ class MetadataCatalog(NoopCatalog):
 
 def log_names() -> Names:
     return Names(MetadataCatalog(LOG_TABLES), "s3://kafkawarehouse", "streaming")
+
+
+def translated(sql: str, schemas: dict[str, Schema] | None = None) -> Translation:
+    """The translation of one statement on empty tables; the three of the logs unless others are given."""
+    [statement] = split(sql)
+    names = Names(MetadataCatalog(schemas or LOG_TABLES), "s3://kafkawarehouse", "streaming")
+    with session(256 << 20) as opened:
+        return translate(statement, names, opened.evaluate)
+
+
+def computed(sql: str) -> list[tuple[Any, ...]]:
+    """The rows of a statement that reads no table."""
+    [result] = Engine(MetadataCatalog({}), "s3://kafkawarehouse", "streaming", 256 << 20).run(sql)
+    return list(result.rows)

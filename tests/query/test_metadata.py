@@ -54,6 +54,14 @@ COLUMNS = {
         "readable_metrics",
     ),
     "partitions": ("partition", "record_count", "file_count", "total_size", "data"),
+    "properties": ("key", "value"),
+    "metadata_log_entries": (
+        "timestamp",
+        "file",
+        "latest_snapshot_id",
+        "latest_schema_id",
+        "latest_sequence_number",
+    ),
 }
 
 

@@ -12,64 +12,12 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask
 from pyiceberg.typedef import Record
 from pyiceberg.types import LongType, NestedField
-from sqlglot import exp
 
-from frazil.logs.tables import API_SCHEMA
-from frazil.query.newest import Newest, lower_bound, newest_files, newest_rows, upper_bound
-from frazil.query.statements import split
+from frazil.query.newest import Newest, lower_bound, newest_files, upper_bound
 from tests.query.conftest import LogTables
 
 SCHEMA = Schema(NestedField(1, "time", LongType(), required=False))
 FIELD = SCHEMA.find_field("time")
-
-
-def of(sql: str) -> Newest | None:
-    [statement] = split(sql)
-    [table] = [table for table in statement.parse().find_all(exp.Table) if table.name == "apilogs"]
-    return newest_rows(table, API_SCHEMA)
-
-
-@pytest.mark.parametrize(
-    ("sql", "rows"),
-    [
-        ("SELECT * FROM apilogs ORDER BY time DESC LIMIT 20", 20),
-        ("SELECT * FROM apilogs ORDER BY time DESC OFFSET 5 LIMIT 20", 25),
-        ('SELECT bucket, "callInfo"."httpStatusCode" AS s FROM apilogs a ORDER BY a.time DESC, bucket LIMIT 3', 3),
-        ("SELECT time AS time FROM apilogs ORDER BY time DESC NULLS LAST LIMIT 3", 3),
-        ("SELECT * FROM apilogs WHERE bucket IS NOT NULL AND (name = 'x' OR node = 'y') ORDER BY time DESC LIMIT 1", 1),
-        ("SELECT count(*) FROM (SELECT time FROM apilogs ORDER BY time DESC LIMIT 7) x", 7),
-    ],
-)
-def test_statements_that_want_the_newest_rows(sql: str, rows: int) -> None:
-    assert of(sql) == Newest("time", rows)
-
-
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT * FROM apilogs ORDER BY time DESC",
-        "SELECT * FROM apilogs LIMIT 20",
-        "SELECT * FROM apilogs ORDER BY time LIMIT 20",
-        "SELECT * FROM apilogs ORDER BY time DESC NULLS FIRST LIMIT 20",
-        "SELECT * FROM apilogs ORDER BY bucket DESC LIMIT 20",
-        "SELECT * FROM apilogs ORDER BY date(time) DESC LIMIT 20",
-        "SELECT * FROM apilogs ORDER BY 1 DESC LIMIT 20",
-        "SELECT * FROM apilogs ORDER BY bucket, time DESC LIMIT 20",
-        "SELECT bucket AS time FROM apilogs ORDER BY time DESC LIMIT 20",
-        "SELECT DISTINCT time FROM apilogs ORDER BY time DESC LIMIT 20",
-        "SELECT time, count(*) FROM apilogs GROUP BY time ORDER BY time DESC LIMIT 20",
-        "SELECT time, row_number() OVER (ORDER BY bucket) FROM apilogs ORDER BY time DESC LIMIT 20",
-        "SELECT a.time FROM apilogs a CROSS JOIN errorlogs ORDER BY a.time DESC LIMIT 20",
-        "SELECT time FROM apilogs CROSS JOIN UNNEST(map_keys(tags)) AS t(k) ORDER BY time DESC LIMIT 20",
-        "SELECT * FROM apilogs WHERE lower(bucket) = 'x' ORDER BY time DESC LIMIT 20",
-        "SELECT * FROM apilogs WHERE bucket = 'x' AND length(name) > 2 ORDER BY time DESC LIMIT 20",
-        "SELECT * FROM apilogs WHERE node = 'y' OR (bucket = 'x' AND length(name) > 2) ORDER BY time DESC LIMIT 20",
-        "SELECT * FROM apilogs WHERE bucket IN (SELECT bucket FROM errorlogs) ORDER BY time DESC LIMIT 20",
-        "SELECT * FROM apilogs TABLESAMPLE BERNOULLI (10) ORDER BY time DESC LIMIT 20",
-    ],
-)
-def test_statements_that_need_every_file(sql: str) -> None:
-    assert of(sql) is None
 
 
 def task(values: list[int | None], *, filtered: bool = False, bounds: bool = True) -> FileScanTask:

@@ -46,7 +46,7 @@ def test_columns_have_trinos_types(sql: str) -> None:
     types = {row[0]: row[1] for row in result.rows}
     assert types["time"] == "timestamp(6) with time zone"
     assert types["tags"] == "map(varchar, varchar)"
-    assert types["callInfo"].startswith('row("httpStatusCode" integer, rx bigint,')
+    assert types["callInfo"].startswith("row(httpStatusCode integer, rx bigint,")
 
 
 def test_columns_of_lists_and_metadata_tables() -> None:
@@ -62,8 +62,9 @@ def test_columns_of_lists_and_metadata_tables() -> None:
     ("sql", "reason"),
     [
         ("SHOW", "ends where a word is expected"),
-        ("SHOW FUNCTIONS", "SHOW FUNCTIONS is not answered"),
-        ("SHOW CREATE TABLE apilogs", "SHOW CREATE is not answered"),
+        ("SHOW FUNCTIONS", "does not answer SHOW FUNCTIONS; ask Trino with --engine trino"),
+        ("SHOW CREATE TABLE apilogs", "does not answer SHOW CREATE; ask Trino"),
+        ("SHOW STATS FOR apilogs", "does not answer SHOW STATS; ask Trino"),
         ("SHOW COLUMNS apilogs", "needs FROM"),
         ("SHOW COLUMNS FROM nosuch", "there is no table"),
         ("SHOW SCHEMAS FROM other", "there is no catalog other"),

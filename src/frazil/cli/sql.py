@@ -14,6 +14,7 @@ from frazil.cli.answers import Answers, SqlFormat
 from frazil.cli.console import make_console
 from frazil.cli.engines import EngineName, EngineOption, open_engine
 from frazil.cli.progress import progress
+from frazil.cli.statement import StatementCommand
 from frazil.cli.usage import examples
 from frazil.config.settings import Settings
 from frazil.errors import UsageError
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 def register(app: typer.Typer) -> None:
     """Add the verb to the command line."""
     app.command(
+        cls=StatementCommand,
         epilog=examples(
             "sql  # the shell",
             'sql "SELECT name, count(*) AS calls FROM apilogs GROUP BY name ORDER BY calls DESC"',
@@ -41,7 +43,7 @@ def register(app: typer.Typer) -> None:
             'sql "SELECT * FROM errorlogs" --format parquet --output-file errors.parquet',
             "sql --file report.sql --format csv",
             'sql --engine trino "SHOW CATALOGS"',
-        )
+        ),
     )(sql)
 
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from frazil.query.sql.casts import zone_of
+from frazil.query.sql.text_functions import shortest_real
+from frazil.query.sql.types import DAY_INTERVAL, MONTH_INTERVAL, REAL, Type
+
 
 def python_values(column: pa.ChunkedArray) -> list[Any]:
-    """Values of a column: maps as dict, whole decimals as int, nanoseconds (no Python type has them) as ISO text.
+    """Values of a column: maps as dict, nanoseconds (no Python type has them) as ISO text.
 
     Where a map of the column has a key twice, all its maps are lists of pairs, so that nothing is lost.
     """
@@ -19,9 +25,49 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
         values = column.to_pylist(maps_as_pydicts="strict")
     except KeyError:
         values = column.to_pylist()
-    if pa.types.is_decimal(column.type) and column.type.scale == 0:
-        return [None if value is None else int(value) for value in values]
     return list(values)
+
+
+def typed_rows(table: pa.Table, types: Sequence[Type]) -> list[tuple[Any, ...]]:
+    """Rows of Python values of the types that the statement has in Trino."""
+    columns = []
+    for column, kind in zip(table.columns, types, strict=True):
+        change = _change(kind)
+        values = python_values(column)
+        columns.append(values if change is None else [None if value is None else change(value) for value in values])
+    return list(zip(*columns, strict=True)) if columns else []
+
+
+def _change(kind: Type) -> Callable[[Any], Any] | None:
+    """What a value still needs to be shown as Trino shows it."""
+    if kind.name == "timestamptz" and kind.zone != "UTC":
+        zone = zone_of(kind.zone)[1]
+        return lambda moment: moment.astimezone(zone) if isinstance(moment, datetime) else moment
+    if kind == REAL:
+        return shortest_real
+    if kind == DAY_INTERVAL:
+        return lambda span: day_interval((span.days * 86_400_000_000 + span.nanoseconds // 1000) // 1000)
+    if kind == MONTH_INTERVAL:
+        return lambda span: month_interval(span.months)
+    if kind.name == "array" and (inner := _change(kind.args[0])) is not None:
+        return lambda items: [None if item is None else inner(item) for item in items]
+    return None
+
+
+def day_interval(milliseconds: int) -> str:
+    """An interval day to second in Trino's form, `2 03:04:05.321`."""
+    sign, left = ("-", -milliseconds) if milliseconds < 0 else ("", milliseconds)
+    seconds, fraction = divmod(left, 1000)
+    minutes, second = divmod(seconds, 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    return f"{sign}{days} {hour:02}:{minute:02}:{second:02}.{fraction:03}"
+
+
+def month_interval(months: int) -> str:
+    """An interval year to month in Trino's form, `1-2`."""
+    sign, left = ("-", -months) if months < 0 else ("", months)
+    return f"{sign}{left // 12}-{left % 12}"
 
 
 def column_at(table: pa.Table, path: str) -> pa.ChunkedArray:

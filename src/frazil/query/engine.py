@@ -1,4 +1,4 @@
-"""The embedded engine: DuckDB over scans of the catalog's tables, without files, network or settings of its own."""
+"""The embedded engine: DuckDB over scans of the catalog's tables, which answers Trino's SQL as Trino does."""
 
 from __future__ import annotations
 
@@ -12,36 +12,34 @@ import pyarrow as pa
 from pyiceberg.catalog import Catalog
 
 from frazil.errors import QueryError
-from frazil.query.arrow_values import rows_of
+from frazil.query.arrow_values import typed_rows
 from frazil.query.names import Names, answers
 from frazil.query.result import Result
 from frazil.query.scan import ScanStream, readable
+from frazil.query.session import Session, machine_limit, reason, session
 from frazil.query.show import show, shows
+from frazil.query.sql.value import OTHER_ENGINE
 from frazil.query.statements import Statement, split
-from frazil.query.translate import translate
+from frazil.query.translate import Translation, translate
 
-_SETTINGS = (
-    "SET TimeZone = 'UTC'",
-    "SET integer_division = true",
-    "SET temp_directory = ''",
-    "SET python_enable_replacements = false",
-    "SET enable_external_access = false",
-    "SET lock_configuration = true",
-)
+_BATCH_ROWS = 1 << 16
+# An answer becomes Python values, which take about ten times the bytes of their Arrow form.
+_ANSWER_SHARE = 16
 
 
 class Engine:
     """Answers reading statements in Trino's dialect from one catalog.
 
     `warehouse` is the catalog's name in SQL, `namespace` the schema of names without one. A query that needs more
-    than `memory_limit` (DuckDB's spelling, like `2GB`) ends with a QueryError; nothing is spilled to disk.
+    than `memory_limit` bytes (half of what is free on the machine, unless it is given) ends with a QueryError; nothing
+    is spilled to disk.
     """
 
-    def __init__(self, catalog: Catalog, warehouse: str, namespace: str, memory_limit: str = "2GB") -> None:
+    def __init__(self, catalog: Catalog, warehouse: str, namespace: str, memory_limit: int | None = None) -> None:
         self._catalog = catalog
         self._warehouse = warehouse
         self._namespace = namespace
-        self._memory_limit = memory_limit
+        self._memory_limit = memory_limit or machine_limit()
 
     def run(self, sql: str) -> Iterator[Result]:
         """Answers to the statements of a text, one after the other; each sees one snapshot of every table.
@@ -56,41 +54,66 @@ class Engine:
             yield replace(answer, elapsed_s=time.perf_counter() - started)
 
     def _select(self, statement: Statement, names: Names) -> Result:
-        translation = translate(statement, names)
+        with session(self._memory_limit) as opened:
+            translation = translate(statement, names, opened.evaluate)
+            answer, files = self._run(opened, translation)
+        rows = typed_rows(answer, translation.types)
+        return Result(
+            translation.columns,
+            rows,
+            arrow=answer.rename_columns(translation.columns),
+            types=tuple(map(str, translation.types)),
+            files=files,
+        )
+
+    def _run(self, opened: Session, translation: Translation) -> tuple[pa.Table, tuple[str, ...]]:
         streams: list[ScanStream] = []
-        with duckdb.connect(":memory:", config={"memory_limit": self._memory_limit}) as connection:
-            for setting in _SETTINGS:
-                connection.execute(setting)
-            with answers():
-                for scan in translation.scans:
-                    source = readable(scan)
-                    connection.register(scan.view, source)
-                    if isinstance(source, ScanStream):
-                        streams.append(source)
-            try:
-                answer = _interruptible(connection, translation.sql)
-            except duckdb.Error as error:
-                for failure in (stream.failure for stream in streams if stream.failure is not None):
-                    with answers():
-                        raise failure from None
-                raise QueryError(self._reason(error)) from None
-            columns = tuple(translation.labels.get(i, name) for i, name in enumerate(answer.column_names))
-            return Result(columns, rows_of(answer.columns), arrow=answer)
-
-    def _reason(self, error: duckdb.Error) -> str:
-        if isinstance(error, duckdb.OutOfMemoryException):
-            return f"the statement needs more than {self._memory_limit} of memory; ask for fewer rows or columns"
-        # The lines after the first speak of the translated statement, which the caller never wrote.
-        text = str(error).splitlines()[0].removeprefix("Binder Error: ").removeprefix("Catalog Error: ")
-        return f"{text} SHOW COLUMNS FROM a table lists its columns." if "not found in FROM" in text else text
+        with answers():
+            for scan in translation.scans:
+                source = readable(scan)
+                opened.register(scan.view, source)
+                if isinstance(source, ScanStream):
+                    streams.append(source)
+        try:
+            answer = _interruptible(opened, translation.sql, self._memory_limit // _ANSWER_SHARE)
+            return answer, tuple(dict.fromkeys(path for stream in streams for path in stream.opened))
+        except duckdb.Error as error:
+            for failure in (stream.failure for stream in streams if stream.failure is not None):
+                with answers():
+                    raise failure from None
+            if isinstance(error, duckdb.OutOfMemoryException):
+                raise QueryError(
+                    f"the statement needs more than {_megabytes(self._memory_limit)} of memory; nothing was changed. "
+                    f"Ask for fewer rows or columns, or {OTHER_ENGINE}"
+                ) from None
+            raise QueryError(reason(error)) from None
 
 
-def _interruptible(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
+def _interruptible(opened: Session, sql: str, most: int) -> pa.Table:
     """Run a statement so that Ctrl+C ends it: in the main thread DuckDB would see the signal only afterwards."""
     with ThreadPoolExecutor(max_workers=1) as worker:
-        answer = worker.submit(lambda: connection.sql(sql).to_arrow_table())
+        answer = worker.submit(_fetch, opened, sql, most)
         try:
             return answer.result()
         except KeyboardInterrupt:
-            connection.interrupt()
+            opened.interrupt()
             raise
+
+
+def _fetch(opened: Session, sql: str, most: int) -> pa.Table:
+    reader = opened.reader(sql, _BATCH_ROWS)
+    batches: list[pa.RecordBatch] = []
+    size = 0
+    for batch in reader:
+        batches.append(batch)
+        size += batch.nbytes
+        if size > most:
+            raise QueryError(
+                f"the answer is larger than {_megabytes(most)}; nothing was changed. Ask for fewer rows or columns "
+                f"(LIMIT, WHERE), or {OTHER_ENGINE}"
+            )
+    return pa.Table.from_batches(batches, reader.schema)
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / (1 << 20):,.0f} MiB"

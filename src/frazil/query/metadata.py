@@ -174,6 +174,25 @@ def _partition_summaries(table: Table, manifest: ManifestFile) -> list[dict[str,
     return result
 
 
+def _properties(table: Table) -> pa.Table:
+    """The properties, and those that every program shows beside them."""
+    shown = {
+        **table.properties,
+        "current-snapshot-id": str(table.metadata.current_snapshot_id or "none"),
+        "format": f"iceberg/{table.properties.get('write.format.default', 'parquet').lower()}",
+        "format-version": str(table.metadata.format_version),
+        "location": table.location(),
+        "provider": "iceberg",
+    }
+    return _rows([("key", pa.string()), ("value", pa.string())], sorted(shown.items()))
+
+
+def _metadata_log_entries(table: Table) -> pa.Table:
+    entries = table.inspect.metadata_log_entries()
+    moments = entries.column("timestamp").cast(pa.timestamp("ms")).cast(_INSTANT)
+    return entries.set_column(0, "timestamp", moments)
+
+
 def _rows(columns: Columns, rows: Iterable[tuple[Any, ...]]) -> pa.Table:
     names = [name for name, _ in columns]
     return pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], schema=pa.schema(columns))
@@ -186,4 +205,6 @@ _TABLES: dict[str, Callable[[Table], pa.Table]] = {
     "manifests": _manifests,
     "files": files_table,
     "partitions": partitions_table,
+    "properties": _properties,
+    "metadata_log_entries": _metadata_log_entries,
 }

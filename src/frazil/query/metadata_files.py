@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,8 +15,18 @@ from pyiceberg.manifest import DataFile, DataFileContent
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform, Transform
-from pyiceberg.types import BooleanType, IntegerType, LongType, NestedField, PrimitiveType
+from pyiceberg.types import (
+    BooleanType,
+    IntegerType,
+    LongType,
+    NestedField,
+    PrimitiveType,
+    TimestampType,
+    TimestamptzType,
+)
 
+# Iceberg's own programs write no more digits of a second than needed.
+_LAST_ZEROS = re.compile(r"(\.\d*[1-9])0+(?=[+-]|$)")
 _COUNTS = pa.map_(pa.int32(), pa.int64())
 _BOUNDS = pa.map_(pa.int32(), pa.string())
 
@@ -34,7 +45,9 @@ def files_table(table: Table) -> pa.Table:
 
     def text(field_id: int, value: Any) -> str:
         transform: Transform[Any, Any] = IdentityTransform()
-        return transform.to_human_string(types[field_id], value)
+        written = transform.to_human_string(types[field_id], value)
+        is_time = isinstance(types[field_id], TimestampType | TimestamptzType)
+        return _LAST_ZEROS.sub(r"\1", written) if is_time else written
 
     def metrics(file: DataFile) -> str:
         by_name = {}
@@ -49,7 +62,7 @@ def files_table(table: Table) -> pa.Table:
                 "lower_bound": low if low is None or json_types else text(i, low),
                 "upper_bound": high if high is None or json_types else text(i, high),
             }
-        return json.dumps(by_name, ensure_ascii=False)
+        return json.dumps(by_name, ensure_ascii=False, separators=(",", ":"))
 
     def row(file: DataFile) -> dict[str, Any]:
         return {
@@ -97,9 +110,9 @@ def _files_schema(partition: pa.StructType) -> pa.Schema:
         ("split_offsets", pa.list_(pa.int64())),
         ("equality_ids", pa.list_(pa.int32())),
         ("sort_order_id", pa.int32()),
-        ("readable_metrics", pa.string()),
     ]
-    return pa.schema([column for column in columns if column[0] != "partition" or partition.num_fields])
+    kept = [pa.field(*column) for column in columns if column[0] != "partition" or partition.num_fields]
+    return pa.schema([*kept, pa.field("readable_metrics", pa.string(), metadata={"trino": "json"})])
 
 
 def _entries(counts: dict[int, int] | None) -> list[tuple[int, int]] | None:

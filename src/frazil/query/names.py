@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import BadRequestError, NoSuchNamespaceError, NoSuchTableError, RESTError
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from requests.exceptions import RequestException
 
@@ -19,15 +21,58 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+")
 # A catalog may refuse a name that cannot exist (SeaweedFS: upper case) instead of not finding it.
 _NO_SUCH_NAME = (NoSuchTableError, NoSuchNamespaceError, BadRequestError)
 
-METADATA_TABLES = ("snapshots", "history", "files", "partitions", "manifests", "refs")
+METADATA_TABLES = (
+    "snapshots",
+    "history",
+    "files",
+    "partitions",
+    "manifests",
+    "refs",
+    "properties",
+    "metadata_log_entries",
+)
 
 
 @dataclass(frozen=True)
 class Source:
-    """A table that a statement reads; `metadata` names one of METADATA_TABLES for a name like `apilogs$snapshots`."""
+    """A table that a statement reads.
+
+    `metadata` names one of METADATA_TABLES for a name like `apilogs$snapshots`, `snapshot_id` a version of the table;
+    None is the current one.
+    """
 
     table: Table
     metadata: str | None = None
+    snapshot_id: int | None = None
+
+    @property
+    def schema(self) -> Schema:
+        """The schema that the version was written with."""
+        snapshot = self.table.snapshot_by_id(self.snapshot_id) if self.snapshot_id is not None else None
+        if snapshot is None or snapshot.schema_id is None:
+            return self.table.schema()
+        return self.table.schemas()[snapshot.schema_id]
+
+    def version(self, wanted: int | str) -> Source:
+        """The table as a snapshot id, a branch or a tag names it. Raises QueryError when there is none."""
+        name = ".".join(self.table.name())
+        if isinstance(wanted, int):
+            if self.table.snapshot_by_id(wanted) is None:
+                raise QueryError(f'{name} has no snapshot {wanted}; "{self.table.name()[-1]}$snapshots" lists them')
+            return replace(self, snapshot_id=wanted)
+        ref = self.table.metadata.refs.get(wanted)
+        if ref is None:
+            known = ", ".join(sorted(self.table.metadata.refs)) or "none"
+            raise QueryError(f"{name} has no branch or tag {wanted!r}; there are: {known}")
+        return replace(self, snapshot_id=ref.snapshot_id)
+
+    def as_of(self, moment: datetime) -> Source:
+        """The table as it was at a moment. Raises QueryError when it had no snapshot then."""
+        snapshot = self.table.snapshot_as_of_timestamp(int(moment.timestamp() * 1000))
+        if snapshot is None:
+            name = ".".join(self.table.name())
+            raise QueryError(f"{name} had no snapshot at {moment.isoformat()}, or it has been expired")
+        return replace(self, snapshot_id=snapshot.snapshot_id)
 
 
 class Names:
@@ -49,6 +94,8 @@ class Names:
         name, dollar, metadata = parts[-1].rpartition("$")
         if not dollar:
             return Source(self._table(namespace, parts[-1]))
+        if metadata.lower() == "data":
+            return Source(self._table(namespace, name))
         if metadata.lower() not in METADATA_TABLES:
             known = ", ".join(f"{name}${m}" for m in METADATA_TABLES)
             raise QueryError(f"there is no metadata table {parts[-1]}; there are {known}")

@@ -11,12 +11,9 @@ from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask
 from pyiceberg.types import DateType, IntegerType, LongType, NestedField, PrimitiveType, TimestampType, TimestamptzType
-from sqlglot import exp
 
-from frazil.query.pushdown import ROWWISE, ColumnNames, is_exact, row_count, select_of
-
-# Types whose bounds in a manifest are values of the column, not shortened ones.
-_BOUNDED = (TimestamptzType, TimestampType, DateType, LongType, IntegerType)
+#: Types whose bounds in a manifest are values of the column, not shortened ones.
+BOUNDED = (TimestamptzType, TimestampType, DateType, LongType, IntegerType)
 
 
 @dataclass(frozen=True)
@@ -25,48 +22,6 @@ class Newest:
 
     column: str
     rows: int
-
-
-def newest_rows(table: exp.Table, schema: Schema) -> Newest | None:
-    """What `ORDER BY column DESC LIMIT n` asks of a scan, for a SELECT of this table alone that filters nothing else.
-
-    Its WHERE clause has to be one that Iceberg evaluates in full, so that the manifests tell how many rows are left.
-    """
-    select = select_of(table)
-    if select is None or table.args.get("sample"):
-        return None
-    clauses = {name for name, value in select.args.items() if value}
-    allowed = {"expressions", "from_", "where", "order", "limit", "offset", "with_"}
-    if clauses - allowed or not {"order", "limit"} <= clauses:
-        return None
-    if any(not isinstance(node, ROWWISE) for item in select.expressions for node in item.walk()):
-        return None
-    names = ColumnNames(table, schema)
-    if "where" in clauses and not is_exact(select.args["where"].this, names):
-        return None
-    field = _ordering_column(select, names)
-    counts = [row_count(select.args[name]) for name in ("limit", "offset") if name in clauses]
-    if field is None or None in counts:
-        return None
-    return Newest(field.name, sum(count for count in counts if count is not None))
-
-
-def _ordering_column(select: exp.Select, names: ColumnNames) -> NestedField | None:
-    first = select.args["order"].expressions[0]
-    if not isinstance(first, exp.Ordered) or not first.args.get("desc") or first.args.get("nulls_first"):
-        return None
-    field = names.column(first.this)
-    if field is None or not isinstance(field.field_type, _BOUNDED):
-        return None
-    # An alias of that name would be what the statement orders by.
-    for item in select.expressions:
-        if (
-            isinstance(item, exp.Alias)
-            and item.alias.lower() == field.name.lower()
-            and names.column(item.this) != field
-        ):
-            return None
-    return field
 
 
 def newest_files(tasks: Sequence[FileScanTask], schema: Schema, wanted: Newest) -> list[FileScanTask]:

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 class Result:
     """Column names, rows of Python values in the order of the columns, and the time taken in seconds.
 
-    Timestamps with a zone are aware `datetime` values in UTC; rows and maps are `dict`, arrays are `list`. An engine
-    that answers in Arrow keeps its table in `arrow`, one that names Trino's types keeps these in `types`.
+    Timestamps with a zone are aware `datetime` values; rows and maps are `dict`, arrays are `list`. An engine that
+    answers in Arrow keeps its table in `arrow`, one that names Trino's types keeps these in `types`, and one that knows
+    which data files it opened keeps their paths in `files`.
     """
 
     columns: tuple[str, ...]
@@ -23,6 +24,7 @@ class Result:
     elapsed_s: float = 0.0
     arrow: pa.Table | None = None
     types: tuple[str, ...] = ()
+    files: tuple[str, ...] | None = None
 
     @property
     def row_count(self) -> int:

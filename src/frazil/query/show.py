@@ -4,44 +4,16 @@ from __future__ import annotations
 
 import re
 
-import pyarrow as pa
-from pyiceberg.types import DecimalType, FixedType, IcebergType, ListType, MapType, StructType
 from sqlglot import Token, TokenType
 
 from frazil.errors import QueryError
 from frazil.query.names import Names, Source
 from frazil.query.result import Result
+from frazil.query.sql.types import from_arrow_field, from_iceberg
+from frazil.query.sql.value import OTHER_ENGINE
 from frazil.query.statements import Statement
 
 _KNOWN = "SHOW CATALOGS, SHOW SCHEMAS, SHOW TABLES, SHOW COLUMNS and DESCRIBE"
-_PRIMITIVES = {
-    "boolean": "boolean",
-    "int": "integer",
-    "long": "bigint",
-    "float": "real",
-    "double": "double",
-    "string": "varchar",
-    "date": "date",
-    "time": "time(6)",
-    "timestamp": "timestamp(6)",
-    "timestamptz": "timestamp(6) with time zone",
-    "timestamp_ns": "timestamp(9)",
-    "timestamptz_ns": "timestamp(9) with time zone",
-    "uuid": "uuid",
-    "binary": "varbinary",
-}
-
-_ARROW_PRIMITIVES = {
-    "bool": "boolean",
-    "int32": "integer",
-    "int64": "bigint",
-    "float": "real",
-    "string": "varchar",
-    "large_string": "varchar",
-    "date32[day]": "date",
-    "binary": "varbinary",
-    "large_binary": "varbinary",
-}
 
 
 def shows(statement: Statement) -> bool:
@@ -75,60 +47,29 @@ def show(statement: Statement, names: Names) -> Result:
         if not words.skip("FROM", "IN"):
             raise QueryError("SHOW COLUMNS needs FROM and a table")
         return _columns(names, words.name(), words)
-    raise QueryError(f"SHOW {subject} is not answered; there are {_KNOWN}")
-
-
-def trino_type(field_type: IcebergType) -> str:
-    """Trino's name of an Iceberg type."""
-    if isinstance(field_type, StructType):
-        return "row(" + ", ".join(f"{_quoted_name(f.name)} {trino_type(f.field_type)}" for f in field_type.fields) + ")"
-    if isinstance(field_type, MapType):
-        return f"map({trino_type(field_type.key_type)}, {trino_type(field_type.value_type)})"
-    if isinstance(field_type, ListType):
-        return f"array({trino_type(field_type.element_type)})"
-    if isinstance(field_type, DecimalType):
-        return f"decimal({field_type.precision}, {field_type.scale})"
-    if isinstance(field_type, FixedType):
-        return "varbinary"
-    return _PRIMITIVES.get(str(field_type), str(field_type))
-
-
-def _quoted_name(name: str) -> str:
-    return name if re.fullmatch("[a-z_][a-z0-9_]*", name) else f'"{name}"'
+    raise QueryError(f"the embedded engine does not answer SHOW {subject}; {OTHER_ENGINE}, or use {_KNOWN}")
 
 
 def _columns(names: Names, parts: list[str], words: _Words) -> Result:
     source = names.source(parts)
     like = words.like()
     rows = [row for row in _described(source) if like is None or like.fullmatch(row[0])]
-    return Result(("Column", "Type", "Extra", "Comment"), rows)
+    return Result(("Column", "Type", "Extra", "Comment"), rows, types=("varchar",) * 4)
 
 
 def _described(source: Source) -> list[tuple[str, str, str, str]]:
     if source.metadata is None:
-        return [(f.name, trino_type(f.field_type), "", f.doc or "") for f in source.table.schema().fields]
+        return [(f.name, str(from_iceberg(f.field_type)), "", f.doc or "") for f in source.table.schema().fields]
     from frazil.query.metadata import metadata_table
 
     schema = metadata_table(source.table, source.metadata).schema
-    return [(column.name, _trino_type_of_arrow(column.type), "", "") for column in schema]
-
-
-def _trino_type_of_arrow(arrow: pa.DataType) -> str:
-    if isinstance(arrow, pa.StructType):
-        return "row(" + ", ".join(f"{_quoted_name(f.name)} {_trino_type_of_arrow(f.type)}" for f in arrow) + ")"
-    if isinstance(arrow, pa.MapType):
-        return f"map({_trino_type_of_arrow(arrow.key_type)}, {_trino_type_of_arrow(arrow.item_type)})"
-    if isinstance(arrow, pa.ListType):
-        return f"array({_trino_type_of_arrow(arrow.value_type)})"
-    if isinstance(arrow, pa.TimestampType):
-        digits = {"ms": 3, "us": 6, "ns": 9}[arrow.unit]
-        return f"timestamp({digits})" + (" with time zone" if arrow.tz else "")
-    return _ARROW_PRIMITIVES.get(str(arrow), str(arrow))
+    return [(column.name, str(from_arrow_field(column)), "", "") for column in schema]
 
 
 def _list(column: str, values: list[str], words: _Words) -> Result:
     like = words.like()
-    return Result((column,), [(value,) for value in values if like is None or like.fullmatch(value)])
+    rows = [(value,) for value in values if like is None or like.fullmatch(value)]
+    return Result((column,), rows, types=("varchar",))
 
 
 class _Words:

@@ -6,13 +6,13 @@ import logging
 from dataclasses import dataclass
 
 from sqlglot import Token, TokenType, exp
-from sqlglot.dialects.trino import Trino
 from sqlglot.errors import ParseError, TokenError
 
 from frazil.errors import QueryError
+from frazil.query.sql.dialect import TrinoAsWritten
 
 READING = ("SELECT", "WITH", "VALUES", "TABLE", "SHOW", "DESCRIBE", "DESC", "(")
-_DIALECT = Trino()
+_DIALECT = TrinoAsWritten()
 _WRITING_NODES = (exp.DDL, exp.DML, exp.Command, exp.Into, exp.Lock, exp.Placeholder, exp.Parameter)
 
 # sqlglot warns on standard error about what it cannot parse; here it is an error of its own.

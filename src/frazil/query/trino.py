@@ -5,14 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
+from dateutil.relativedelta import relativedelta
 from trino.exceptions import TrinoUserError
 from trino.types import NamedRowTuple
 
 from frazil.clients.trino import FAILURES, connect, failure
 from frazil.config.settings import Settings
 from frazil.errors import QueryError
+from frazil.query.arrow_values import day_interval, month_interval
 from frazil.query.result import Result
 from frazil.query.statements import split
 
@@ -54,10 +57,17 @@ class TrinoEngine:
 
 
 def plain(value: Any) -> Any:
-    """A value of the client as the embedded engine gives it: rows as dict, unnamed fields as `field0`."""
+    """A value of the client as the embedded engine gives it.
+
+    Rows are dict, their unnamed fields are called `field0`; intervals are text.
+    """
     if isinstance(value, NamedRowTuple):
         names = value.__annotations__["names"]
         return {name or f"field{i}": plain(item) for i, (name, item) in enumerate(zip(names, value, strict=True))}
+    if isinstance(value, timedelta):
+        return day_interval(value // timedelta(milliseconds=1))
+    if isinstance(value, relativedelta):
+        return month_interval(value.years * 12 + value.months)
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     return [plain(item) for item in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,203 @@
+"""Functions of text that the embedded engine has no counterpart for, over Arrow arrays."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Callable
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+from urllib.parse import parse_qsl, quote_plus, unquote_plus, urlsplit
+
+import duckdb
+import pyarrow as pa
+from duckdb.func import FunctionNullHandling, PythonUDFType
+
+
+def json_parse(written: str) -> str:
+    """JSON in Trino's one form: members by name, the last of equal names, numbers with a point as doubles."""
+    try:
+        return _json(json.loads(written, parse_constant=_refuse))
+    except ValueError as error:
+        raise ValueError(f"Cannot convert value to JSON: '{written[:100]}' ({error})") from None
+
+
+def _json(value: Any, *, in_order: bool = False) -> str:
+    if isinstance(value, dict):
+        members = value if in_order else sorted(value)
+        inside = (f"{json.dumps(name, ensure_ascii=False)}:{_json(value[name], in_order=in_order)}" for name in members)
+        return "{" + ",".join(inside) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(_json(item, in_order=in_order) for item in value) + "]"
+    if isinstance(value, float):
+        # as Java writes a double
+        value = float(value)
+        plain = value == 0 or 1e-3 <= abs(value) < 1e7
+        return format(Decimal(repr(value)), "f") if plain else double_text(value)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")
+
+
+class _Written(float):
+    """A JSON number with a point, which keeps its digits."""
+
+    text = ""
+
+
+def _number(written: str) -> _Written:
+    made = _Written(written)
+    made.text = written
+    return made
+
+
+def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        found.setdefault(name, value)
+    return found
+
+
+_MISSING = object()
+_STEP = re.compile(r"""\.([A-Za-z_][\w-]*)|\[(\d+)\]|\[["']([^"']*)["']\]""")
+
+
+@lru_cache(maxsize=256)
+def _steps(path: str) -> tuple[str | int, ...]:
+    return tuple(int(match[2]) if match[2] else match[1] or match[3] or "" for match in _STEP.finditer(path))
+
+
+def _at(written: str, path: str) -> Any:
+    """The value at a path such as `$.a[0]["b c"]`; _MISSING where there is none or the text is no JSON."""
+    try:
+        value = json.loads(written, parse_float=_number, parse_constant=_refuse, object_pairs_hook=_first_of_each)
+    except ValueError:
+        return _MISSING
+    for step in _steps(path):
+        if isinstance(step, str):
+            value = value.get(step, _MISSING) if isinstance(value, dict) else _MISSING
+        elif isinstance(value, list) and step < len(value):
+            value = value[step]
+        else:
+            return _MISSING
+        if value is _MISSING:
+            return _MISSING
+    return value
+
+
+def json_extract(written: str, path: str) -> str | None:
+    """The JSON at a path; None where there is none."""
+    value = _at(written, path)
+    return None if value is _MISSING else _json(value, in_order=True)
+
+
+def json_extract_scalar(written: str, path: str) -> str | None:
+    """The text, number or boolean at a path as it is written; None for anything else."""
+    value = _at(written, path)
+    if value is _MISSING or value is None or isinstance(value, dict | list):
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value.text if isinstance(value, _Written) else str(value)
+
+
+def double_text(value: float) -> str:
+    """A double as Trino's CAST writes it: `1.5E0`, `Infinity`."""
+    if value != value:
+        return "NaN"
+    if value in (float("inf"), float("-inf")):
+        return "Infinity" if value > 0 else "-Infinity"
+    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    written = "".join(map(str, digits)).rstrip("0") or "0"
+    power = len(digits) - 1 + int(exponent) if value else 0
+    return f"{'-' if sign else ''}{written[0]}.{written[1:] or '0'}E{power}"
+
+
+def shortest_real(value: float) -> float:
+    """A real as the double with the fewest digits that is this real, as `0.1` and not `0.10000000149011612`."""
+    for digits in range(6, 9):
+        candidate = float(f"{value:.{digits}g}")
+        try:
+            if struct.unpack("f", struct.pack("f", candidate))[0] == value:
+                return candidate
+        except OverflowError:
+            continue
+    return float(f"{value:.9g}")
+
+
+def real_text(value: float) -> str:
+    """A real as Trino's CAST writes it."""
+    return double_text(shortest_real(value))
+
+
+def url_part(url: str, part: str) -> str | None:
+    """Host, path, port, protocol or query of a URL; None where it has none or is no URL."""
+    try:
+        split = urlsplit(url)
+        found = {
+            "host": split.hostname,
+            "path": unquote_plus(split.path.replace("+", "%2B")),
+            "port": None if split.port is None else str(split.port),
+            "protocol": split.scheme or None,
+            "query": split.query,
+        }[part]
+    except ValueError:
+        return None
+    return found
+
+
+def url_parameter(url: str, name: str) -> str | None:
+    """The first parameter of that name in a URL's query."""
+    try:
+        return next((v for k, v in parse_qsl(urlsplit(url).query, keep_blank_values=True) if k == name), None)
+    except ValueError:
+        return None
+
+
+def url_encode(written: str) -> str:
+    """Text as a part of a URL; letters, digits and `-_.*` stay, a space becomes `+`."""
+    return quote_plus(written, safe="*").replace("~", "%7E")
+
+
+def error(message: str) -> str:
+    """Never returns: the statement ends with this message."""
+    raise ValueError(message)
+
+
+#: By name, with the number of their arguments; double_text and real_text take a number, all others text.
+FUNCTIONS: dict[str, tuple[Callable[..., str | None], int]] = {
+    "double_text": (double_text, 1),
+    "error": (error, 1),
+    "json_extract": (json_extract, 2),
+    "json_extract_scalar": (json_extract_scalar, 2),
+    "json_parse": (json_parse, 1),
+    "real_text": (real_text, 1),
+    "url_decode": (unquote_plus, 1),
+    "url_encode": (url_encode, 1),
+    "url_parameter": (url_parameter, 2),
+    "url_part": (url_part, 2),
+}
+_NUMBERS = {"double_text": "DOUBLE", "real_text": "FLOAT"}
+
+
+def register(connection: duckdb.DuckDBPyConnection, name: str) -> None:
+    """Give a connection one of FUNCTIONS under the name `frazil_...`."""
+    function, arguments = FUNCTIONS[name.removeprefix("frazil_")]
+    made: Any = _arrow(function, arguments)
+    kinds: list[Any] = [_NUMBERS.get(function.__name__, "VARCHAR")] * arguments
+    connection.create_function(
+        name, made, kinds, "VARCHAR", type=PythonUDFType.ARROW, null_handling=FunctionNullHandling.SPECIAL
+    )
+
+
+def _arrow(function: Callable[..., str | None], arguments: int) -> Callable[..., pa.Array]:
+    def over(*columns: pa.ChunkedArray) -> pa.Array:
+        rows = zip(*(column.to_pylist() for column in columns), strict=True)
+        return pa.array([None if None in row else function(*row) for row in rows], pa.string())
+
+    # the engine counts the parameters
+    return (lambda one: over(one)) if arguments == 1 else lambda one, two: over(one, two)

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import json
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frazil.query.sql.text_functions import double_text, json_parse, real_text, url_encode, url_parameter, url_part
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(JSON)
+def test_json_keeps_its_value_and_has_one_form(value: object) -> None:
+    written = json_parse(json.dumps(value, indent=2))
+    assert json.loads(written) == value
+    assert json_parse(written) == written
+
+
+def test_numbers_of_json_are_javas_doubles() -> None:
+    assert json_parse("[1.10, 1e2, 1E10, 0.0001, 0.0]") == "[1.1,100.0,1.0E10,1.0E-4,0.0]"
+
+
+@pytest.mark.parametrize("written", ["", "{", "[1,]", "NaN", "{'a': 1}"])
+def test_what_is_no_json_is_an_error(written: str) -> None:
+    with pytest.raises(ValueError, match="Cannot convert value to JSON"):
+        json_parse(written)
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (1.5, "1.5E0"),
+        (0.0, "0.0E0"),
+        (-123456.789, "-1.23456789E5"),
+        (1e22, "1.0E22"),
+        (0.00012, "1.2E-4"),
+        (float("inf"), "Infinity"),
+        (float("nan"), "NaN"),
+    ],
+)
+def test_doubles_as_text(value: float, written: str) -> None:
+    assert double_text(value) == written
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_the_text_of_a_double_is_that_double(value: float) -> None:
+    assert float(double_text(value)) == value
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_the_text_of_a_real_is_that_real(value: float) -> None:
+    assert struct.unpack("f", struct.pack("f", float(real_text(value))))[0] == value
+
+
+def test_reals_as_text() -> None:
+    assert real_text(0.10000000149011612) == "1.0E-1"
+    assert real_text(3.4028234663852886e38) == "3.4028235E38"
+    assert real_text(float("nan")) == "NaN"
+
+
+def test_parts_of_urls() -> None:
+    url = "https://minio.example:9000/a%20b/c?x=1&y=&x=2"
+    assert [url_part(url, part) for part in ("protocol", "host", "port", "path", "query")] == [
+        "https",
+        "minio.example",
+        "9000",
+        "/a b/c",
+        "x=1&y=&x=2",
+    ]
+    assert (url_parameter(url, "x"), url_parameter(url, "y"), url_parameter(url, "z")) == ("1", "", None)
+    assert url_part("http://[", "host") is None
+    assert url_encode("a b/~*") == "a+b%2F%7E*"
