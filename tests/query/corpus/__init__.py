@@ -14,8 +14,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from frazil.query.render import json_value
 from frazil.query.result import Result
+from frazil.query.values import json_value
 
 _FOLDER = Path(__file__).parent
 _ANSWERS = _FOLDER / "answers.json"
