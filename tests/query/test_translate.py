@@ -8,7 +8,7 @@ from frazil.query.session import session
 from frazil.query.show import shows
 from frazil.query.statements import split
 from frazil.query.translate import Translation, translate
-from tests.query.catalogs import LOG_TABLES, MetadataCatalog, log_names, translated
+from tests.query.catalogs import LOG_TABLES, MetadataCatalog, computed, log_names, translated
 from tests.query.seeds import STATEMENTS
 
 
@@ -130,6 +130,7 @@ def test_comments_and_quotes_stay_data() -> None:
     assert "DROP" not in found.sql
 
 
-def test_control_characters_are_refused() -> None:
-    with pytest.raises(QueryError, match="control character"):
-        translated("SELECT array_agg('a\x01> || b') FROM apilogs")
+def test_control_characters_are_data() -> None:
+    assert computed("SELECT array_agg('a\x01> || b')") == [(["a\x01> || b"],)]
+    with pytest.raises(QueryError, match=r"U\+0000"):
+        translated("SELECT 'a\x00b'")

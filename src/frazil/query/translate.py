@@ -35,8 +35,8 @@ def translate(statement: Statement, names: Names, evaluate: Callable[[str], Any]
     SHOW and DESCRIBE are answered by `frazil.query.show`. Raises QueryError when a name cannot be resolved, types do
     not fit, or the engine has no counterpart for a construct.
     """
-    if any(character < " " and character not in "\t\n\r\f\v" for character in statement.text):
-        raise QueryError("the statement holds a control character; write it with chr(...)")
+    if "\0" in statement.text:
+        raise QueryError("the statement holds a character U+0000, which no text can have")
     tree = expand_views(statement.parse(), names)
     if not isinstance(tree, exp.Query | exp.Values | exp.Table):
         raise QueryError(f"{statement.keyword} ... is not a statement that can be answered: {statement.text[:80]}")

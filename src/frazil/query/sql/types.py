@@ -149,8 +149,9 @@ def quoted(name: str) -> str:
 
 
 def text(value: str) -> str:
-    """A text literal of the embedded engine."""
-    return "'" + value.replace("'", "''") + "'"
+    """A text literal of the embedded engine; U+0001 stands apart, since it marks places in translated statements."""
+    literal = "'" + value.replace("'", "''").replace("\x01", "' || chr(1) || '") + "'"
+    return f"({literal})" if "\x01" in value else literal
 
 
 def parse_type(spelling: str) -> Type:
