@@ -39,7 +39,7 @@ SELECT
     request_id
 FROM service_calls
 WHERE (lower(api) LIKE 'assumerole%' OR type = 'auth')
-    AND :user IN (who, access_key, identity, ldap_username)
+    AND (who = :user OR access_key = :user OR identity = :user OR ldap_username = :user)
 ORDER BY time DESC
 LIMIT :rows
 """,
@@ -86,7 +86,7 @@ SELECT
 FROM sessions_made AS s
 LEFT JOIN used AS u ON u.access_key = s.session_key
 WHERE (s.assumed_at >= :since OR u.calls > 0)
-    AND :user IN (s.who, s.session_key, s.identity)
+    AND (s.who = :user OR s.session_key = :user OR s.identity = :user)
 ORDER BY s.assumed_at DESC
 LIMIT :rows
 """,
@@ -143,7 +143,7 @@ LEFT JOIN errors_logged AS e ON e.request_id = c.request_id
 LEFT JOIN sessions_made AS s ON s.session_key = c.access_key
 WHERE c.status IN (401, 403)
     AND c.object = :object
-    AND :user IN (c.who, c.access_key, c.identity, s.who)
+    AND (c.who = :user OR c.access_key = :user OR c.identity = :user OR s.who = :user)
 ORDER BY c.time DESC
 LIMIT :rows
 """,

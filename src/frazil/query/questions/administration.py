@@ -90,7 +90,7 @@ FROM (
         source_host, request_id
     FROM called
 ) AS changes
-WHERE :user IN (who, access_key, identity, target)
+WHERE (who = :user OR access_key = :user OR identity = :user OR target = :user)
 ORDER BY time DESC
 LIMIT :rows
 """

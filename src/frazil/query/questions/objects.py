@@ -44,7 +44,7 @@ WHERE regexp_like(
     )
     AND (status IS NULL OR status < 300)
     AND (object = :object OR object IS NULL)
-    AND :user IN (who, access_key, identity)
+    AND (who = :user OR access_key = :user OR identity = :user)
 ORDER BY object IS NULL, time DESC
 LIMIT :rows
 """,
@@ -73,7 +73,7 @@ FROM api_calls
 WHERE regexp_like(lower(api), '^(getobject|selectobjectcontent)$')
     AND status < 300
     AND object = :object
-    AND :user IN (who, access_key, identity)
+    AND (who = :user OR access_key = :user OR identity = :user)
 ORDER BY time DESC
 LIMIT :rows
 """,
@@ -100,7 +100,7 @@ SELECT
     time, bucket, object, version_id, api, origin, status, bytes_in, bytes_out, who, access_key, source_host, request_id
 FROM object_calls
 WHERE object = :object
-    AND :user IN (who, access_key, identity)
+    AND (who = :user OR access_key = :user OR identity = :user)
 ORDER BY time DESC
 LIMIT :rows
 """,

@@ -36,7 +36,7 @@ SELECT
     CAST(coalesce(sum(bytes_out), 0) AS BIGINT) AS bytes_out
 FROM api_calls
 WHERE (origin IS NULL OR origin = 'client')
-    AND :user IN (who, access_key, identity)
+    AND (who = :user OR access_key = :user OR identity = :user)
 GROUP BY date_trunc('hour', time), bucket
 ORDER BY hour DESC, calls DESC, bucket
 LIMIT :rows
@@ -76,7 +76,7 @@ SELECT
     NEWEST(user_agent) AS user_agent
 FROM api_calls
 WHERE (origin IS NULL OR origin = 'client')
-    AND :user IN (who, access_key, identity)
+    AND (who = :user OR access_key = :user OR identity = :user)
 GROUP BY who, access_key, source_host
 ORDER BY calls DESC, who, access_key, source_host
 LIMIT :rows
@@ -112,7 +112,7 @@ WITH proxied AS (
         ) AS client
     FROM api_calls
     WHERE coalesce(forwarded_for, real_ip, forwarded) IS NOT NULL
-        AND :user IN (who, access_key, identity)
+        AND (who = :user OR access_key = :user OR identity = :user)
 )
 SELECT
     source_host, client, header AS forwarded,

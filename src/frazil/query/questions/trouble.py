@@ -35,7 +35,7 @@ SELECT
 FROM api_calls
 WHERE duration_ms IS NOT NULL
     AND object = :object
-    AND :user IN (who, access_key, identity)
+    AND (who = :user OR access_key = :user OR identity = :user)
 ORDER BY duration_ms DESC, time DESC
 LIMIT :rows
 """,
@@ -62,7 +62,7 @@ ERRORS = Question(
 WITH calls_made AS (
     SELECT api, node, count(*) AS calls
     FROM api_calls
-    WHERE :user IN (who, access_key, identity)
+    WHERE (who = :user OR access_key = :user OR identity = :user)
     GROUP BY api, node
 ),
 failures AS (
@@ -75,7 +75,7 @@ failures AS (
         NEWEST(request_id) AS last_request,
         NEWEST(error) AS reason
     FROM api_calls
-    WHERE status >= 400 AND :user IN (who, access_key, identity)
+    WHERE status >= 400 AND (who = :user OR access_key = :user OR identity = :user)
     GROUP BY api, node, status
 )
 SELECT
