@@ -1,4 +1,4 @@
-"""The peer: a real Kafka Connect distributed worker with Apache's Iceberg sink (spark-and-stack.md 6.2)."""
+"""The peer: a real Kafka Connect distributed worker, by default with Apache's Iceberg sink (spark-and-stack.md 6.2)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 
 from frazil.config.settings import LOOPBACK, Settings
-from frazil.stack.jars import CONNECT, ICEBERG_CONNECT, resolve
+from frazil.stack.jars import CONNECT, ICEBERG_CONNECT, JarSet, resolve
 from frazil.stack.java import find_java
 from frazil.stack.ports import Port
 from frazil.stack.process import minimal_env
@@ -44,12 +44,12 @@ _LOGGING = """<Configuration status="WARN">
 _START_S = 120
 
 
-def peer_service(settings: Settings) -> Service:
+def peer_service(settings: Settings, plugin: JarSet = ICEBERG_CONNECT) -> Service:
     """A worker on `Settings.connect_port` that shares nothing with any worker before it: new group, new topics."""
     return Service(
         name="kafka-connect",
         home=settings.home,
-        command=lambda progress: _command(settings, progress),
+        command=lambda progress: _command(settings, plugin, progress),
         ready=lambda: _missing(settings),
         ports=(Port(settings.connect_port, "KAFKA_CONNECT_PORT"),),
         env=minimal_env(settings.env),
@@ -77,16 +77,16 @@ def worker_properties(settings: Settings, group: str, plugins: Path) -> dict[str
     }
 
 
-def _command(settings: Settings, progress: Progress) -> Sequence[str]:
+def _command(settings: Settings, plugin: JarSet, progress: Progress) -> Sequence[str]:
     java = find_java(settings.env)
     resolve(CONNECT, java, settings.cache, progress, settings.env)
-    resolve(ICEBERG_CONNECT, java, settings.cache, progress, settings.env)
+    resolve(plugin, java, settings.cache, progress, settings.env)
     conf = settings.home / "conf" / "kafka-connect"
     plugins = conf / "plugins"
     plugins.mkdir(parents=True, exist_ok=True)
-    plugin = plugins / "iceberg"
-    plugin.unlink(missing_ok=True)
-    plugin.symlink_to(ICEBERG_CONNECT.folder(settings.cache), target_is_directory=True)
+    link = plugins / plugin.name
+    link.unlink(missing_ok=True)
+    link.symlink_to(plugin.folder(settings.cache), target_is_directory=True)
     properties = conf / "worker.properties"
     lines = worker_properties(settings, f"bench-{uuid.uuid4().hex[:8]}", plugins).items()
     properties.write_text("".join(f"{key}={value}\n" for key, value in lines))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -10,7 +11,6 @@ from tempfile import TemporaryDirectory
 
 import typer
 from prometheus_client import Metric
-from starlette.applications import Starlette
 from starlette.routing import Route
 from typer.testing import CliRunner
 
@@ -26,17 +26,15 @@ from frazil.query.questions.question import Question
 from frazil.worker.actuator.app import actuator_app
 from frazil.worker.herder import Herder
 from frazil.worker.metrics import Metrics
-from frazil.worker.rest.app import rest_app
-from frazil.worker.rest.info import WorkerInfo
+from frazil.worker.rest import openapi
+from frazil.worker.rest.app import ROUTES
 from frazil.worker.runner_api import Runner
 from frazil.worker.store import FileConfigStore
-from frazil.worker.topics import ActiveTopics
 
 ROOT = Path(__file__).resolve().parent.parent
 
 _NOTE = "<!-- Made by `make docs`; change the code, not this page. -->"
 _WIDTH = 100
-_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _REFUSED = "Not supported yet. "
 _SMALLEST = {
     "name": "x",
@@ -73,6 +71,7 @@ def pages() -> dict[Path, str]:
         reference / "metrics.md": metrics(),
         reference / "cli.md": cli(),
         reference / "rest.md": rest(),
+        reference / "openapi.json": json.dumps(openapi.document(ROUTES), indent=2) + "\n",
         reference / "errors.md": error_tree(),
         reference / "questions.md": questions(),
         Path(".env.sample"): env_sample(),
@@ -302,21 +301,22 @@ def _block(text: str) -> str:
 
 def rest() -> str:
     """Routes of the REST API and of the actuator."""
-    rest_routes, actuator_routes = _routes()
+    actuator_routes = _actuator_routes()
     rows = [
         (
             ", ".join(_methods(route)),
             f"`{route.path}`",
             inspect.cleandoc(route.endpoint.__doc__ or "").partition("\n")[0],
         )
-        for route in rest_routes
+        for route in ROUTES
     ]
     return page(
         "HTTP interfaces",
         "Both listen on 127.0.0.1 only and ask for no credentials.",
         "## Connect REST API (port 8083)",
         'Paths, shapes and error texts are those of Kafka Connect 4.3.1. Every error has the body `{"error_code": …, '
-        '"message": …}`. While the worker starts, every path but `/health` answers 503.',
+        '"message": …}`. While the worker starts, every path but `/health` and `/openapi.json` answers 503. '
+        "[openapi.json](openapi.json) is what `/openapi.json` serves.",
         table(("Methods", "Path", "What it does"), rows),
         "## Actuator (port 8081)",
         table(
@@ -326,22 +326,17 @@ def rest() -> str:
 
 
 def _methods(route: Route) -> list[str]:
-    return [method for method in _METHODS if hasattr(route.endpoint, method.lower())]
+    return [method.upper() for method, _ in openapi.operations(route)]
 
 
-def _routes() -> tuple[list[Route], list[Route]]:
+def _actuator_routes() -> list[Route]:
     def no_runner(*_: object) -> Runner:
         raise RuntimeError("a documentation run starts no connector")
 
     with TemporaryDirectory() as folder:
         herder = Herder(FileConfigStore(Path(folder, "connectors.json")), no_runner, "127.0.0.1:8083")
-        info = WorkerInfo("", lambda group: {}, ActiveTopics())
-        applications = (rest_app(herder, info), actuator_app(herder, Metrics(dict, dict), {}))
-        return _routes_of(applications[0]), _routes_of(applications[1])
-
-
-def _routes_of(application: Starlette) -> list[Route]:
-    return [route for route in application.routes if isinstance(route, Route)]
+        application = actuator_app(herder, Metrics(dict, dict), {})
+        return [route for route in application.routes if isinstance(route, Route)]
 
 
 def error_tree() -> str:

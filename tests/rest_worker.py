@@ -9,20 +9,23 @@ from pathlib import Path
 from frazil.config.settings import LOOPBACK
 from frazil.worker.app import serve
 from frazil.worker.herder import Herder
+from frazil.worker.loggers import Loggers
+from frazil.worker.positions import Positions
 from frazil.worker.rest.app import rest_app
 from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.store import FileConfigStore
 from frazil.worker.topics import ActiveTopics
+from tests.worker.positions import KeptPositions
 from tests.worker.runners import ScriptedFactory
 
 
 @contextmanager
-def rest_worker(home: Path) -> Iterator[tuple[str, ScriptedFactory]]:
-    """URL of a served REST API, and the factory that has made its runners."""
+def rest_worker(home: Path, positions: Positions | None = None) -> Iterator[tuple[str, ScriptedFactory]]:
+    """URL of a served REST API, and the factory that has made its runners. Positions are in memory unless given."""
     factory = ScriptedFactory()
     herder = Herder(FileConfigStore(home / "connectors.json"), factory, "127.0.0.1:0")
     herder.start()
-    info = WorkerInfo("cluster", lambda group: {}, ActiveTopics())
+    info = WorkerInfo("cluster", positions or KeptPositions(), ActiveTopics(), Loggers())
     server = serve(rest_app(herder, info), LOOPBACK, 0, "KAFKA_CONNECT_PORT")
     try:
         yield f"http://{LOOPBACK}:{server.port}", factory

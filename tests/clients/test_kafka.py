@@ -126,6 +126,7 @@ def test_an_absent_broker_is_told_in_bounded_time(monkeypatch: pytest.MonkeyPatc
         lambda: kafka.end_offsets("127.0.0.1:9", ["a"]),
         lambda: kafka.group_offsets("127.0.0.1:9", "g", [("a", 0)]),
         lambda: kafka.set_group_offsets("127.0.0.1:9", "g", {("a", 0): 1}),
+        lambda: kafka.forget_group_offsets("127.0.0.1:9", "g"),
     ):
         begin = time.monotonic()
         with pytest.raises(ServiceUnavailable, match="Kafka at 127.0.0.1:9 does not answer .*frazil start kafka"):
@@ -138,3 +139,30 @@ def test_all_offsets_of_a_group(bootstrap: str, topic: str) -> None:
     assert kafka.all_group_offsets(bootstrap, group) == {}
     kafka.set_group_offsets(bootstrap, group, {(topic, 1): 2})
     assert kafka.all_group_offsets(bootstrap, group) == {(topic, 1): 2}
+
+
+def test_offsets_of_a_group_are_forgotten(bootstrap: str, topic: str) -> None:
+    group = f"group-{uuid.uuid4()}"
+    kafka.forget_group_offsets(bootstrap, group)
+    kafka.set_group_offsets(bootstrap, group, {(topic, 0): 1, (topic, 1): 2})
+    kafka.forget_group_offsets(bootstrap, group, [("elsewhere", 0)])
+    assert kafka.all_group_offsets(bootstrap, group) == {(topic, 0): 1, (topic, 1): 2}
+    kafka.forget_group_offsets(bootstrap, group, [(topic, 1), ("elsewhere", 0)])
+    assert kafka.all_group_offsets(bootstrap, group) == {(topic, 0): 1}
+    for _ in range(2):
+        kafka.forget_group_offsets(bootstrap, group)
+        assert kafka.all_group_offsets(bootstrap, group) == {}
+
+
+def test_offsets_of_a_group_with_members_are_kept(bootstrap: str, topic: str) -> None:
+    group = f"group-{uuid.uuid4()}"
+    kafka.set_group_offsets(bootstrap, group, {(topic, 1): 0})
+    member = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
+    try:
+        member.subscribe([topic])
+        assert member.poll(20) is not None
+        with pytest.raises(TerminalError, match=f"refuses consumer group {group}: NON_EMPTY_GROUP"):
+            kafka.forget_group_offsets(bootstrap, group)
+    finally:
+        member.close()
+    assert (topic, 1) in kafka.all_group_offsets(bootstrap, group)

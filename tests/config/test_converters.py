@@ -2,7 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from frazil.config.converters import JSON_CONVERTER, STRING_CONVERTER, converter_class
+from frazil.config.converters import (
+    JSON_CONVERTER,
+    SIMPLE_HEADER_CONVERTER,
+    STRING_CONVERTER,
+    converter_class,
+    converter_definition,
+)
+from frazil.config.definition import REQUIRED
 from frazil.config.iceberg_sink import parse_iceberg_sink
 from tests.config.samples import MINIMAL_SINK
 
@@ -68,3 +75,11 @@ def test_decimal_format_is_checked_in_any_case() -> None:
     base = {"value__converter": "Json", "value__converter__schemas__enable": "false"}
     assert errors(**base, value__converter__decimal__format="numeric") == []
     assert len(errors(**base, value__converter__decimal__format="HEX")) == 1
+
+
+def test_a_converter_by_itself_has_keys_without_prefix() -> None:
+    keys = converter_definition(JSON_CONVERTER).keys
+    assert list(keys)[0] == "converter.type"
+    assert keys["converter.type"].default is REQUIRED
+    assert keys["schemas.enable"].default is True
+    assert list(converter_definition(SIMPLE_HEADER_CONVERTER).keys) == []

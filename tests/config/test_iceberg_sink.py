@@ -188,3 +188,30 @@ def test_any_configuration_is_answered_with_errors_and_never_with_an_exception(c
     parsed = parse_iceberg_sink({**SEED_SINK, **changes})
     assert len(parsed.config_infos()) >= len(parsed.definition.keys)
     assert "topsecret" not in "".join(parsed.error_texts() + parsed.warnings)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "tasks.max",
+        "errors.tolerance",
+        "errors.log.enable",
+        "iceberg.catalog.type",
+        "iceberg.control.commit.interval-ms",
+        "iceberg.tables.evolve-schema-enabled",
+        "iceberg.tables.write-props.write.parquet.compression-codec",
+        "iceberg.tables.write-props.write.parquet.compression-level",
+        "consumer.override.max.poll.records",
+        "consumer.override.auto.offset.reset",
+        "value.converter",
+        "value.converter.schemas.enable",
+        "topics",
+    ],
+)
+def test_a_placeholder_may_stand_for_any_value(key: str) -> None:
+    assert errors({key: "${file:/etc/s.properties:k}"}) == []
+
+
+def test_a_placeholder_in_a_pattern_is_not_matched() -> None:
+    topics = {"topics": None, "topics.regex": "[${env:X}", "errors.deadletterqueue.topic.name": "x"}
+    assert errors({**topics, "errors.tolerance": "all"}) == []

@@ -24,3 +24,8 @@ def test_secret_keys(name: str, secret: bool) -> None:
 def test_values_are_hidden_longest_first() -> None:
     config = {"a.secret": "abc", "b.password": "abcdef", "uri": "http", "use.token": "true"}
     assert hide_secrets("abcdef abc http true", config) == "[hidden] [hidden] http true"
+
+
+def test_more_values_and_placeholders() -> None:
+    config = {"a.secret": "${env:X}", "b": "v"}
+    assert hide_secrets("${env:X} v provided", config, ["provided"]) == "${env:X} v [hidden]"

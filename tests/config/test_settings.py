@@ -10,7 +10,14 @@ from frazil.config.settings import Settings
 from frazil.config.variables import VARIABLES
 from frazil.errors import ConfigError
 
-_OTHER_VALUE = {"port": "12345", "url": "https://other.example", "path": "/other", "secret": "other", "text": "other"}
+_OTHER_VALUE = {
+    "port": "12345",
+    "url": "https://other.example",
+    "path": "/other",
+    "secret": "other",
+    "text": "other",
+    "switch": "false",
+}
 _PROPERTIES = [name for name, value in vars(Settings).items() if isinstance(value, property) or hasattr(value, "func")]
 
 
@@ -101,6 +108,27 @@ def test_a_wrong_port_is_refused_by_name(name: str, value: str) -> None:
 def test_a_wrong_url_is_refused_by_name(name: str) -> None:
     with pytest.raises(ConfigError, match=f"^{name}=minio:9000: expected a URL"):
         Settings.load({name: "minio:9000"}, env_file=Path(os.devnull))
+
+
+@pytest.mark.parametrize("name", [v.name for v in VARIABLES.values() if v.kind == "switch"])
+def test_a_switch_is_true_or_false(name: str) -> None:
+    assert Settings.load({name: "FALSE"}, env_file=Path(os.devnull))
+    with pytest.raises(ConfigError, match=f"^{name}=yes: expected true or false"):
+        Settings.load({name: "yes"}, env_file=Path(os.devnull))
+
+
+def test_config_providers_are_keys_of_the_worker() -> None:
+    env = {
+        "CONNECT_CONFIG_PROVIDERS": "file",
+        "CONNECT_CONFIG_PROVIDERS_FILE_CLASS": "x.FileConfigProvider",
+        "CONNECT_CONFIG_PROVIDERS_FILE_PARAM_ALLOWED_PATHS": "/a_b",
+        "CONNECT_TOPIC_TRACKING_ENABLE": "true",
+    }
+    assert Settings(env).config_providers == {
+        "config.providers": "file",
+        "config.providers.file.class": "x.FileConfigProvider",
+        "config.providers.file.param.allowed.paths": "/a_b",
+    }
 
 
 def test_a_wrong_fallback_is_refused_by_its_own_name() -> None:

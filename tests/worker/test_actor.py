@@ -3,9 +3,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
 
 import pytest
 
+from frazil.config.providers import ConfigProviders, EnvironmentProvider
 from frazil.errors import ConfigError, Fenced, ServiceUnavailable, TransientError
 from frazil.worker import failures
 from frazil.worker.actor import ActorStatus, ConnectorActor, RestartPolicy, Wanted
@@ -25,7 +27,9 @@ def make(factory: ScriptedFactory) -> Iterator[Make]:
     actors: list[ConnectorActor] = []
 
     def make(first: Wanted) -> ConnectorActor:
-        actors.append(ConnectorActor("c", first, factory, RestartPolicy(first_s=0.05, longest_s=0.1)))
+        actors.append(
+            ConnectorActor("c", first, factory, RestartPolicy(first_s=0.05, longest_s=0.1), ConfigProviders())
+        )
         return actors[-1]
 
     yield make
@@ -214,3 +218,66 @@ def test_a_query_that_does_not_stop_in_order_does_not_block_the_connector(
     eventually(lambda: actor.status().state == "STOPPED")
     assert "did not stop in order" in caplog.text
     assert "s3cr3t" not in caplog.text
+
+
+def test_an_action_runs_when_the_query_has_stopped(make: Make, factory: ScriptedFactory) -> None:
+    actor = make(wanted())
+    eventually(lambda: actor.status() == RUNNING)
+    actor.want(wanted("STOPPED"))
+    assert actor.while_stopped(lambda: list(factory.life("c"))).result(10) == ["start", "stop"]
+    failing = actor.while_stopped(lambda: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        failing.result(10)
+
+
+@pytest.mark.parametrize("target", ["RUNNING", "PAUSED"])
+def test_an_action_is_cancelled_when_the_connector_is_not_to_be_stopped(make: Make, target: TargetState) -> None:
+    actor = make(wanted(target))
+    future = actor.while_stopped(lambda: 1)
+    with pytest.raises(CancelledError):
+        future.result(10)
+
+
+def test_an_action_of_an_actor_that_has_ended_or_ends_is_cancelled(make: Make) -> None:
+    actor = make(wanted("STOPPED"))
+    assert actor.while_stopped(lambda: 1).result(10) == 1
+    actor.want(None)
+    first = actor.while_stopped(lambda: 1)
+    with pytest.raises(CancelledError):
+        first.result(10)
+    assert actor.join(time.monotonic() + 10)
+    assert actor.while_stopped(lambda: 1).cancelled()
+
+
+def test_placeholders_are_resolved_at_each_start_and_shown_nowhere(
+    factory: ScriptedFactory, caplog: pytest.LogCaptureFixture
+) -> None:
+    environ = {"URI": "http://first"}
+    providers = ConfigProviders({"env": EnvironmentProvider(environ)})
+    first = Wanted({"uri": "${env:URI}"}, 1, "RUNNING", 1)
+    actor = ConnectorActor("c", first, factory, RestartPolicy(first_s=0.05, longest_s=0.1), providers)
+    eventually(lambda: factory.life("c") == ["start"])
+    assert factory.last("c").config == {"uri": "http://first"}
+    environ["URI"] = "http://second"
+    factory.last("c").fail("ServiceUnavailable: http://first does not answer", transient=True)
+    eventually(lambda: factory.life("c") == ["start", "stop", "start"])
+    assert factory.last("c").config == {"uri": "http://second"}
+    factory.last("c").fail("ConfigError: http://second is wrong")
+    eventually(lambda: actor.status().state == "FAILED")
+    assert actor.status().trace == "ConfigError: [hidden] is wrong"
+    assert "http://" not in caplog.text
+    actor.close(time.monotonic() + 10)
+    assert actor.join(time.monotonic() + 10)
+
+
+def test_a_value_that_no_provider_has_is_a_failure_with_a_reason(factory: ScriptedFactory) -> None:
+    providers = ConfigProviders({"env": EnvironmentProvider({})})
+    actor = ConnectorActor("c", Wanted({"a": "${env:NONE}"}, 1, "RUNNING", 1), factory, RestartPolicy(), providers)
+    eventually(lambda: actor.status().state == "FAILED")
+    trace = actor.status().trace or ""
+    assert trace.startswith(
+        "frazil.errors.ConfigError: a: no value for ${env:NONE}: there is no NONE in the environment. Nothing was read."
+    )
+    assert factory.life("c") == []
+    actor.close(time.monotonic() + 10)
+    assert actor.join(time.monotonic() + 10)

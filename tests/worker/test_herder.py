@@ -7,7 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
+from frazil.config.providers import ConfigProviders, EnvironmentProvider
 from frazil.errors import AlreadyExists, ConfigError, NotFound, ServiceUnavailable
+from frazil.worker import herder as herder_module
 from frazil.worker.actor import RestartPolicy
 from frazil.worker.herder import Herder
 from frazil.worker.store import FileConfigStore, StoredConnector
@@ -296,3 +298,68 @@ def test_many_threads_at_once_end_where_the_last_wish_of_each_connector_says(
     for name in expected:
         life = factory.life(name)
         assert life == ["start", "stop"] * (len(life) // 2), f"{name}: two queries at a time, or one left: {life}"
+
+
+def test_an_action_on_a_stopped_connector_gets_its_stored_configuration(herder: Herder) -> None:
+    herder.create("a", sink("a", my__key="${env:X}"), "STOPPED")
+    assert herder.while_stopped("a", lambda config: config["my.key"]) == "${env:X}"
+    herder.resume("a")
+    with pytest.raises(ConfigError, match="^Connectors must be in the STOPPED state .* '/connectors/a/stop' endpoint$"):
+        herder.while_stopped("a", lambda config: None)
+    with pytest.raises(NotFound, match="^Connector x not found$"):
+        herder.while_stopped("x", lambda config: None)
+
+
+def test_a_stop_that_is_taken_back_refuses_the_action(herder: Herder, factory: ScriptedFactory) -> None:
+    entered, release = threading.Event(), threading.Event()
+
+    def wait(name: str) -> None:
+        entered.set()
+        assert release.wait(10)
+
+    factory.before_stop = wait
+    herder.create("slow", sink("slow"))
+    eventually(lambda: running(herder, "slow"))
+    herder.stop("slow")
+    assert entered.wait(10)
+    refused: list[Exception] = []
+
+    def act() -> None:
+        try:
+            herder.while_stopped("slow", lambda config: None)
+        except ConfigError as error:
+            refused.append(error)
+
+    thread = threading.Thread(target=act)
+    thread.start()
+    thread.join(0.2)
+    herder.resume("slow")
+    release.set()
+    thread.join(10)
+    assert str(refused[0]).startswith("Connectors must be in the STOPPED state")
+
+
+def test_an_action_that_takes_too_long(herder: Herder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(herder_module, "_ACTION_S", 0.05)
+    herder.create("a", sink("a"), "STOPPED")
+    release = threading.Event()
+    with pytest.raises(ServiceUnavailable, match="Request timed out .* connector a is stopped"):
+        herder.while_stopped("a", lambda config: release.wait(10))
+    release.set()
+
+
+def test_placeholders_are_kept_and_unknown_providers_warned_of(
+    store: FileConfigStore, factory: ScriptedFactory, caplog: pytest.LogCaptureFixture
+) -> None:
+    providers = ConfigProviders({"env": EnvironmentProvider({"T": "secret-topic", "N": "2"})})
+    herder = Herder(store, factory, "w:1", providers=providers)
+    herder.start()
+    config = sink("a", topics="${env:T}", tasks__max="${env:N}", extra="${vault:x}")
+    herder.create("a", config)
+    eventually(lambda: running(herder, "a"))
+    assert factory.last("a").config == {**config, "topics": "secret-topic", "tasks.max": "2"}
+    assert herder.info("a").config == store.load()["a"].config == config
+    assert herder.task_configs("a")[0]["topics"] == "${env:T}"
+    assert "extra: ${vault:x} stays as it is: the worker has no provider vault" in caplog.text
+    assert "secret-topic" not in caplog.text
+    assert herder.close(10)

@@ -181,6 +181,23 @@ def set_group_offsets(bootstrap: str, group: str, offsets: Mapping[tuple[str, in
         _check_partitions(consumer.commit(offsets=positions, asynchronous=False))
 
 
+@_until_settled
+def forget_group_offsets(bootstrap: str, group: str, partitions: Collection[tuple[str, int]] | None = None) -> None:
+    """Remove committed offsets of a consumer group that has no members: of these partitions, or all of them.
+
+    The client can only delete a whole group, so what the other partitions had is committed again. Raises TerminalError
+    when the group has members (nothing is removed then), ServiceUnavailable when its coordinator does not answer.
+    """
+    known = all_group_offsets(bootstrap, group)
+    kept = {} if partitions is None else {key: offset for key, offset in known.items() if key not in partitions}
+    if len(kept) == len(known):
+        return
+    client = admin(bootstrap)
+    futures = client.delete_consumer_groups([group], request_timeout=TIMEOUT_S)
+    _result(futures[group], bootstrap, f"consumer group {group}")
+    set_group_offsets(bootstrap, group, kept)
+
+
 @contextmanager
 def _group_member(bootstrap: str, group: str) -> Iterator[Consumer]:
     """A consumer that never subscribes, to read and commit a group's offsets.

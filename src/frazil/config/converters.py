@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal
 
-from frazil.config.definition import Key, Parsed, Value, invalid_value
+from frazil.config.definition import REQUIRED, ConfigDef, Key, Parsed, Value, invalid_value
 from frazil.config.framework import COMMON
 from frazil.config.validators import at_least
 
@@ -168,6 +169,17 @@ def converter_option_keys(role: Role, config: Mapping[str, str | None], *, read:
     )
 
 
+def converter_definition(class_name: str) -> ConfigDef:
+    """The keys of a converter by themselves, without the prefix that they have in a connector."""
+    if class_name == SIMPLE_HEADER_CONVERTER:
+        return ConfigDef([])
+    config = {"value.converter": class_name}
+    options = [key for key in converter_option_keys("value", config) if not key.is_family]
+    prefix = "value.converter."
+    alone = [replace(key, name=key.name.removeprefix(prefix)) for key in options]
+    return ConfigDef([replace(key, default=REQUIRED) if key.name == "converter.type" else key for key in alone])
+
+
 def _decimal_format(value: Value) -> str | None:
     if str(value).upper() in ("BASE64", "NUMERIC"):
         return None
@@ -188,6 +200,6 @@ def check_converters(parsed: Parsed, *, text: bool = False) -> None:
         parsed.fail("value.converter", invalid_value("value.converter", value, reason))
     option = "value.converter.schemas.enable"
     enabled = parsed.values.get(option, (parsed.config.get(option) or "").strip().lower() == "true")
-    if enabled:
+    if enabled is True:
         reason = f"Not supported yet. Set {option} to false and send records without the schema envelope"
         parsed.fail(option, invalid_value(option, True, reason))

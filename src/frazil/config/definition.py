@@ -10,6 +10,8 @@ from enum import Enum
 from functools import cached_property
 from typing import Final, Literal
 
+from frazil.config.placeholders import has_placeholder
+
 Type = Literal["BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD"]
 Importance = Literal["HIGH", "MEDIUM", "LOW"]
 Width = Literal["NONE", "SHORT", "MEDIUM", "LONG"]
@@ -212,7 +214,10 @@ class ConfigDef:
         return list(dict.fromkeys(key.group for key in self.keys.values() if key.group))
 
     def parse(self, config: Mapping[str, str | None]) -> Parsed:
-        """Parse every declared key; never raises for a wrong value: all errors are in the result."""
+        """Parse every declared key; never raises for a wrong value: all errors are in the result.
+
+        A value with a placeholder stays text, of whatever type the key is; in a list it is an entry.
+        """
         parsed = Parsed(self, config)
         for key in self.keys.values():
             parsed.values[key.name] = self._parse_key(key, config, parsed)
@@ -232,6 +237,9 @@ class ConfigDef:
         value: Value = None
         if spelling is not None:
             text = config[spelling]
+            if text is not None and has_placeholder(text):
+                # What it stands for is checked when the connector starts.
+                return parse_value("LIST", text) if key.type == "LIST" else text
             try:
                 value = None if text is None else parse_value(key.type, text)
             except ValueError as error:

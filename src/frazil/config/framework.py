@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Literal, cast
 
 from frazil.config.definition import Key, Parsed, Value, invalid_value, parse_value
+from frazil.config.placeholders import has_placeholder
 from frazil.config.validators import (
     at_least,
     non_empty_without_control_chars,
@@ -293,7 +294,8 @@ def _check_dead_letter_topic(parsed: Parsed, topics: tuple[str, ...], regex: str
                 f"The DLQ topic '{topic}' may not be included in the list of topics "
                 f"('topics=[{', '.join(topics)}]') consumed by the connector",
             )
-    if name and regex and not parsed.errors.get("topics.regex") and re.fullmatch(regex, name):
+    known = not has_placeholder(regex) and not parsed.errors.get("topics.regex")
+    if name and regex and known and re.fullmatch(regex, name):
         parsed.fail(
             "topics.regex",
             f"The DLQ topic '{name}' may not be matched by the regex for the topics "
@@ -305,13 +307,13 @@ def _check_overrides(parsed: Parsed) -> None:
     family = OVERRIDE + "*"
     for name, text in parsed.members(family).items():
         try:
-            parse_value(_NUMERIC_OVERRIDES.get(name, "STRING"), text)
+            parse_value("STRING" if has_placeholder(text) else _NUMERIC_OVERRIDES.get(name, "STRING"), text)
         except ValueError as error:
             parsed.fail(OVERRIDE + name, invalid_value(name, text, str(error)))
         if name in _MANAGED_OVERRIDES:
             parsed.warn(f"{OVERRIDE}{name} has no effect here: the worker sets it")
     reset = parsed.members(family).get("auto.offset.reset")
-    if reset is not None and reset.strip() not in ("earliest", "latest"):
+    if reset is not None and reset.strip() not in ("earliest", "latest") and not has_placeholder(reset):
         reason = "String must be one of: earliest, latest"
         parsed.fail(OVERRIDE + "auto.offset.reset", invalid_value("auto.offset.reset", reset, reason))
 

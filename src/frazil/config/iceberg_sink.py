@@ -27,6 +27,7 @@ from frazil.config.framework import (
     group_id,
 )
 from frazil.config.iceberg_keys import ICEBERG_KEYS
+from frazil.config.placeholders import has_placeholder
 from frazil.config.transforms import (
     TransformChain,
     check_transforms,
@@ -140,7 +141,8 @@ def _check_catalog(parsed: Parsed) -> None:
     rest = implementation.endswith(".RESTCatalog") or (
         not implementation and properties.get("type", "").strip() == "rest"
     )
-    if not rest:
+    open_ = any(has_placeholder(text) for text in (implementation, properties.get("type", "")))
+    if not rest and not open_:
         parsed.fail(
             _CATALOG, "Only REST catalogs are supported yet: set iceberg.catalog.type to rest and remove catalog-impl"
         )
@@ -149,6 +151,8 @@ def _check_catalog(parsed: Parsed) -> None:
 def _check_write_properties(parsed: Parsed) -> None:
     for name, text in parsed.members(_WRITE + ".*").items():
         key, value = f"{_WRITE}.{name}", text.strip()
+        if has_placeholder(value):
+            continue
         if name == "write.parquet.compression-codec" and value not in _CODECS:
             parsed.fail(key, invalid_value(key, value, f"String must be one of: {', '.join(_CODECS)}"))
         elif name == "write.parquet.compression-level" and not value.removeprefix("-").isdecimal():

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from frazil.config.definition import HIDDEN
+from frazil.config.placeholders import has_placeholder
 
 _SECRET = re.compile(r"secret|password|token|credential|sasl\.jaas\.config|private.?key", re.IGNORECASE)
 
@@ -15,9 +16,13 @@ def is_secret(name: str) -> bool:
     return _SECRET.search(name) is not None
 
 
-def hide_secrets(text: str, config: Mapping[str, str]) -> str:
-    """`text` with every secret value of `config` replaced by `[hidden]`; switches (true, false) are no secrets."""
-    values = {value.strip() for name, value in config.items() if is_secret(name)} - {"", "true", "false"}
+def hide_secrets(text: str, config: Mapping[str, str], more: Iterable[str] = ()) -> str:
+    """`text` with every secret value of `config` replaced by `[hidden]`; switches (true, false) are no secrets.
+
+    `more` are further values to hide, such as those that configuration providers gave.
+    """
+    secrets = (value for name, value in config.items() if is_secret(name) and not has_placeholder(value))
+    values = {value.strip() for value in (*secrets, *more)} - {"", "true", "false"}
     for value in sorted(values, key=len, reverse=True):
         text = text.replace(value, HIDDEN)
     return text

@@ -55,6 +55,8 @@ class Settings:
                 continue
             if variable.kind == "port":
                 self._port(variable.name)
+            elif variable.kind == "switch":
+                self._switch(variable.name)
             elif variable.kind == "url" and urlsplit(text).scheme not in ("http", "https"):
                 raise ConfigError(f"{variable.name}={text}: expected a URL that starts with http:// or https://")
 
@@ -80,6 +82,12 @@ class Settings:
         if not 0 < port < 65536:
             raise ConfigError(f"{self._source(name)}={text}: expected a port between 1 and 65535")
         return port
+
+    def _switch(self, name: str) -> bool:
+        text = self._text(name).lower()
+        if text not in ("true", "false"):
+            raise ConfigError(f"{name}={text}: expected true or false")
+        return text == "true"
 
     @cached_property
     def home(self) -> Path:
@@ -196,6 +204,22 @@ class Settings:
     def spark_memory(self) -> str:
         """Heap of the driver's JVM (`SPARK_DRIVER_MEMORY`)."""
         return self._text("SPARK_DRIVER_MEMORY")
+
+    @property
+    def config_providers(self) -> dict[str, str]:
+        """The worker's keys `config.providers` and below, from variables `CONNECT_…` as container images have them."""
+        names = [name for name in self.env if name.startswith("CONNECT_CONFIG_PROVIDERS") and self._set(name)]
+        return {name.removeprefix("CONNECT_").lower().replace("_", "."): self.env[name] for name in names}
+
+    @property
+    def topic_tracking(self) -> bool:
+        """`topic.tracking.enable` of Kafka Connect's worker."""
+        return self._switch("CONNECT_TOPIC_TRACKING_ENABLE")
+
+    @property
+    def topic_tracking_reset(self) -> bool:
+        """`topic.tracking.allow.reset` of Kafka Connect's worker."""
+        return self._switch("CONNECT_TOPIC_TRACKING_ALLOW_RESET")
 
     # SQL
     @cached_property

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal
 
-Kind = Literal["text", "port", "url", "path", "secret"]
+Kind = Literal["text", "port", "url", "path", "secret", "switch"]
 
 _IMAGE = "frazil runs no containers"
 _NO_CONSOLE = "the embedded store has no console"
@@ -234,6 +234,29 @@ _DECLARED: Final = (
     ),
     Variable(
         "SPARK_DRIVER_MEMORY", _WORKER, "Heap of the worker's JVM, in Java's spelling (`1g`, `512m`).", "worker", "1g"
+    ),
+    Variable(
+        "CONNECT_CONFIG_PROVIDERS",
+        _WORKER,
+        "Names of the configuration providers for `${file:…}`, `${env:…}` and `${dir:…}` in connectors, separated by "
+        "commas. Each has its class in `CONNECT_CONFIG_PROVIDERS_NAME_CLASS`, with the provider's name in capitals.",
+        "worker",
+    ),
+    Variable(
+        "CONNECT_TOPIC_TRACKING_ENABLE",
+        _WORKER,
+        "Whether the worker tells the topics that a connector has read.",
+        "worker",
+        "true",
+        "switch",
+    ),
+    Variable(
+        "CONNECT_TOPIC_TRACKING_ALLOW_RESET",
+        _WORKER,
+        "Whether that list may be cleared over the REST API.",
+        "worker",
+        "true",
+        "switch",
     ),
     # SQL
     Variable(

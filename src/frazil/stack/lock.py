@@ -49,6 +49,7 @@ ROOTS: dict[str, tuple[tuple[str, ...], bool]] = {
         ),
         True,
     ),
+    "connect-file": ((f"org.apache.kafka:connect-file:{KAFKA}",), False),
     "spark-kafka": (
         (
             f"org.apache.spark:spark-sql-kafka-0-10_2.13:{SPARK}",

@@ -5,15 +5,20 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import TypeVar
 
+from frazil.config.providers import ConfigProviders, Resolved
 from frazil.config.secrets import hide_secrets
 from frazil.errors import TransientError
 from frazil.worker import failures
 from frazil.worker.runner_api import Runner, RunnerFactory, State, TargetState
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _POLL_S = 0.5
 
@@ -60,21 +65,26 @@ _NEW = ActorStatus("UNASSIGNED", "UNASSIGNED", 0)
 class ConnectorActor:
     """Owns the runner of one connector; operations of one connector take effect in order, of several side by side.
 
-    A wish to run shows in the status at once; PAUSED and STOPPED show when the query has really stopped.
+    A wish to run shows in the status at once; PAUSED and STOPPED show when the query has really stopped. Placeholders
+    of the configuration are resolved at each start of the query, and what they stand for is in no status or log.
     """
 
-    def __init__(self, name: str, wanted: Wanted, factory: RunnerFactory, policy: RestartPolicy) -> None:
+    def __init__(
+        self, name: str, wanted: Wanted, factory: RunnerFactory, policy: RestartPolicy, providers: ConfigProviders
+    ) -> None:
         self._name = name
         self._factory = factory
         self._policy = policy
+        self._providers = providers
         self._changed = threading.Condition()
         self._wanted: Wanted | None = wanted
         self._close_by: float | None = None
         self._finished = False
         self._status = _NEW
+        self._actions: list[Callable[[bool], None]] = []
         # Only the thread touches these.
         self._runner: Runner | None = None
-        self._runner_config: Mapping[str, str] = {}
+        self._resolved = Resolved({})
         self._generation = wanted.generation - 1
         self._failures = 0
         self._started_at = 0.0
@@ -92,6 +102,30 @@ class ConnectorActor:
             self._wanted = wanted
             self._changed.notify()
             return True
+
+    def while_stopped(self, action: Callable[[], T]) -> Future[T]:
+        """Call `action` in this actor's thread once the query has stopped; nothing is started until it returns.
+
+        The future has its result or error; it is cancelled when the connector is not meant to be STOPPED by then.
+        """
+        future: Future[T] = Future()
+
+        def run(stopped: bool) -> None:
+            if not stopped:
+                future.cancel()
+                return
+            try:
+                future.set_result(action())
+            except Exception as error:
+                future.set_exception(error)
+
+        with self._changed:
+            if self._finished:
+                future.cancel()
+            else:
+                self._actions.append(run)
+                self._changed.notify()
+        return future
 
     def status(self) -> ActorStatus:
         """What the connector does now."""
@@ -113,20 +147,26 @@ class ConnectorActor:
         while True:
             with self._changed:
                 wanted, close_by = self._wanted, self._close_by
+                actions, self._actions = self._actions, []
             if close_by is not None or wanted is None:
                 self._stop_runner(30.0 if close_by is None else max(0.1, close_by - time.monotonic()))
                 with self._changed:
                     if close_by is not None or self._wanted is None:
                         self._finished = True
-                        return
+                        actions += self._actions
             elif wanted.target == "RUNNING":
                 self._keep_running(wanted)
             else:
                 self._stop_runner()
                 self._failures, self._retry_at = 0, None
                 self._report(wanted, _halted(wanted, self.status()))
+            stopped = wanted is not None and close_by is None and wanted.target == "STOPPED"
+            for run in actions:
+                run(stopped)
             with self._changed:
-                if self._wanted is wanted and self._close_by is close_by:
+                if self._finished:
+                    return
+                if self._wanted is wanted and self._close_by is close_by and not self._actions:
                     self._changed.wait(self._pause_s())
 
     def _pause_s(self) -> float | None:
@@ -149,9 +189,9 @@ class ConnectorActor:
 
     def _start(self, wanted: Wanted) -> None:
         self._retry_at = None
-        self._runner_config = wanted.config
         try:
-            self._runner = self._factory(self._name, wanted.config)
+            self._resolved = self._providers.resolve(wanted.config)
+            self._runner = self._factory(self._name, self._resolved.config)
             self._runner.start()
         except Exception as error:
             self._raised(wanted, error)
@@ -178,7 +218,7 @@ class ConnectorActor:
         self._failed(wanted, failures.trace(failure, error), isinstance(failure, TransientError))
 
     def _failed(self, wanted: Wanted, trace: str, transient: bool) -> None:
-        trace = hide_secrets(trace, wanted.config)
+        trace = hide_secrets(trace, wanted.config, self._resolved.secrets)
         self._failures += 1
         wait = self._policy.wait_s(self._failures) if transient else None
         state: State = "FAILED" if wait is None else "RESTARTING"
@@ -198,7 +238,9 @@ class ConnectorActor:
             logger.error(
                 "the query of connector %s did not stop in order; what it had not committed is read again: %s",
                 self._name,
-                hide_secrets(failures.trace(failures.classify(error), error), self._runner_config),
+                hide_secrets(
+                    failures.trace(failures.classify(error), error), self._resolved.config, self._resolved.secrets
+                ),
             )
         else:
             logger.info("the query of connector %s has stopped", self._name)

@@ -6,12 +6,15 @@ import itertools
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from frazil.config.connectors import check_config, connector_of
 from frazil.config.definition import invalid_value
 from frazil.config.iceberg_sink import invalid_config_message
+from frazil.config.providers import ConfigProviders
 from frazil.config.validators import non_empty_without_control_chars
 from frazil.errors import AlreadyExists, ConfigError, NotFound, ServiceUnavailable
 from frazil.worker.actor import ConnectorActor, RestartPolicy, Wanted
@@ -21,6 +24,13 @@ from frazil.worker.store import ConfigStore, StoredConnector
 logger = logging.getLogger(__name__)
 
 Config = Mapping[str, str | None]
+T = TypeVar("T")
+
+_ACTION_S = 90.0
+_NOT_STOPPED = (
+    "Connectors must be in the STOPPED state before their offsets can be modified. This can be done for the specified "
+    "connector by issuing a 'PUT' request to the '/connectors/{}/stop' endpoint"
+)
 
 
 @dataclass(frozen=True)
@@ -62,9 +72,15 @@ class Herder:
     """
 
     def __init__(
-        self, store: ConfigStore, factory: RunnerFactory, worker_id: str, policy: RestartPolicy | None = None
+        self,
+        store: ConfigStore,
+        factory: RunnerFactory,
+        worker_id: str,
+        policy: RestartPolicy | None = None,
+        providers: ConfigProviders | None = None,
     ) -> None:
         self.worker_id = worker_id
+        self._providers = providers or ConfigProviders()
         self._store = store
         self._factory = factory
         self._policy = policy or RestartPolicy()
@@ -146,7 +162,7 @@ class Herder:
         with self._lock:
             stored = self._find(name, "Connector {} not found")
             merged = {key: value for key, value in {**stored.config, **patch}.items() if value is not None}
-            _log_warnings(name, check_config(merged))
+            _log_warnings(name, check_config(merged) + self._providers.unknown(merged))
             tasks = self._info(name, stored).tasks
             self._save(name, replace(stored, config=merged), renew=True)
             return replace(self._info(name, self._stored[name]), tasks=tasks)
@@ -199,6 +215,27 @@ class Herder:
             if not 0 <= task < self._info(name, stored).tasks:
                 raise NotFound(f"Unknown task: {name}-{task}")
             self._apply(name, renew=True)
+
+    def while_stopped(self, name: str, action: Callable[[Mapping[str, str]], T]) -> T:
+        """What `action` makes of the configuration of a stopped connector, which cannot start until it returns.
+
+        Raises ConfigError with Connect's text when the connector is not STOPPED, ServiceUnavailable when the action
+        takes longer than 90 s (it goes on then), and whatever the action raises.
+        """
+        with self._lock:
+            stored = self._find(name, "Connector {} not found")
+            if stored.target_state != "STOPPED":
+                raise ConfigError(_NOT_STOPPED.format(name))
+            future = self._actors[name].while_stopped(lambda: action(stored.config))
+        try:
+            return future.result(_ACTION_S)
+        except CancelledError:
+            raise ConfigError(_NOT_STOPPED.format(name)) from None
+        except TimeoutError:
+            raise ServiceUnavailable(
+                f"Request timed out after {_ACTION_S:.0f} s. The change goes on as long as connector {name} is "
+                "stopped; look at its state, then repeat the request if it has not taken effect."
+            ) from None
 
     def status(self, name: str) -> ConnectorStatus:
         """What the connector and its tasks do now."""
@@ -254,7 +291,7 @@ class Herder:
         if own != name:
             raise ConfigError(f"Connector name configuration ({own}) doesn't match connector name in the URL ({name})")
         named = {**config, "name": name}
-        _log_warnings(name, check_config(named))
+        _log_warnings(name, check_config(named) + self._providers.unknown(named))
         return {key: value for key, value in named.items() if value is not None}
 
     def _save(self, name: str, stored: StoredConnector, renew: bool) -> None:
@@ -274,7 +311,7 @@ class Herder:
         self._wanted[name] = wanted
         actor = self._actors.get(name)
         if actor is None or not actor.want(wanted):
-            self._actors[name] = ConnectorActor(name, wanted, self._factory, self._policy)
+            self._actors[name] = ConnectorActor(name, wanted, self._factory, self._policy, self._providers)
 
 
 def _tasks_max(config: Mapping[str, str]) -> int:

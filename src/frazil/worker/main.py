@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import signal
-import sys
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -14,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from frazil.clients import kafka
 from frazil.clients.catalog import connect
+from frazil.config.providers import ConfigProviders
 from frazil.config.settings import LOOPBACK, Settings
 from frazil.errors import StackError
 from frazil.pipeline.report import BatchReport
@@ -24,7 +24,10 @@ from frazil.worker.actuator.health import connector_states
 from frazil.worker.app import serve
 from frazil.worker.herder import Herder
 from frazil.worker.lag import lag_of_all
+from frazil.worker.loggers import Loggers
+from frazil.worker.logs import log_to_stderr
 from frazil.worker.metrics import Metrics
+from frazil.worker.positions import ConnectorPositions
 from frazil.worker.rest.app import rest_app
 from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.runner import StreamingRunner
@@ -43,14 +46,15 @@ def run(settings: Settings) -> None:
     Raises PortTaken, JavaNotFound, ServiceUnavailable or ConfigError when the worker cannot start, StackError when
     the JVM ends; connectors go on from their tables at the next start.
     """
-    _log_to_stderr()
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     bootstrap = settings.bootstrap_servers
     cluster_id = kafka.cluster_id(bootstrap)
     session: list[SparkSession] = []
-    topics = ActiveTopics()
+    providers = ConfigProviders.load(settings.config_providers, settings.env)
+    log_to_stderr(providers)
+    topics = ActiveTopics(settings.topic_tracking, settings.topic_tracking_reset)
 
     def observe(report: BatchReport) -> None:
         metrics.observe(report)
@@ -60,10 +64,14 @@ def run(settings: Settings) -> None:
         return StreamingRunner(session[0], settings, name, config, observe)
 
     herder = Herder(
-        FileConfigStore(settings.home / "worker" / "connectors.json"), runner, f"{LOOPBACK}:{settings.connect_port}"
+        FileConfigStore(settings.home / "worker" / "connectors.json"),
+        runner,
+        f"{LOOPBACK}:{settings.connect_port}",
+        providers=providers,
     )
-    metrics = Metrics(lambda: lag_of_all(bootstrap, herder), lambda: connector_states(herder))
-    info = WorkerInfo(cluster_id, lambda group: kafka.all_group_offsets(bootstrap, group), topics)
+    metrics = Metrics(lambda: lag_of_all(bootstrap, herder, providers), lambda: connector_states(herder))
+    loggers = Loggers(lambda name, level: spark_session.set_log_level(session[0], name, level))
+    info = WorkerInfo(cluster_id, ConnectorPositions(settings, providers), topics, loggers)
     checks = {
         "kafka": lambda: _answers(bootstrap),
         "catalog": lambda: _connects(settings.catalog_properties()),
@@ -108,14 +116,3 @@ def _answers(bootstrap: str) -> None:
 
 def _connects(properties: Mapping[str, str]) -> None:
     connect(properties)
-
-
-def _log_to_stderr() -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    formatter = logging.Formatter("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
-    formatter.converter = time.gmtime
-    handler.setFormatter(formatter)
-    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-    for noisy in ("py4j", "pyiceberg", "botocore", "httpx", "uvicorn"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)
-    logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)  # what a batch raises is logged with its reason

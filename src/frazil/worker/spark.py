@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -110,6 +111,13 @@ def _jvm_options(log4j: Path) -> str:
         f"-Xss16m -XX:+UseParallelGC -XX:ReservedCodeCacheSize=128m {compiler} "
         f"-Dlog4j2.configurationFile={log4j.as_uri()}"
     )
+
+
+def set_log_level(session: SparkSession, name: str, level: str) -> None:
+    """Set a logger of the JVM and those below it; `root` is all of them, `level` one of Log4j's."""
+    jvm: Any = session.sparkContext._jvm  # noqa: SLF001 - PySpark's own only sets the root
+    log4j = jvm.org.apache.logging.log4j
+    log4j.core.config.Configurator.setAllLevels("" if name == "root" else name, log4j.Level.getLevel(level))
 
 
 def ended(session: SparkSession) -> bool:

@@ -8,9 +8,14 @@ from frazil.pipeline.report import BatchReport
 
 
 class ActiveTopics:
-    """Topics by connector, since the worker started or the list was reset."""
+    """Topics by connector, since the worker started or the list was reset.
 
-    def __init__(self) -> None:
+    `enabled` is `topic.tracking.enable` of the worker, `resettable` is `topic.tracking.allow.reset`.
+    """
+
+    def __init__(self, enabled: bool = True, resettable: bool = True) -> None:
+        self.enabled = enabled
+        self.resettable = resettable
         self._lock = threading.Lock()
         self._topics: dict[str, set[str]] = {}
 

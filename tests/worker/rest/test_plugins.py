@@ -80,3 +80,29 @@ def test_class_and_path_must_match(client: httpx.Client) -> None:
         path = f"/connector-plugins/{suffix}/config/validate"
         assert client.put(path, json={"connector.class": APACHE}).status_code == 200
     assert_error(client.put(path, json={"a": "b"}), 400, "Connector config {a} contains no connector type")
+
+
+def test_keys_of_a_converter_have_no_prefix(client: httpx.Client) -> None:
+    for name in ("JsonConverter", "org.apache.kafka.connect.json.JsonConverter"):
+        keys = {key["name"]: key for key in client.get(f"/connector-plugins/{name}/config").json()}
+        assert keys["schemas.enable"]["default_value"] == "true"
+        assert not [key for key in keys if key.startswith("value.")]
+    assert client.get("/connector-plugins/SimpleHeaderConverter/config").json() == []
+
+
+def test_versions_of_a_plugin(client: httpx.Client) -> None:
+    path = "/connector-plugins/IcebergSink/config"
+    assert client.get(path, params={"version": "latest"}).json() == client.get(path).json()
+    assert client.get(path, params={"version": VERSION}).status_code == 200
+    missing = f"Plugin {APACHE} not found that matches the version range [99,99], available versions: [{VERSION}]"
+    assert_error(client.get(path, params={"version": "99"}), 400, missing)
+    assert_error(client.get(path, params={"version": "[x"}), 400, "Invalid version specification: [x")
+
+
+def test_placeholders_are_shown_as_they_are_and_not_looked_up(client: httpx.Client) -> None:
+    config = {**SEED_SINK, "tasks.max": "${env:N}", "errors.log.enable": "${file:/none:x}"}
+    body = client.put("/connector-plugins/IcebergSink/config/validate", json=config).json()
+    values = {entry["value"]["name"]: entry["value"] for entry in body["configs"]}
+    assert body["error_count"] == 0
+    assert values["tasks.max"]["value"] == "${env:N}"
+    assert values["errors.log.enable"]["value"] == "${file:/none:x}"

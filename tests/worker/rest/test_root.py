@@ -7,10 +7,12 @@ import httpx
 from frazil.config.connectors import VERSION
 from frazil.worker.app import serve
 from frazil.worker.herder import Herder
+from frazil.worker.loggers import Loggers
 from frazil.worker.rest.app import rest_app
 from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.store import FileConfigStore
 from frazil.worker.topics import ActiveTopics
+from tests.worker.positions import KeptPositions
 from tests.worker.rest.requests import assert_error
 from tests.worker.runners import ScriptedFactory
 
@@ -32,7 +34,9 @@ def test_health(client: httpx.Client) -> None:
 
 def test_health_while_the_worker_starts(store: FileConfigStore, factory: ScriptedFactory) -> None:
     herder = Herder(store, factory, "w:1")
-    server = serve(rest_app(herder, WorkerInfo("k", lambda group: {}, ActiveTopics())), "127.0.0.1", 0, "PORT")
+    server = serve(
+        rest_app(herder, WorkerInfo("k", KeptPositions(), ActiveTopics(), Loggers())), "127.0.0.1", 0, "PORT"
+    )
     with httpx.Client(base_url=f"http://127.0.0.1:{server.port}", trust_env=False) as client:
         response = client.get("/health")
         assert response.status_code == 503

@@ -50,6 +50,8 @@ OFFSETS = "frazil.offsets"
 CLUSTER_ID = "frazil.kafka.cluster-id"
 TOPIC_IDS = "frazil.kafka.topic-ids"
 BEGIN = "frazil.begin"
+ALTERED = "frazil.offsets.altered"
+"""Marks a snapshot whose position was set by a user, and may lie below that of the snapshot before it."""
 
 _RETRIES = 8
 _FIRST_WAIT_S = 0.1
@@ -85,7 +87,8 @@ class Floor:
 class Batch:
     """What one commit adds. `valid_through_ms` is None when a partition had no record in the batch (K06).
 
-    `begin` is where the connector reads on from when the table loses its first commit too.
+    `begin` is where the connector reads on from when the table loses its first commit too. With `altered` the position
+    becomes `offsets` as they are, lower ones and missing partitions too; else the highest of each partition counts.
     """
 
     connector: str
@@ -94,6 +97,7 @@ class Batch:
     offsets: Offsets
     identity: KafkaIdentity
     valid_through_ms: int | None
+    altered: bool = False
 
 
 class Target:
@@ -227,12 +231,15 @@ class Target:
         )
 
     def _try(self, table: Table, floor: Floor, batch: Batch, commit_id: str) -> None:
+        reached = batch.offsets if batch.altered else offsets.merge(floor.offsets, batch.offsets)
         position = {
-            OFFSETS: offsets.to_json(offsets.merge(floor.offsets, batch.offsets)),
+            OFFSETS: offsets.to_json(reached),
             CLUSTER_ID: batch.identity.cluster_id,
             TOPIC_IDS: json.dumps(dict(batch.identity.topic_ids), separators=(",", ":"), sort_keys=True),
         }
         summary = {CONNECTOR: batch.connector, COMMIT_ID: commit_id, **position}
+        if batch.altered:
+            summary[ALTERED] = "true"
         if batch.valid_through_ms is not None:
             summary["kafka.connect.vtts"] = str(batch.valid_through_ms)
             moment = datetime.fromtimestamp(batch.valid_through_ms / 1000, UTC)
@@ -240,11 +247,18 @@ class Target:
         transaction = table.transaction()
         update = transaction.update_snapshot(snapshot_properties=summary, branch=self.branch)
         append_files(update, table, batch.files)
-        first = self._copy(table, batch.connector).get(BEGIN)
-        begin = {**batch.begin, **(offsets.from_json(first) if first else {})}
+        begin = _begin(self._copy(table, batch.connector).get(BEGIN), batch)
         copy = {**position, BEGIN: offsets.to_json(begin)}
         transaction.set_properties({f"{OFFSETS}.{batch.connector}.{self.branch}": json.dumps(copy)})
         transaction.commit_transaction()
+
+
+def _begin(before: str | None, batch: Batch) -> Offsets:
+    """Where the connector began: its first batch says so, unless it was moved to before that or forgot it since."""
+    first = offsets.from_json(before) if before else {}
+    if batch.altered:
+        return {key: min(offset, batch.offsets[key]) for key, offset in first.items() if key in batch.offsets}
+    return {**batch.begin, **first}
 
 
 def _ready(table: Table, spec_id: int) -> Table:

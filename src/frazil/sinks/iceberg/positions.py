@@ -34,8 +34,9 @@ def start_offsets(
 ) -> Offsets:
     """The offset to begin with for every partition of the topics.
 
-    With several tables it is the lowest of their floors; each skips what it has. Raises PositionLost when a stored
-    position is not in the topic any more (X07, X08).
+    With several tables it is the lowest of their floors; each skips what it has. A table without a floor never makes
+    the others miss what they still need. Raises PositionLost when a stored position is not in the topic any more
+    (X07, X08).
     """
     for table, floor in floors.items():
         _check_identity(table, floor.identity, now)
@@ -45,14 +46,15 @@ def start_offsets(
     for key in begin:
         stored = [floor.offsets.get(key) for floor in floors.values()]
         known = [offset for offset in stored if offset is not None]
+        holder = f"table {' and '.join(floors)}"
         if known and len(known) == len(stored):
             result[key] = min(known)
-            _check_range(key, result[key], begin[key], end[key], f"table {' and '.join(floors)}")
         elif key in from_group:
-            result[key] = from_group[key]
-            _check_range(key, result[key], begin[key], end[key], f"consumer group {group}")
+            result[key] = min([from_group[key], *known])
+            holder = holder if result[key] < from_group[key] else f"consumer group {group}"
         else:
-            result[key] = begin[key] if reset == "earliest" else end[key]
+            result[key] = min([begin[key] if reset == "earliest" else end[key], *known])
+        _check_range(key, result[key], begin[key], end[key], holder)
     return result
 
 

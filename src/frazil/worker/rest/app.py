@@ -12,13 +12,16 @@ from frazil.worker.herder import Herder
 from frazil.worker.rest.connectors import Connector, ConnectorConfig, Connectors, Pause, Restart, Resume, Status, Stop
 from frazil.worker.rest.http import on_error, on_frazil_error, on_http_exception
 from frazil.worker.rest.info import WorkerInfo
+from frazil.worker.rest.loggers import AllLoggers, OneLogger
+from frazil.worker.rest.offsets import Offsets
+from frazil.worker.rest.openapi import OpenApi
 from frazil.worker.rest.paths import PathSegments
 from frazil.worker.rest.plugins import PluginConfig, Plugins, Validate
-from frazil.worker.rest.progress import Offsets, Topics, TopicsReset
 from frazil.worker.rest.root import Health, Root
 from frazil.worker.rest.tasks import TaskRestart, Tasks, TaskState
+from frazil.worker.rest.topics import Topics, TopicsReset
 
-_ROUTES = [
+ROUTES = [
     Route("/", Root),
     Route("/health", Health),
     Route("/connectors", Connectors),
@@ -38,13 +41,16 @@ _ROUTES = [
     Route("/connector-plugins", Plugins),
     Route("/connector-plugins/{plugin}/config", PluginConfig),
     Route("/connector-plugins/{plugin}/config/validate", Validate),
+    Route("/admin/loggers", AllLoggers),
+    Route("/admin/loggers/{logger}", OneLogger),
+    Route("/openapi.json", OpenApi),
 ]
 
 
 def rest_app(herder: Herder, info: WorkerInfo) -> Starlette:
     """The REST API over a herder."""
     app = Starlette(
-        routes=_ROUTES,
+        routes=ROUTES,
         middleware=[Middleware(PathSegments)],
         exception_handlers={
             HTTPException: on_http_exception,

@@ -11,7 +11,9 @@ from frazil.errors import ConfigError, NotFound
 from frazil.worker.rest.body import config_map
 from frazil.worker.rest.http import Resource, flag, herder_of
 from frazil.worker.rest.info import info_of
+from frazil.worker.rest.operation import operation
 from frazil.worker.rest.paths import location_of, name_of
+from frazil.worker.rest.schemas import FLAG
 from frazil.worker.rest.shapes import info_json, status_json
 from frazil.worker.runner_api import TargetState
 
@@ -22,6 +24,11 @@ _INITIAL_STATES: dict[str, TargetState] = {"RUNNING": "RUNNING", "PAUSED": "PAUS
 class Connectors(Resource):
     """List and create."""
 
+    @operation(
+        "All connectors",
+        {200: "Connectors"},
+        query={"expand": {"type": "array", "items": {"enum": ["status", "info"]}}},
+    )
     def get(self, request: Request) -> Response:
         herder = herder_of(request)
         asked = request.query_params.getlist("expand")
@@ -40,6 +47,7 @@ class Connectors(Resource):
             expanded[name] = entry
         return JSONResponse(expanded)
 
+    @operation("Create a connector", {201: "ConnectorInfo"}, errors=(400, 409), body="NewConnector")
     def post(self, request: Request, body: Any) -> Response:
         name, config, target = _create_request(body)
         info = herder_of(request).create(name, config, target)
@@ -68,9 +76,11 @@ def _create_request(body: Any) -> tuple[str, dict[str, str | None], TargetState]
 class Connector(Resource):
     """Show and delete."""
 
+    @operation("Configuration and tasks", {200: "ConnectorInfo"}, errors=(404,))
     def get(self, request: Request) -> Response:
         return JSONResponse(info_json(herder_of(request).info(name_of(request))))
 
+    @operation("Delete a connector; its table, topics and position stay", {204: None}, errors=(404,))
     def delete(self, request: Request) -> Response:
         herder_of(request).delete(name_of(request))
         info_of(request).active_topics.reset(name_of(request))
@@ -80,9 +90,16 @@ class Connector(Resource):
 class ConnectorConfig(Resource):
     """The configuration, exactly as it was sent."""
 
+    @operation("The configuration as it was sent", {200: "Config"}, errors=(404,))
     def get(self, request: Request) -> Response:
         return JSONResponse(dict(herder_of(request).info(name_of(request)).config))
 
+    @operation(
+        "Create a connector or replace its configuration",
+        {200: "ConnectorInfo", 201: "ConnectorInfo"},
+        errors=(400,),
+        body="SentConfig",
+    )
     def put(self, request: Request, body: Any) -> Response:
         name = name_of(request)
         info, created = herder_of(request).put_config(name, config_map(body, "The request body"))
@@ -90,6 +107,7 @@ class ConnectorConfig(Resource):
             return JSONResponse(info_json(info), status_code=201, headers=location_of(request, name))
         return JSONResponse(info_json(info))
 
+    @operation("Change some keys", {200: "ConnectorInfo"}, errors=(400, 404), body="ConfigPatch")
     def patch(self, request: Request, body: Any) -> Response:
         info = herder_of(request).patch_config(name_of(request), config_map(body, "The request body"))
         return JSONResponse(info_json(info))
@@ -98,6 +116,7 @@ class ConnectorConfig(Resource):
 class Status(Resource):
     """State of the connector and its tasks."""
 
+    @operation("State of a connector and of its tasks", {200: "Status"}, errors=(404,))
     def get(self, request: Request) -> Response:
         herder = herder_of(request)
         return JSONResponse(status_json(herder.status(name_of(request)), herder.worker_id))
@@ -106,6 +125,12 @@ class Status(Resource):
 class Restart(Resource):
     """Start the query anew."""
 
+    @operation(
+        "Restart a connector",
+        {202: "Status", 204: None},
+        errors=(404,),
+        query={"includeTasks": {**FLAG, "default": False}, "onlyFailed": {**FLAG, "default": False}},
+    )
     def post(self, request: Request) -> Response:
         herder = herder_of(request)
         include_tasks, only_failed = flag(request, "includeTasks"), flag(request, "onlyFailed")
@@ -118,6 +143,7 @@ class Restart(Resource):
 class Pause(Resource):
     """Stop reading, keep the tasks."""
 
+    @operation("Stop reading and keep the tasks", {202: None}, errors=(404,))
     def put(self, request: Request) -> Response:
         herder_of(request).pause(name_of(request))
         return Response(status_code=202)
@@ -126,6 +152,7 @@ class Pause(Resource):
 class Resume(Resource):
     """Read again."""
 
+    @operation("Read again", {202: None}, errors=(404,))
     def put(self, request: Request) -> Response:
         herder_of(request).resume(name_of(request))
         return Response(status_code=202)
@@ -134,6 +161,7 @@ class Resume(Resource):
 class Stop(Resource):
     """Stop reading, give up the tasks."""
 
+    @operation("Stop reading and give up the tasks", {204: None}, errors=(404,))
     def put(self, request: Request) -> Response:
         herder_of(request).stop(name_of(request))
         return Response(status_code=204)

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from frazil.errors import AlreadyExists, ConfigError, NotFound
+from frazil.errors import AlreadyExists, ConfigError, Fenced, NotFound
 from frazil.worker.herder import Herder
 from frazil.worker.rest.body import parse_json, read_body
 
@@ -42,8 +42,8 @@ async def on_http_exception(request: Request, error: Exception) -> Response:
 
 
 async def on_frazil_error(request: Request, error: Exception) -> Response:
-    """Errors of the herder: ConfigError 400, NotFound 404, AlreadyExists 409, others 500."""
-    codes = ((ConfigError, 400), (NotFound, 404), (AlreadyExists, 409))
+    """Errors of the herder: ConfigError 400, NotFound 404, AlreadyExists and Fenced 409, others 500."""
+    codes = ((ConfigError, 400), (NotFound, 404), (AlreadyExists, 409), (Fenced, 409))
     status = next((code for kind, code in codes if isinstance(error, kind)), 500)
     if status == 500:
         logger.error("%s %s failed: %s", request.method, request.url.path, error)
@@ -92,7 +92,7 @@ class Resource(HTTPEndpoint):
 def _negotiate(request: Request, method: str) -> None:
     content_type = request.headers.get("content-type")
     sized = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
-    if method != "GET" and (content_type is not None or sized):
+    if sized or (method != "GET" and content_type is not None):
         media_type = (content_type or "").partition(";")[0].strip().lower()
         if media_type != "application/json":
             raise HTTPException(415)

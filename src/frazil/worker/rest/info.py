@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from starlette.requests import Request
 
 from frazil.config.connectors import VERSION
+from frazil.worker.loggers import Loggers
+from frazil.worker.positions import Positions
 from frazil.worker.topics import ActiveTopics
 
 CONNECT_VERSION = "4.3.1"
@@ -16,11 +17,12 @@ CONNECT_VERSION = "4.3.1"
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """`group_offsets` gives the committed next offset by (topic, partition) of a consumer group."""
+    """The cluster that the worker reads, and where positions, active topics and loggers are kept."""
 
     kafka_cluster_id: str
-    group_offsets: Callable[[str], Mapping[tuple[str, int], int]]
+    positions: Positions
     active_topics: ActiveTopics
+    loggers: Loggers
     version: str = CONNECT_VERSION
     commit: str = f"frazil-{VERSION}"
 

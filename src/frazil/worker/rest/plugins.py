@@ -8,17 +8,22 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from frazil.config.connectors import CONNECTORS, VERSION, config_infos, find_connector
-from frazil.config.converters import CONVERTERS, HEADER_CONVERTERS
+from frazil.config.converters import CONVERTERS, HEADER_CONVERTERS, converter_class, converter_definition
+from frazil.config.definition import ConfigDef
 from frazil.config.framework import FRAMEWORK_GROUPS
+from frazil.config.versions import check_version
 from frazil.errors import ConfigError, NotFound
 from frazil.worker.rest.body import config_map
 from frazil.worker.rest.http import Resource, flag
 from frazil.worker.rest.info import CONNECT_VERSION
+from frazil.worker.rest.operation import operation
+from frazil.worker.rest.schemas import FLAG, TEXT
 
 
 class Plugins(Resource):
     """Connectors, and with `connectorsOnly=false` the converters too."""
 
+    @operation("Plugins of the worker", {200: "Plugins"}, query={"connectorsOnly": {**FLAG, "default": True}})
     def get(self, request: Request) -> Response:
         plugins = [{"class": plugin.class_name, "type": plugin.type, "version": VERSION} for plugin in CONNECTORS]
         if not flag(request, "connectorsOnly", default=True):
@@ -28,23 +33,35 @@ class Plugins(Resource):
 
 
 class PluginConfig(Resource):
-    """Keys of a connector: its own first, then the framework's."""
+    """Keys of a connector or converter: its own first, then the framework's."""
 
+    @operation("Keys of a plugin", {200: "Keys"}, errors=(400, 404), query={"version": {**TEXT, "default": "latest"}})
     def get(self, request: Request) -> Response:
         plugin: str = request.path_params["plugin"]
-        try:
-            definition = find_connector(plugin).definition({})
-        except ConfigError:
-            raise NotFound(f"Unknown plugin {plugin}.") from None
+        class_name, version, definition = _plugin(plugin)
+        check_version(class_name, request.query_params.get("version", "latest"), version)
         keys = definition.keys.values()
         own = [key for key in keys if key.group not in FRAMEWORK_GROUPS]
         rest = [key for key in keys if key.group in FRAMEWORK_GROUPS]
         return JSONResponse([definition.describe(key) for key in (*own, *rest)])
 
 
+def _plugin(name: str) -> tuple[str, str, ConfigDef]:
+    """Class name, version and keys; raises NotFound with Connect's text."""
+    converter = converter_class(name)
+    if converter in HEADER_CONVERTERS:
+        return converter, CONNECT_VERSION, converter_definition(converter)
+    try:
+        connector = find_connector(name)
+    except ConfigError:
+        raise NotFound(f"Unknown plugin {name}.") from None
+    return connector.class_name, VERSION, connector.definition({})
+
+
 class Validate(Resource):
     """All keys with their values and errors; 200 even when there are errors."""
 
+    @operation("Check a configuration", {200: "Validation"}, errors=(400,), body="ConfigPatch")
     def put(self, request: Request, body: Any) -> Response:
         plugin: str = request.path_params["plugin"]
         config = config_map(body, "The request body")

@@ -8,6 +8,7 @@ from starlette.responses import JSONResponse, Response
 
 from frazil.errors import NotFound
 from frazil.worker.rest.http import Resource, herder_of, number_of
+from frazil.worker.rest.operation import operation
 from frazil.worker.rest.paths import name_of
 from frazil.worker.rest.shapes import task_json
 
@@ -15,6 +16,7 @@ from frazil.worker.rest.shapes import task_json
 class Tasks(Resource):
     """Tasks with their configuration."""
 
+    @operation("Tasks with their configuration", {200: "Tasks"}, errors=(404,))
     def get(self, request: Request) -> Response:
         name = name_of(request)
         configs = herder_of(request).task_configs(name)
@@ -26,6 +28,7 @@ class Tasks(Resource):
 class TaskState(Resource):
     """State of one task."""
 
+    @operation("State of a task", {200: "TaskStatus"}, errors=(404,))
     def get(self, request: Request) -> Response:
         herder = herder_of(request)
         return JSONResponse(task_json(herder.task_status(name_of(request), number_of(request)), herder.worker_id))
@@ -34,6 +37,7 @@ class TaskState(Resource):
 class TaskRestart(Resource):
     """Start the query that the task is a part of anew."""
 
+    @operation("Restart a task", {204: None}, errors=(404, 409))
     def post(self, request: Request) -> Response:
         herder, name, number = herder_of(request), name_of(request), number_of(request)
         try:

@@ -1,0 +1,56 @@
+"""Positions of connectors as the REST API shows and changes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from frazil.clients import kafka
+from frazil.clients.credentials import with_credentials
+from frazil.config.framework import OVERRIDE, group_id
+from frazil.config.iceberg_sink import iceberg_sink_config
+from frazil.config.providers import ConfigProviders
+from frazil.config.secrets import hide_secrets
+from frazil.config.settings import Settings
+from frazil.errors import FrazilError
+from frazil.pipeline.offsets import Offsets
+from frazil.sinks.iceberg.alter import Changes, alter_positions
+
+
+class Positions(Protocol):
+    """Next offsets of connectors, given by their names and configurations as they are stored."""
+
+    def of(self, name: str, config: Mapping[str, str]) -> Offsets:
+        """What the consumer group has committed; raises ServiceUnavailable."""
+
+    def alter(self, name: str, config: Mapping[str, str], changes: Changes | None) -> list[str]:
+        """Move the position of a connector that does not run, or forget it with None; see `alter_positions`."""
+
+
+def group_of(name: str, config: Mapping[str, str], providers: ConfigProviders) -> str:
+    """The consumer group of a stored configuration, whose other values are not looked up."""
+    key = OVERRIDE + "group.id"
+    return group_id(name, providers.resolve({key: config[key]}).config if key in config else {})
+
+
+class ConnectorPositions:
+    """Positions in tables and consumer groups."""
+
+    def __init__(self, settings: Settings, providers: ConfigProviders) -> None:
+        self._settings = settings
+        self._providers = providers
+
+    def of(self, name: str, config: Mapping[str, str]) -> Offsets:
+        return kafka.all_group_offsets(self._settings.bootstrap_servers, group_of(name, config, self._providers))
+
+    def alter(self, name: str, config: Mapping[str, str], changes: Changes | None) -> list[str]:
+        resolved = self._providers.resolve(config)
+        try:
+            parsed = iceberg_sink_config({**resolved.config, "name": name})
+            catalog = with_credentials(parsed.catalog_properties, self._settings)
+            return alter_positions(
+                replace(parsed, catalog_properties=catalog), self._settings.bootstrap_servers, changes
+            )
+        except FrazilError as error:
+            raise type(error)(hide_secrets(str(error), resolved.config, resolved.secrets)) from None

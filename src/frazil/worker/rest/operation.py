@@ -1,0 +1,54 @@
+"""What a method of a resource takes and answers, declared beside it; the OpenAPI document is made from this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+Schema = Mapping[str, Any]
+
+_NOTHING: Mapping[str, Schema] = MappingProxyType({})
+_ATTRIBUTE = "__operation__"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One method of one path.
+
+    `answers` has the name of the body's schema by status, None for no body; `errors` are statuses whose body is
+    `{error_code, message}`; `body` is the schema of the request's body; `query` has the schemas of the parameters.
+    """
+
+    summary: str
+    answers: Mapping[int, str | None]
+    errors: tuple[int, ...] = ()
+    body: str | None = None
+    query: Mapping[str, Schema] = field(default_factory=lambda: _NOTHING)
+
+
+def operation(
+    summary: str,
+    answers: Mapping[int, str | None],
+    errors: tuple[int, ...] = (),
+    body: str | None = None,
+    query: Mapping[str, Schema] = _NOTHING,
+) -> Callable[[F], F]:
+    """Declare a method of a resource; see `Operation`."""
+    declared = Operation(summary, answers, errors, body, query)
+
+    def mark(method: F) -> F:
+        setattr(method, _ATTRIBUTE, declared)
+        return method
+
+    return mark
+
+
+def operation_of(method: object) -> Operation:
+    """What was declared for a method; raises LookupError when nothing was."""
+    declared = getattr(method, _ATTRIBUTE, None)
+    if not isinstance(declared, Operation):
+        raise LookupError(f"{method} has no @operation")
+    return declared
