@@ -173,7 +173,12 @@ def test_replay_needs_to_know_the_connector(place: Place, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("wrapped", [True, False])
-def test_replay_with_the_configuration_from_a_file(place: Place, tmp_path: Path, wrapped: bool) -> None:
+def test_replay_with_the_configuration_from_a_file(
+    place: Place, tmp_path: Path, wrapped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONNECT_CONFIG_PROVIDERS", "env")
+    provider = "org.apache.kafka.common.config.provider.EnvVarConfigProvider"
+    monkeypatch.setenv("CONNECT_CONFIG_PROVIDERS_ENV_CLASS", provider)
     catalog = connect(place.settings.catalog_properties())
     catalog.create_namespace_if_not_exists("deadletters")
     fields = NestedField(1, "id", LongType(), required=True), NestedField(2, "n", IntegerType())
@@ -189,9 +194,11 @@ def test_replay_with_the_configuration_from_a_file(place: Place, tmp_path: Path,
         "topics": place.name,
         "iceberg.tables": f"deadletters.{place.name}",
         **{f"iceberg.catalog.{k}": v for k, v in place.settings.catalog_properties().items()},
+        "iceberg.catalog.s3.secret-access-key": "${env:MINIO_SECRET_KEY}",
         "value.converter": "org.apache.kafka.connect.json.JsonConverter",
         "value.converter.schemas.enable": False,
     }
+    monkeypatch.setenv("MINIO_SECRET_KEY", place.settings.secret_key)
     file = tmp_path / "connector.json"
     file.write_text(json.dumps({"name": place.name, "config": config} if wrapped else config))
     place.write((0, b'{"id": 1, "n": 3000000000}', "n", "too large"), (1, b'{"id": 2, "n": 1}', "n", "once"))

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 from frazil.clients.credentials import with_credentials
 from frazil.config.iceberg_sink import iceberg_sink_config
+from frazil.config.providers import ConfigProviders
+from frazil.config.secrets import hide_secrets
 from frazil.config.settings import Settings
-from frazil.errors import NotFound, TerminalError
+from frazil.errors import ConfigError, NotFound, TerminalError
 from frazil.logs.mapper import mapper_for
 from frazil.pipeline.letters.letter import Letter
 from frazil.pipeline.letters.log import LetterLog, Queue
@@ -56,7 +58,11 @@ def _replayer(
 ) -> Replayer:
     if not name:
         raise NotFound("it does not tell its connector (no __connect.errors.* headers)")
-    config = iceberg_sink_config({**config_of(name), "name": name})
+    resolved = ConfigProviders.load(settings.config_providers, settings.env).resolve(config_of(name))
+    try:
+        config = iceberg_sink_config({**resolved.config, "name": name})
+    except ConfigError as error:
+        raise ConfigError(hide_secrets(str(error), resolved.config, resolved.secrets)) from None
     return Replayer(
         replace(config, catalog_properties=with_credentials(config.catalog_properties, settings)),
         settings.bootstrap_servers,
