@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from frazil.config.settings import Settings
 from tests.cli.terminal import Terminal
 from tests.query.conftest import COMMITS, ROWS_PER_COMMIT, LogTables
 
@@ -108,3 +109,19 @@ def test_a_terminal_is_told_which_columns_have_no_room(log_tables: LogTables) ->
         assert terminal.end() == 2
     with Terminal(env, "query", "apilogs", "-n", "3", columns=80) as terminal:
         terminal.until("columns have no room: ")
+
+
+@pytest.mark.trino
+def test_trino_takes_parameters_and_gives_types(trino: Settings, log_tables: LogTables, tmp_path: Path) -> None:
+    path = tmp_path / "one.parquet"
+    text = 'SELECT time, bucket, tags, "callInfo" FROM apilogs WHERE object = :object AND time < :until'
+    wanted = next(row for row in log_tables.rows["apilogs"] if row["tags"])
+    parameters = ("--param", f"object={wanted['object']}", "--param", "until:timestamp=2100-01-01T00:00:00+02:00")
+    ran = sql(log_tables, text, *parameters, "--engine", "trino", "--format", "parquet", "--output-file", str(path))
+    assert (ran.returncode, ran.stdout) == (0, b""), ran.stderr
+    found = pq.read_table(path)
+    own = tmp_path / "own.parquet"
+    sql(log_tables, text, *parameters, "--engine", "embedded", "--format", "parquet", "--output-file", str(own))
+    assert found.schema.types == pq.read_schema(own).types
+    assert found.to_pylist() == pq.read_table(own).to_pylist()
+    assert found.column("time").to_pylist() == [wanted["time"]]

@@ -114,14 +114,14 @@ def answer(engine: Engine | TrinoEngine, text: str, answers: Answers, look: Tabl
 
     Raises QueryError, ServiceUnavailable, and UsageError where an answer cannot be written.
     """
+    from frazil.query.statements import split
+
     answers.check()
     results = engine.run(text)
-    while True:
+    for _ in split(text):
         with progress(make_console(stderr=True)) as show:
             show("running")
-            result = next(results, None)
-        if result is None:
-            return
+            result = next(results)
         answers.write(result, look)
 
 

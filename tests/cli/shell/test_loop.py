@@ -11,7 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from frazil.config.settings import Settings
+from frazil.query.trino import TrinoEngine
 from tests.cli.terminal import CTRL_C, CTRL_D, TAB, UP, Terminal
+from tests.harness import eventually
 from tests.query.conftest import COMMITS, ROWS_PER_COMMIT, LogTables
 
 pytestmark = pytest.mark.stack
@@ -136,3 +139,27 @@ def test_tab_completes_and_the_history_is_kept(shell: Terminal, log_tables: LogT
         again.until("SELECT max(time) FROM errorlogs;")
         again.send("\r")
         again.until("(1 row")
+
+
+@pytest.mark.trino
+def test_ctrl_c_ends_the_statement_on_trino_too(trino: Settings, log_tables: LogTables, home: Path) -> None:
+    engine = TrinoEngine(trino)
+    env = {**trino.env, "NAMESPACE_NAME": log_tables.namespace, "FRAZIL_HOME": str(home)}
+
+    def states() -> set[str]:
+        [found] = engine.run(
+            "SELECT state FROM system.runtime.queries WHERE query LIKE 'SELECT count(*) FROM apilogs a,%'"
+        )
+        return {str(state) for (state,) in found.rows}
+
+    with Terminal(env, "sql", "--engine", "trino") as shell:
+        shell.until("for Trino at http://127.0.0.1")
+        shell.until(PROMPT)
+        shell.send(f"{ENDLESS}\r")
+        eventually(lambda: states() == {"RUNNING"})
+        shell.send(CTRL_C)
+        shell.until("cancelled", timeout=20)
+        shell.until(PROMPT)
+        eventually(lambda: states() == {"FAILED"}, timeout=10)
+        shell.send("SHOW TABLES;\r")
+        shell.until("(4 rows")
