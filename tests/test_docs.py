@@ -35,6 +35,7 @@ VERBS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 # Words in capitals that are no variables of frazil, or follow from the name of a configuration provider.
 OTHER_NAMES = {
     "KEY_CONVERTER",
+    "RECORD_CORPUS",
     "ICEBERG_SECRET",
     "TASK_PUT",
     "VALUE_CONVERTER",
