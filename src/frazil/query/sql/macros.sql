@@ -19,7 +19,7 @@ CREATE MACRO frazil_from_base(x, base) AS CASE
         CAST((strpos('0123456789abcdefghijklmnopqrstuvwxyz', lower(x)[i]) - 1) AS HUGEINT) * CAST(pow(base, length(x) - i) AS HUGEINT))) AS BIGINT) END;
 
 -- text
-CREATE MACRO frazil_spaces() AS E' \t\n\r\f\v\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200A\u2028\u2029\u205F\u3000\u1680\u0085';
+CREATE MACRO frazil_spaces() AS chr(32) || chr(9) || chr(10) || chr(13) || chr(12) || chr(11) || chr(8192) || chr(8193) || chr(8194) || chr(8195) || chr(8196) || chr(8197) || chr(8198) || chr(8200) || chr(8201) || chr(8202) || chr(8232) || chr(8233) || chr(8287) || chr(12288) || chr(5760) || chr(133);
 -- a sharp s has no upper case of one letter in Java
 CREATE MACRO frazil_upper(s) AS CASE WHEN contains(s, 'ß') THEN replace(upper(replace(s, 'ß', chr(57344))), chr(57344), 'ß') ELSE upper(s) END;
 CREATE MACRO frazil_from_utf8(x) AS TRY(decode(x));
