@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs lock bench clean env
+.PHONY: help demo test test-trino lint format docs lock bench clean env
 
 help: ## Show the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -12,6 +12,10 @@ demo: ## Start everything and put 3,000 log records into three Iceberg tables
 
 test: env lint ## Check the code and run every test on the real parts
 	@scripts/test.sh
+
+test-trino: env ## Compare the embedded engine with a real Trino; downloads 540 MB once
+	@.venv/bin/python scripts/fetch_trino.py
+	@.venv/bin/pytest -m trino
 
 lint: env ## Format, lint, types, layers
 	@.venv/bin/ruff format --check .
