@@ -331,6 +331,16 @@ def test_a_null_is_left_out_and_closed(bench: Bench, table: Table) -> None:
     assert (snapshots(table), bench.open()[1]) == (1, [])
 
 
+def test_nulls_among_others_are_told_apart(bench: Bench, table: Table) -> None:
+    widen(table)
+    bench.write(*(None if n in (1, 6, 7) else big(n) for n in range(10)), {"id": "x"})
+    expected = ["skipped" if n in (1, 6, 7) else "stored" for n in range(10)]
+    assert bench.replay(dry_run=True) == [*expected, "fails"]
+    assert bench.replay() == [*expected, "fails"]
+    assert ids(table) == [0, 2, 3, 4, 5, 8, 9]
+    assert len(bench.open()[1]) == 1
+
+
 def test_without_headers_nobody_knows_the_record(bench: Bench) -> None:
     letter = Letter(bench.queue, 0, 0, 0, None, b"{}")
     queues, _ = bench.open()

@@ -134,16 +134,18 @@ class Replayer:
                 continue
             dead = {letter.coordinates: described(letter.path, letter.reason) for letter in result.dead}
             good = [letter for letter in todo if letter.record not in dead]
-            kept: Verdict = "stored" if result.stored.total() else "skipped"
+            skipped = {letter.record for letter in self._skipped(table, good, result.skipped)}
             if result.files:
-                rows = {letter.record: same[letter.record] for letter in good if letter.record}
+                rows = {x.record: same[x.record] for x in good if x.record and x.record not in skipped}
                 try:
                     self._commit(target, table, result, rows)
                 except _Overtaken:
                     abandon(table, result.files)
                     continue
             verdicts |= {record: ("fails", reason) for record, reason in dead.items()}
-            verdicts |= {letter.record: (kept, "") for letter in good if letter.record}
+            for letter in good:
+                if letter.record:
+                    verdicts[letter.record] = "skipped" if letter.record in skipped else "stored", ""
             self._settled[target.name].update(letter.record for letter in good if letter.record)
             return [Outcome(each, *verdicts[record]) for record, several in same.items() for each in several]
 
@@ -202,6 +204,15 @@ class Replayer:
             if not self._dry_run:
                 return None
             schema = wider
+
+    def _skipped(self, table: Table, letters: Sequence[Letter], count: int) -> Sequence[Letter]:
+        """Which of the letters give no row, `count` of them; found by judging halves again."""
+        if count in (0, len(letters)):
+            return letters[:count]
+        first, second = letters[: len(letters) // 2], letters[len(letters) // 2 :]
+        decode = decode_spec(self._config, table.schema(), self._mapper_for)
+        here = run([_rows(first)], TaskSpec(decode, {}, {}, None), _Nowhere()).skipped
+        return [*self._skipped(table, first, here), *self._skipped(table, second, count - here)]
 
     def _run(self, table: Table, schema: Schema, letters: Sequence[Letter], no_more_columns: str) -> TaskResult:
         decode = decode_spec(self._config, schema, self._mapper_for, no_more_columns)
