@@ -240,7 +240,7 @@ def test_files_that_are_no_connector(
 @pytest.mark.parametrize(
     ("arguments", "kind", "text"),
     [
-        (["list", "--since", "soon"], UsageError, "is no time"),
+        (["list", "--since", "soon"], UsageError, "is not a time"),
         (["list", "--since", "1h", "--until", "2h"], UsageError, "is not before"),
         (["list", "--reason", "a(b|"], UsageError, "no regular expression"),
         (["list", "--topic", "no-such"], NotFound, "there is no topic no-such"),

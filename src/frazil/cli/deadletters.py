@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from frazil.cli.console import make_console
-from frazil.cli.moments import point_in_time
 from frazil.cli.progress import Records, progress
 from frazil.cli.status import Output
 from frazil.cli.usage import examples
@@ -241,6 +240,7 @@ def _looked(
     from frazil.pipeline.letters.choice import Choice
     from frazil.pipeline.letters.log import LetterLog
     from frazil.pipeline.letters.queues import chosen_topics
+    from frazil.query.questions.times import point_in_time
 
     settings = Settings.load()
     now = datetime.now(UTC)

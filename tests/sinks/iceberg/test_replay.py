@@ -341,6 +341,21 @@ def test_nulls_among_others_are_told_apart(bench: Bench, table: Table) -> None:
     assert len(bench.open()[1]) == 1
 
 
+def test_the_transforms_of_the_connector_see_the_original_record(bench: Bench, table: Table) -> None:
+    bench.write({"id": 0, "n": 2**31}, first=700)
+    insert = "org.apache.kafka.connect.transforms.InsertField$Value"
+    more = {"transforms": "x", "transforms.x.type": insert, "transforms.x.offset.field": "n"}
+    assert bench.replay(more | {"transforms.x.topic.field": "text"}) == ["stored"]
+    assert table.refresh().scan().to_arrow().to_pylist() == [{"id": 0, "n": 700, "text": SOURCE}]
+
+
+def test_what_a_transform_leaves_out_is_closed(bench: Bench, table: Table) -> None:
+    bench.write(big(0), big(1))
+    drop = "org.apache.kafka.connect.transforms.Filter"
+    assert bench.replay({"transforms": "x", "transforms.x.type": drop}) == ["skipped", "skipped"]
+    assert (snapshots(table), bench.open()[1]) == (1, [])
+
+
 def test_without_headers_nobody_knows_the_record(bench: Bench) -> None:
     letter = Letter(bench.queue, 0, 0, 0, None, b"{}")
     queues, _ = bench.open()

@@ -25,7 +25,7 @@ from frazil.errors import CommitConflict, CommitStateUnknown, ConfigError, Servi
 from frazil.pipeline.deadletter import Coordinates
 from frazil.pipeline.letters.letter import Letter, described
 from frazil.pipeline.letters.log import Queue
-from frazil.pipeline.task import TaskResult, TaskSpec, run
+from frazil.pipeline.task import TaskResult, TaskSpec, Writer, run
 from frazil.sinks.iceberg import replayed
 from frazil.sinks.iceberg.commit import COMMIT_ID, Floor, Target, append_files, has_commit
 from frazil.sinks.iceberg.evolve import add_columns, too_many, with_columns
@@ -184,7 +184,8 @@ class Replayer:
         """Convert and write the records; None when the table has new columns now and has to be read again."""
         config, schema, no_more_columns = self._config, table.schema(), ""
         while True:
-            result = self._run(table, schema, letters, no_more_columns)
+            writer = _Nowhere() if self._dry_run else file_writer(config, table)
+            result = self._run(schema, letters, no_more_columns, writer)
             if not (result.unknown and config.evolve_schema):
                 return result
             abandon(table, result.files)
@@ -210,13 +211,11 @@ class Replayer:
         if count in (0, len(letters)):
             return letters[:count]
         first, second = letters[: len(letters) // 2], letters[len(letters) // 2 :]
-        decode = decode_spec(self._config, table.schema(), self._mapper_for)
-        here = run([_rows(first)], TaskSpec(decode, {}, {}, None), _Nowhere()).skipped
+        here = self._run(table.schema(), first, "", _Nowhere()).skipped
         return [*self._skipped(table, first, here), *self._skipped(table, second, count - here)]
 
-    def _run(self, table: Table, schema: Schema, letters: Sequence[Letter], no_more_columns: str) -> TaskResult:
+    def _run(self, schema: Schema, letters: Sequence[Letter], no_more_columns: str, writer: Writer) -> TaskResult:
         decode = decode_spec(self._config, schema, self._mapper_for, no_more_columns)
-        writer = _Nowhere() if self._dry_run else file_writer(self._config, table)
         return run([_rows(letters)], TaskSpec(decode, {}, {}, None, self._config.transforms), writer)
 
     def _commit(self, target: Target, table: Table, result: TaskResult, rows: dict[Coordinates, list[Letter]]) -> None:
