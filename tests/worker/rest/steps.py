@@ -50,6 +50,7 @@ WORKER = [
     Step("GET", "/connectors", headers={"accept": "text/html, application/*;q=0.1"}, equal=True),
     Step("GET", "/connectors", raw="{", headers={"content-type": "text/plain"}),
     Step("GET", "/connectors", raw="{", headers=JSON, equal=True),
+    Step("GET", "/connectors", headers={"content-type": "text/plain"}),
 ]
 
 PLUGINS = [

@@ -80,9 +80,9 @@ def test_a_body_of_more_than_a_mebibyte_is_refused(client: httpx.Client) -> None
 def test_the_body_of_a_get_is_not_read(client: httpx.Client) -> None:
     response = client.request("GET", "/connectors", content=b"{", headers=JSON)
     assert (response.status_code, response.json()) == (200, [])
-    response = client.request("GET", "/connectors", content=b"{", headers={"content-type": "text/plain"})
-    assert_error(response, 415, "HTTP 415 Unsupported Media Type")
-    assert client.get("/connectors", headers={"content-type": "text/plain"}).status_code == 200
+    for content in (b"{", b""):
+        response = client.request("GET", "/connectors", content=content, headers={"content-type": "text/plain"})
+        assert_error(response, 415, "HTTP 415 Unsupported Media Type")
 
 
 def test_head_and_options(client: httpx.Client) -> None:

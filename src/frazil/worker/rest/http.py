@@ -92,7 +92,7 @@ class Resource(HTTPEndpoint):
 def _negotiate(request: Request, method: str) -> None:
     content_type = request.headers.get("content-type")
     sized = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
-    if sized or (method != "GET" and content_type is not None):
+    if content_type is not None or sized:
         media_type = (content_type or "").partition(";")[0].strip().lower()
         if media_type != "application/json":
             raise HTTPException(415)
