@@ -139,7 +139,8 @@ def _settled(
 
     def ask() -> bool:
         found.append(client.request(step.method, path, content=content, headers=dict(headers)))
-        return found[-1].status_code != 409 or step.differs == (409, 409) or "rebalance" not in found[-1].text
+        rebalances = found[-1].status_code in (409, 500) and "rebalance" in found[-1].text
+        return not rebalances or step.differs == (409, 409)
 
     eventually(ask, timeout=30)
     return found[-1]
