@@ -17,7 +17,7 @@ SELECT bucket, count(*) AS calls, 100.0 * count(*) / sum(count(*)) OVER () AS pe
 SELECT round(2.5e0), round(-2.5e0), round(2.567e0, 2), round(2.5), round(-2.5), round(2.567, 2), ceil(1.2), floor(-1.2), ceil(1.2e0), truncate(1.9e0), CAST(2.5 AS bigint), CAST(2.5e0 AS bigint), CAST(-2.5e0 AS bigint), CAST(1.005e0 AS decimal(10, 2));
 
 -- casts to text
-SELECT CAST(1 AS varchar), CAST(1.50 AS varchar), CAST(1e0 AS varchar), CAST(123456.789e0 AS varchar), CAST(0.00012e0 AS varchar), CAST(true AS varchar), CAST(DATE '2025-01-31' AS varchar), CAST(TIMESTAMP '2025-01-31 10:00:00' AS varchar), CAST(TIMESTAMP '2025-01-31 10:00:00.120 UTC' AS varchar), CAST(TIMESTAMP '2025-01-31 10:00:00.120 Europe/Vienna' AS varchar), CAST('abcdef' AS varchar(3));
+SELECT CAST(1 AS varchar), CAST(1.50 AS varchar), CAST(1e0 AS varchar), CAST(123456.789e0 AS varchar), CAST(0.00012e0 AS varchar), CAST(true AS varchar), CAST(DATE '2025-01-31' AS varchar), CAST(TIMESTAMP '2025-01-31 10:00:00' AS varchar), CAST(TIMESTAMP '2025-01-31 10:00:00.120 UTC' AS varchar), CAST(TIMESTAMP '2025-01-31 10:00:00.120 Europe/Vienna' AS varchar), CAST('abcdef' AS varchar(3)), CAST(0.05 AS varchar), CAST(-0.5 AS varchar), CAST(0e0 AS varchar), CAST(CAST(1.5 AS real) AS varchar), CAST(CAST(123456.789e0 AS real) AS varchar);
 
 -- casts from text
 SELECT CAST('12' AS integer), CAST('12' AS bigint), CAST('1.5' AS double), CAST('1.567' AS decimal(10, 2)), CAST('true' AS boolean), CAST('2025-01-31' AS date), CAST('2025-01-31 10:00:00.123' AS timestamp(3)), CAST('2025-01-31 10:00:00 UTC' AS timestamp(3) with time zone);
@@ -26,10 +26,11 @@ SELECT CAST('12' AS integer), CAST('12' AS bigint), CAST('1.5' AS double), CAST(
 SELECT try(1 / 0), try(CAST('x' AS integer)), try_cast('x' AS bigint), try_cast('12' AS bigint), try_cast('2025-02-30' AS date), coalesce(try(1 / 0), -1), nullif(1, 1), nullif(2, 1), if(1 > 2, 'yes', 'no'), if(1 > 2, 'yes');
 
 -- floating point
-SELECT 1e0 / 0, nan() = nan(), nan() <> nan(), is_nan(nan()), infinity(), sqrt(2e0), power(2, 10), ln(e()), log10(1000), log2(8), log(2, 8), abs(-3), abs(-2.5), sign(-3), mod(7, 3), greatest(1, 2, 3), least(1, NULL, 3), pi() > 3.14;
+SELECT 1e0 / 0, nan() = nan(), nan() <> nan(), is_nan(nan()), infinity(), sqrt(2e0), power(2, 10), ln(e()), log10(1000), log2(8), log(2, 8), abs(-3), abs(-2.5), sign(-3), truncate(-2.55), truncate(7), sign(-0e0), round(-0e0), mod(7, 3), greatest(1, 2, 3), least(1, NULL, 3), pi() > 3.14;
 
 -- text
-SELECT length('Fotos-ünïcode'), upper('straße'), lower('ÀB'), trim('  a  '), ltrim('  a '), rtrim(' a  '), substr('abcdef', 2), substr('abcdef', 2, 3), substr('abcdef', -3), substr('abcdef', -3, 2), substr('abc', 0), substr('abc', 9), replace('banana', 'a', 'o'), reverse('abc'), strpos('banana', 'na'), position('na' IN 'banana'), starts_with('banana', 'ban'), lpad('7', 3, '0'), rpad('7', 3, '0'), concat('a', 'b', 'c'), 'a' || 'b', concat_ws('-', 'a', NULL, 'b'), chr(65), codepoint('A'), translate('abc', 'ab', 'xy'), trim(LEADING 'x' FROM 'xxaxx');
+SELECT length('Fotos-ünïcode'), upper('straße'), lower('ÀB'), trim('  a  '), ltrim('  a '), rtrim(' a  '), substr('abcdef', 2), substr('abcdef', 2, 3), substr('abcdef', -3), substr('abcdef', -3, 2), substr('abc', 0), substr('abc', 9), replace('banana', 'a', 'o'), reverse('abc'), reverse(''), strpos(CAST(NULL AS varchar), ''), strpos('banana', 'na'), position('na' IN 'banana'), starts_with('banana', 'ban'), lpad('7', 3, '0'), rpad('7', 3, '0'), concat('a', 'b', 'c'), 'a' || 'b', concat_ws('-', 'a', NULL, 'b'), chr(65), translate('abc', 'ab', 'xy'), trim(LEADING 'x' FROM 'xxaxx'), trim(' 203.0.113.99 '), rtrim('u2028 '), ltrim('	E2003'), trim('x y
+'), trim(chr(8195) || 'a' || chr(160));
 
 -- text with nulls
 SELECT 'a' || CAST(NULL AS varchar), concat('a', CAST(NULL AS varchar)), length(NULL), upper(NULL), substr(CAST(NULL AS varchar), 1), NULL LIKE 'a';
@@ -44,7 +45,7 @@ SELECT regexp_like('s3.GetObject', 'Get|Put'), regexp_like('abc', '^b'), regexp_
 SELECT 'abc' LIKE 'a%', 'abc' LIKE 'A%', 'a_c' LIKE 'a!_c' ESCAPE '!', 'abc' LIKE '_b_', 'abc' NOT LIKE 'b%', 'a\b' LIKE 'a\b', 'abc' NOT LIKE 'a!%' ESCAPE '!', NULL NOT LIKE 'a', 3 NOT BETWEEN 1 AND 2, 1 IS NOT DISTINCT FROM 1;
 
 -- encodings
-SELECT to_hex(md5(to_utf8('abc'))), to_hex(sha256(to_utf8('abc'))), to_base64(to_utf8('abc')), from_utf8(from_base64('YWJj')), to_utf8('ü'), X'414243', from_hex('4142'), url_encode('a b/ü'), url_decode('a+b%2F'), url_extract_host('http://minio:9000/bucket/a?x=1&y=2'), url_extract_path('http://minio:9000/bucket/a?x=1'), url_extract_port('http://minio:9000/'), url_extract_query('http://minio/?x=1&y=2'), url_extract_parameter('http://minio/?x=1&y=2', 'y'), levenshtein_distance('kitten', 'sitting'), from_base('ff', 16), to_base(255, 16);
+SELECT to_hex(md5(to_utf8('abc'))), to_hex(sha256(to_utf8('abc'))), to_base64(to_utf8('abc')), from_utf8(from_base64('YWJj')), to_utf8('ü'), X'414243', from_hex('4142'), url_encode('a b/ü'), url_decode('a+b%2F'), url_extract_host('http://minio:9000/bucket/a?x=1&y=2'), url_extract_host('abc'), url_extract_host('a b'), url_extract_path('http://minio:9000/bucket/a?x=1'), url_extract_port('http://minio:9000/'), url_extract_query('http://minio/?x=1&y=2'), url_extract_parameter('http://minio/?x=1&y=2', 'y'), levenshtein_distance('kitten', 'sitting'), from_base('ff', 16), to_base(255, 16);
 
 -- json extraction
 SELECT json_extract_scalar('{"a": {"b": [1, 2, "x"]}, "c": null}', '$.a.b[2]'), json_extract_scalar('{"a": {"b": 1.50}}', '$.a.b'), json_extract_scalar('{"a": {"b": 1}}', '$.a'), json_extract_scalar('{"a": 1}', '$.x'), json_extract_scalar('{"c": null}', '$.c'), json_extract('{"a": {"b": [1, 2]}}', '$.a'), json_extract('{"a": "x"}', '$.a'), json_extract_scalar('{"a-b": true}', '$["a-b"]'), json_extract_scalar('not json', '$.a'), json_array_length('[1, 2, 3]'), json_array_contains('[1, 2, 3]', 2), json_size('{"x": {"a": 1, "b": 2}}', '$.x'), is_json_scalar('1');
@@ -53,7 +54,7 @@ SELECT json_extract_scalar('{"a": {"b": [1, 2, "x"]}, "c": null}', '$.a.b[2]'), 
 SELECT json_parse('{"b": 1, "a": [true, null, "x", 1.5]}'), json_format(json_parse('{"b":1,"a":2}')), CAST(json_parse('[1, 2]') AS array(integer)), CAST(json_parse('{"a": "x"}') AS map(varchar, varchar)), CAST(json_extract('{"a": 5}', '$.a') AS bigint), CAST(json_parse('"text"') AS varchar), json_format(CAST(MAP(ARRAY['k2', 'k1'], ARRAY[1, 2]) AS json)), json_format(CAST(ARRAY['a', NULL] AS json));
 
 -- arrays
-SELECT ARRAY[1, 2, 3][1], element_at(ARRAY[1, 2, 3], -1), element_at(ARRAY[1, 2], 5), cardinality(ARRAY[1, 2]), contains(ARRAY[1, 2], 2), contains(ARRAY[1, NULL], 2), array_distinct(ARRAY[2, 1, 2]), array_sort(ARRAY[3, NULL, 1]), array_join(ARRAY['a', NULL, 'b'], ','), array_join(ARRAY['a', NULL], ',', '?'), array_max(ARRAY[1, 3, 2]), array_min(ARRAY[1, NULL]), array_position(ARRAY['a', 'b'], 'b'), array_position(ARRAY['a'], 'z'), array_remove(ARRAY[1, 2, 1], 1), array_union(ARRAY[1, 2], ARRAY[2, 3]), array_intersect(ARRAY[1, 2], ARRAY[2, 3]), array_except(ARRAY[1, 2], ARRAY[2, 3]), ARRAY[1] || ARRAY[2], slice(ARRAY[1, 2, 3, 4], 2, 2), slice(ARRAY[1, 2, 3, 4], -2, 2), sequence(1, 3), sequence(3, 1), reverse(ARRAY[1, 2]), flatten(ARRAY[ARRAY[1], ARRAY[2, 3]]), arrays_overlap(ARRAY[1, 2], ARRAY[2]), repeat('a', 2), trim_array(ARRAY[1, 2, 3], 1);
+SELECT ARRAY[1, 2, 3][1], element_at(ARRAY[1, 2, 3], -1), element_at(ARRAY[1, 2], 5), cardinality(ARRAY[1, 2]), contains(ARRAY[1, 2], 2), contains(ARRAY[1, NULL], 2), array_distinct(ARRAY[2, 1, 2]), array_sort(ARRAY[3, NULL, 1]), array_join(ARRAY['a', NULL, 'b'], ','), array_join(ARRAY['a', NULL], ',', '?'), array_max(ARRAY[1, 3, 2]), array_min(ARRAY[1, NULL]), array_position(ARRAY['a', 'b'], 'b'), array_position(ARRAY['a'], 'z'), array_remove(ARRAY[1, 2, NULL, 1], 1), array_join(ARRAY[1, NULL, 3], ','), array_join(ARRAY[1.5], ','), array_union(ARRAY[1, 2], ARRAY[2, 3]), array_intersect(ARRAY[1, 2], ARRAY[2, 3]), array_except(ARRAY[1, 2], ARRAY[2, 3]), ARRAY[1] || ARRAY[2], slice(ARRAY[1, 2, 3, 4], 2, 2), slice(ARRAY[1, 2, 3, 4], -2, 2), sequence(1, 3), sequence(3, 1), reverse(ARRAY[1, 2]), flatten(ARRAY[ARRAY[1], ARRAY[2, 3]]), arrays_overlap(ARRAY[1, 2], ARRAY[2]), repeat('a', 2), trim_array(ARRAY[1, 2, 3], 1);
 
 -- lambdas
 SELECT transform(ARRAY[1, 2, 3], x -> x * 2), filter(ARRAY[1, 2, 3], x -> x > 1), reduce(ARRAY[1, 2, 3], 0, (s, x) -> s + x, s -> s * 10), any_match(ARRAY[1, 2], x -> x > 1), all_match(ARRAY[1, 2], x -> x > 1), none_match(ARRAY[1, 2], x -> x > 2), transform(ARRAY['a', 'b'], x -> upper(x) || '!');
@@ -96,3 +97,18 @@ SELECT CASE 2 WHEN 1 THEN 'one' WHEN 2 THEN 'two' END, CASE WHEN false THEN 1 EL
 
 -- bits
 SELECT bitwise_and(6, 3), bitwise_or(6, 3), bitwise_xor(6, 3), bitwise_not(6);
+
+-- equality of nested values
+SELECT ARRAY[1, NULL] = ARRAY[1, NULL], ARRAY[1, 2] = ARRAY[1, 2], ARRAY[1, NULL] = ARRAY[2, NULL], ARRAY[1] <> ARRAY[1, 2], ROW(1, NULL) = ROW(1, 2), ROW(1, NULL) = ROW(2, 2), (1, 2) = (1, 2), (1, 'a') IN ((1, 'a'), (2, 'b'));
+
+-- percentiles
+SELECT approx_percentile(x, 0.5), approx_percentile(x, 0.9), approx_percentile(x, 0.7), approx_percentile(x, 1.0), approx_percentile(x, ARRAY[0.0, 0.25, 0.5]), approx_percentile(CAST(x AS double), 0.3) FROM (VALUES 1, 2, 3, 4, 5, 6, 7, 8, 9, 10) AS t (x);
+
+-- not a number
+SELECT max(x), min(x), count(x) FROM (VALUES 1e0, nan(), 3e0) AS t (x);
+
+-- zones of casts
+SELECT CAST(TIMESTAMP '2025-10-26 02:30:00.5 Europe/Vienna' AS timestamp(0) with time zone), TIMESTAMP '2025-01-01 00:00:00 +05:30' > TIMESTAMP '2025-01-01 00:00:00', date_diff('millisecond', TIMESTAMP '2025-01-01 00:00:00.123456 UTC', TIMESTAMP '2025-01-01 00:00:01.123400 UTC'), date_add('millisecond', 13, TIMESTAMP '2025-01-01 00:00:00.5'), date_format(TIMESTAMP '2025-01-01 00:00:00.123456', '%f');
+
+-- json as it is written
+SELECT json_extract('{"a": 1, "a": 2.50, "b": "é"}', '$'), json_size('{"a": 1, "a": 2}', '$'), json_extract('{"a": {"z": 1, "b": 2}}', '$.a'), CAST(json_parse('[1, null, "x"]') AS array(varchar)), CAST(json_parse('{"a": [1, 2]}') AS map(varchar, array(integer))), try(CAST(json_parse('{"a": [1, 2]}') AS map(varchar, varchar)));

@@ -28,8 +28,8 @@ SELECT * FROM "apilogs$metadata_log_entries";
 -- live: path, partition and time of files
 SELECT DISTINCT "$path", "$partition", "$file_modified_time" FROM apilogs;
 
--- live: one file
-SELECT message, category FROM auditlogs WHERE "$path" = (SELECT max("$path") FROM auditlogs);
+-- files of a category
+SELECT "$partition", count(*), min(message) FROM auditlogs WHERE "$path" LIKE '%/category=user/%' GROUP BY 1 ORDER BY 1;
 
 -- seed: tables in the namespace
 SHOW TABLES FROM kafkawarehouse.querytests;

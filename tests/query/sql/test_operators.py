@@ -62,6 +62,12 @@ def test_an_overflow_is_an_error(sql: str) -> None:
         ("'a' + 1", "is not calculated"),
         ("true > 1", "cannot be put together"),
         ("(MAP()) < (MAP())", "have no order"),
+        ("ARRAY[1] < ARRAY[2]", "does not answer <"),
+        ("ARRAY[ARRAY[1]] = ARRAY[ARRAY[1]]", "does not answer ="),
+        (
+            "coalesce(TIMESTAMP '2025-01-01 00:00:00 UTC', TIMESTAMP '2025-01-01 00:00:00 +01:00')",
+            "several zones",
+        ),
         ("-'a'", "is not calculated"),
         ("DATE '2025-01-01' + INTERVAL '1' HOUR", "Cannot add hour"),
     ],
@@ -69,3 +75,8 @@ def test_an_overflow_is_an_error(sql: str) -> None:
 def test_types_that_trino_does_not_put_together(sql: str, reason: str) -> None:
     with pytest.raises(QueryError, match=reason):
         computed(f"SELECT {sql}")
+
+
+def test_a_null_inside_makes_equality_unknown() -> None:
+    arrays = "ARRAY[1, NULL] = ARRAY[1, 2], ARRAY[1, NULL] = ARRAY[2, 2]"
+    assert computed(f"SELECT {arrays}, ROW(1, NULL) = ROW(1, 2), (1, 2) IN ((1, 2))") == [(None, False, None, True)]

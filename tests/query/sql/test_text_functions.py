@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.query.sql.text_functions import double_text, json_parse, real_text, url_encode, url_parameter, url_part
+from frazil.query.sql.text_functions import (
+    double_text,
+    json_parse,
+    real_text,
+    shortest_real,
+    url_encode,
+    url_parameter,
+    url_part,
+)
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -37,7 +45,8 @@ def test_what_is_no_json_is_an_error(written: str) -> None:
     ("value", "written"),
     [
         (1.5, "1.5E0"),
-        (0.0, "0.0E0"),
+        (0.0, "0E0"),
+        (-0.0, "-0E0"),
         (-123456.789, "-1.23456789E5"),
         (1e22, "1.0E22"),
         (0.00012, "1.2E-4"),
@@ -55,13 +64,13 @@ def test_the_text_of_a_double_is_that_double(value: float) -> None:
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
-def test_the_text_of_a_real_is_that_real(value: float) -> None:
-    assert struct.unpack("f", struct.pack("f", float(real_text(value))))[0] == value
+def test_the_shortest_real_is_that_real(value: float) -> None:
+    assert struct.unpack("f", struct.pack("f", shortest_real(value)))[0] == value
 
 
 def test_reals_as_text() -> None:
     assert real_text(0.10000000149011612) == "1.0E-1"
-    assert real_text(3.4028234663852886e38) == "3.4028235E38"
+    assert real_text(3.4028234663852886e38) == "3.402823E38"
     assert real_text(float("nan")) == "NaN"
 
 
@@ -76,4 +85,5 @@ def test_parts_of_urls() -> None:
     ]
     assert (url_parameter(url, "x"), url_parameter(url, "y"), url_parameter(url, "z")) == ("1", "", None)
     assert url_part("http://[", "host") is None
+    assert (url_part("a b", "host"), url_part("abc", "host")) == (None, "")
     assert url_encode("a b/~*") == "a+b%2F%7E*"

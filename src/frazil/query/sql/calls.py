@@ -18,7 +18,7 @@ from frazil.query.sql.functions.signatures import Bindings, LambdaType, Signatur
 from frazil.query.sql.functions.special import SPECIAL
 from frazil.query.sql.operators import as_text, mean
 from frazil.query.sql.relations import Scope
-from frazil.query.sql.types import BIGINT, DOUBLE, INTEGER, REAL, VARCHAR, Type, decimal
+from frazil.query.sql.types import BIGINT, REAL, VARCHAR, Type, decimal
 from frazil.query.sql.value import Value, coerce, combine, refuse
 
 if TYPE_CHECKING:
@@ -155,15 +155,20 @@ def _percentile(self: Expressions, args: Sequence[exp.Expr], scope: Scope) -> tu
         refuse("approx_percentile with weights")
     value, wanted = (self.value(arg, scope) for arg in args)
     several = wanted.type.name == "array"
-    if not value.type.is_number or value.type.name == "decimal" and not value.type.precision:
+    if not value.type.is_number:
         raise QueryError(f"approx_percentile needs a number, not {value.type}")
-    kind = value.type if value.type.is_integer and value.type != INTEGER else value.type
-    if kind.is_integer:
-        kind, value = BIGINT, coerce(value, BIGINT)
-    elif kind.name == "decimal":
-        kind, value = DOUBLE, coerce(value, DOUBLE)
-    shares = f"CAST({wanted.sql} AS DOUBLE[])" if several else f"CAST({wanted.sql} AS DOUBLE)"
-    return f"<quantile_disc|{value.sql}, {shares}\x01>", Type("array", (kind,)) if several else kind, [value, wanted]
+    if value.type.is_integer:
+        value = coerce(value, BIGINT)
+    elif value.type.name == "decimal":
+        value = coerce(value, REAL)
+    kind = value.type
+    # of n values in order the one at floor(share * n), counted from 0: seen from the other end, it is a quantile
+    rest = (
+        "list_transform({0}, lambda q: 1 - CAST(q AS DECIMAL(18,17)))" if several else "1 - CAST({0} AS DECIMAL(18,17))"
+    )
+    quantile = f"<quantile_disc|-{value.sql}, {rest.format(wanted.sql)}\x01>"
+    body = f"list_transform({quantile}, lambda q: -q)" if several else f"(-{quantile})"
+    return body, Type("array", (kind,)) if several else kind, [value, wanted]
 
 
 def _by_signature(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -90,6 +91,8 @@ def cast(value: Value, wanted: Type, *, safe: bool = False) -> Value:
     if wanted.name == "varchar" and wanted.precision:
         shortened = cast(value, VARCHAR, safe=safe)
         return shortened.written(f"left({shortened.sql}, {wanted.precision})", VARCHAR)
+    if given.name == wanted.name == "timestamptz":
+        wanted = replace(wanted, zone=given.zone)
     if given == wanted:
         return value
     sql = _cast(value, wanted)
@@ -121,7 +124,7 @@ def _cast(value: Value, wanted: Type) -> str | None:
     if wanted.is_moment and (given == DATE or given.is_moment):
         return _moment(value, wanted)
     if given == JSON:
-        return f"CAST(CAST({sql} AS JSON) AS {wanted.duckdb})" if _simple(wanted) else _refused(given, wanted)
+        return _from_json(sql, wanted) if _simple(wanted) else _refused(given, wanted)
     if wanted == JSON:
         return f"frazil_json_parse(CAST(to_json({sql}) AS VARCHAR))" if _simple(given) else _refused(given, wanted)
     if {given.name, wanted.name} == {"varchar", "uuid"}:
@@ -129,6 +132,21 @@ def _cast(value: Value, wanted: Type) -> str | None:
     if given.args and given.name == wanted.name and len(given.args) == len(wanted.args):
         return rebuilt(sql, given, wanted) if all(map(_widens, given.args, wanted.args)) else _refused(given, wanted)
     return None
+
+
+def _from_json(sql: str, wanted: Type) -> str:
+    """Text of a JSON value in another type; a text cannot be an array or an object."""
+    if wanted == VARCHAR:
+        return f"frazil_json_text(CAST({sql} AS VARCHAR))"
+    if wanted == JSON:
+        return f"CAST({sql} AS VARCHAR)"
+    if wanted.name == "array":
+        return f"list_transform(CAST(CAST({sql} AS JSON) AS JSON[]), lambda e: {_from_json('e', wanted.args[0])})"
+    if wanted.name == "map":
+        entries = f"map_entries(CAST(CAST({sql} AS JSON) AS MAP(VARCHAR, JSON)))"
+        made = f"struct_pack(key := e.key, value := {_from_json('e.value', wanted.args[1])})"
+        return f"map_from_entries(list_transform({entries}, lambda e: {made}))"
+    return f"CAST(CAST({sql} AS JSON) AS {wanted.duckdb})"
 
 
 def _refused(given: Type, wanted: Type) -> str:
@@ -144,12 +162,14 @@ def _widens(given: Type, wanted: Type) -> bool:
 def _simple(kind: Type) -> bool:
     """Whether JSON and this type hold the same values in the same form."""
     if kind.args:
-        return all(map(_simple, kind.args)) and (kind.name != "map" or kind.args[0] == VARCHAR)
+        return kind.name != "row" and all(map(_simple, kind.args)) and (kind.name != "map" or kind.args[0] == VARCHAR)
     return kind.name in ("varchar", "boolean", "integer", "bigint", "smallint", "tinyint", "double", "json")
 
 
 def _as_text(value: Value) -> str | None:
     given, sql = value.type, value.sql
+    if given.name == "decimal" and given.precision == given.scale:
+        return f"regexp_replace(CAST({sql} AS VARCHAR), '^(-?)[.]', '\\10.')"
     if given.is_integer or given.name in ("boolean", "decimal", "date", "uuid"):
         return f"CAST({sql} AS VARCHAR)"
     if given.is_floating:
@@ -168,10 +188,10 @@ def _from_text(value: Value, wanted: Type) -> str | None:
     sql = value.sql
     if wanted.name in ("timestamp", "timestamptz"):
         clock = f"frazil_text_moment({sql}, {str(wanted.name == 'timestamptz').upper()})"
-        rounded = _rounded(clock, 6, wanted.precision)
-        return instant(rounded, "UTC") if wanted.name == "timestamptz" else rounded
+        moved = rounded(clock, 6, wanted.precision)
+        return instant(moved, "UTC") if wanted.name == "timestamptz" else moved
     if wanted == JSON:
-        return f"CAST(to_json({sql}) AS VARCHAR)"
+        return f"frazil_json_text_of({sql})"
     if wanted.is_integer:
         return f"CAST(frazil_whole_text({sql}, {text(wanted.name)}) AS {wanted.duckdb})"
     if wanted.is_floating:
@@ -192,12 +212,13 @@ def _moment(value: Value, wanted: Type) -> str:
     if given == DATE:
         return coerce(value, wanted).sql
     if given.name == "timestamptz" and wanted.name == "timestamp":
-        return _rounded(local(value), given.precision, wanted.precision)
-    clock = _rounded(value.sql if given.name == "timestamp" else local(value), given.precision, wanted.precision)
+        return rounded(local(value), given.precision, wanted.precision)
+    clock = rounded(value.sql if given.name == "timestamp" else local(value), given.precision, wanted.precision)
     return clock if wanted.name == "timestamp" else back(clock, value.written("", timestamptz(0, given.zone)))
 
 
-def _rounded(clock: str, digits: int, wanted: int) -> str:
+def rounded(clock: str, digits: int, wanted: int) -> str:
+    """A time with so many digits of a second, rounded to fewer where fewer are wanted."""
     if wanted >= digits:
         return clock
     step = 10 ** (6 - min(wanted, 6))

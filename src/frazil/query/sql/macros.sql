@@ -10,8 +10,10 @@ CREATE MACRO frazil_fmod(a, b) AS CASE WHEN b = 0 OR isinf(a) THEN 'nan'::DOUBLE
 CREATE MACRO frazil_rounded_quotient(a, b) AS CASE
     WHEN b = 0 THEN frazil_fail('Division by zero', a)
     ELSE (CASE WHEN (a < 0) = (b < 0) THEN 1 ELSE -1 END) * ((abs(a) * 2 + abs(b)) // (abs(b) * 2)) END;
-CREATE MACRO frazil_round(x) AS CASE WHEN isfinite(x) THEN round(x) ELSE x END;
-CREATE MACRO frazil_round_to(x, digits) AS CASE WHEN isfinite(x) THEN round(x, digits) ELSE x END;
+CREATE MACRO frazil_round(x) AS CASE WHEN isfinite(x) THEN round(x) + 0::DOUBLE ELSE x END;
+CREATE MACRO frazil_round_to(x, digits) AS CASE WHEN isfinite(x) THEN round(x, digits) + 0::DOUBLE ELSE x END;
+CREATE MACRO frazil_sign(x) AS CASE WHEN isnan(x) OR x = 0 THEN x ELSE CAST(sign(x) AS DOUBLE) END;
+CREATE MACRO frazil_number(x) AS CASE WHEN isnan(x) THEN frazil_fail('the embedded engine does not put NaN in order here; ask Trino with --engine trino', x) ELSE x END;
 CREATE MACRO frazil_to_base(x, base) AS CASE WHEN x < 0 THEN '-' || lower(to_base(-x, CAST(base AS INTEGER))) ELSE lower(to_base(x, CAST(base AS INTEGER))) END;
 CREATE MACRO frazil_from_base(x, base) AS CASE
     WHEN x = '' OR NOT regexp_full_match(lower(x), '[0-9a-z]+') THEN frazil_fail('Not a valid base-' || base || ' number: ' || x, 0::BIGINT)
@@ -19,11 +21,11 @@ CREATE MACRO frazil_from_base(x, base) AS CASE
         CAST((strpos('0123456789abcdefghijklmnopqrstuvwxyz', lower(x)[i]) - 1) AS HUGEINT) * CAST(pow(base, length(x) - i) AS HUGEINT))) AS BIGINT) END;
 
 -- text
-CREATE MACRO frazil_spaces() AS chr(32) || chr(9) || chr(10) || chr(13) || chr(12) || chr(11) || chr(8192) || chr(8193) || chr(8194) || chr(8195) || chr(8196) || chr(8197) || chr(8198) || chr(8200) || chr(8201) || chr(8202) || chr(8232) || chr(8233) || chr(8287) || chr(12288) || chr(5760) || chr(133);
+CREATE MACRO frazil_spaces() AS chr(9) || chr(10) || chr(11) || chr(12) || chr(13) || chr(28) || chr(29) || chr(30) || chr(31) || chr(32) || chr(133) || chr(5760) || chr(8192) || chr(8193) || chr(8194) || chr(8195) || chr(8196) || chr(8197) || chr(8198) || chr(8200) || chr(8201) || chr(8202) || chr(8232) || chr(8233) || chr(8287) || chr(12288);
 -- a sharp s has no upper case of one letter in Java
 CREATE MACRO frazil_upper(s) AS CASE WHEN contains(s, 'ß') THEN replace(upper(replace(s, 'ß', chr(57344))), chr(57344), 'ß') ELSE upper(s) END;
 CREATE MACRO frazil_from_utf8(x) AS TRY(decode(x));
-CREATE MACRO frazil_reverse(s) AS list_aggregate(list_reverse(string_to_array(s, '')), 'string_agg', '');
+CREATE MACRO frazil_reverse(s) AS CASE WHEN s = '' THEN '' ELSE list_aggregate(list_reverse(string_to_array(s, '')), 'string_agg', '') END;
 CREATE MACRO frazil_replace(s, a, b) AS CASE WHEN a = '' THEN regexp_replace(s, '(?s)(.)', b || '\1', 'g') || b ELSE replace(s, a, b) END;
 CREATE MACRO frazil_substr(s, n) AS CASE
     WHEN n = 0 OR n > length(s) OR -n > length(s) THEN (CASE WHEN s IS NULL THEN NULL ELSE '' END)
@@ -71,6 +73,7 @@ CREATE MACRO frazil_iso_moment(s) AS CASE
     ELSE frazil_fail('Invalid format: "' || s || '"', NULL::TIMESTAMPTZ) END;
 
 -- times
+CREATE MACRO frazil_whole_ms(t) AS make_timestamp(epoch_us(t) - ((epoch_us(t) % 1000) + 1000) % 1000);
 CREATE MACRO frazil_between(a, b) AS to_microseconds(epoch_us(b) - epoch_us(a));
 CREATE MACRO frazil_whole_days(i) AS CASE
     WHEN epoch_us(i) % 86400000000 <> 0 THEN frazil_fail('Cannot add hour, minutes or seconds to a date', i) ELSE i END;
@@ -81,6 +84,11 @@ CREATE MACRO frazil_duration_ms(s) AS CASE
         WHEN 'm' THEN 6e4::DOUBLE WHEN 'h' THEN 3.6e6::DOUBLE ELSE 8.64e7::DOUBLE END + 0.5::DOUBLE) AS BIGINT) END;
 
 -- arrays and maps
+CREATE MACRO frazil_same_arrays(a, b) AS CASE
+    WHEN a IS NULL OR b IS NULL THEN NULL WHEN len(a) <> len(b) THEN false
+    WHEN len(list_filter(a, lambda x, i: x <> b[i])) > 0 THEN false
+    WHEN len(list_filter(a, lambda x, i: x IS NULL OR b[i] IS NULL)) > 0 THEN NULL ELSE true END;
+CREATE MACRO frazil_remove(l, e) AS CASE WHEN e IS NOT NULL THEN list_filter(l, lambda x: x IS NULL OR x <> e) END;
 CREATE MACRO frazil_at_index(a, i) AS CASE
     WHEN i = 0 THEN frazil_fail('SQL array indices start at 1', a[i])
     WHEN i < 0 THEN frazil_fail('Array subscript is negative: ' || i, a[i])
@@ -125,7 +133,8 @@ CREATE MACRO frazil_json_size(j) AS CAST(CASE json_type(j)
     WHEN 'OBJECT' THEN len(json_keys(j)) WHEN 'ARRAY' THEN json_array_length(j) ELSE CASE WHEN j IS NOT NULL THEN 0 END END AS BIGINT);
 CREATE MACRO frazil_json_array_length(s) AS CASE WHEN json_valid(s) AND json_type(s) = 'ARRAY' THEN CAST(json_array_length(s) AS BIGINT) END;
 CREATE MACRO frazil_json_array_contains(s, x) AS CASE WHEN json_valid(s) AND json_type(s) = 'ARRAY' THEN list_contains(CAST(json_extract(s, '$[*]') AS VARCHAR[]), x) END;
-CREATE MACRO frazil_is_json_scalar(s) AS CASE WHEN json_valid(s) THEN json_type(s) NOT IN ('OBJECT', 'ARRAY') END;
+CREATE MACRO frazil_is_json_scalar(s) AS CASE
+    WHEN json_valid(s) THEN json_type(s) NOT IN ('OBJECT', 'ARRAY') WHEN s IS NOT NULL THEN frazil_fail('Invalid JSON value: ' || s, true) END;
 CREATE MACRO frazil_json_text(s) AS CASE
     WHEN json_type(s) = 'NULL' THEN NULL WHEN json_type(s) IN ('OBJECT', 'ARRAY') THEN frazil_error('Cannot cast ' || s || ' to varchar')
     ELSE json_extract_string(s, '$') END;

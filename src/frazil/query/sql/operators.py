@@ -11,6 +11,7 @@ from frazil.query.sql.types import (
     DAY_INTERVAL,
     DOUBLE,
     MOST_DIGITS,
+    SEVERAL_ZONES,
     VARCHAR,
     Type,
     array,
@@ -31,13 +32,30 @@ def compare(operator: str, left: Value, right: Value) -> Value:
     Raises QueryError for types that Trino does not compare.
     """
     left, right, kind = together(left, right, operator)
-    if kind.name in ("map", "json") and operator not in ("=", "<>") and "DISTINCT" not in operator:
+    if kind.args and "DISTINCT" not in operator:
+        return _compare_nested(operator, left, right, kind)
+    if kind.name == "json" and operator not in ("=", "<>") and "DISTINCT" not in operator:
         raise QueryError(f"values of type {kind} have no order, {operator} cannot be used")
     sql = f"({left.sql} {operator} {right.sql})"
     if kind.is_floating and "DISTINCT" not in operator:
         unequal = "TRUE" if operator == "<>" else "FALSE"
         sql = f"(CASE WHEN isnan({left.sql}) OR isnan({right.sql}) THEN {unequal} ELSE {sql} END)"
     return combine(sql, BOOLEAN, (left, right))
+
+
+def _compare_nested(operator: str, left: Value, right: Value, kind: Type) -> Value:
+    """Equality of rows and of arrays without nested elements; a null inside makes it unknown, as in Trino."""
+    if kind.name == "map" and operator not in ("=", "<>"):
+        raise QueryError(f"values of type {kind} have no order, {operator} cannot be used")
+    simple = not any(arg.args or arg.is_floating for arg in kind.args)
+    if operator not in ("=", "<>") or kind.name not in ("row", "array") or not simple:
+        refuse(f"{operator} between values of type {kind}")
+    if kind.name == "array":
+        same = f"frazil_same_arrays({left.sql}, {right.sql})"
+    else:
+        ends = [f"({left.sql}).{quoted(name)} = ({right.sql}).{quoted(name)}" for name in field_names(kind)]
+        same = f"({' AND '.join(ends)})"
+    return combine(same if operator == "=" else f"(NOT {same})", BOOLEAN, (left, right))
 
 
 def together(left: Value, right: Value, doing: str) -> tuple[Value, Value, Type]:
@@ -58,6 +76,8 @@ def unify(values: list[Value], doing: str) -> tuple[list[Value], Type]:
         if found is None:
             raise QueryError(f"{doing} needs values of one type, not {kind} and {value.type}; write a CAST")
         kind = found
+    if kind.name == "timestamptz" and kind.zone == SEVERAL_ZONES:
+        refuse(f"{doing} of times in several zones")
     return [coerce(value, kind) for value in values], kind
 
 

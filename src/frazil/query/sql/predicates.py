@@ -76,14 +76,20 @@ def _in(self: Expressions, node: exp.In, scope: Scope) -> Value:
         if len(found.columns) != 1:
             refuse("IN with a subquery of several columns")
         left, _, kind = together(value, Value("x", found.columns[0].type), "IN")
+        if kind.args:
+            refuse(f"IN with a subquery of type {kind}")
         inner = found.sql
         if kind != found.columns[0].type:
             inner = f"(SELECT CAST(c0 AS {kind.duckdb}) FROM {found.sql} AS x)"
         return combine(f"({left.sql} IN {inner})", BOOLEAN, (left, _reading(found.columns)), constant=False)
     if not node.expressions:
         refuse(f"{node.sql('trino')[:80]}")
-    items, kind = unify([value, *(self.value(item, scope) for item in node.expressions)], "IN")
-    if kind.is_floating:
+    listed_values = [self.value(item, scope) for item in node.expressions]
+    if value.type.is_moment:
+        same = [compare("=", value, item) for item in listed_values]
+        return combine("(" + " OR ".join(part.sql for part in same) + ")", BOOLEAN, same)
+    items, kind = unify([value, *listed_values], "IN")
+    if kind.is_floating or kind.args:
         parts = [compare("=", items[0], item).sql for item in items[1:]]
         return combine("(" + " OR ".join(parts) + ")", BOOLEAN, items)
     listed = ", ".join(item.sql for item in items[1:])

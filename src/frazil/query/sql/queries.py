@@ -18,7 +18,7 @@ from frazil.query.sql.operators import unify
 from frazil.query.sql.relations import Column, Relation, Scope
 from frazil.query.sql.select import ordered_query, select
 from frazil.query.sql.sources import bare
-from frazil.query.sql.types import Type, common_type
+from frazil.query.sql.types import SEVERAL_ZONES, Type, common_type
 from frazil.query.sql.value import Reading, Value, coerce, combine, refuse
 
 _SETS: dict[type[exp.Expr], str] = {exp.Union: "UNION", exp.Except: "EXCEPT", exp.Intersect: "INTERSECT"}
@@ -126,6 +126,8 @@ class Queries:
                 raise QueryError(
                     f"{word}: column {number + 1} is {left.type} on one side and {right.type} on the other"
                 )
+            if kind.name == "timestamptz" and kind.zone == SEVERAL_ZONES:
+                refuse(f"{word} of times in several zones")
             kinds.append(kind)
         if word != "UNION" or distinct:
             for side in sides:
@@ -155,6 +157,9 @@ class Queries:
 
     def _values(self, node: exp.Values, outer: Scope | None) -> Relation:
         scope = Scope((), outer)
+        for row in node.expressions:
+            if not isinstance(row, exp.Tuple) and self.expressions.value(row, scope).type.name == "row":
+                refuse("a row in VALUES that is not written as (...)")
         rows = [
             [self.expressions.value(cell, scope) for cell in (row.expressions if isinstance(row, exp.Tuple) else [row])]
             for row in node.expressions

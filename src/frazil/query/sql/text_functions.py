@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import struct
 from collections.abc import Callable
@@ -24,19 +25,30 @@ def json_parse(written: str) -> str:
         raise ValueError(f"Cannot convert value to JSON: '{written[:100]}' ({error})") from None
 
 
-def _json(value: Any, *, in_order: bool = False) -> str:
+class _Members(list[tuple[str, Any]]):
+    """The members of a JSON object as they are written, equal names among them."""
+
+
+def _json(value: Any) -> str:
     if isinstance(value, dict):
-        members = value if in_order else sorted(value)
-        inside = (f"{json.dumps(name, ensure_ascii=False)}:{_json(value[name], in_order=in_order)}" for name in members)
-        return "{" + ",".join(inside) + "}"
+        value = _Members((name, value[name]) for name in sorted(value))
+    if isinstance(value, _Members):
+        return "{" + ",".join(f"{_json(name)}:{_json(item)}" for name, item in value) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(_json(item, in_order=in_order) for item in value) + "]"
+        return "[" + ",".join(map(_json, value)) + "]"
     if isinstance(value, float):
         # as Java writes a double
         value = float(value)
         plain = value == 0 or 1e-3 <= abs(value) < 1e7
         return format(Decimal(repr(value)), "f") if plain else double_text(value)
-    return json.dumps(value, ensure_ascii=False)
+    written = json.dumps(value, ensure_ascii=False)
+    # Java writes what is beyond two bytes as a pair of escapes
+    return _BEYOND.sub(lambda pair: json.dumps(pair[0]).strip('"').upper().replace("\\U", "\\u"), written)
+
+
+def json_text_of(written: str) -> str:
+    """Text as a JSON text."""
+    return _json(written)
 
 
 def _refuse(name: str) -> Any:
@@ -55,13 +67,7 @@ def _number(written: str) -> _Written:
     return made
 
 
-def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        found.setdefault(name, value)
-    return found
-
-
+_BEYOND = re.compile("[\U00010000-\U0010ffff]")
 _MISSING = object()
 _STEP = re.compile(r"""\.([A-Za-z_][\w-]*)|\[(\d+)\]|\[["']([^"']*)["']\]""")
 
@@ -74,13 +80,14 @@ def _steps(path: str) -> tuple[str | int, ...]:
 def _at(written: str, path: str) -> Any:
     """The value at a path such as `$.a[0]["b c"]`; _MISSING where there is none or the text is no JSON."""
     try:
-        value = json.loads(written, parse_float=_number, parse_constant=_refuse, object_pairs_hook=_first_of_each)
+        value = json.loads(written, parse_float=_number, parse_constant=_refuse, object_pairs_hook=_Members)
     except ValueError:
         return _MISSING
     for step in _steps(path):
         if isinstance(step, str):
-            value = value.get(step, _MISSING) if isinstance(value, dict) else _MISSING
-        elif isinstance(value, list) and step < len(value):
+            members = value if isinstance(value, _Members) else ()
+            value = next((item for name, item in members if name == step), _MISSING)
+        elif isinstance(value, list) and not isinstance(value, _Members) and step < len(value):
             value = value[step]
         else:
             return _MISSING
@@ -92,13 +99,13 @@ def _at(written: str, path: str) -> Any:
 def json_extract(written: str, path: str) -> str | None:
     """The JSON at a path; None where there is none."""
     value = _at(written, path)
-    return None if value is _MISSING else _json(value, in_order=True)
+    return None if value is _MISSING else _json(value)
 
 
 def json_extract_scalar(written: str, path: str) -> str | None:
     """The text, number or boolean at a path as it is written; None for anything else."""
     value = _at(written, path)
-    if value is _MISSING or value is None or isinstance(value, dict | list):
+    if value is _MISSING or value is None or isinstance(value, list):
         return None
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -111,6 +118,8 @@ def double_text(value: float) -> str:
         return "NaN"
     if value in (float("inf"), float("-inf")):
         return "Infinity" if value > 0 else "-Infinity"
+    if value == 0:
+        return "-0E0" if math.copysign(1, value) < 0 else "0E0"
     sign, digits, exponent = Decimal(repr(value)).as_tuple()
     written = "".join(map(str, digits)).rstrip("0") or "0"
     power = len(digits) - 1 + int(exponent) if value else 0
@@ -130,19 +139,29 @@ def shortest_real(value: float) -> float:
 
 
 def real_text(value: float) -> str:
-    """A real as Trino's CAST writes it."""
-    return double_text(shortest_real(value))
+    """A real as Trino's CAST writes it: with at most seven digits."""
+    if value == 0 or not math.isfinite(value):
+        return double_text(value)
+    digits, _, power = f"{value:.6e}".partition("e")
+    whole, _, fraction = digits.partition(".")
+    return f"{whole}.{fraction.rstrip('0') or '0'}E{int(power)}"
+
+
+# What Java's URI takes for no URL.
+_NO_URL = re.compile(r"""[\x00-\x20"<>\\^`{|}\x7f]|%(?![0-9A-Fa-f]{2})""")
 
 
 def url_part(url: str, part: str) -> str | None:
-    """Host, path, port, protocol or query of a URL; None where it has none or is no URL."""
+    """Host, path, port, protocol or query of a URL; None where it is no URL, or has no port."""
+    if _NO_URL.search(url):
+        return None
     try:
         split = urlsplit(url)
         found = {
-            "host": split.hostname,
+            "host": split.hostname or "",
             "path": unquote_plus(split.path.replace("+", "%2B")),
             "port": None if split.port is None else str(split.port),
-            "protocol": split.scheme or None,
+            "protocol": split.scheme,
             "query": split.query,
         }[part]
     except ValueError:
@@ -150,8 +169,17 @@ def url_part(url: str, part: str) -> str | None:
     return found
 
 
+def url_decode(written: str) -> str:
+    """Text of a part of a URL. Raises ValueError for a `%` without two digits behind it."""
+    if re.search(r"%(?![0-9A-Fa-f]{2})", written):
+        raise ValueError(f"URLDecoder: Illegal hex characters in escape (%) pattern: {written[:100]}")
+    return unquote_plus(written)
+
+
 def url_parameter(url: str, name: str) -> str | None:
     """The first parameter of that name in a URL's query."""
+    if _NO_URL.search(url):
+        return None
     try:
         return next((v for k, v in parse_qsl(urlsplit(url).query, keep_blank_values=True) if k == name), None)
     except ValueError:
@@ -175,8 +203,9 @@ FUNCTIONS: dict[str, tuple[Callable[..., str | None], int]] = {
     "json_extract": (json_extract, 2),
     "json_extract_scalar": (json_extract_scalar, 2),
     "json_parse": (json_parse, 1),
+    "json_text_of": (json_text_of, 1),
     "real_text": (real_text, 1),
-    "url_decode": (unquote_plus, 1),
+    "url_decode": (url_decode, 1),
     "url_encode": (url_encode, 1),
     "url_parameter": (url_parameter, 2),
     "url_part": (url_part, 2),

@@ -10,6 +10,8 @@ import pyarrow as pa
 from pyiceberg.types import DecimalType, IcebergType, ListType, MapType, StructType
 
 MOST_DIGITS = 38
+#: The zone of moments of which each may be shown in another zone; only their order is known then.
+SEVERAL_ZONES = ""
 _INTEGERS = {"tinyint": 3, "smallint": 5, "integer": 10, "bigint": 19}
 _NUMERIC_ORDER = ("tinyint", "smallint", "integer", "bigint", "decimal", "real", "double")
 _DUCKDB = {
@@ -227,10 +229,12 @@ def common_type(left: Type, right: Type) -> Type | None:
         order = ("date", "timestamp", "timestamptz")
         if left.name in order and right.name in order:
             later = max(left, right, key=lambda kind: order.index(kind.name))
-            return replace(later, precision=max(left.precision, right.precision))
+            zone = later.zone if later.name != "timestamptz" or later.zone == "UTC" else SEVERAL_ZONES
+            return replace(later, precision=max(left.precision, right.precision), zone=zone)
         return None
     if left.name in ("timestamp", "timestamptz", "time"):
-        return replace(left, precision=max(left.precision, right.precision))
+        zone = left.zone if left.zone == right.zone else SEVERAL_ZONES
+        return replace(left, precision=max(left.precision, right.precision), zone=zone)
     if left.args and len(left.args) == len(right.args):
         args = [common_type(a, b) for a, b in zip(left.args, right.args, strict=True)]
         fields = tuple(a if a == b else "" for a, b in zip(left.fields, right.fields, strict=True))

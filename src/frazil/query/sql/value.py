@@ -58,9 +58,10 @@ def coerce(value: Value, wanted: Type) -> Value:
     if value.type.duckdb == wanted.duckdb and value.type.name != "unknown":
         return replace(value, type=wanted)
     if value.type.name == "timestamp" and wanted.name == "timestamptz":
-        return value.written(instant(value.sql, wanted.zone), wanted)
+        # the clock of the session, which is UTC
+        return value.written(instant(value.sql, "UTC"), wanted)
     if value.type.name == "date" and wanted.name == "timestamptz":
-        return value.written(instant(f"CAST({value.sql} AS TIMESTAMP)", wanted.zone), wanted)
+        return value.written(instant(f"CAST({value.sql} AS TIMESTAMP)", "UTC"), wanted)
     return value.written(rebuilt(value.sql, value.type, wanted), wanted)
 
 

@@ -13,20 +13,16 @@ COLLECTIONS = declared(
     array_except(array(T), array(T)) -> array(T) = frazil_except({0}, {1})
     array_intersect(array(T), array(T)) -> array(T) = frazil_intersect({0}, {1})
     array_union(array(T), array(T)) -> array(T) = frazil_distinct({0} || {1})
-    array_first(array(T)) -> T = {0}[1]
-    array_last(array(T)) -> T = {0}[-1]
-    array_join(array(varchar), varchar) -> varchar = frazil_join({0}, {1})
-    array_join(array(varchar), varchar, varchar) -> varchar = frazil_join_nulls({0}, {1}, {2})
     array_max(array(T)) -> T = frazil_greatest({0})
     array_min(array(T)) -> T = frazil_least({0})
     array_position(array(T), T) -> bigint = frazil_position({0}, {1})
-    array_remove(array(T), T) -> array(T) = list_filter({0}, lambda x: x <> {1})
+    array_remove(array(T), T) -> array(T) = frazil_remove({0}, {1})
     arrays_overlap(array(T), array(T)) -> boolean = frazil_overlap({0}, {1})
     cardinality(array(T)) -> bigint = CAST(len({0}) AS BIGINT)
     cardinality(map(K,V)) -> bigint = CAST(len(map_keys({0})) AS BIGINT)
     contains(array(T), T) -> boolean = frazil_contains({0}, {1})
     element_at(array(T), bigint) -> T = frazil_element({0}, {1})
-    element_at(map(K,V), K) -> V = {0}[{1}]
+    element_at(map(K,V), K) -> V = ({0})[{1}]
     filter(array(T), T=>boolean) -> array(T) = list_filter({0}, {1})
     flatten(array(array(T))) -> array(T) = flatten({0})
     map() -> map(unknown,unknown) = MAP {}
@@ -41,6 +37,6 @@ COLLECTIONS = declared(
     sequence(bigint, bigint, bigint) -> array(bigint) = generate_series({0}, {1}, {2})
     slice(array(T), bigint, bigint) -> array(T) = frazil_slice({0}, {1}, {2})
     transform(array(T), T=>U) -> array(U) = list_transform({0}, {1})
-    trim_array(array(T), bigint) -> array(T) = {0}[1:len({0}) - {1}]
+    trim_array(array(T), bigint) -> array(T) = ({0})[1:len({0}) - {1}]
     """
 )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from frazil.errors import QueryError
-from frazil.query.sql.casts import cast, moment_literal, zone_of
+from frazil.query.sql.casts import cast, moment_literal, rounded, zone_of
 from frazil.query.sql.functions.patterns import joda, mysql
 from frazil.query.sql.types import (
     BIGINT,
@@ -161,9 +161,12 @@ def _date_add(self: Expressions, nodes: Sequence[exp.Expr], scope: Scope) -> Val
         if unit in _OF_DAY:
             raise QueryError(f"date_add({unit!r}) needs a timestamp, not a date")
         return combine(f"CAST({value.sql} + {span} AS DATE)", DATE, (amount, value))
-    finer = value.type if unit != "millisecond" or value.type.precision >= 3 else timestamp(3)
     moved = f"({value.sql} + {span})" if unit in _OF_DAY else back(f"({local(value)} + {span})", value)
-    return combine(moved, finer, (amount, value))
+    if unit == "millisecond" and value.type.precision < 3:
+        # Trino keeps the digits of the time
+        clock = rounded(local(value.written(moved, value.type)), 6, value.type.precision)
+        moved = back(clock, value)
+    return combine(moved, value.type, (amount, value))
 
 
 def _date_diff(self: Expressions, nodes: Sequence[exp.Expr], scope: Scope) -> Value:
@@ -177,10 +180,11 @@ def _date_diff(self: Expressions, nodes: Sequence[exp.Expr], scope: Scope) -> Va
         wanted = timestamptz(6) if "timestamptz" in (first.type.name, last.type.name) else timestamp(6)
         first, last = coerce(first, wanted), coerce(last, wanted)
     if unit in _OF_DAY:
-        ends = [f"make_timestamp(epoch_us({value.sql}))" for value in (first, last)]
+        ends = [f"frazil_whole_ms(make_timestamp(epoch_us({value.sql})))" for value in (first, last)]
     else:
         # both clocks show the zone of the first
         ends = [local(first), local(last.written(last.sql, first.type) if last.type.is_moment else last)]
+        ends = [f"frazil_whole_ms({end})" for end in ends] if first.type.is_moment else ends
     return combine(f"CAST(date_sub('{unit}', {ends[0]}, {ends[1]}) AS BIGINT)", BIGINT, (first, last))
 
 
@@ -216,8 +220,9 @@ def _formatted(patterns: Callable[[str, str], str], name: str) -> Builder:
         value = timed(value, name)
         if value.type == DATE:
             value = coerce(value, timestamp(0))
-        pattern = patterns(literal(nodes[1], f"a pattern of {name}"), value.type.zone)
-        return value.written(f"strftime({local(value)}, {text(pattern)})", VARCHAR)
+        zone = value.type.zone if value.type.name == "timestamptz" else ""
+        pattern = patterns(literal(nodes[1], f"a pattern of {name}"), zone)
+        return value.written(f"strftime(frazil_whole_ms({local(value)}), {text(pattern)})", VARCHAR)
 
     return build
 
@@ -226,6 +231,8 @@ def _parsed(patterns: Callable[[str, str], str], name: str, kind: Type) -> Build
     def build(self: Expressions, nodes: Sequence[exp.Expr], scope: Scope) -> Value:
         value, _ = arguments(self, name, nodes, scope, 2)
         pattern = patterns(literal(nodes[1], f"a pattern of {name}"), "")
+        if not re.search("%[Yy]", pattern):
+            refuse(f"{name} without a year in its pattern")
         parsed = f"CAST(strptime({coerce(value, VARCHAR).sql}, {text(pattern)}) AS TIMESTAMP)"
         return value.written(instant(parsed, "UTC") if kind.name == "timestamptz" else parsed, kind)
 

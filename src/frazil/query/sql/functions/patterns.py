@@ -87,10 +87,10 @@ def joda(pattern: str, zone: str) -> str:
 
 def _zone(letters: str, zone: str) -> str:
     minutes = 0 if zone == "UTC" else offset_minutes(zone)
-    if letters == "ZZZ":
+    if letters == "ZZZ" and zone:
         return zone
     if minutes is None or zone == "" or (letters[0] == "z" and zone != "UTC"):
-        refuse(f"{letters!r} in a pattern for the zone {zone or 'of a text'}")
+        refuse(f"{letters!r} in a pattern for the zone {zone or 'of a time without one'}")
     if letters[0] == "z":
         return "UTC"
     sign, size = "-" if minutes < 0 else "+", abs(minutes)

@@ -30,7 +30,6 @@ PLAIN = declared(
     sin(double) -> double = sin({0})
     sqrt(double) -> double = CASE WHEN {0} < 0 THEN 'nan'::DOUBLE ELSE sqrt({0}) END
     tan(double) -> double = tan({0})
-    truncate(double) -> double = trunc({0})
     bitwise_and(bigint, bigint) -> bigint = ({0} & {1})
     bitwise_or(bigint, bigint) -> bigint = ({0} | {1})
     bitwise_xor(bigint, bigint) -> bigint = xor({0}, {1})
@@ -39,7 +38,6 @@ PLAIN = declared(
     to_base(bigint, bigint) -> varchar = frazil_to_base({0}, {1})
 
     chr(bigint) -> varchar = chr(CAST({0} AS INTEGER))
-    codepoint(varchar) -> integer = unicode({0})
     concat_ws(varchar, array(varchar)) -> varchar = array_to_string({1}, {0})
     concat_ws(varchar, varchar...) -> varchar = concat_ws({all})
     ends_with(varchar, varchar) -> boolean = ends_with({0}, {1})
@@ -69,7 +67,7 @@ PLAIN = declared(
     split_part(varchar, varchar, bigint) -> varchar = frazil_split_part({0}, {1}, {2})
     split_to_map(varchar, varchar, varchar) -> map(varchar, varchar) = frazil_split_to_map({0}, {1}, {2})
     starts_with(varchar, varchar) -> boolean = starts_with({0}, {1})
-    strpos(varchar, varchar) -> bigint = CASE WHEN {1} = '' THEN 1 ELSE strpos({0}, {1}) END
+    strpos(varchar, varchar) -> bigint = CASE WHEN {1} = '' AND {0} IS NOT NULL THEN 1 ELSE strpos({0}, {1}) END
     substr(varchar, bigint) -> varchar = frazil_substr({0}, {1})
     substr(varchar, bigint, bigint) -> varchar = frazil_substr_length({0}, {1}, {2})
     substring(varchar, bigint) -> varchar = frazil_substr({0}, {1})

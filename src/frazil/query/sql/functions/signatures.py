@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from frazil.query.sql.types import Type, coercible, common_type, decimal, parse_type
+from frazil.query.sql.types import SEVERAL_ZONES, Type, coercible, common_type, decimal, parse_type
 
 _LINE = re.compile(r"(?P<name>\w+)\((?P<params>.*)\) -> (?P<result>\S.*?) = (?P<body>.+)")
 Bindings = dict[str, Type]
@@ -80,7 +80,7 @@ def bind(wanted: Type, given: Type, bindings: Bindings) -> bool:
     if _is_variable(wanted):
         known = bindings.get(wanted.name)
         common = given if known is None else common_type(known, given)
-        if common is None:
+        if common is None or (common.name == "timestamptz" and common.zone == SEVERAL_ZONES):
             return False
         bindings[wanted.name] = common
         return True

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from frazil.errors import QueryError
+from frazil.query.sql.casts import cast
 from frazil.query.sql.functions.dates import DATES, Builder, arguments, literal
+from frazil.query.sql.functions.json_text import JSON_FUNCTIONS
 from frazil.query.sql.functions.lambdas import lambda_of
 from frazil.query.sql.functions.signatures import LambdaType
 from frazil.query.sql.operators import arithmetic, as_text, compare, joined, row_of, unify
 from frazil.query.sql.types import (
-    BIGINT,
-    BOOLEAN,
     DOUBLE,
     INTEGER,
-    JSON,
     VARCHAR,
     Type,
     as_decimal,
@@ -31,8 +30,6 @@ from frazil.query.sql.value import Value, coerce, combine, refuse
 if TYPE_CHECKING:
     from frazil.query.sql.expressions import Expressions
     from frazil.query.sql.relations import Scope
-
-_PATH = re.compile(r"\$(?:\.[A-Za-z_][A-Za-z0-9_-]*|\[\d+\]|\[\"[^\"]*\"\]|\['[^']*'\])*")
 
 
 def _coalesce(self: Expressions, nodes: Sequence[exp.Expr], scope: Scope) -> Value:
@@ -51,6 +48,8 @@ def _nullif(self: Expressions, nodes: Sequence[exp.Expr], scope: Scope) -> Value
 def _extreme(name: str) -> Builder:
     def build(self: Expressions, nodes: Sequence[exp.Expr], scope: Scope) -> Value:
         values, kind = unify([self.value(node, scope) for node in nodes], name)
+        if kind.is_floating:
+            values = [value.written(f"frazil_number({value.sql})", kind) for value in values]
         missing = " OR ".join(f"{value.sql} IS NULL" for value in values)
         listed = ", ".join(value.sql for value in values)
         return combine(f"(CASE WHEN {missing} THEN NULL ELSE {name}({listed}) END)", kind, values)
@@ -66,6 +65,8 @@ def _try(self: Expressions, nodes: Sequence[exp.Expr], scope: Scope) -> Value:
 def _typeof(self: Expressions, nodes: Sequence[exp.Expr], scope: Scope) -> Value:
     [value] = arguments(self, "typeof", nodes, scope, 1)
     literal_text = isinstance(nodes[0], exp.Literal) and nodes[0].is_string
+    if "varchar" in str(value.type) and not literal_text and value.column is None:
+        refuse("typeof of a computed text, whose length is part of its type")
     shown = f"varchar({len(nodes[0].name)})" if literal_text else str(value.type)
     return value.written(text(shown), VARCHAR)
 
@@ -151,57 +152,6 @@ def _random(self: Expressions, nodes: Sequence[exp.Expr], scope: Scope) -> Value
     return Value("random()", DOUBLE)
 
 
-def _json_path(node: exp.Expr) -> str:
-    path = literal(node, "a JSON path")
-    if not _PATH.fullmatch(path):
-        refuse(f'the JSON path {path!r}; there are $.name, [0] and ["name"]')
-    return path
-
-
-def _json_extract(self: Expressions, nodes: Sequence[exp.Expr], scope: Scope) -> Value:
-    value, _ = arguments(self, "json_extract", nodes, scope, 2)
-    return _json_text(value).written(f"frazil_json_extract({value.sql}, {text(_json_path(nodes[1]))})", JSON)
-
-
-def _json_extract_scalar(self: Expressions, nodes: Sequence[exp.Expr], scope: Scope) -> Value:
-    value, _ = arguments(self, "json_extract_scalar", nodes, scope, 2)
-    path = text(_json_path(nodes[1]))
-    return _json_text(value).written(f"frazil_json_extract_scalar({value.sql}, {path})", VARCHAR)
-
-
-def _json_size(self: Expressions, nodes: Sequence[exp.Expr], scope: Scope) -> Value:
-    value, _ = arguments(self, "json_size", nodes, scope, 2)
-    return _json_text(value).written(
-        f"frazil_json_size(frazil_json_extract({value.sql}, {text(_json_path(nodes[1]))}))", BIGINT
-    )
-
-
-def _json_text(value: Value) -> Value:
-    if value.type.name not in ("json", "varchar", "unknown"):
-        raise QueryError(f"a JSON text is needed, not {value.type}")
-    return value
-
-
-def _json_call(name: str, kind: Type, *more: Type) -> Builder:
-    """Functions that take JSON, or text that holds JSON."""
-
-    def build(self: Expressions, nodes: Sequence[exp.Expr], scope: Scope) -> Value:
-        values = arguments(self, name, nodes, scope, 1 + len(more))
-        rest = [coerce(value, wanted) for value, wanted in zip(values[1:], more, strict=True)]
-        sql = ", ".join(value.sql for value in (_json_text(values[0]), *rest))
-        return combine(f"frazil_{name}({sql})", kind, values)
-
-    return build
-
-
-def _json_array_contains(self: Expressions, nodes: Sequence[exp.Expr], scope: Scope) -> Value:
-    value, wanted = arguments(self, "json_array_contains", nodes, scope, 2)
-    if wanted.type.name not in ("varchar", "boolean", "integer", "bigint", "double"):
-        refuse(f"json_array_contains of {wanted.type}")
-    inside = f"CAST(to_json({wanted.sql}) AS VARCHAR)"
-    return combine(f"frazil_json_array_contains({_json_text(value).sql}, {inside})", BOOLEAN, (value, wanted))
-
-
 def _regexp_replace(self: Expressions, nodes: Sequence[exp.Expr], scope: Scope) -> Value:
     if len(nodes) == 3 and isinstance(nodes[2], exp.Lambda):
         refuse("regexp_replace with a function")
@@ -276,6 +226,17 @@ def _array_sort(self: Expressions, nodes: Sequence[exp.Expr], scope: Scope) -> V
     return value.written(f"list_sort({value.sql}, 'ASC', 'NULLS LAST')", value.type)
 
 
+def _array_join(self: Expressions, nodes: Sequence[exp.Expr], scope: Scope) -> Value:
+    values = arguments(self, "array_join", nodes, scope, 2, 3)
+    if values[0].type.name != "array":
+        raise QueryError(f"array_join needs an array, not {values[0].type}")
+    element = cast(Value("e", values[0].type.args[0]), VARCHAR)
+    texts = values[0].sql if element.sql == "e" else f"list_transform({values[0].sql}, lambda e: {element.sql})"
+    rest = "".join(f", {as_text(value, 'array_join').sql}" for value in values[1:])
+    name = "frazil_join" if len(values) == 2 else "frazil_join_nulls"
+    return combine(f"{name}({texts}{rest})", VARCHAR, values)
+
+
 def _grouping(self: Expressions, nodes: Sequence[exp.Expr], scope: Scope) -> Value:
     values = [self.value(node, scope) for node in nodes]
     listed = ", ".join(value.sql for value in values)
@@ -287,12 +248,27 @@ def _sign(self: Expressions, nodes: Sequence[exp.Expr], scope: Scope) -> Value:
     kind = decimal(1, 0) if value.type.name == "decimal" else value.type
     if not as_decimal(kind).is_number:
         raise QueryError(f"sign needs a number, not {value.type}")
+    if kind.is_floating:
+        return value.written(f"CAST(frazil_sign({value.sql}) AS {kind.duckdb})", kind)
     return value.written(f"CAST(sign({value.sql}) AS {kind.duckdb})", kind)
+
+
+def _truncate(self: Expressions, nodes: Sequence[exp.Expr], scope: Scope) -> Value:
+    [value] = arguments(self, "truncate", nodes, scope, 1)
+    if value.type.is_floating:
+        return value.written(f"trunc({value.sql})", value.type)
+    kind = as_decimal(value.type)
+    if kind.name != "decimal":
+        raise QueryError(f"truncate needs a number, not {value.type}")
+    kept = decimal(kind.precision - kind.scale, 0)
+    return value.written(f"CAST(trunc({value.sql}) AS {kept.duckdb})", kept)
 
 
 SPECIAL: dict[str, Builder] = {
     **DATES,
+    **JSON_FUNCTIONS,
     "abs": _abs,
+    "array_join": _array_join,
     "array_sort": _array_sort,
     "ceil": _rounding("ceil"),
     "ceiling": _rounding("ceil"),
@@ -301,12 +277,6 @@ SPECIAL: dict[str, Builder] = {
     "floor": _rounding("floor"),
     "greatest": _extreme("greatest"),
     "grouping": _grouping,
-    "is_json_scalar": _json_call("is_json_scalar", BOOLEAN),
-    "json_array_contains": _json_array_contains,
-    "json_array_length": _json_call("json_array_length", BIGINT),
-    "json_extract": _json_extract,
-    "json_extract_scalar": _json_extract_scalar,
-    "json_size": _json_size,
     "least": _extreme("least"),
     "map_filter": _map_function("map_filter"),
     "mod": _mod,
@@ -320,6 +290,7 @@ SPECIAL: dict[str, Builder] = {
     "sign": _sign,
     "transform_keys": _map_function("transform_keys"),
     "transform_values": _map_function("transform_values"),
+    "truncate": _truncate,
     "try": _try,
     "typeof": _typeof,
 }
