@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-trino lint format docs lock bench clean env
+.PHONY: help demo test test-faults lint format docs lock bench clean env
 
 help: ## Show the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -10,12 +10,13 @@ env: ## Make or update .venv from requirements.lock
 demo: ## Start everything and put 3,000 log records into three Iceberg tables
 	@./kafka-connect-iceberg-sink.sh demo
 
-test: env lint ## Check the code and run every test on the real parts
-	@scripts/test.sh
-
-test-trino: env ## Compare the embedded engine with a real Trino; downloads 540 MB once
+test: env lint ## Check the code and run the tests on the real parts, Trino too (540 MB once)
+	@scripts/chromium.sh >/dev/null
 	@.venv/bin/python scripts/fetch_trino.py
-	@.venv/bin/pytest -m trino
+	@.venv/bin/python scripts/test.py
+
+test-faults: env ## Longer kills, outages and loads, which take many minutes
+	@.venv/bin/pytest -m faults
 
 lint: env ## Format, lint, types, layers
 	@.venv/bin/ruff format --check .

@@ -1,4 +1,4 @@
-"""Puts Trino and a Java for it into the cache, for the tests that need them; `scripts/test.sh` runs it."""
+"""Puts Trino and a Java for it into the cache, for the tests that need them."""
 
 from __future__ import annotations
 

@@ -115,6 +115,7 @@ def test_records_that_fit_by_now_are_stored_and_the_others_stay(worker: Worker, 
     eventually(lambda: pipe.ids() == [*range(20), 21, 30])
 
 
+@pytest.mark.outage
 def test_killed_after_the_commit_and_before_the_markers(worker: Worker, pipe: Pipe) -> None:
     pipe.send([event(n, count=TOO_BIG + n) for n in range(50)])
     start(worker, pipe)
@@ -191,6 +192,7 @@ def test_of_several_tables_only_those_that_refused_get_the_row(worker: Worker, p
     assert (pipe.ids(), sorted(wide.refresh().scan().to_arrow()["id"].to_pylist())) == ([1, 2], [1, 2])
 
 
+@pytest.mark.outage
 def test_a_record_that_its_connector_stores_after_all_is_closed(worker: Worker, pipe: Pipe) -> None:
     """Its first run wrote the dead letter and could not commit; when it reads the record again the table takes it."""
     pipe.send([event(1, count=TOO_BIG), event(2, count="many"), event(3)])

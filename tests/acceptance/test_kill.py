@@ -14,7 +14,7 @@ import pytest
 from frazil.stack.local import LocalStack
 from tests.harness import Pipe, event, eventually, messages, own_worker, send
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.outage]
 
 KILLS = 10
 

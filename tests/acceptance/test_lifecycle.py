@@ -104,6 +104,7 @@ def test_x07_a_topic_that_was_made_again_stops_the_connector(worker: Worker, pip
     assert pipe.ids() == [1]
 
 
+@pytest.mark.outage
 def test_x05_two_workers_on_one_connector_store_every_record_once(
     worker: Worker, pipe: Pipe, stack: LocalStack, tmp_path: object
 ) -> None:
@@ -223,6 +224,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, S
         stack.stop()
 
 
+@pytest.mark.outage
 def test_a_store_that_is_down_for_a_while_loses_nothing(parts: tuple[Service, Service, Worker]) -> None:
     seaweedfs, _, worker = parts
     pipe = Pipe(worker.settings, "store_down").create()
@@ -239,6 +241,7 @@ def test_a_store_that_is_down_for_a_while_loses_nothing(parts: tuple[Service, Se
     assert pipe.ids() == sent
 
 
+@pytest.mark.outage
 def test_a_broker_that_is_down_for_a_while_shows_and_loses_nothing(parts: tuple[Service, Service, Worker]) -> None:
     _, broker, worker = parts
     pipe = Pipe(worker.settings, "broker_down").create()

@@ -90,6 +90,7 @@ def test_a_reset_stores_the_rows_twice_and_a_move_forward_skips(worker: Worker, 
     assert kafka.end_offsets(worker.settings.bootstrap_servers, [lane.name]) == {(lane.name, 0): 20}
 
 
+@pytest.mark.outage
 def test_a_worker_that_is_killed_after_a_reset_reads_once_more(stack: LocalStack, tmp_path: Path) -> None:
     worker = own_worker(stack.settings, tmp_path)
     lane = Pipe(worker.settings, "killed_after_reset").create(partitions=1)
@@ -117,6 +118,7 @@ def secrets(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.outage
 def test_values_of_providers_are_used_and_shown_nowhere(stack: LocalStack, tmp_path: Path, secrets: Path) -> None:
     secret = stack.settings.secret_key
     (tmp_path / "secret-key").write_text(secret)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import _thread
+import signal
 import threading
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
@@ -267,11 +267,14 @@ def test_an_answer_that_is_too_large_ends(log_tables: LogTables) -> None:
 
 
 def test_an_interrupt_ends_a_long_statement(log_tables: LogTables) -> None:
-    interrupt = threading.Timer(2, _thread.interrupt_main)
+    main = threading.main_thread().ident
+    assert main is not None
+    interrupt = threading.Timer(2, signal.pthread_kill, (main, signal.SIGINT))
     interrupt.start()
     with pytest.raises(KeyboardInterrupt):
         log_tables.answer(
-            "SELECT count(*) FROM apilogs a, apilogs b, apilogs c, apilogs d, apilogs e WHERE a.object < e.name"
+            "SELECT count(*) FROM apilogs a, apilogs b, apilogs c, apilogs d, apilogs e, apilogs f, apilogs g "
+            "WHERE a.object < g.name"
         )
     interrupt.join()
     assert log_tables.answer("SELECT 1") == [(1,)]

@@ -24,7 +24,7 @@ from frazil.query.sql.types import (
     timestamp,
     timestamptz,
 )
-from frazil.query.sql.value import Value, back, coerce, instant, local, offset_minutes, rebuilt, refuse
+from frazil.query.sql.value import Value, coerce, instant, local, offset_minutes, rebuilt, refuse
 
 _MOMENT = re.compile(
     r"\s*(\d{4}-\d{1,2}-\d{1,2})(?:[ T](\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.(?P<fraction>\d{1,12}))?)?))?"
@@ -213,8 +213,12 @@ def _moment(value: Value, wanted: Type) -> str:
         return coerce(value, wanted).sql
     if given.name == "timestamptz" and wanted.name == "timestamp":
         return rounded(local(value), given.precision, wanted.precision)
-    clock = rounded(value.sql if given.name == "timestamp" else local(value), given.precision, wanted.precision)
-    return clock if wanted.name == "timestamp" else back(clock, value.written("", timestamptz(0, given.zone)))
+    if given.name == "timestamptz":
+        # the moment is rounded, since the clock shows some hours twice
+        utc = rounded(f"make_timestamp(epoch_us({value.sql}))", given.precision, wanted.precision)
+        return value.sql if wanted.precision >= given.precision else instant(utc, "UTC")
+    clock = rounded(value.sql, given.precision, wanted.precision)
+    return clock if wanted.name == "timestamp" else instant(clock, "UTC")
 
 
 def rounded(clock: str, digits: int, wanted: int) -> str:

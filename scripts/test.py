@@ -1,0 +1,109 @@
+"""Runs every test in parts, side by side: most of them wait for a service more than they compute.
+
+Arguments go to each part's pytest. Each part has its own services; its output follows when it has ended.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PYTEST = ROOT / ".venv" / "bin" / "pytest"
+
+PARTS = {
+    "kills and outages": "outage",
+    "workers": "spark and not outage",
+    "broker, store and catalog": "stack and not spark",
+    "without services": "not stack and not spark and not trino",
+    "Trino": "trino",
+}
+"""What runs beside what; the longest first."""
+NOT_HERE = "not faults"
+AT_ONCE = 4
+_SAY_EVERY_S = 60
+_NO_TESTS = 5
+
+
+@dataclass
+class Part:
+    """A running pytest and the file of its output."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    output: Path
+    started: float
+
+    def progress(self) -> str:
+        """The last percentage that pytest printed."""
+        found = re.findall(rb"\[ *(\d+)%\]", self.output.read_bytes())
+        return f"{self.name} {found[-1].decode() if found else '0'} %"
+
+    def show(self) -> None:
+        """Print what pytest printed."""
+        print(f"\n== {self.name} ({time.monotonic() - self.started:.0f} s)", flush=True)
+        sys.stdout.buffer.write(self.output.read_bytes())
+        sys.stdout.flush()
+
+
+def start(name: str, folder: Path, arguments: list[str]) -> Part:
+    """Start the pytest of a part; its output goes to a file in `folder`."""
+    path = folder / name.replace(" ", "-")
+    command = [str(PYTEST), "-m", f"({PARTS[name]}) and {NOT_HERE}", *arguments]
+    with path.open("wb") as output:
+        process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)  # noqa: S603
+    return Part(name, process, path, time.monotonic())
+
+
+def run_all(folder: Path, arguments: list[str]) -> dict[str, int]:
+    """The exit code of each part. A KeyboardInterrupt ends the parts first."""
+    waiting = list(PARTS)
+    running: list[Part] = []
+    codes: dict[str, int] = {}
+    said = time.monotonic()
+    try:
+        while waiting or running:
+            while waiting and len(running) < AT_ONCE:
+                running.append(start(waiting.pop(0), folder, arguments))
+            time.sleep(0.5)
+            for part in [part for part in running if part.process.poll() is not None]:
+                running.remove(part)
+                part.show()
+                codes[part.name] = part.process.returncode
+            if running and time.monotonic() - said > _SAY_EVERY_S:
+                said = time.monotonic()
+                print("; ".join(part.progress() for part in running), flush=True)
+    except KeyboardInterrupt:
+        for part in running:
+            part.process.terminate()
+        for part in running:
+            part.process.wait()
+        raise
+    return codes
+
+
+def main(arguments: list[str]) -> int:
+    """The exit code: 0 when every part passed, 130 after an interrupt."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.default_int_handler)
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            codes = run_all(Path(folder), arguments)
+        except KeyboardInterrupt:
+            return 130
+    failed = [name for name, code in codes.items() if code not in (0, _NO_TESTS)]
+    if failed or all(code == _NO_TESTS for code in codes.values()):
+        print(f"\nfailed: {', '.join(failed) or 'no test was run'}")
+        return 1
+    print("\nevery part passed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
