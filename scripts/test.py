@@ -20,7 +20,7 @@ PYTEST = ROOT / ".venv" / "bin" / "pytest"
 PARTS = {
     "kills and outages": "outage",
     "workers": "spark and not outage",
-    "broker, store and catalog": "stack and not spark",
+    "broker, store and catalog": "stack and not spark and not trino",
     "without services": "not stack and not spark and not trino",
     "Trino": "trino",
 }
