@@ -5,15 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from frazil.cli.connect import lifecycle
+from frazil.cli.connect.session import ContextOption, RegexOption, complete_connectors
 from frazil.cli.console import make_console
 from frazil.cli.progress import progress
 from frazil.cli.usage import examples
 from frazil.config.settings import LOOPBACK, Settings
-from frazil.errors import UsageError
+from frazil.errors import FrazilError, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,14 +33,28 @@ _ADDRESSES = {
 }
 ON_REQUEST = "trino"
 
-ServiceArgument = Annotated[str | None, typer.Argument(help="kafka, seaweedfs, worker or trino; all when left out.")]
+_SERVICES = "kafka, seaweedfs, worker or trino; all when left out"
+ServiceArgument = Annotated[str | None, typer.Argument(help=f"{_SERVICES}.")]
+NamesArgument = Annotated[
+    list[str] | None, typer.Argument(help="Connectors, after `connector`.", autocompletion=complete_connectors)
+]
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this module to the program."""
     app.command(epilog=examples("start", "start kafka", "start --with trino", "start trino  # on its own"))(start)
-    app.command(epilog=examples("stop", "stop worker  # Kafka and the store go on"))(stop)
-    app.command(epilog=examples("restart", "restart worker"))(restart)
+    app.command(
+        epilog=examples("stop", "stop worker  # Kafka and the store go on", "stop connector iceberg-sink-apilogs")
+    )(stop)
+    app.command(
+        epilog=examples(
+            "restart",
+            "restart worker",
+            "restart connector iceberg-sink-apilogs --include-tasks",
+            "restart connector '.*' -e --include-tasks --only-failed",
+            "restart task iceberg-sink-apilogs/0",
+        )
+    )(restart)
     app.command(epilog=examples("logs", "logs -f  # until Ctrl+C", "logs worker -n 200"))(logs)
     app.command(epilog=examples("clean", "clean --yes  # without asking"))(clean)
 
@@ -168,22 +185,69 @@ def start(
     start_services(chosen, make_console())
 
 
-def stop(service: ServiceArgument = None) -> None:
-    """Stop the services (or one); the data stays."""
+def stop(
+    what: Annotated[str | None, typer.Argument(help=f"{_SERVICES}; or `connector`, with names.")] = None,
+    names: NamesArgument = None,
+    regex: RegexOption = False,
+    context: ContextOption = None,
+) -> None:
+    """Stop the services (or one), or connectors by name.
+
+    Data stays. A stopped connector gives up its tasks; `resume connector` lets it read again.
+    """
+    if what in lifecycle.CONNECTOR:
+        lifecycle.stop_connectors(_named(what, names), regex, context)
+        return
+    _of_connectors_only(names, regex, context)
     settings = Settings.load()
-    stop_services(_chosen(service, _in_use(settings), _of_home(settings)), make_console())
+    stop_services(_chosen(what, _in_use(settings), _of_home(settings)), make_console())
 
 
-def restart(service: ServiceArgument = None) -> None:
-    """Stop the services (or one) and start them again.
+def restart(
+    what: Annotated[
+        str | None, typer.Argument(help=f"{_SERVICES}; or `connector` with names, or `task` with NAME/NUMBER.")
+    ] = None,
+    names: NamesArgument = None,
+    regex: RegexOption = False,
+    include_tasks: Annotated[bool, typer.Option("--include-tasks", help="Connectors: their tasks as well.")] = False,
+    only_failed: Annotated[bool, typer.Option("--only-failed", help="Connectors: only what has failed.")] = False,
+    context: ContextOption = None,
+) -> None:
+    """Restart the services (or one), or connectors by name.
 
     Trino too, when it was started.
     """
+    if what in lifecycle.CONNECTOR:
+        lifecycle.restart_connectors(
+            _named(what, names), regex, context, include_tasks=include_tasks, only_failed=only_failed
+        )
+        return
+    if what in lifecycle.TASK:
+        _of_connectors_only(None, regex or include_tasks or only_failed, None)
+        lifecycle.restart_tasks(_named(what, names), context)
+        return
+    _of_connectors_only(names, regex or include_tasks or only_failed, context)
     settings = Settings.load()
     extra = [] if settings.trino_external else requested(settings)
-    chosen = _chosen(service, [*services(settings), *extra], _startable(settings))
+    chosen = _chosen(what, [*services(settings), *extra], _startable(settings))
     stop_services(chosen, make_console())
     start_services(chosen, make_console())
+
+
+def _named(what: str | None, names: list[str] | None) -> list[str]:
+    if not names:
+        raise UsageError(f"name the {what} that is meant, as in `{what} iceberg-sink-apilogs`. Nothing was done.")
+    return names
+
+
+def _of_connectors_only(names: list[str] | None, option: bool, context: str | None) -> None:
+    """A service takes neither names nor options of connectors."""
+    if names:
+        raise UsageError(
+            f"{' '.join(names)}: one service at a time; names are for connectors: `connector NAME`. Nothing was done."
+        )
+    if option or context is not None:
+        raise UsageError("--regex, --include-tasks, --only-failed and --context are for connectors. Nothing was done.")
 
 
 def logs(
@@ -248,11 +312,11 @@ def _chosen(name: str | None, by_default: list[Service], possible: list[Service]
 
 
 def _worker_missing(settings: Settings) -> str | None:
-    import httpx
+    from frazil.clients.connect import ConnectClient
 
-    url = f"http://{LOOPBACK}:{settings.connect_port}/health"
     try:
-        status = httpx.get(url, timeout=2, trust_env=False).status_code
-    except httpx.HTTPError as error:
-        return f"{url} does not answer ({error})"
-    return None if status == 200 else f"{url} answers {status}"
+        with ConnectClient(replace(settings.connect_access, url=settings.listeners[0].url)) as client:
+            client.health()
+    except FrazilError as error:
+        return str(error)
+    return None

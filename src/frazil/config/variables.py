@@ -37,6 +37,7 @@ class Variable:
     no_effect: str | None = None
 
 
+_CLUSTER = "as KAFKA_BOOTSTRAP_SERVERS"
 _PLACES, _KAFKA, _STORE = "Places", "Kafka", "Object store and Iceberg catalog"
 _NAMES, _WORKER, _SQL, _UNUSED = "Names", "Worker", "SQL", "Accepted without effect"
 
@@ -68,6 +69,21 @@ _DECLARED: Final = (
         "<HOME>/.cache",
         "path",
         derived=True,
+    ),
+    Variable(
+        "XDG_CONFIG_HOME",
+        _PLACES,
+        "Folder of a user's configuration files; `frazil/contexts.json` in it has the contexts.",
+        "context, and the verbs that manage connectors",
+        "<HOME>/.config",
+        "path",
+        derived=True,
+    ),
+    Variable(
+        "FRAZIL_CONTEXT",
+        _PLACES,
+        "Context of the verbs that manage connectors, instead of the one chosen with `context use`.",
+        "get, describe, apply, patch, delete, pause, resume, stop, restart, offsets, plugins, loggers",
     ),
     Variable(
         "FRAZIL_ENV_FILE",
@@ -112,6 +128,57 @@ _DECLARED: Final = (
     Variable("KAFKA_EXTERNAL_PORT", _KAFKA, "Port of the embedded broker.", "start", "9092", "port"),
     Variable(
         "KAFKA_CONTROLLER_PORT", _KAFKA, "Port of the embedded broker's KRaft controller.", "start", "9093", "port"
+    ),
+    Variable(
+        "KAFKA_SECURITY_PROTOCOL",
+        _KAFKA,
+        "How clients connect to your cluster: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.",
+        _CLUSTER,
+    ),
+    Variable(
+        "KAFKA_SASL_MECHANISM", _KAFKA, "How they log in: SCRAM-SHA-512, SCRAM-SHA-256, PLAIN or OAUTHBEARER.", _CLUSTER
+    ),
+    Variable("KAFKA_SASL_USERNAME", _KAFKA, "User of SCRAM and PLAIN.", _CLUSTER),
+    Variable("KAFKA_SASL_PASSWORD", _KAFKA, "Password of that user.", _CLUSTER, kind="secret"),
+    Variable(
+        "KAFKA_SASL_JAAS_CONFIG",
+        _KAFKA,
+        "Login in Kafka's own spelling, instead of user and password.",
+        _CLUSTER,
+        kind="secret",
+    ),
+    Variable(
+        "KAFKA_SASL_OAUTHBEARER_TOKEN_ENDPOINT_URL", _KAFKA, "Where OAUTHBEARER gets its tokens.", _CLUSTER, kind="url"
+    ),
+    Variable(
+        "KAFKA_SSL_TRUSTSTORE_LOCATION",
+        _KAFKA,
+        "File with the certificates that the brokers are trusted by; unset, those of the system.",
+        _CLUSTER,
+        kind="path",
+    ),
+    Variable(
+        "KAFKA_SSL_TRUSTSTORE_TYPE", _KAFKA, "PEM for a PEM file; PKCS12 and JKS are known by themselves.", _CLUSTER
+    ),
+    Variable("KAFKA_SSL_TRUSTSTORE_PASSWORD", _KAFKA, "Password of that file.", _CLUSTER, kind="secret"),
+    Variable(
+        "KAFKA_SSL_KEYSTORE_LOCATION",
+        _KAFKA,
+        "File with the certificate and key of the clients, for brokers that ask for one.",
+        _CLUSTER,
+        kind="path",
+    ),
+    Variable(
+        "KAFKA_SSL_KEYSTORE_TYPE", _KAFKA, "PEM for a PEM file; PKCS12 and JKS are known by themselves.", _CLUSTER
+    ),
+    Variable("KAFKA_SSL_KEYSTORE_PASSWORD", _KAFKA, "Password of that file.", _CLUSTER, kind="secret"),
+    Variable("KAFKA_SSL_KEY_PASSWORD", _KAFKA, "Password of the key in it.", _CLUSTER, kind="secret"),
+    Variable(
+        "KAFKA_SSL_ENDPOINT_IDENTIFICATION_ALGORITHM",
+        _KAFKA,
+        "`https` checks that a broker's certificate has its name; `none` does not.",
+        _CLUSTER,
+        "https",
     ),
     # Object store and catalog
     Variable(
@@ -217,13 +284,60 @@ _DECLARED: Final = (
         "KAFKA_CONNECT_URL",
         _WORKER,
         "URL of a Connect REST API of yours, frazil's or another. When it is set no worker is started.",
-        "init, status, demo",
+        "init, status, demo, get, apply and the other verbs that manage connectors",
         "http://127.0.0.1:<KAFKA_CONNECT_PORT>",
         "url",
         derived=True,
     ),
+    Variable(
+        "KAFKA_CONNECT_USER", _WORKER, "User at the worker's REST API, when it asks for one.", "as KAFKA_CONNECT_URL"
+    ),
+    Variable(
+        "KAFKA_CONNECT_PASSWORD",
+        _WORKER,
+        "Password of that user; it is sent over https only, or to this machine.",
+        "as KAFKA_CONNECT_URL",
+        kind="secret",
+    ),
+    Variable(
+        "KAFKA_CONNECT_CA_FILE",
+        _WORKER,
+        "PEM file with the certificates that the worker's REST API is trusted by; unset, those that Python knows.",
+        "as KAFKA_CONNECT_URL",
+        kind="path",
+    ),
+    Variable(
+        "KAFKA_CONNECT_CERT_FILE",
+        _WORKER,
+        "PEM file with the client's certificate, for a worker that asks for one; it may hold the key as well.",
+        "as KAFKA_CONNECT_URL",
+        kind="path",
+    ),
+    Variable(
+        "KAFKA_CONNECT_KEY_FILE",
+        _WORKER,
+        "PEM file with the key of that certificate.",
+        "as KAFKA_CONNECT_URL",
+        kind="path",
+    ),
     Variable("KAFKA_CONNECT_PORT", _WORKER, "Port of the worker's REST API.", "start, worker", "8083", "port"),
+    Variable(
+        "SOURCE_CONNECT_URL",
+        _WORKER,
+        "URL of a Kafka Connect cluster of yours that source connectors run on. Unset, the worker starts a runtime of "
+        "its own with the first of them.",
+        "worker",
+        kind="url",
+    ),
+    Variable("SOURCE_CONNECT_PORT", _WORKER, "Port of that runtime, on loopback.", "worker", "8084", "port"),
     Variable("ACTUATOR_PORT", _WORKER, "Port of the worker's health and metrics.", "start, worker", "8081", "port"),
+    Variable(
+        "KAFKA_OPTS",
+        _WORKER,
+        "Options that Kafka's start scripts pass to Java. Only `-Djava.security.auth.login.config=FILE` counts here: the "
+        "login file of Connect's basic authentication.",
+        "worker",
+    ),
     Variable(
         "SPARK_MASTER",
         _WORKER,
