@@ -334,8 +334,8 @@ _DECLARED: Final = (
     Variable(
         "KAFKA_OPTS",
         _WORKER,
-        "Options that Kafka's start scripts pass to Java. Only `-Djava.security.auth.login.config=FILE` counts here: the "
-        "login file of Connect's basic authentication.",
+        "Options that Kafka's start scripts pass to Java. Only `-Djava.security.auth.login.config=FILE` counts here: "
+        "the login file of Connect's basic authentication.",
         "worker",
     ),
     Variable(
