@@ -32,6 +32,8 @@ _ADDRESSES = {
     "trino": "TRINO_URL",
 }
 ON_REQUEST = "trino"
+_OF_THE_WORKER = "sources"
+_SOMETIMES = (ON_REQUEST, _OF_THE_WORKER)
 
 _SERVICES = "kafka, seaweedfs, worker or trino; all when left out"
 ServiceArgument = Annotated[str | None, typer.Argument(help=f"{_SERVICES}.")]
@@ -108,16 +110,27 @@ def _startable(settings: Settings) -> list[Service]:
 
 
 def _of_home(settings: Settings) -> list[Service]:
-    """Every service that may run in this home, also those that are external by now."""
+    """Every service that may run in this home, also those that are external by now.
+
+    The runtime of source connectors is the worker's to start and stop, but it outlives one that is killed.
+    """
+    from frazil.stack.connect import sources_service
     from frazil.stack.local import LocalStack
     from frazil.stack.trino import trino_service
 
-    return [*LocalStack(settings).embedded(), worker_service(settings), trino_service(settings)]
+    own = [worker_service(settings), trino_service(settings), sources_service(settings, {})]
+    return [*LocalStack(settings).embedded(), *own]
 
 
 def _in_use(settings: Settings) -> list[Service]:
-    names = {service.name for service in requested(settings)}
-    return [service for service in _of_home(settings) if service.name != ON_REQUEST or service.name in names]
+    from frazil.stack.service import Status
+
+    found = _of_home(settings)
+    states = {one.name: one.state().status for one in found}
+    absent = {name for name in _SOMETIMES if states[name] is Status.STOPPED}
+    if states["worker"] not in (Status.STOPPED, Status.DIED):
+        absent.add(_OF_THE_WORKER)  # it stops with its worker
+    return [one for one in found if one.name not in absent]
 
 
 def start_services(chosen: Iterable[Service], console: Console) -> None:
@@ -259,7 +272,7 @@ def logs(
     from frazil.stack.logfile import follow, tail
 
     every = _of_home(Settings.load())
-    chosen = _chosen(service, [one for one in every if one.name != ON_REQUEST or one.log.exists()], every)
+    chosen = _chosen(service, [one for one in every if one.name not in _SOMETIMES or one.log.exists()], every)
     paths = {one.name: one.log for one in chosen}
     prefix = {name: "" if service else f"{name:<10}| " for name in paths}
     positions = {}
@@ -303,6 +316,8 @@ def _chosen(name: str | None, by_default: list[Service], possible: list[Service]
     if name is None:
         return by_default
     real = _ALIASES.get(name, name)
+    if real == _OF_THE_WORKER and (of_home := [service for service in possible if service.name == real]):
+        return of_home
     if real not in _ADDRESSES:
         raise UsageError(f"unknown service {name}; known: {', '.join([*_ADDRESSES, *_ALIASES])}")
     found = [service for service in possible if service.name == real]

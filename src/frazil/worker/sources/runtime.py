@@ -52,6 +52,11 @@ class SourceRuntime:
         """Whether there is a runtime to ask; the child is there once a source connector was created."""
         return self._wanted
 
+    @property
+    def pid(self) -> int | None:
+        """Process id of the child; None when it does not run."""
+        return self._service.state().pid
+
     def resume(self) -> None:
         """Start the child when connectors of an earlier run are stored in Kafka; end it again when there are none."""
         if self._external or f"{self._group}-configs" not in kafka.topics(self._settings.bootstrap_servers):
@@ -130,9 +135,11 @@ class SourceRuntime:
         """Start the child again when it has ended by itself, waiting longer each time that it does not stay up."""
         wait, since = _FIRST_WAIT_S, time.monotonic()
         while not self._closing.wait(_CHECK_S):
-            if not self._wanted or self._service.state().status is not Status.DIED:
+            if not self._wanted or self._service.state().status not in (Status.DIED, Status.STOPPED):
                 wait = _FIRST_WAIT_S if time.monotonic() - since > _HEALTHY_S else wait
                 continue
+            if self._closing.is_set():
+                return
             logger.error("the runtime of source connectors has ended; it is started again. See %s", self._service.log)
             try:
                 self.ensure()
