@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,7 @@ from frazil.config.variables import VARIABLES
 from frazil.errors import ConfigError
 
 LOOPBACK = "127.0.0.1"
+_ESCAPES = {"___": "-", "__": "_", "_": "."}
 
 
 @dataclass(frozen=True)
@@ -150,9 +152,12 @@ class Settings:
     @property
     def worker_properties(self) -> dict[str, str]:
         """The worker's keys from variables `CONNECT_…`, as container images have them: `CONNECT_GROUP_ID` is
-        `group.id`."""
-        names = [name for name in self.env if name.startswith("CONNECT_") and self._set(name)]
-        return {name.removeprefix("CONNECT_").lower().replace("_", "."): self.env[name] for name in names}
+        `group.id`; two underscores are one, three are a hyphen."""
+        return {
+            re.sub("_{1,3}", lambda found: _ESCAPES[found[0]], name.removeprefix("CONNECT_").lower()): self.env[name]
+            for name in self.env
+            if name.startswith("CONNECT_") and self._set(name)
+        }
 
     # Object store and catalog
     @cached_property

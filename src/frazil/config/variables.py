@@ -7,38 +7,16 @@ section 11.1 and seed 001 section 9.1, and frazil's own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final
 
-Kind = Literal["text", "port", "url", "path", "secret", "switch"]
+from frazil.config.variable import KAFKA, KAFKA_SECURITY, Variable
 
 _IMAGE = "frazil runs no containers"
 _NO_CONSOLE = "the embedded store has no console"
 
 
-@dataclass(frozen=True)
-class Variable:
-    """One environment variable.
-
-    `default` is what an unset or blank variable means. Where it depends on other variables it is shown with their
-    names in angle brackets (`<KAFKA_EXTERNAL_PORT>`) and `derived` is true. `fallback` is read when this one is unset.
-    `no_effect` says why a variable is accepted and yet changes nothing.
-    """
-
-    name: str
-    group: str
-    meaning: str
-    used_by: str = ""
-    default: str = ""
-    kind: Kind = "text"
-    derived: bool = False
-    fallback: str | None = None
-    no_effect: str | None = None
-
-
-_CLUSTER = "as KAFKA_BOOTSTRAP_SERVERS"
-_PLACES, _KAFKA, _STORE = "Places", "Kafka", "Object store and Iceberg catalog"
+_PLACES, _STORE = "Places", "Object store and Iceberg catalog"
 _NAMES, _WORKER, _SQL, _UNUSED = "Names", "Worker", "SQL", "Accepted without effect"
 
 _DECLARED: Final = (
@@ -118,68 +96,18 @@ _DECLARED: Final = (
     # Kafka
     Variable(
         "KAFKA_BOOTSTRAP_SERVERS",
-        _KAFKA,
+        KAFKA,
         "Address of a Kafka cluster of yours, host:port, several separated by commas. When it is set no broker is "
         "started.",
         "init, produce, generate, continuous, worker, status",
         "127.0.0.1:<KAFKA_EXTERNAL_PORT>",
         derived=True,
     ),
-    Variable("KAFKA_EXTERNAL_PORT", _KAFKA, "Port of the embedded broker.", "start", "9092", "port"),
+    Variable("KAFKA_EXTERNAL_PORT", KAFKA, "Port of the embedded broker.", "start", "9092", "port"),
     Variable(
-        "KAFKA_CONTROLLER_PORT", _KAFKA, "Port of the embedded broker's KRaft controller.", "start", "9093", "port"
+        "KAFKA_CONTROLLER_PORT", KAFKA, "Port of the embedded broker's KRaft controller.", "start", "9093", "port"
     ),
-    Variable(
-        "KAFKA_SECURITY_PROTOCOL",
-        _KAFKA,
-        "How clients connect to your cluster: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.",
-        _CLUSTER,
-    ),
-    Variable(
-        "KAFKA_SASL_MECHANISM", _KAFKA, "How they log in: SCRAM-SHA-512, SCRAM-SHA-256, PLAIN or OAUTHBEARER.", _CLUSTER
-    ),
-    Variable("KAFKA_SASL_USERNAME", _KAFKA, "User of SCRAM and PLAIN.", _CLUSTER),
-    Variable("KAFKA_SASL_PASSWORD", _KAFKA, "Password of that user.", _CLUSTER, kind="secret"),
-    Variable(
-        "KAFKA_SASL_JAAS_CONFIG",
-        _KAFKA,
-        "Login in Kafka's own spelling, instead of user and password.",
-        _CLUSTER,
-        kind="secret",
-    ),
-    Variable(
-        "KAFKA_SASL_OAUTHBEARER_TOKEN_ENDPOINT_URL", _KAFKA, "Where OAUTHBEARER gets its tokens.", _CLUSTER, kind="url"
-    ),
-    Variable(
-        "KAFKA_SSL_TRUSTSTORE_LOCATION",
-        _KAFKA,
-        "File with the certificates that the brokers are trusted by; unset, those of the system.",
-        _CLUSTER,
-        kind="path",
-    ),
-    Variable(
-        "KAFKA_SSL_TRUSTSTORE_TYPE", _KAFKA, "PEM for a PEM file; PKCS12 and JKS are known by themselves.", _CLUSTER
-    ),
-    Variable("KAFKA_SSL_TRUSTSTORE_PASSWORD", _KAFKA, "Password of that file.", _CLUSTER, kind="secret"),
-    Variable(
-        "KAFKA_SSL_KEYSTORE_LOCATION",
-        _KAFKA,
-        "File with the certificate and key of the clients, for brokers that ask for one.",
-        _CLUSTER,
-        kind="path",
-    ),
-    Variable(
-        "KAFKA_SSL_KEYSTORE_TYPE", _KAFKA, "PEM for a PEM file; PKCS12 and JKS are known by themselves.", _CLUSTER
-    ),
-    Variable("KAFKA_SSL_KEYSTORE_PASSWORD", _KAFKA, "Password of that file.", _CLUSTER, kind="secret"),
-    Variable("KAFKA_SSL_KEY_PASSWORD", _KAFKA, "Password of the key in it.", _CLUSTER, kind="secret"),
-    Variable(
-        "KAFKA_SSL_ENDPOINT_IDENTIFICATION_ALGORITHM",
-        _KAFKA,
-        "`https` checks that a broker's certificate has its name; `none` does not.",
-        _CLUSTER,
-        "https",
-    ),
+    *KAFKA_SECURITY,
     # Object store and catalog
     Variable(
         "MINIO_ENDPOINT",

@@ -85,7 +85,7 @@ def run(settings: Settings) -> None:
         session.append(spark_session.start(settings, logger.info))
         _warm_up(session[0])
         herder.start()
-        sources.resume()
+        threading.Thread(target=sources.resume, name="sources-resume", daemon=True).start()
         logger.info("worker ready: REST on port %d, actuator on port %d", rest[0].port, actuator.port)
         while not stop.wait(_CHECK_S):
             if spark_session.ended(session[0]):

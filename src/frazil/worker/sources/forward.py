@@ -69,7 +69,10 @@ class SourceForwarding:
             case ["connectors", name, "config"] if method == "PUT":
                 return self._put(request, name, body)
             case ["connectors", name, *_] if self._sources.in_use and name not in self._herder.connectors():
-                return self._forward(request, body) if name in self._sources.connectors() else None
+                if name not in self._sources.connectors():
+                    return None
+                self._sources.require()
+                return self._forward(request, body)
             case ["connector-plugins"] if method == "GET":
                 return self._plugins(request)
             case ["connector-plugins", name, "config", *_] if self._is_foreign(name):

@@ -46,6 +46,7 @@ class SourceRuntime:
         self._closing = threading.Event()
         self._watch: threading.Thread | None = None
         self._seen: dict[str, Any] = {}
+        self._answers = False
 
     @property
     def in_use(self) -> bool:
@@ -59,12 +60,13 @@ class SourceRuntime:
 
     def resume(self) -> None:
         """Start the child when connectors of an earlier run are stored in Kafka; end it again when there are none."""
-        if self._external or f"{self._group}-configs" not in kafka.topics(self._settings.bootstrap_servers):
+        if self._external:
             return
         try:
-            self.ensure()
-            if not self.connectors():
-                self._end()
+            if f"{self._group}-configs" in kafka.topics(self._settings.bootstrap_servers):
+                self.ensure()
+                if not self.connectors():
+                    self._end()
         except FrazilError as error:
             logger.error("the runtime of source connectors is not up: %s", error)
 
@@ -109,10 +111,19 @@ class SourceRuntime:
         if not self._wanted:
             return {}
         try:
-            self._seen = self.call("GET", "/connectors?expand=info&expand=status").json()
+            answer = self.call("GET", "/connectors?expand=info&expand=status")
+            self._answers = answer.status_code == httpx.codes.OK  # while it starts, every path is 404
         except ServiceUnavailable:
+            self._answers = False
+        if not self._answers:
             return {name: _unassigned(entry) for name, entry in self._seen.items()}
+        self._seen = answer.json()
         return self._seen
+
+    def require(self) -> None:
+        """Raise ServiceUnavailable when the runtime did not answer the last `connectors`."""
+        if not self._answers:
+            raise self._unavailable("it is starting")
 
     def call(
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
@@ -121,10 +132,13 @@ class SourceRuntime:
         try:
             return self._http.request(method, path, content=body, headers=dict(headers or {}))
         except httpx.HTTPError as error:
-            what = f"at {self._external}" if self._external else "of this worker, which is started again by itself,"
-            raise ServiceUnavailable(
-                f"the Kafka Connect runtime {what} does not answer ({type(error).__name__}); try again in a moment"
-            ) from None
+            raise self._unavailable(type(error).__name__) from None
+
+    def _unavailable(self, reason: str) -> ServiceUnavailable:
+        what = f"at {self._external}" if self._external else "of this worker, which is started again by itself,"
+        return ServiceUnavailable(
+            f"the Kafka Connect runtime {what} does not answer ({reason}). Nothing was changed; try again in a moment"
+        )
 
     def _end(self) -> None:
         with self._lock:

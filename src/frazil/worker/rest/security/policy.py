@@ -25,6 +25,7 @@ logger = logging.getLogger(__name__)
 ORIGIN, METHODS = "access.control.allow.origin", "access.control.allow.methods"
 HEADERS = "response.http.headers.config"
 _DEFAULT_METHODS = ("GET", "POST", "HEAD")
+_ALLOWED_HEADERS = ("Accept", "Content-Type", "Origin", "X-Requested-With")
 _ACTIONS = ("add", "set", "adddate", "setdate")
 _OPEN_PATHS = ("/health",)
 """Answered without a login, so that a probe needs none: it says only whether the worker handles requests."""
@@ -66,7 +67,7 @@ class RestPolicy:
                     CORSMiddleware,
                     allow_origins=self.origins,
                     allow_methods=self.methods,
-                    allow_headers=("Content-Type",),
+                    allow_headers=_ALLOWED_HEADERS,
                 )
             )
         if self.users is not None:
