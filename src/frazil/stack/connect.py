@@ -64,10 +64,17 @@ def _command(settings: Settings, properties: Mapping[str, str], progress: Progre
         "-XX:+ExitOnOutOfMemoryError",
         f"-XX:ErrorFile={settings.logs}/{SOURCES}-jvm-%p.log",
         f"-Dlog4j2.configurationFile={logging}",
+        *_token_endpoints(properties),
         *("-cp", f"{CONNECT.folder(settings.cache)}/*"),
         "org.apache.kafka.connect.cli.ConnectDistributed",
         str(_write(conf / "worker.properties", properties)),
     ]
+
+
+def _token_endpoints(properties: Mapping[str, str]) -> list[str]:
+    """From Kafka 4.0 on the JVM asks for tokens only at addresses that are named to it."""
+    urls = {text for key, text in properties.items() if key.endswith("sasl.oauthbearer.token.endpoint.url")}
+    return [f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={','.join(sorted(urls))}"] if urls else []
 
 
 def _write(path: Path, properties: Mapping[str, str]) -> Path:
