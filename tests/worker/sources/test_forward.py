@@ -102,7 +102,11 @@ def test_life_of_a_source_connector(
             assert created.headers["location"] == f"{url}/connectors/sp%20ace"
             client.delete("sp ace")
 
-            assert runtime.pid is not None
+            other = SourceRuntime(isolated_settings(tmp_path / "other", SOURCE_CONNECT_URL=runtime.url), {})
+            assert "lines" in other.connectors()
+            assert SOURCE in {plugin.class_name for plugin in other.plugins()}
+            other.close()
+            assert runtime.pid is not None, "a cluster of somebody else's is left alone"
             psutil.Process(runtime.pid).kill()
             eventually(lambda: client.expanded()["lines"]["status"]["connector"]["state"] == "UNASSIGNED")
             assert client.connectors() == ["lines", "sink"]

@@ -30,7 +30,8 @@ _TIMEOUT = httpx.Timeout(90.0, connect=5.0)
 class SourceRuntime:
     """Where source connectors run. The child is started with the first connector, and again when it has ended.
 
-    With `SOURCE_CONNECT_URL` a cluster of the user's is asked instead, and never started or stopped.
+    With `SOURCE_CONNECT_URL` a cluster of the user's is asked instead, and never started or stopped. `url` is where its
+    REST API is.
     """
 
     def __init__(self, settings: Settings, properties: Mapping[str, str]) -> None:
@@ -39,8 +40,8 @@ class SourceRuntime:
         self._group = f"{properties.get('group.id', '').strip() or 'frazil'}-sources"
         self._service = sources_service(settings, runtime_properties(settings, properties, self._group))
         self._plugin_path = properties.get("plugin.path", "")
-        url = self._external or f"http://{LOOPBACK}:{settings.source_connect_port}"
-        self._http = httpx.Client(base_url=url, timeout=_TIMEOUT, trust_env=False)
+        self.url = self._external or f"http://{LOOPBACK}:{settings.source_connect_port}"
+        self._http = httpx.Client(base_url=self.url, timeout=_TIMEOUT, trust_env=False)
         self._lock = threading.Lock()
         self._wanted = bool(self._external)
         self._closing = threading.Event()
