@@ -19,7 +19,9 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec, TopicDescription  # type: ignore[attr-defined]
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from frazil.errors import FrazilError, NotFound, ServiceUnavailable, TerminalError
+from frazil.clients.kafka_security import secured
+from frazil.config.bootstrap import Client
+from frazil.errors import ConfigError, FrazilError, NotFound, ServiceUnavailable, TerminalError
 
 TIMEOUT_S = 10.0
 
@@ -49,6 +51,9 @@ _SETTLING = {
 }
 
 
+_refusals: dict[str, str] = {}
+
+
 class _Settling(ServiceUnavailable):
     """The cluster is electing a leader or a coordinator."""
 
@@ -58,12 +63,33 @@ _until_settled = retry(
 )
 
 
+def client_config(bootstrap: str, client: Client = "admin") -> dict[str, Any]:
+    """What every client of the cluster has in common; raises ConfigError for security settings that cannot be used."""
+    return {
+        **secured(bootstrap, client),
+        "error_cb": lambda error: _note_refusal(str(bootstrap), error),
+        "client.id": "frazil",
+        "socket.timeout.ms": int(TIMEOUT_S * 1000),
+        "enable.metrics.push": False,
+        "log_level": 0,
+    }
+
+
+def _note_refusal(servers: str, error: KafkaError) -> None:
+    """Remember why brokers do not let a client in: the call that waits for them only times out."""
+    if error.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL):  # noqa: SLF001
+        _refusals[servers] = error.str().removesuffix(".")
+
+
 def admin(bootstrap: str) -> AdminClient:
-    """An administration client; it connects on its first call.
+    """An administration client; it connects on its first call. Raises ConfigError for settings that it does not take.
 
     Keep it until the futures of its calls are done: with its last reference it closes and they fail.
     """
-    return AdminClient(_client_config(bootstrap))
+    try:
+        return AdminClient(client_config(bootstrap))
+    except KafkaException as error:
+        raise _unusable(error) from None
 
 
 def cluster_id(bootstrap: str, timeout: float = TIMEOUT_S) -> str:
@@ -205,7 +231,10 @@ def _group_member(bootstrap: str, group: str) -> Iterator[Consumer]:
     The administration client's calls for this crash the process (librdkafka dereferences null) while the coordinator
     of a new cluster is being elected.
     """
-    consumer = Consumer({**_client_config(bootstrap), "group.id": group, "enable.auto.commit": False})
+    try:
+        consumer = Consumer({**client_config(bootstrap, "consumer"), "group.id": group, "enable.auto.commit": False})
+    except KafkaException as error:
+        raise _unusable(error) from None
     try:
         yield consumer
     except KafkaException as error:
@@ -218,16 +247,6 @@ def _check_partitions(partitions: Iterable[TopicPartition]) -> None:
     for p in partitions:
         if p.error is not None:
             raise KafkaException(p.error)
-
-
-def _client_config(bootstrap: str) -> dict[str, str | int | float | bool]:
-    return {
-        "bootstrap.servers": bootstrap,
-        "client.id": "frazil",
-        "socket.timeout.ms": int(TIMEOUT_S * 1000),
-        "enable.metrics.push": False,
-        "log_level": 0,
-    }
 
 
 def lag(bootstrap: str, topics: Iterable[str], group: str) -> Offsets:
@@ -293,7 +312,20 @@ def _translated(error: KafkaException, bootstrap: str, what: str) -> FrazilError
     return TerminalError(f"Kafka at {bootstrap} refuses {what}: {cause.name()}: {cause.str()}")
 
 
+def _unusable(error: KafkaException) -> ConfigError:
+    return ConfigError(
+        f"the security settings of Kafka's clients cannot be used: {error.args[0].str()}. Nothing was changed; correct "
+        "the keys security.*, sasl.* and ssl.*"
+    )
+
+
 def _unavailable(bootstrap: str, detail: str) -> ServiceUnavailable:
+    refusal = _refusals.pop(str(bootstrap), "")
+    if refusal:
+        return ServiceUnavailable(
+            f"Kafka at {bootstrap} does not let this client in: {refusal}. Nothing was changed. Correct the keys "
+            "security.*, sasl.* and ssl.* (KAFKA_SECURITY_PROTOCOL and its neighbours), then try again."
+        )
     return ServiceUnavailable(
         f"Kafka at {bootstrap} does not answer ({detail}). Nothing was changed. "
         "Start it (`frazil start kafka`) or correct KAFKA_BOOTSTRAP_SERVERS, then try again."

@@ -7,6 +7,7 @@ from types import TracebackType
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from frazil.clients.kafka_security import secured
 from frazil.errors import FrazilError, NotFound, ServiceUnavailable, TerminalError
 
 _METADATA_TIMEOUT_S = 10.0
@@ -29,7 +30,7 @@ class RecordProducer:
         self._error: KafkaError | None = None
         self._producer = Producer(
             {
-                "bootstrap.servers": bootstrap,
+                **secured(bootstrap, "producer"),
                 "enable.idempotence": True,
                 "acks": "all",
                 "compression.type": "lz4",

@@ -28,10 +28,11 @@ from frazil.worker.loggers import Loggers
 from frazil.worker.logs import log_to_stderr
 from frazil.worker.metrics import Metrics
 from frazil.worker.positions import ConnectorPositions
-from frazil.worker.rest.app import rest_app
 from frazil.worker.rest.info import WorkerInfo
+from frazil.worker.rest.serve import serve_rest
 from frazil.worker.runner import StreamingRunner
 from frazil.worker.runner_api import Runner
+from frazil.worker.sources.runtime import SourceRuntime
 from frazil.worker.store import FileConfigStore
 from frazil.worker.topics import ActiveTopics
 
@@ -54,6 +55,7 @@ def run(settings: Settings) -> None:
     session: list[SparkSession] = []
     providers = ConfigProviders.load(settings.config_providers, settings.env)
     log_to_stderr(providers)
+    properties = providers.resolve(settings.worker_properties).config
     topics = ActiveTopics(settings.topic_tracking, settings.topic_tracking_reset)
 
     def observe(report: BatchReport) -> None:
@@ -71,18 +73,20 @@ def run(settings: Settings) -> None:
     )
     metrics = Metrics(lambda: lag_of_all(bootstrap, herder, providers), lambda: connector_states(herder))
     loggers = Loggers(lambda name, level: spark_session.set_log_level(session[0], name, level))
+    sources = SourceRuntime(settings, properties)
     info = WorkerInfo(cluster_id, ConnectorPositions(settings, providers), topics, loggers)
     checks = {
         "kafka": lambda: _answers(bootstrap),
         "catalog": lambda: _connects(settings.catalog_properties()),
     }
-    rest = serve(rest_app(herder, info), LOOPBACK, settings.connect_port, "KAFKA_CONNECT_PORT")
+    rest = serve_rest(herder, info, settings.listeners, properties, settings.env, sources)
     actuator = serve(actuator_app(herder, metrics, checks), LOOPBACK, settings.actuator_port, "ACTUATOR_PORT")
     try:
         session.append(spark_session.start(settings, logger.info))
         _warm_up(session[0])
         herder.start()
-        logger.info("worker ready: REST on port %d, actuator on port %d", rest.port, actuator.port)
+        threading.Thread(target=sources.resume, name="sources-resume", daemon=True).start()
+        logger.info("worker ready: REST on port %d, actuator on port %d", rest[0].port, actuator.port)
         while not stop.wait(_CHECK_S):
             if spark_session.ended(session[0]):
                 raise StackError(
@@ -92,8 +96,9 @@ def run(settings: Settings) -> None:
         logger.info("stopping: running batches are finished first")
         herder.close()
     finally:
-        rest.stop()
-        actuator.stop()
+        for server in (*rest, actuator):
+            server.stop()
+        sources.close()
         if session and not spark_session.ended(session[0]):
             session[0].stop()
 
