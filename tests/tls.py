@@ -48,7 +48,9 @@ class Authority:
     def pem(self, leaf: trustme.LeafCert, name: str) -> Path:
         """Key and certificates in one file."""
         path = self.folder / f"{name}.pem"
-        leaf.private_key_and_cert_chain_pem.write_to_path(str(path))
+        key = load_pem_private_key(leaf.private_key_pem.bytes(), None)
+        text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())  # Java reads no other form
+        path.write_bytes(text + leaf.cert_chain_pems[0].bytes())
         return path
 
     def encrypted_pem(self, leaf: trustme.LeafCert, name: str) -> Path:

@@ -51,9 +51,12 @@ def test_who_is_not_let_in_is_told_why(
     bootstrap = isolated_settings(tmp_path, **secure.scram() | changes).bootstrap_servers
     with pytest.raises(ServiceUnavailable) as error:
         kafka.cluster_id(bootstrap, timeout=3)
-    assert "does not let this client in" in str(error.value)
-    assert message in str(error.value)
-    assert "secret" not in str(error.value)
+    with pytest.raises(ServiceUnavailable) as other:
+        produce(bootstrap, "records", iter([b"1"]), 1)
+    for said in (str(error.value), str(other.value)):
+        assert "does not let this client in" in said
+        assert message in said
+        assert "secret" not in said
 
 
 @pytest.mark.spark

@@ -19,7 +19,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec, TopicDescription  # type: ignore[attr-defined]
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from frazil.clients.kafka_security import secured
+from frazil.clients.kafka_security import refusal, watched
 from frazil.config.bootstrap import Client
 from frazil.errors import ConfigError, FrazilError, NotFound, ServiceUnavailable, TerminalError
 
@@ -51,9 +51,6 @@ _SETTLING = {
 }
 
 
-_refusals: dict[str, str] = {}
-
-
 class _Settling(ServiceUnavailable):
     """The cluster is electing a leader or a coordinator."""
 
@@ -66,19 +63,12 @@ _until_settled = retry(
 def client_config(bootstrap: str, client: Client = "admin") -> dict[str, Any]:
     """What every client of the cluster has in common; raises ConfigError for security settings that cannot be used."""
     return {
-        **secured(bootstrap, client),
-        "error_cb": lambda error: _note_refusal(str(bootstrap), error),
+        **watched(bootstrap, client),
         "client.id": "frazil",
         "socket.timeout.ms": int(TIMEOUT_S * 1000),
         "enable.metrics.push": False,
         "log_level": 0,
     }
-
-
-def _note_refusal(servers: str, error: KafkaError) -> None:
-    """Remember why brokers do not let a client in: the call that waits for them only times out."""
-    if error.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL):  # noqa: SLF001
-        _refusals[servers] = error.str().removesuffix(".")
 
 
 def admin(bootstrap: str) -> AdminClient:
@@ -320,10 +310,10 @@ def _unusable(error: KafkaException) -> ConfigError:
 
 
 def _unavailable(bootstrap: str, detail: str) -> ServiceUnavailable:
-    refusal = _refusals.pop(str(bootstrap), "")
-    if refusal:
+    reason = refusal(bootstrap)
+    if reason:
         return ServiceUnavailable(
-            f"Kafka at {bootstrap} does not let this client in: {refusal}. Nothing was changed. Correct the keys "
+            f"Kafka at {bootstrap} does not let this client in: {reason}. Nothing was changed. Correct the keys "
             "security.*, sasl.* and ssl.* (KAFKA_SECURITY_PROTOCOL and its neighbours), then try again."
         )
     return ServiceUnavailable(

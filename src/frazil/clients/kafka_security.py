@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from typing import Any
+
+from confluent_kafka import KafkaError
 
 from frazil.clients.certificates import identity, trusted
 from frazil.config.bootstrap import Bootstrap, Client
@@ -16,6 +19,7 @@ from frazil.errors import ConfigError
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _LOGIN = re.compile(r"\s*([\w.$]+)\s+(required|requisite|sufficient|optional)\b(.*?);\s*", re.IGNORECASE | re.DOTALL)
 _OPTION = re.compile(r"""([\w.\-]+)\s*=\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|([^\s;"']+))""")
+_refusals: dict[str, str] = {}
 _MODULES = "org.apache.kafka.common.security."
 
 
@@ -26,6 +30,22 @@ def secured(bootstrap: str, client: Client) -> dict[str, str]:
     """
     settings = bootstrap.settings(client) if isinstance(bootstrap, Bootstrap) else {}
     return {"bootstrap.servers": str(bootstrap), **translated(settings)}
+
+
+def watched(bootstrap: str, client: Client) -> dict[str, Any]:
+    """The same, and why brokers do not let the client in is remembered for `refusal`."""
+    return {**secured(bootstrap, client), "error_cb": lambda error: _note(str(bootstrap), error)}
+
+
+def refusal(bootstrap: str) -> str:
+    """Why brokers did not let the last watched client in, which only sees a timeout; empty when they did. It is
+    forgotten then."""
+    return _refusals.pop(str(bootstrap), "")
+
+
+def _note(servers: str, error: KafkaError) -> None:
+    if error.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL):  # noqa: SLF001 - librdkafka's own names
+        _refusals[servers] = error.str().removesuffix(".")
 
 
 def translated(settings: Mapping[str, str]) -> dict[str, str]:

@@ -36,6 +36,10 @@ SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 SINK = {key: value for key, value in MINIMAL_SINK.items() if key != "name"}
 
 
+def pid_of(runtime: SourceRuntime) -> int | None:
+    return runtime.pid
+
+
 @pytest.fixture
 def runtime(stack: LocalStack, tmp_path: Path) -> Iterator[SourceRuntime]:
     own = {"KAFKA_BOOTSTRAP_SERVERS": stack.settings.bootstrap_servers, "SOURCE_CONNECT_PORT": str(unused(1)[0])}
@@ -75,7 +79,7 @@ def test_life_of_a_source_connector(
             assert {"FileStreamSourceConnector", "IcebergSinkConnector"} <= {
                 plugin["class"].rpartition(".")[2] for plugin in client.plugins()
             }
-            assert runtime.pid is None, "a list of plugins needs no JVM"
+            assert pid_of(runtime) is None, "a list of plugins needs no JVM"
             client.put_config("sink", SINK)
             with pytest.raises(ConfigError, match="Failed to find any class"):
                 client.put_config("typo", {**source, "connector.class": "NoSuchConnector"})
@@ -106,8 +110,9 @@ def test_life_of_a_source_connector(
             assert "lines" in other.connectors()
             assert SOURCE in {plugin.class_name for plugin in other.plugins()}
             other.close()
-            assert runtime.pid is not None, "a cluster of somebody else's is left alone"
-            psutil.Process(runtime.pid).kill()
+            pid = pid_of(runtime)
+            assert pid is not None, "a cluster of somebody else's is left alone"
+            psutil.Process(pid).kill()
             eventually(lambda: client.expanded()["lines"]["status"]["connector"]["state"] == "UNASSIGNED")
             assert client.connectors() == ["lines", "sink"]
             lines.write_text("one\ntwo\nthree\n")
