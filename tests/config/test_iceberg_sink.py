@@ -63,8 +63,6 @@ def test_c08_both_spellings_of_write_properties(prefix: str) -> None:
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("iceberg.tables.dynamic-enabled", "true"),
-        ("iceberg.tables.route-field", "kind"),
         ("iceberg.tables.cdc-field", "op"),
         ("iceberg.tables.upsert-mode-enabled", "true"),
         ("iceberg.tables.auto-create-enabled", "true"),

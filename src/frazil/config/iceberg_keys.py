@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from frazil.config.definition import Key
-from frazil.config.validators import at_least, table_names, unsupported
+from frazil.config.validators import at_least, at_least_if_set, non_empty, table_names, unsupported
 
 _TABLE_PROGRESS = "the position is kept in the table's own snapshots, so no control topic is needed"
 _WHOLE_BATCH = "a commit holds a whole batch, so there is nothing to wait for and no partial commit"
 _NO_UPSERT = "rows are appended; row keys matter for upserts and deletes only"
 _NO_AUTO_CREATE = "tables are created beforehand"
-_NO_ROUTING = "without iceberg.tables.route-field every record goes to every table"
 _RETRIED = "failed commits are tried again until they succeed, and the status shows it"
 _NO_HADOOP = "files are written without Hadoop; set iceberg.catalog.s3.* for the object store"
 
@@ -18,7 +17,8 @@ ICEBERG_KEYS: tuple[Key, ...] = (
     Key(
         "iceberg.tables",
         "LIST",
-        "Destination tables, separated by commas, each as namespace.table. Every record goes to every table.",
+        "Destination tables, separated by commas, each as namespace.table. Every record goes to every table, unless "
+        "iceberg.tables.route-field chooses.",
         default=None,
         importance="HIGH",
         validator=table_names,
@@ -26,16 +26,16 @@ ICEBERG_KEYS: tuple[Key, ...] = (
     Key(
         "iceberg.tables.dynamic-enabled",
         "BOOLEAN",
-        "Whether the table name is taken from each record.",
+        "Whether the value of iceberg.tables.route-field, in lower case, is the name of the table.",
         default=False,
-        validator=unsupported("Name the tables in iceberg.tables."),
     ),
     Key(
         "iceberg.tables.route-field",
         "STRING",
-        "Dotted path of the field that chooses the table.",
+        "Dotted path of the field that chooses the table: it holds the name when iceberg.tables.dynamic-enabled is "
+        "true, else iceberg.table.*.route-regex says which values are for which table.",
         default=None,
-        validator=unsupported("Use one connector per table."),
+        validator=non_empty,
     ),
     Key("iceberg.tables.default-commit-branch", "STRING", "Branch of the tables to commit to.", default=None),
     # Rows and schema
@@ -143,9 +143,9 @@ ICEBERG_KEYS: tuple[Key, ...] = (
     Key(
         "iceberg.control.commit.threads",
         "INT",
-        "How many tables are committed at the same time.",
+        "How many tables are committed at the same time; twice the number of cores when it is not set.",
         default=None,
-        no_effect=_WHOLE_BATCH,
+        validator=at_least_if_set(1),
     ),
     Key(
         "iceberg.control.commit.max-consecutive-failures",
@@ -187,6 +187,14 @@ ICEBERG_KEYS: tuple[Key, ...] = (
         no_effect=_NO_HADOOP,
     ),
     # Own keys
+    Key(
+        "frazil.tables.topic-pattern",
+        "STRING",
+        "Names the table after the topic: {topic} stands for the name of the record's topic after transformations, in "
+        "lower case, as in streaming.{topic}. In place of iceberg.tables and iceberg.tables.route-field.",
+        default=None,
+        validator=non_empty,
+    ),
     Key(
         "frazil.redact.enabled",
         "BOOLEAN",
@@ -247,9 +255,9 @@ ICEBERG_KEYS: tuple[Key, ...] = (
     Key(
         "iceberg.table.*.route-regex",
         "STRING",
-        "Regular expression for the value of the route field.",
+        "Java regular expression for the value of iceberg.tables.route-field: records go to this table whose value it "
+        "matches as a whole.",
         default=None,
-        no_effect=_NO_ROUTING,
     ),
     Key("iceberg.catalog.*", "STRING", "Property of the catalog: type, uri, warehouse, rest.*, s3.*.", default=None),
     Key("iceberg.hadoop.*", "STRING", "Hadoop setting.", default=None, no_effect=_NO_HADOOP),

@@ -57,7 +57,7 @@ class Decoded:
     unknown: dict[infer.Path, Type] = field(default_factory=dict)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=256)
 def decoder(spec: DecodeSpec) -> RecordDecoder:
     """The decoder for a spec, with what it has learnt about the records so far."""
     return RecordDecoder(spec)

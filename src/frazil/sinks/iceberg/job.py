@@ -37,8 +37,10 @@ def file_writer(config: IcebergSinkConfig, table: Table) -> DataFileWriter:
     )
 
 
-def abandon(table: Table, files: Sequence[DataFile]) -> None:
+def abandon(table: Table | None, files: Sequence[DataFile]) -> None:
     """Remove files that will not be committed; one that stays is an orphan, not wrong data."""
+    if table is None:
+        return
     for file in files:
         try:
             table.io.delete(file.file_path)
