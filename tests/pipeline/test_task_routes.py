@@ -44,6 +44,13 @@ def test_r02_without_a_route_every_table_has_every_record() -> None:
     assert result.rest == TaskResult().rest
 
 
+def test_r01_an_empty_object_is_a_row_of_nulls() -> None:
+    a = Memory()
+    result = run([rows(b"{}")], TaskSpec((table("db.a", a),)))
+    assert a.tables[0].to_pylist() == [{"n": None}]
+    assert result.tables["db.a"].stored == {"t": 1}
+
+
 def test_each_table_has_bounds_of_its_own() -> None:
     a, b = Memory(), Memory()
     spec = TaskSpec((table("db.a", a, floor={("t", 0): 2}), table("db.b", b)))
@@ -74,7 +81,7 @@ def test_without_bounds_for_them_records_of_no_table_are_not_booked() -> None:
 
 
 def test_tables_that_are_not_known_are_reported_with_the_columns_they_need() -> None:
-    routing = Routing(BY_NAME, Bounds(), known=frozenset({"db.busy"}), infer_missing=True)
+    routing = Routing(BY_NAME, Bounds(), known=frozenset({"db.busy"}), discover=ANY_COLUMNS)
     values = [b'{"k":"db.new","x":1}', b'{"k":"db.busy"}', b'{"k":"db.new","y":{"z":true},"x":1.5}', b'{"k":"DB.E"}']
     result = run([rows(*values)], TaskSpec((), routing=routing))
     assert {name: {path: str(t) for path, t in c.items()} for name, c in result.missing.items()} == {
@@ -82,7 +89,7 @@ def test_tables_that_are_not_known_are_reported_with_the_columns_they_need() -> 
         "db.e": {("k",): "string"},
     }
     assert list(result.missing["db.new"]) == [("k",), ("x",), ("y",)]
-    without = run([rows(*values)], TaskSpec((), routing=replace(routing, infer_missing=False)))
+    without = run([rows(*values)], TaskSpec((), routing=replace(routing, discover=None)))
     assert without.missing == {"db.new": {}, "db.e": {}}
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from frazil.config.definition import Key
-from frazil.config.validators import at_least, at_least_if_set, non_empty, table_names, unsupported
+from frazil.config.validators import at_least, at_least_if_set, non_empty, one_of, table_names, unsupported
 
 _TABLE_PROGRESS = "the position is kept in the table's own snapshots, so no control topic is needed"
 _WHOLE_BATCH = "a commit holds a whole batch, so there is nothing to wait for and no partial commit"
-_NO_UPSERT = "rows are appended; row keys matter for upserts and deletes only"
-_NO_AUTO_CREATE = "tables are created beforehand"
 _RETRIED = "failed commits are tried again until they succeed, and the status shows it"
 _NO_HADOOP = "files are written without Hadoop; set iceberg.catalog.s3.* for the object store"
 
@@ -42,16 +40,15 @@ ICEBERG_KEYS: tuple[Key, ...] = (
     Key(
         "iceberg.tables.default-id-columns",
         "STRING",
-        "Columns that identify a row, separated by commas.",
+        "Columns that identify a row, separated by commas; in tables that are created they are required.",
         default=None,
-        no_effect=_NO_UPSERT,
     ),
     Key(
         "iceberg.tables.default-partition-by",
         "STRING",
-        "Partition fields of tables that are created.",
+        "Partition fields of tables that are created, separated by commas: a column, or identity, year, month, day or "
+        "hour of a column, bucket(column, count), truncate(column, width).",
         default=None,
-        no_effect=_NO_AUTO_CREATE,
     ),
     Key(
         "iceberg.tables.cdc-field",
@@ -70,28 +67,27 @@ ICEBERG_KEYS: tuple[Key, ...] = (
     Key(
         "iceberg.tables.auto-create-enabled",
         "BOOLEAN",
-        "Whether a missing table is created from the first record.",
+        "Whether a missing table is created, with the columns that the records of its first batch have.",
         default=False,
-        validator=unsupported("Create the tables first and set it to false."),
     ),
     Key(
         "iceberg.tables.schema-force-optional",
         "BOOLEAN",
-        "Whether new columns are optional whatever the record's schema says.",
+        "Whether required columns become optional when records have no value for them, while the schema evolves; those "
+        "that identify a row stay required. New columns are always optional.",
         default=False,
-        no_effect="records have no schema, and new columns are always optional",
     ),
     Key(
         "iceberg.tables.schema-case-insensitive",
         "BOOLEAN",
-        "Whether fields find their columns in any case.",
+        "Whether fields find their columns in any case; without effect on tables with a name mapping.",
         default=False,
-        validator=unsupported("Set it to false and name the fields as the columns."),
     ),
     Key(
         "iceberg.tables.evolve-schema-enabled",
         "BOOLEAN",
-        "Whether fields that the table lacks become optional columns; types of columns never change.",
+        "Whether fields that the table lacks become optional columns, and columns become wider for numbers that do not "
+        "fit: int to long, float to double.",
         default=False,
     ),
     # Catalog and control topic
@@ -222,7 +218,23 @@ ICEBERG_KEYS: tuple[Key, ...] = (
         default=1000,
         validator=at_least(1),
     ),
+    Key(
+        "frazil.conversion.mode",
+        "STRING",
+        "strict: a value is stored as it is, or its record is refused. legacy: values are bent as Kafka Connect's sink "
+        "does; numbers wrap, fractions are cut, and every text but true is false.",
+        default="strict",
+        validator=one_of("strict", "legacy"),
+    ),
     # Families; a name belongs to the first one that matches
+    Key(
+        "frazil.schema.path.*",
+        "STRING",
+        "Type of the new column at this dotted path: an Iceberg type such as decimal(10,2) or timestamptz, map (of "
+        "texts), json (the object's text), or ignore (never a column). The elements of a list are under element, the "
+        "values of a map under value.",
+        default=None,
+    ),
     Key(
         "iceberg.tables.write-props.*",
         "STRING",
@@ -235,22 +247,19 @@ ICEBERG_KEYS: tuple[Key, ...] = (
         "STRING",
         "Property of tables that are created.",
         default=None,
-        no_effect=_NO_AUTO_CREATE,
     ),
     Key("iceberg.table.*.commit-branch", "STRING", "Branch of this table to commit to.", default=None),
     Key(
         "iceberg.table.*.id-columns",
         "STRING",
-        "Columns that identify a row of this table.",
+        "Columns that identify a row of this table, as in iceberg.tables.default-id-columns.",
         default=None,
-        no_effect=_NO_UPSERT,
     ),
     Key(
         "iceberg.table.*.partition-by",
         "STRING",
-        "Partition fields of this table when it is created.",
+        "Partition fields of this table when it is created, as in iceberg.tables.default-partition-by.",
         default=None,
-        no_effect=_NO_AUTO_CREATE,
     ),
     Key(
         "iceberg.table.*.route-regex",

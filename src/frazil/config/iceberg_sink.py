@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from frazil.config.column_types import ColumnType, check_column_types, column_types
 from frazil.config.converters import (
     DEFAULTS,
     Role,
@@ -14,6 +15,7 @@ from frazil.config.converters import (
     converter_keys,
     converter_option_keys,
 )
+from frazil.config.creation import Creation, check_creation, creation
 from frazil.config.definition import ConfigDef, Parsed, invalid_value
 from frazil.config.framework import (
     DLQ,
@@ -84,6 +86,11 @@ class IcebergSinkConfig:
     max_columns: int
     transforms: TransformChain | None = None
     route: Route | None = None
+    creation: Creation = field(default_factory=Creation)
+    column_types: Mapping[tuple[str, ...], ColumnType | None] = field(default_factory=dict)
+    force_optional: bool = False
+    any_case: bool = False
+    legacy_conversion: bool = False
 
     def branch_of(self, table: str) -> str:
         """The branch to commit to."""
@@ -122,6 +129,8 @@ def parse_iceberg_sink(config: Mapping[str, str | None]) -> Parsed:
     check_converters(parsed, text=reads_text(config))
     check_transforms(parsed)
     check_tables(parsed)
+    check_creation(parsed)
+    check_column_types(parsed)
     _check_catalog(parsed)
     _check_write_properties(parsed)
     return parsed
@@ -195,4 +204,9 @@ def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
         max_columns=parsed.number("frazil.schema.max.columns"),
         transforms=transform_chain(parsed),
         route=route(parsed),
+        creation=creation(parsed),
+        column_types=column_types(parsed),
+        force_optional=parsed.flag("iceberg.tables.schema-force-optional"),
+        any_case=parsed.flag("iceberg.tables.schema-case-insensitive"),
+        legacy_conversion=parsed.text("frazil.conversion.mode") == "legacy",
     )

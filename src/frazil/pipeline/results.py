@@ -22,7 +22,8 @@ class TableResult:
     """What became of the records that one table was to have, or of those that no table was to have.
 
     `read == stored.total() + len(dead) + skipped.total()`, unless `overflow`: then the batch must be divided and read
-    again. `unknown` are fields without a column. `write_s` is the time in seconds that went into storing files.
+    again. `unknown` and `absent` are what the table lacks for records (see `Decoded`); with any of them the files are
+    of no use. `write_s` is the time in seconds that went into storing files.
     """
 
     read: int = 0
@@ -30,6 +31,7 @@ class TableResult:
     stored: Counter[str] = field(default_factory=Counter)
     dead: list[DeadLetter] = field(default_factory=list)
     unknown: dict[infer.Path, Type] = field(default_factory=dict)
+    absent: set[infer.Path] = field(default_factory=set)
     files: list[Any] = field(default_factory=list)
     next_offsets: Offsets = field(default_factory=dict)
     last_timestamps: Offsets = field(default_factory=dict)
@@ -43,6 +45,7 @@ class TableResult:
         self.stored.update(other.stored)
         self.dead += other.dead
         self.unknown = infer.merge_all([self.unknown, other.unknown])
+        self.absent |= other.absent
         self.files += other.files
         self.next_offsets = offsets.merge(self.next_offsets, other.next_offsets)
         self.last_timestamps = offsets.merge(self.last_timestamps, other.last_timestamps)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -15,14 +15,15 @@ from frazil.config.routes import Route
 from frazil.config.transforms import TransformChain
 from frazil.pipeline import infer, offsets
 from frazil.pipeline.deadletter import DeadLetter
+from frazil.pipeline.declared import declared
 from frazil.pipeline.decode import Decoded, DecodeSpec, decoder
 from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.prepare import prepare
 from frazil.pipeline.results import SkipReason, TableResult, TaskResult, dump_result
 from frazil.pipeline.route import Router, router
 from frazil.pipeline.strict import ConversionError
-from frazil.pipeline.transforms.chain import Transformer, transformer
 from frazil.pipeline.transforms.record import StageError
-from frazil.pipeline.types import STRING, Field, Struct
+from frazil.pipeline.types import STRING, Field, Struct, Type
 from frazil.pipeline.values import Values
 
 RESULT_SCHEMA = pa.schema([("result", pa.binary())])
@@ -87,27 +88,28 @@ class TableSpec:
 class Routing:
     """Which records go to which tables. `rest` bounds those that may be booked as belonging to none, if any may.
 
-    `known` are all tables of the batch, also those that the run does without. `infer_missing`: the columns of others
-    are looked for, since they are to be made.
+    `known` are all tables of the batch, also those that the run does without. `discover`: the columns of others
+    are looked for with this, since they are to be made.
     """
 
     route: Route
     rest: Bounds | None
     known: frozenset[str] = frozenset()
-    infer_missing: bool = False
+    discover: DecodeSpec | None = None
 
 
 @dataclass(frozen=True)
 class TaskSpec:
     """What the tasks of one run over a batch need. `topic` is set when the rows carry no topic column.
 
-    Without `routing` every record goes to every table.
+    Without `routing` every record goes to every table. `envelope`: records come with their schemas.
     """
 
     tables: tuple[TableSpec, ...]
     topic: str | None = None
     transforms: TransformChain | None = None
     routing: Routing | None = None
+    envelope: bool = False
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ def run(batches: Iterable[pa.RecordBatch], spec: TaskSpec) -> TaskResult:
     """Process all rows of a task."""
     ways = _ways(spec)
     tables = [table for way in ways for table in way.tables.values()]
-    missing: dict[str, dict[infer.Path, Any]] = {}
+    missing: dict[str, dict[infer.Path, Type]] = {}
     for batch in batches:
         if not batch.num_rows:
             continue
@@ -168,6 +170,7 @@ class _Table(_Bookings):
         super().__init__()
         self.name = spec.name
         self._refusal = spec.refusal
+        self._decode = spec.decode
         self._records = decoder(spec.decode)
         self._files = spec.writer.open() if spec.writer is not None else None
 
@@ -184,10 +187,13 @@ class _Table(_Bookings):
         if self.result.overflow:
             return
         decoded = _refused(values, self._refusal) if self._refusal else values.decode(self._records)
+        if values.shapes is not None and self._decode.evolve and not self._refusal:
+            decoded.unknown |= declared(self._decode, values.shapes)
         self.refuse(rows, decoded.rejected)
         self.skip("tombstone", len(decoded.skipped))
         if decoded.unknown:
             self.result.unknown = infer.merge_all([self.result.unknown, decoded.unknown])
+        self.result.absent |= decoded.absent
         if not decoded.table.num_rows:
             return
         self.result.read += decoded.table.num_rows
@@ -216,16 +222,17 @@ class _Table(_Bookings):
 class _Way:
     """Tables with the same bounds: their rows are cut, transformed and routed once."""
 
-    def __init__(self, bounds: Bounds, transforms: Transformer | None, route: Router | None, known: Set[str]) -> None:
+    def __init__(self, bounds: Bounds, spec: TaskSpec) -> None:
         self.bounds = bounds
         self.tables: dict[str, _Table] = {}
         self.rest: _Bookings | None = None
-        self.infer_missing = False
-        self._known = known
-        self._transforms = transforms
-        self._route = route
+        self.discover: DecodeSpec | None = None
+        self._known = spec.routing.known if spec.routing is not None else frozenset[str]()
+        self._transforms = spec.transforms
+        self._envelope = spec.envelope
+        self._route = router(spec.routing.route) if spec.routing is not None else None
 
-    def take(self, batch: pa.RecordBatch, missing: dict[str, dict[infer.Path, Any]]) -> None:
+    def take(self, batch: pa.RecordBatch, missing: dict[str, dict[infer.Path, Type]]) -> None:
         """Book the rows of a batch that lie in the bounds."""
         booking = [*self.tables.values(), *([self.rest] if self.rest is not None else [])]
         if all(each.result.overflow for each in booking):
@@ -233,23 +240,19 @@ class _Way:
         rows = self._select(batch, [each.result for each in booking])
         if rows is None:
             return
-        if self._transforms is None:
-            values = Values(rows.column("value").to_pylist())
-        else:
-            transformed = self._transforms.transform(rows)
-            values = transformed.values
-            for each in booking if self._route is None else [self.rest]:
-                if each is not None:
-                    each.skip("transform", len(transformed.dropped))
-                    each.refuse(rows, transformed.failed)
+        prepared = prepare(rows, self._transforms, envelope=self._envelope)
+        for each in booking if self._route is None else [self.rest]:
+            if each is not None:
+                each.skip("transform", len(prepared.dropped))
+                each.refuse(rows, prepared.failed)
         if self._route is None:
             for table in self.tables.values():
-                table.take(rows, values)
+                table.take(rows, prepared.values)
         else:
-            self._assign(self._route, rows, values, missing)
+            self._assign(self._route, rows, prepared.values, missing)
 
     def _assign(
-        self, route: Router, rows: pa.RecordBatch, values: Values, missing: dict[str, dict[infer.Path, Any]]
+        self, route: Router, rows: pa.RecordBatch, values: Values, missing: dict[str, dict[infer.Path, Type]]
     ) -> None:
         def topics() -> Sequence[str]:
             read: list[str] = rows.column("topic").to_pylist()
@@ -261,8 +264,8 @@ class _Way:
             if table is not None:
                 table.take(rows, values.only(indexes))
             elif self.rest is not None and name not in self._known:
-                columns = values.only(indexes).decode(decoder(ANY_COLUMNS)).unknown if self.infer_missing else {}
-                missing[name] = infer.merge_all([missing.get(name, {}), columns])
+                found = _columns(values.only(indexes), self.discover) if self.discover else {}
+                missing[name] = infer.merge_all([missing.get(name, {}), found])
         if self.rest is not None:
             self.rest.skip("unrouted", len(assigned.unrouted))
             self.rest.skip("tombstone", len(assigned.tombstones))
@@ -286,15 +289,12 @@ class _Way:
 
 
 def _ways(spec: TaskSpec) -> list[_Way]:
-    transforms = transformer(spec.transforms) if spec.transforms is not None else None
-    route = router(spec.routing.route) if spec.routing is not None else None
-    known = spec.routing.known if spec.routing is not None else frozenset[str]()
     ways: list[_Way] = []
 
     def way(bounds: Bounds) -> _Way:
         found = next((each for each in ways if each.bounds == bounds), None)
         if found is None:
-            found = _Way(bounds, transforms, route, known)
+            found = _Way(bounds, spec)
             ways.append(found)
         return found
 
@@ -302,8 +302,14 @@ def _ways(spec: TaskSpec) -> list[_Way]:
         way(table.bounds).tables[table.name] = _Table(table)
     if spec.routing is not None and spec.routing.rest is not None:
         other = way(spec.routing.rest)
-        other.rest, other.infer_missing = _Bookings(), spec.routing.infer_missing
+        other.rest, other.discover = _Bookings(), spec.routing.discover
     return ways
+
+
+def _columns(values: Values, discover: DecodeSpec) -> dict[infer.Path, Type]:
+    """What values need of a table that does not exist."""
+    unknown = values.decode(decoder(discover)).unknown
+    return unknown if values.shapes is None else unknown | declared(discover, values.shapes)
 
 
 def _refused(values: Values, reason: str) -> Decoded:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from frazil.pipeline import infer
 from frazil.pipeline.decode import Decoded, RecordDecoder
 from frazil.pipeline.transforms.record import Typed
-from frazil.pipeline.types import Type
+from frazil.pipeline.types import Struct, Type
 
 
 @dataclass(frozen=True)
@@ -17,13 +17,15 @@ class Values:
 
     `at` are their positions in the rows that they are from; None when it is all of them. `topics` are those that
     transformations gave the records; None when it is those that were read. `typed` has members whose type their text
-    does not show, by index in `values` and name.
+    does not show, by index in `values` and name. `shapes` are the columns that the records' schemas stand for, if they
+    have schemas.
     """
 
     values: Sequence[bytes | None]
     at: Sequence[int] | None = None
     topics: Sequence[str] | None = None
     typed: Sequence[tuple[int, str, Typed]] = ()
+    shapes: Sequence[Struct | None] | None = None
 
     def position(self, index: int) -> int:
         """Where in the rows a value is from."""
@@ -43,6 +45,7 @@ class Values:
             at=indexes if self.at is None else [self.at[i] for i in indexes],
             topics=None if self.topics is None else [self.topics[i] for i in indexes],
             typed=typed,
+            shapes=None if self.shapes is None else [self.shapes[i] for i in indexes],
         )
 
     def decode(self, records: RecordDecoder) -> Decoded:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -93,15 +93,17 @@ class Transformer:
         self._value_is_text = chain.value_is_text
         self._makes_typed = any(step.name in _MAKE_TYPED for step in chain.steps)
 
-    def transform(self, rows: pa.RecordBatch) -> Transformed:
-        """Transform records; the positions in the result are those in `rows`."""
+    def transform(self, rows: pa.RecordBatch, read: Values | None = None) -> Transformed:
+        """Transform records; the positions in the result are those in `rows`. `read` are their values, if not all."""
+        if read is None:
+            read = Values(rows.column("value").to_pylist())
         values: list[bytes | None] = []
         kept: list[int] = []
         topics: list[str] = []
         dropped: list[int] = []
         failed: list[tuple[int, ConversionError]] = []
         typed: list[tuple[int, str, Typed]] = []
-        for index, record in enumerate(self._records(rows)):
+        for index, record in self._records(rows, read):
             try:
                 if not self.apply(record):
                     dropped.append(index)
@@ -136,13 +138,15 @@ class Transformer:
             raise _failure(step, "it is nested too deeply") from None
         return True
 
-    def _records(self, rows: pa.RecordBatch) -> list[Record]:
+    def _records(self, rows: pa.RecordBatch, read: Values) -> Iterator[tuple[int, Record]]:
+        if read.at is not None:
+            rows = rows.take(pa.array(read.at, pa.int64()))
         count = rows.num_rows
         stamps = rows.column("timestamp").cast(pa.timestamp("ms")).cast(pa.int64()).to_pylist()
         keys: Sequence[Any] = rows.column("key").to_pylist() if self._read_key is not None else [None] * count
         headers: Sequence[Any] = rows.column("headers").to_pylist() if self._reads_headers else [None] * count
         columns = zip(
-            rows.column("value").to_pylist(),
+            read.values,
             rows.column("topic").to_pylist(),
             rows.column("partition").to_pylist(),
             rows.column("offset").to_pylist(),
@@ -151,14 +155,12 @@ class Transformer:
             headers,
             strict=True,
         )
-        records = []
-        for value, topic, partition, offset, timestamp, key, header in columns:
+        for index, (value, topic, partition, offset, timestamp, key, header) in enumerate(columns):
             record = Record()
             record.value, record.key = value, key
             record.topic, record.partition, record.offset, record.timestamp = topic, partition, offset, timestamp
             record.headers = header_names(header)
-            records.append(record)
-        return records
+            yield read.position(index), record
 
 
 def header_names(text: str | None) -> list[str]:

@@ -17,8 +17,8 @@ from frazil.pipeline.report import BatchReport
 from frazil.pipeline.results import TableResult, TaskResult
 from frazil.pipeline.task import Bounds, Routing, TaskSpec
 from frazil.sinks.iceberg.commit import Batch, KafkaIdentity
-from frazil.sinks.iceberg.evolve import add_columns, too_many
-from frazil.sinks.iceberg.job import abandon
+from frazil.sinks.iceberg.evolve import evolve, too_many
+from frazil.sinks.iceberg.job import abandon, discovery
 from frazil.sinks.iceberg.letters import LetterBook
 from frazil.sinks.iceberg.pieces import divide
 from frazil.sinks.iceberg.tables import Tables
@@ -142,8 +142,9 @@ class BatchJob:
         if self.config.route is not None:
             rest = Bounds(self.rest.low(ceiling), ceiling) if self.rest is not None and rest_pending else None
             known = frozenset(work.name for work in self.works)
-            routing = Routing(self.config.route, rest, known, self.config.auto_create)
-        return TaskSpec(tables, self.topic, self.config.transforms, routing)
+            discover = discovery(self.config) if self.config.auto_create else None
+            routing = Routing(self.config.route, rest, known, discover)
+        return TaskSpec(tables, self.topic, self.config.transforms, routing, self.config.schemas_enable)
 
     def _finish_rest(self, result: TaskResult, ceiling: Offsets) -> bool:
         """Book the records that go to no table; False when the run cannot be used."""
@@ -166,15 +167,15 @@ class BatchJob:
         if result.dead and not self.letters.tolerant:
             work.bad += result.dead
             return "again"
-        if result.unknown and self.config.evolve_schema and work.table is not None:
+        if work.table is None and not work.refusal and result.stored:
+            self.tables.create(work, result.unknown)
+            return "again"
+        if (result.unknown or result.absent) and self.config.evolve_schema and work.table is not None:
             schema = work.table.schema()
-            work.no_more_columns = too_many(
-                schema, result.unknown, self.config.max_new_columns_per_batch, self.config.max_columns
-            )
-            if (
-                not work.no_more_columns
-                and add_columns(work.target.catalog, work.table, result.unknown).schema() == schema
-            ):
+            reason = too_many(schema, result.unknown, self.config.max_new_columns_per_batch, self.config.max_columns)
+            if reason:
+                work.no_more_columns = reason
+            elif evolve(work.target.catalog, work.table, result.unknown, result.absent).schema() == schema:
                 raise ConfigError(
                     f"{work.name} cannot have columns for the unknown fields "
                     f"{', '.join(repr('.'.join(path)) for path in sorted(result.unknown))}; nothing was written. "

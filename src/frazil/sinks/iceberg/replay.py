@@ -30,10 +30,11 @@ from frazil.pipeline.results import TableResult
 from frazil.pipeline.task import TableSpec, TaskSpec, Writer, run
 from frazil.sinks.iceberg import replayed
 from frazil.sinks.iceberg.commit import COMMIT_ID, Floor, Target, append_files, has_commit
-from frazil.sinks.iceberg.evolve import add_columns, too_many, with_columns
+from frazil.sinks.iceberg.evolve import evolve, evolved, too_many
 from frazil.sinks.iceberg.job import MapperFor, abandon, decode_spec, file_writer
 from frazil.sinks.iceberg.replay_routes import Routed, routed
 from frazil.sinks.iceberg.replayed import DEADLETTERS
+from frazil.sinks.iceberg.schema import mapping_of
 
 Verdict = Literal["stored", "present", "skipped", "waits", "fails"]
 """Of a dead letter: stored now; in the table already; nothing to store (a transform leaves it out); its connector has
@@ -225,17 +226,18 @@ class Replayer:
         config, schema, no_more_columns = self._config, table.schema(), ""
         while True:
             writer = _Nowhere() if self._dry_run else file_writer(config, table)
-            result = self._run(schema, letters, no_more_columns, writer)
-            if not (result.unknown and config.evolve_schema):
+            result = self._run(table, schema, letters, no_more_columns, writer)
+            if not ((result.unknown or result.absent) and config.evolve_schema):
                 return result
             abandon(table, result.files)
-            no_more_columns = too_many(schema, result.unknown, config.max_new_columns_per_batch, config.max_columns)
-            if no_more_columns:
+            reason = too_many(schema, result.unknown, config.max_new_columns_per_batch, config.max_columns)
+            if reason:
+                no_more_columns = reason
                 continue
             if self._dry_run:
-                wider = with_columns(table, result.unknown)
+                wider = evolved(table, result.unknown, result.absent)
             else:
-                wider = add_columns(target.catalog, table, result.unknown).schema()
+                wider = evolve(target.catalog, table, result.unknown, result.absent).schema()
             if wider == schema:
                 names = ", ".join(repr(".".join(path)) for path in sorted(result.unknown))
                 raise ConfigError(
@@ -251,12 +253,16 @@ class Replayer:
         if count in (0, len(letters)):
             return letters[:count]
         first, second = letters[: len(letters) // 2], letters[len(letters) // 2 :]
-        here = self._run(table.schema(), first, "", _Nowhere()).skipped.total()
+        here = self._run(table, table.schema(), first, "", _Nowhere()).skipped.total()
         return [*self._skipped(table, first, here), *self._skipped(table, second, count - here)]
 
-    def _run(self, schema: Schema, letters: Sequence[Letter], no_more_columns: str, writer: Writer) -> TableResult:
-        decode = decode_spec(self._config, schema, self._mapper_for, no_more_columns)
-        spec = TaskSpec((TableSpec("", decode, writer),), transforms=self._config.transforms)
+    def _run(
+        self, table: Table, schema: Schema, letters: Sequence[Letter], no_more_columns: str, writer: Writer
+    ) -> TableResult:
+        decode = decode_spec(self._config, schema, self._mapper_for, no_more_columns, mapping_of(table))
+        config = self._config
+        tables = (TableSpec("", decode, writer),)
+        spec = TaskSpec(tables, transforms=config.transforms, envelope=config.schemas_enable)
         return run([_rows(letters)], spec).tables[""]
 
     def _commit(self, target: Target, table: Table, result: TableResult, rows: dict[Coordinates, list[Letter]]) -> None:

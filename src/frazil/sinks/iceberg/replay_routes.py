@@ -9,9 +9,8 @@ import pyarrow as pa
 
 from frazil.config.iceberg_sink import IcebergSinkConfig
 from frazil.pipeline.letters.letter import described
+from frazil.pipeline.prepare import prepare
 from frazil.pipeline.route import router
-from frazil.pipeline.transforms.chain import transformer
-from frazil.pipeline.values import Values
 
 
 @dataclass(frozen=True)
@@ -25,12 +24,9 @@ class Routed:
 def routed(rows: pa.RecordBatch, config: IcebergSinkConfig) -> Routed:
     """Transform and route records in the columns that Spark gives the tasks; `config` has a route."""
     assert config.route is not None  # noqa: S101 - else every record goes to every table
-    failed: dict[int, str] = {}
-    values = Values(rows.column("value").to_pylist())
-    if config.transforms is not None:
-        transformed = transformer(config.transforms).transform(rows)
-        values = transformed.values
-        failed = {index: described(error.path, error.reason) for index, error in transformed.failed}
+    prepared = prepare(rows, config.transforms, envelope=config.schemas_enable)
+    values = prepared.values
+    failed = {index: described(error.path, error.reason) for index, error in prepared.failed}
     topics = values.topics if values.topics is not None else rows.column("topic").to_pylist()
     assigned = router(config.route).assign(values, lambda: topics)
     failed |= {values.position(i): described(error.path, error.reason) for i, error in assigned.failed}

@@ -11,6 +11,7 @@ from frazil.config.iceberg_sink import IcebergSinkConfig
 from frazil.pipeline.task import Bounds, TableSpec
 from frazil.sinks.iceberg.commit import Batch, Floor, Target
 from frazil.sinks.iceberg.job import MapperFor, decode_spec, file_writer
+from frazil.sinks.iceberg.schema import mapping_of
 
 
 class Strategy(Protocol):
@@ -32,7 +33,7 @@ class Appending:
 
     def spec(self, table: Table, name: str, bounds: Bounds, no_more_columns: str) -> TableSpec:
         """See `Strategy`."""
-        decode = decode_spec(self.config, table.schema(), self.mapper_for, no_more_columns)
+        decode = decode_spec(self.config, table.schema(), self.mapper_for, no_more_columns, mapping_of(table))
         return TableSpec(name, decode, file_writer(self.config, table), bounds)
 
     def commit(self, target: Target, table: Table, floor: Floor, batch: Batch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -14,9 +15,12 @@ from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.types import Type
 from frazil.sinks.iceberg import positions
 from frazil.sinks.iceberg.commit import Floor, KafkaIdentity, Target
-from frazil.sinks.iceberg.job import MapperFor
+from frazil.sinks.iceberg.create import EMPTY, create_table
+from frazil.sinks.iceberg.job import MapperFor, discovery
 from frazil.sinks.iceberg.strategy import Appending, Strategy
 from frazil.sinks.iceberg.work import Work
+
+logger = logging.getLogger(__name__)
 
 _IDLE_BATCHES = 20
 """After so many batches without a record a table that records name is looked for only when one names it again."""
@@ -49,27 +53,40 @@ class Tables:
 
     def floors(self) -> dict[str, Floor]:
         """The positions of the tables that are known from the beginning. Raises as `Target.load` does."""
-        connector = self.config.name
-        floors = {name: known.target.floor(known.target.load(), connector) for name, known in self._known.items()}
+        floors = {name: self._floor(known.target) for name, known in self._known.items()}
         return floors if self.config.route is None else positions.effective(floors)
+
+    def _floor(self, target: Target) -> Floor:
+        try:
+            return target.floor(target.load(), self.config.name)
+        except NotFound:
+            if self.config.auto_create:
+                return Floor()
+            raise
 
     def works(self, begin: Offsets) -> list[Work]:
         """One for each table that is known, for a batch that begins there."""
-        return [Work(begin, target=known.target, strategy=known.strategy) for known in self._known.values()]
+        return [self._work(known, begin) for known in self._known.values()]
+
+    def _work(self, known: _Known, begin: Offsets) -> Work:
+        return Work(begin, target=known.target, strategy=known.strategy, discover=discovery(self.config))
 
     def load(self, work: Work, begin: Offsets) -> None:
         """Read a table and its position as they are now.
 
-        A table that records name and that does not exist refuses them. Raises NotFound for any other (R12),
-        PositionLost, CommitConflict when the table was rolled back, and as `Target.load` does.
+        A table that does not exist is to be created; if that may not be, it refuses its records when they name it.
+        Raises NotFound for any other (R12), PositionLost, CommitConflict when the table was rolled back, and as
+        `Target.load` does.
         """
         connector = self.config.name
         try:
             work.table = work.target.load()
         except NotFound as error:
-            if not self._named_by_records:
-                raise
-            work.table, work.floor, work.refusal = None, Floor(), str(error)
+            work.table, work.floor = None, Floor()
+            if not self.config.auto_create:
+                if not self._named_by_records:
+                    raise
+                work.refusal = str(error)
             return
         work.floor, work.refusal = work.target.floor(work.table, connector), ""
         if self._named_by_records:
@@ -77,11 +94,25 @@ class Tables:
         elif self.config.route is None:
             work.check_rollback(begin)
 
+    def create(self, work: Work, columns: Mapping[infer.Path, Type]) -> None:
+        """Make a table that does not exist; without columns it refuses its records. Raises as `create_table` does."""
+        if columns:
+            create_table(self.catalog, work.name, columns, self.config.creation)
+            logger.info("connector %s has created table %s", self.config.name, work.name)
+        else:
+            work.refusal = EMPTY
+
     def find(self, names: Mapping[str, Mapping[infer.Path, Type]], begin: Offsets) -> list[Work]:
         """Tables that records of this batch are the first to name; they are known from now on."""
         found = {name: self._make(name) for name in names}
         self._known |= found
-        return [Work(begin, target=known.target, strategy=known.strategy) for known in found.values()]
+        works = [self._work(known, begin) for known in found.values()]
+        if self.config.auto_create:
+            for work in works:
+                self.load(work, begin)
+                if work.table is None:
+                    self.create(work, names[work.name])
+        return works
 
     def used(self, names: set[str]) -> None:
         """Forget tables that records have not named for long; these ones had records in the last batch."""

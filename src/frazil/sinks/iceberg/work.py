@@ -8,6 +8,7 @@ from pyiceberg.table import Table
 
 from frazil.errors import CommitConflict
 from frazil.pipeline.deadletter import DeadLetter
+from frazil.pipeline.decode import DecodeSpec
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.task import ANY_COLUMNS, Bounds, TableSpec
 from frazil.sinks.iceberg.commit import Floor, Target
@@ -40,7 +41,8 @@ class Progress:
 class Work(Progress):
     """One table of the batch. `no_more_columns`: why records with unknown fields are refused, if they are.
 
-    `refusal`: why it can have no record at all; then `table` is None.
+    `refusal`: why it can have no record at all; then `table` is None. `discover` finds the columns of a table
+    that is to be made.
     """
 
     target: Target = field(kw_only=True)
@@ -50,6 +52,7 @@ class Work(Progress):
     no_more_columns: str = ""
     refusal: str = ""
     commits: int = 0
+    discover: DecodeSpec = ANY_COLUMNS
 
     @property
     def name(self) -> str:
@@ -73,5 +76,5 @@ class Work(Progress):
         """What the tasks of a run need."""
         bounds = Bounds(self.low(ceiling), ceiling)
         if self.table is None:
-            return TableSpec(self.name, ANY_COLUMNS, None, bounds, self.refusal)
+            return TableSpec(self.name, self.discover, None, bounds, self.refusal)
         return self.strategy.spec(self.table, self.name, bounds, self.no_more_columns)
