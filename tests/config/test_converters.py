@@ -10,7 +10,7 @@ from frazil.config.converters import (
     converter_definition,
 )
 from frazil.config.definition import REQUIRED
-from frazil.config.iceberg_sink import parse_iceberg_sink
+from frazil.config.iceberg_sink import iceberg_sink_config, parse_iceberg_sink
 from tests.config.samples import MINIMAL_SINK
 
 
@@ -28,20 +28,30 @@ def test_the_workers_converter_reads_json_without_envelope() -> None:
 
 
 def test_a_json_converter_of_the_connector_has_the_envelope_unless_told_otherwise() -> None:
-    (text,) = errors(value__converter=JSON_CONVERTER)
-    assert text.startswith("Invalid value true for configuration value.converter.schemas.enable: Not supported yet.")
-    assert errors(value__converter=JSON_CONVERTER, value__converter__schemas__enable="false") == []
+    def enabled(**changes: str) -> bool:
+        config = MINIMAL_SINK | {k.replace("__", "."): v for k, v in changes.items()}
+        return iceberg_sink_config(config).schemas_enable
+
+    assert enabled(value__converter=JSON_CONVERTER)
+    assert not enabled(value__converter=JSON_CONVERTER, value__converter__schemas__enable="false")
+    assert not enabled(value__converter__schemas__enable="true")  # an option of a converter that is not set
 
 
-def test_the_envelope_is_refused_without_a_converter_too() -> None:
-    (text,) = errors(value__converter__schemas__enable="true")
-    assert "Not supported yet" in text
-
-
-@pytest.mark.parametrize("name", [STRING_CONVERTER, "io.confluent.connect.avro.AvroConverter"])
-def test_other_value_converters_are_refused(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        (STRING_CONVERTER, "its bytes have no columns. Values are read as JSON"),
+        (STRING_CONVERTER, "or make columns of the text with JsonToMapTransform"),
+        ("org.apache.kafka.connect.converters.ByteArrayConverter", "its bytes have no columns"),
+        ("io.confluent.connect.avro.AvroConverter", "it needs a schema registry"),
+        ("io.confluent.connect.protobuf.ProtobufConverter", "it needs a schema registry"),
+    ],
+)
+def test_other_value_converters_are_refused(name: str, reason: str) -> None:
     (text,) = errors(value__converter=name)
-    assert text.startswith(f"Invalid value {name} for configuration value.converter: Not supported yet.")
+    assert text.startswith(f"Invalid value {name} for configuration value.converter: Not supported, for ")
+    assert reason in text
+    assert f"set value.converter to {JSON_CONVERTER}" in text
 
 
 def test_classes_that_do_not_exist() -> None:

@@ -48,12 +48,6 @@ def test_c06_lists(text: str, tables: tuple[str, ...]) -> None:
     assert parse_iceberg_sink({**MINIMAL_SINK, "iceberg.tables": text}).items("iceberg.tables") == tables
 
 
-def test_c07_partition_by_is_accepted_and_warned_about() -> None:
-    parsed = parse_iceberg_sink({**MINIMAL_SINK, "iceberg.tables.default-partition-by": "bucket(id, 4), type"})
-    assert parsed.error_texts() == []
-    assert parsed.warnings == ["iceberg.tables.default-partition-by has no effect here: tables are created beforehand"]
-
-
 @pytest.mark.parametrize("prefix", ["iceberg.tables.write-props.", "iceberg.table.write-props."])
 def test_c08_both_spellings_of_write_properties(prefix: str) -> None:
     config = iceberg_sink_config({**MINIMAL_SINK, prefix + "write.format.default": "orc"})
@@ -63,12 +57,8 @@ def test_c08_both_spellings_of_write_properties(prefix: str) -> None:
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("iceberg.tables.dynamic-enabled", "true"),
-        ("iceberg.tables.route-field", "kind"),
         ("iceberg.tables.cdc-field", "op"),
         ("iceberg.tables.upsert-mode-enabled", "true"),
-        ("iceberg.tables.auto-create-enabled", "true"),
-        ("iceberg.tables.schema-case-insensitive", "true"),
     ],
 )
 def test_features_that_are_not_built_are_refused(key: str, value: str) -> None:

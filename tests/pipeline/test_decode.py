@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from frazil.pipeline.arrow import arrow_schema
 from frazil.pipeline.decode import Decoded, DecodeSpec, RecordDecoder, decoder
-from frazil.pipeline.strict import ConversionError, Converter, parse_object
+from frazil.pipeline.strict import ConversionError, Converter, Notes, parse_object
 from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct
 from tests.pipeline import documents, oracle
 
@@ -26,7 +26,9 @@ def decode(rows: Sequence[bytes | None], columns: Struct = TABLE, *, evolve: boo
 def alone(row: bytes, columns: Struct, *, evolve: bool = False) -> dict[str, object] | str:
     """What the strict converter alone gives."""
     try:
-        values = Converter(columns).row(parse_object(row), (lambda path, raw: None) if evolve else None)
+        values = Converter(columns).row(
+            parse_object(row), Notes(lambda path, raw: None, lambda path, raw: None) if evolve else None
+        )
     except ConversionError as error:
         return str(error)
     return oracle.stored(pa.Table.from_pylist([values], schema=arrow_schema(columns)), columns)[0]

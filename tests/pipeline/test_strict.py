@@ -2,17 +2,23 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
 import msgspec
 import pytest
 
-from frazil.pipeline.strict import ConversionError, Converter, parse_object
+from frazil.pipeline.strict import ConversionError, Converter, Notes, parse_object
 from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct, Type
 
 INT, LONG = Scalar("int"), Scalar("long")
 POINT = Struct((Field("x", INT), Field("y", STRING)))
+
+
+def noting(unknown: Callable[[tuple[tuple[str, ...], bytes]], None] = lambda told: None) -> Notes:
+    """Notes of unknown fields alone."""
+    return Notes(lambda path, raw: unknown((path, raw)), lambda path, raw: None)
 
 
 def row(columns: Struct, document: str) -> dict[str, Any]:
@@ -78,7 +84,7 @@ def test_v38_unknown_fields_are_told_to_whom_it_concerns() -> None:
     columns = Struct((Field("p", POINT), Field("l", List(POINT)), Field("m", Map(STRING, POINT))))
     document = b'{"zzz":1,"p":{"z":[true]},"l":[{"z":2},{"z":3}],"m":{"k":{"z":"4"}}}'
     told: list[tuple[tuple[str, ...], bytes]] = []
-    Converter(columns).row(parse_object(document), lambda path, raw: told.append((path, raw)))
+    Converter(columns).row(parse_object(document), noting(told.append))
     assert told == [
         (("zzz",), b"1"),
         (("p", "z"), b"[true]"),
@@ -106,21 +112,19 @@ def test_v38_unknown_fields_are_told_to_whom_it_concerns() -> None:
 def test_an_unknown_field_that_can_never_be_a_column(document: str, path: str) -> None:
     columns = Struct((Field("p", POINT), Field("l", List(POINT)), Field("m", Map(STRING, POINT))))
     with pytest.raises(ConversionError, match="a field of this name cannot become a column of the table") as caught:
-        Converter(columns).row(parse_object(document.encode()), lambda path, raw: None)
+        Converter(columns).row(parse_object(document.encode()), noting())
     assert caught.value.path == path
     assert row(columns, document) is not None
 
 
 def test_a_table_that_may_have_no_more_columns() -> None:
     converter = Converter(Struct((Field("p", POINT),)), no_more_columns="there are enough")
-    ignored: list[tuple[str, ...]] = []
+    ignored: list[tuple[tuple[str, ...], bytes]] = []
     with pytest.raises(ConversionError, match="there are enough") as caught:
-        converter.row(parse_object(b'{"p":{"new":1}}'), lambda path, raw: ignored.append(path))
+        converter.row(parse_object(b'{"p":{"new":1}}'), noting(ignored.append))
     assert caught.value.path == "p.new"
-    assert converter.row(parse_object(b'{"p":{"new":null},"q":[]}'), lambda path, raw: ignored.append(path)) == {
-        "p": {}
-    }
-    assert ignored == [("p", "new"), ("q",)]
+    assert converter.row(parse_object(b'{"p":{"new":null},"q":[]}'), noting(ignored.append)) == {"p": {}}
+    assert [path for path, _ in ignored] == [("p", "new"), ("q",)]
 
 
 NEEDED = Struct((Field("id", LONG, required=True), Field("p", Struct((Field("x", INT, required=True),)))))

@@ -16,7 +16,8 @@ from frazil.pipeline import task
 from frazil.pipeline.deadletter import DeadLetter
 from frazil.pipeline.decode import DecodeSpec
 from frazil.pipeline.offsets import Offsets
-from frazil.pipeline.task import RESULT_SCHEMA, Task, TaskResult, TaskSpec, load_result, run
+from frazil.pipeline.results import TableResult, TaskResult, load_result
+from frazil.pipeline.task import RESULT_SCHEMA, Bounds, TableSpec, Task, TaskSpec, Writer
 from frazil.pipeline.types import STRING, Field, Scalar, Struct
 from tests.pipeline.transforms.chains import chain
 
@@ -43,6 +44,7 @@ class Memory:
 
     tables: list[pa.Table] = field(default_factory=list)
     closed: bool = False
+    waiting_bytes: int = 0
 
     def open(self) -> Memory:
         return self
@@ -50,11 +52,14 @@ class Memory:
     def add(self, table: pa.Table) -> None:
         self.tables.append(table)
 
+    def encode_largest(self) -> None:
+        self.waiting_bytes = 0
+
     def close(self) -> list[Any]:
         self.closed = True
         return [table.num_rows for table in self.tables]
 
-    def values(self) -> list[int]:
+    def values(self) -> list[Any]:
         return sorted(n for table in self.tables for n in table.column("n").to_pylist())
 
 
@@ -90,7 +95,16 @@ def batch(
 def spec(
     floor: Offsets | None = None, ceiling: Offsets | None = None, topic: str | None = None, *, evolve: bool = False
 ) -> TaskSpec:
-    return TaskSpec(DecodeSpec(COLUMNS, evolve), floor or {}, ceiling or {}, topic)
+    bounds = Bounds(floor or {}, ceiling or {})
+    return TaskSpec((TableSpec("db.t", DecodeSpec(COLUMNS, evolve), Counting(), bounds),), topic)
+
+
+def run(batches: Sequence[pa.RecordBatch], of: TaskSpec, writer: Writer) -> TableResult:
+    """The result of the only table, whose rows go to `writer`."""
+    (table,) = of.tables
+    result = task.run(batches, replace(of, tables=(replace(table, writer=writer),)))
+    assert (result.rest, result.missing) == (TableResult(), {})
+    return result.tables["db.t"]
 
 
 KINDS: dict[str, str] = {
@@ -134,10 +148,10 @@ def test_every_row_is_stored_or_dead_or_skipped(
     stored, dead = expected["stored"] + expected["care"], expected["dead"] + expected["broken"]
     everything = [row for kind in expected.values() for row in kind]
     assert writer.values() == sorted(serial for serial, *_ in stored)
-    assert result.read == len(everything) == result.stored.total() + len(result.dead) + result.skipped
+    assert result.read == len(everything) == result.stored.total() + len(result.dead) + result.skipped.total()
     assert result.stored == Counter(topic for _, topic, _, _ in stored)
     assert sorted(letter.coordinates for letter in result.dead) == sorted((t, p, o) for _, t, p, o in dead)
-    assert result.skipped == len(expected["skip"])
+    assert result.skipped.total() == result.skipped["tombstone"] == len(expected["skip"])
     assert sum(result.files) == len(stored)
     ends: Offsets = {}
     for _, topic, partition, offset in everything:
@@ -194,7 +208,7 @@ def test_no_rows_make_no_files() -> None:
         spec(ceiling={("t", 0): 1}),
         writer,
     )
-    assert (result.read, result.skipped, result.files, writer.tables) == (1, 1, [], [])
+    assert (result.read, result.skipped, result.files, writer.tables) == (1, {"tombstone": 1}, [], [])
 
 
 @pytest.mark.parametrize(("value", "count"), [(b"x" * 10_000, 20), (b"", 5_000)], ids=["large values", "empty values"])
@@ -238,10 +252,11 @@ def test_the_time_for_storing_files_is_measured() -> None:
 
 def test_a_task_yields_one_row_with_its_result() -> None:
     rows = batch([(b'{"n":1}', "t", 0, 4), (b"x", "t", 0, 5)])
-    (out,) = Task(spec(), Counting())(iter([rows]))
+    (out,) = Task(spec())(iter([rows]))
     assert (out.schema, out.num_rows) == (RESULT_SCHEMA, 1)
-    result = load_result(out.column("result")[0].as_py())
-    assert isinstance(result, TaskResult)
+    whole = load_result(out.column("result")[0].as_py())
+    assert isinstance(whole, TaskResult)
+    result = whole.tables["db.t"]
     assert (result.read, result.stored, len(result.dead), result.files) == (2, {"t": 1}, 1, [1])
 
 
@@ -261,7 +276,7 @@ def test_transformed_rows_are_booked_under_the_topic_that_was_read() -> None:
     result = run([batch(rows, SCHEMA.names)], replace(spec(), transforms=transforms), writer)
 
     assert writer.values() == [7]
-    assert (result.read, result.skipped, result.stored) == (3, 1, Counter({"a": 1}))
+    assert (result.read, result.skipped, result.stored) == (3, {"tombstone": 1}, Counter({"a": 1}))
     assert result.next_offsets == {("a", 0): 45}
     (letter,) = result.dead
     assert (letter.topic, letter.offset, letter.value, letter.key) == ("a", 43, b'{"n":"x"}', b"k43")

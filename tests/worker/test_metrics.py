@@ -22,6 +22,7 @@ def report(connector: str = "c", **changes: int) -> BatchReport:
         commit_s=0.5,
         stored_by_topic={"t": 60, "u": 30, "idle": 0},
         dead_by_topic={"t": 6},
+        skipped_by_reason={"tombstone": 3, "unrouted": 1},
     )
 
 
@@ -44,7 +45,8 @@ def test_batches_are_summed_per_connector_and_topic() -> None:
         'kafka_connector_topic_records_processed_total{connector="c",topic="t"} 120.0',
         'kafka_connector_topic_records_failed_total{connector="c",topic="t"} 12.0',
         'frazil_records_stored_total{connector="c"} 180.0',
-        'frazil_records_skipped_total{connector="c"} 8.0',
+        'frazil_records_skipped_total{connector="c",reason="tombstone"} 6.0',
+        'frazil_records_skipped_total{connector="c",reason="unrouted"} 2.0',
         'frazil_bytes_written_total{connector="c"} 10000.0',
         'frazil_commits_total{connector="c"} 2.0',
         'frazil_commit_duration_seconds_sum{connector="c"} 1.0',

@@ -47,7 +47,9 @@ _NO_EFFECT: Mapping[Role, str | None] = {
     "value": None,
     "header": "record headers are not stored; a dead letter keeps them as they are",
 }
-_SCHEMALESS = "records are read without the schema envelope"
+_BOTH_FORMS = "numbers and Base64 are both read"
+_NULL_STAYS = "null is stored as null"
+_KEPT = "schemas are kept while they are used"
 
 
 def converter_class(name: str) -> str | None:
@@ -109,7 +111,6 @@ def converter_option_keys(role: Role, config: Mapping[str, str | None], *, read:
     name = config.get(f"{role}.converter")
     if name is None or converter_class(name.strip()) != JSON_CONVERTER:
         return (family,)
-    no_effect = unused or _SCHEMALESS
     return (
         Key(
             prefix + "converter.type",
@@ -126,7 +127,7 @@ def converter_option_keys(role: Role, config: Mapping[str, str | None], *, read:
             default="BASE64",
             importance="LOW",
             validator=_decimal_format,
-            no_effect=no_effect,
+            no_effect=unused or _BOTH_FORMS,
             group="Serialization",
             width="MEDIUM",
             display_name="Decimal Format",
@@ -137,7 +138,7 @@ def converter_option_keys(role: Role, config: Mapping[str, str | None], *, read:
             "Whether a null takes the default value of its field.",
             default=True,
             importance="LOW",
-            no_effect=no_effect,
+            no_effect=unused or _NULL_STAYS,
             group="Serialization",
             width="MEDIUM",
             display_name="Replace null with default",
@@ -160,7 +161,7 @@ def converter_option_keys(role: Role, config: Mapping[str, str | None], *, read:
             default=1000,
             importance="HIGH",
             validator=at_least(0),
-            no_effect=no_effect,
+            no_effect=unused or _KEPT,
             group="Schemas",
             width="MEDIUM",
             display_name="Schema Cache Size",
@@ -187,7 +188,7 @@ def _decimal_format(value: Value) -> str | None:
 
 
 def check_converters(parsed: Parsed, *, text: bool = False) -> None:
-    """Refuse a header converter that is none, value converters other than JSON, and the schema envelope.
+    """Refuse a header converter that is none, and value converters other than JSON.
 
     `text` says that a transformation makes objects from the texts of StringConverter.
     """
@@ -196,10 +197,8 @@ def check_converters(parsed: Parsed, *, text: bool = False) -> None:
         parsed.fail("header.converter", f"Class class {header} does not implement the HeaderConverter interface")
     value = converter_class(parsed.text("value.converter"))
     if value is not None and value != JSON_CONVERTER and not text:
-        reason = f"Not supported yet. Values are read as JSON: set value.converter to {JSON_CONVERTER}"
+        what = "its bytes have no columns" if value not in _REGISTRY_CONVERTERS else "it needs a schema registry"
+        reason = f"Not supported, for {what}. Values are read as JSON: set value.converter to {JSON_CONVERTER}"
+        if value == STRING_CONVERTER:
+            reason += ", or make columns of the text with JsonToMapTransform"
         parsed.fail("value.converter", invalid_value("value.converter", value, reason))
-    option = "value.converter.schemas.enable"
-    enabled = parsed.values.get(option, (parsed.config.get(option) or "").strip().lower() == "true")
-    if enabled is True:
-        reason = f"Not supported yet. Set {option} to false and send records without the schema envelope"
-        parsed.fail(option, invalid_value(option, True, reason))

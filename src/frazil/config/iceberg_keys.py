@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from frazil.config.definition import Key
-from frazil.config.validators import at_least, table_names, unsupported
+from frazil.config.validators import at_least, at_least_if_set, non_empty, one_of, table_names, unsupported
 
 _TABLE_PROGRESS = "the position is kept in the table's own snapshots, so no control topic is needed"
 _WHOLE_BATCH = "a commit holds a whole batch, so there is nothing to wait for and no partial commit"
-_NO_UPSERT = "rows are appended; row keys matter for upserts and deletes only"
-_NO_AUTO_CREATE = "tables are created beforehand"
-_NO_ROUTING = "without iceberg.tables.route-field every record goes to every table"
 _RETRIED = "failed commits are tried again until they succeed, and the status shows it"
 _NO_HADOOP = "files are written without Hadoop; set iceberg.catalog.s3.* for the object store"
 
@@ -18,7 +15,8 @@ ICEBERG_KEYS: tuple[Key, ...] = (
     Key(
         "iceberg.tables",
         "LIST",
-        "Destination tables, separated by commas, each as namespace.table. Every record goes to every table.",
+        "Destination tables, separated by commas, each as namespace.table. Every record goes to every table, unless "
+        "iceberg.tables.route-field chooses.",
         default=None,
         importance="HIGH",
         validator=table_names,
@@ -26,32 +24,31 @@ ICEBERG_KEYS: tuple[Key, ...] = (
     Key(
         "iceberg.tables.dynamic-enabled",
         "BOOLEAN",
-        "Whether the table name is taken from each record.",
+        "Whether the value of iceberg.tables.route-field, in lower case, is the name of the table.",
         default=False,
-        validator=unsupported("Name the tables in iceberg.tables."),
     ),
     Key(
         "iceberg.tables.route-field",
         "STRING",
-        "Dotted path of the field that chooses the table.",
+        "Dotted path of the field that chooses the table: it holds the name when iceberg.tables.dynamic-enabled is "
+        "true, else iceberg.table.*.route-regex says which values are for which table.",
         default=None,
-        validator=unsupported("Use one connector per table."),
+        validator=non_empty,
     ),
     Key("iceberg.tables.default-commit-branch", "STRING", "Branch of the tables to commit to.", default=None),
     # Rows and schema
     Key(
         "iceberg.tables.default-id-columns",
         "STRING",
-        "Columns that identify a row, separated by commas.",
+        "Columns that identify a row, separated by commas; in tables that are created they are required.",
         default=None,
-        no_effect=_NO_UPSERT,
     ),
     Key(
         "iceberg.tables.default-partition-by",
         "STRING",
-        "Partition fields of tables that are created.",
+        "Partition fields of tables that are created, separated by commas: a column, or identity, year, month, day or "
+        "hour of a column, bucket(column, count), truncate(column, width).",
         default=None,
-        no_effect=_NO_AUTO_CREATE,
     ),
     Key(
         "iceberg.tables.cdc-field",
@@ -70,28 +67,27 @@ ICEBERG_KEYS: tuple[Key, ...] = (
     Key(
         "iceberg.tables.auto-create-enabled",
         "BOOLEAN",
-        "Whether a missing table is created from the first record.",
+        "Whether a missing table is created, with the columns that the records of its first batch have.",
         default=False,
-        validator=unsupported("Create the tables first and set it to false."),
     ),
     Key(
         "iceberg.tables.schema-force-optional",
         "BOOLEAN",
-        "Whether new columns are optional whatever the record's schema says.",
+        "Whether required columns become optional when records have no value for them, while the schema evolves; those "
+        "that identify a row stay required. New columns are always optional.",
         default=False,
-        no_effect="records have no schema, and new columns are always optional",
     ),
     Key(
         "iceberg.tables.schema-case-insensitive",
         "BOOLEAN",
-        "Whether fields find their columns in any case.",
+        "Whether fields find their columns in any case; without effect on tables with a name mapping.",
         default=False,
-        validator=unsupported("Set it to false and name the fields as the columns."),
     ),
     Key(
         "iceberg.tables.evolve-schema-enabled",
         "BOOLEAN",
-        "Whether fields that the table lacks become optional columns; types of columns never change.",
+        "Whether fields that the table lacks become optional columns, and columns become wider for numbers that do not "
+        "fit: int to long, float to double.",
         default=False,
     ),
     # Catalog and control topic
@@ -143,9 +139,9 @@ ICEBERG_KEYS: tuple[Key, ...] = (
     Key(
         "iceberg.control.commit.threads",
         "INT",
-        "How many tables are committed at the same time.",
+        "How many tables are committed at the same time; twice the number of cores when it is not set.",
         default=None,
-        no_effect=_WHOLE_BATCH,
+        validator=at_least_if_set(1),
     ),
     Key(
         "iceberg.control.commit.max-consecutive-failures",
@@ -188,6 +184,14 @@ ICEBERG_KEYS: tuple[Key, ...] = (
     ),
     # Own keys
     Key(
+        "frazil.tables.topic-pattern",
+        "STRING",
+        "Names the table after the topic: {topic} stands for the name of the record's topic after transformations, in "
+        "lower case, as in streaming.{topic}. In place of iceberg.tables and iceberg.tables.route-field.",
+        default=None,
+        validator=non_empty,
+    ),
+    Key(
         "frazil.redact.enabled",
         "BOOLEAN",
         "Whether credentials in log records (authorization headers, cookies, tokens, presigned signatures) are masked.",
@@ -214,7 +218,23 @@ ICEBERG_KEYS: tuple[Key, ...] = (
         default=1000,
         validator=at_least(1),
     ),
+    Key(
+        "frazil.conversion.mode",
+        "STRING",
+        "strict: a value is stored as it is, or its record is refused. legacy: values are bent as Kafka Connect's sink "
+        "does; numbers wrap, fractions are cut, and every text but true is false.",
+        default="strict",
+        validator=one_of("strict", "legacy"),
+    ),
     # Families; a name belongs to the first one that matches
+    Key(
+        "frazil.schema.path.*",
+        "STRING",
+        "Type of the new column at this dotted path: an Iceberg type such as decimal(10,2) or timestamptz, map (of "
+        "texts), json (the object's text), or ignore (never a column). The elements of a list are under element, the "
+        "values of a map under value.",
+        default=None,
+    ),
     Key(
         "iceberg.tables.write-props.*",
         "STRING",
@@ -227,29 +247,26 @@ ICEBERG_KEYS: tuple[Key, ...] = (
         "STRING",
         "Property of tables that are created.",
         default=None,
-        no_effect=_NO_AUTO_CREATE,
     ),
     Key("iceberg.table.*.commit-branch", "STRING", "Branch of this table to commit to.", default=None),
     Key(
         "iceberg.table.*.id-columns",
         "STRING",
-        "Columns that identify a row of this table.",
+        "Columns that identify a row of this table, as in iceberg.tables.default-id-columns.",
         default=None,
-        no_effect=_NO_UPSERT,
     ),
     Key(
         "iceberg.table.*.partition-by",
         "STRING",
-        "Partition fields of this table when it is created.",
+        "Partition fields of this table when it is created, as in iceberg.tables.default-partition-by.",
         default=None,
-        no_effect=_NO_AUTO_CREATE,
     ),
     Key(
         "iceberg.table.*.route-regex",
         "STRING",
-        "Regular expression for the value of the route field.",
+        "Java regular expression for the value of iceberg.tables.route-field: records go to this table whose value it "
+        "matches as a whole.",
         default=None,
-        no_effect=_NO_ROUTING,
     ),
     Key("iceberg.catalog.*", "STRING", "Property of the catalog: type, uri, warehouse, rest.*, s3.*.", default=None),
     Key("iceberg.hadoop.*", "STRING", "Hadoop setting.", default=None, no_effect=_NO_HADOOP),

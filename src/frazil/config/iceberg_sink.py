@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from frazil.config.column_types import ColumnType, check_column_types, column_types
 from frazil.config.converters import (
     DEFAULTS,
     Role,
@@ -14,6 +15,7 @@ from frazil.config.converters import (
     converter_keys,
     converter_option_keys,
 )
+from frazil.config.creation import Creation, check_creation, creation
 from frazil.config.definition import ConfigDef, Parsed, invalid_value
 from frazil.config.framework import (
     DLQ,
@@ -27,7 +29,9 @@ from frazil.config.framework import (
     group_id,
 )
 from frazil.config.iceberg_keys import ICEBERG_KEYS
+from frazil.config.iceberg_tables import branches, check_tables, commit_threads, default_branch, route
 from frazil.config.placeholders import has_placeholder
+from frazil.config.routes import Route
 from frazil.config.transforms import (
     TransformChain,
     check_transforms,
@@ -38,7 +42,6 @@ from frazil.config.transforms import (
 )
 from frazil.errors import ConfigError
 
-MAIN_BRANCH = "main"
 _CATALOG = "iceberg.catalog"
 _WRITE = "iceberg.tables.write-props"
 _CODECS = ("zstd", "gzip", "snappy", "lz4", "brotli", "uncompressed")
@@ -48,7 +51,8 @@ _CODECS = ("zstd", "gzip", "snappy", "lz4", "brotli", "uncompressed")
 class IcebergSinkConfig:
     """A checked Iceberg sink configuration. Times are milliseconds.
 
-    Exactly one of `topics` and `topics_regex` is set. `commit_branches` has every table of `tables`.
+    Exactly one of `topics` and `topics_regex` is set. `tables` is empty when records name their tables, as `route`
+    says; without `route` every record goes to every table. `commit_branches` has every table of `tables`.
     `catalog_properties`, `write_properties` and `consumer_overrides` are without their prefix; the group id and
     `auto.offset.reset` are not among the overrides.
     """
@@ -61,6 +65,8 @@ class IcebergSinkConfig:
     auto_create: bool
     commit_interval_ms: int
     commit_branches: Mapping[str, str]
+    default_branch: str
+    commit_threads: int
     catalog_name: str
     catalog_properties: Mapping[str, str]
     write_properties: Mapping[str, str]
@@ -79,6 +85,16 @@ class IcebergSinkConfig:
     max_new_columns_per_batch: int
     max_columns: int
     transforms: TransformChain | None = None
+    route: Route | None = None
+    creation: Creation = field(default_factory=Creation)
+    column_types: Mapping[tuple[str, ...], ColumnType | None] = field(default_factory=dict)
+    force_optional: bool = False
+    any_case: bool = False
+    legacy_conversion: bool = False
+
+    def branch_of(self, table: str) -> str:
+        """The branch to commit to."""
+        return self.commit_branches.get(table, self.default_branch)
 
     def dead_letter_topic_of(self, topic: str) -> str | None:
         """Where dead letters of `topic` go: the configured topic or `<topic>-dlq`; None with tolerance `none`."""
@@ -112,24 +128,12 @@ def parse_iceberg_sink(config: Mapping[str, str | None]) -> Parsed:
     check_sink(parsed)
     check_converters(parsed, text=reads_text(config))
     check_transforms(parsed)
-    _check_tables(parsed)
+    check_tables(parsed)
+    check_creation(parsed)
+    check_column_types(parsed)
     _check_catalog(parsed)
     _check_write_properties(parsed)
     return parsed
-
-
-def _check_tables(parsed: Parsed) -> None:
-    tables = parsed.items("iceberg.tables")
-    dynamic = parsed.flag("iceberg.tables.dynamic-enabled")
-    if tables and dynamic:
-        parsed.fail("iceberg.tables", "Cannot specify both static and dynamic table names")
-    elif dynamic and not parsed.text("iceberg.tables.route-field"):
-        parsed.fail("iceberg.tables.route-field", "Must specify a route field if using dynamic table names")
-    elif not tables and not dynamic:
-        parsed.fail("iceberg.tables", "Must specify table name(s)")
-    for table in parsed.members("iceberg.table.*.commit-branch"):
-        if table not in tables:
-            parsed.warn(f"iceberg.table.{table}.commit-branch has no effect here: {table} is not in iceberg.tables")
 
 
 def _check_catalog(parsed: Parsed) -> None:
@@ -161,12 +165,6 @@ def _check_write_properties(parsed: Parsed) -> None:
             parsed.warn(f"{key} has no effect here: data files are Parquet files")
 
 
-def _branches(parsed: Parsed, tables: tuple[str, ...]) -> dict[str, str]:
-    default = parsed.text("iceberg.tables.default-commit-branch") or MAIN_BRANCH
-    own = parsed.members("iceberg.table.*.commit-branch")
-    return {table: own.get(table, "").strip() or default for table in tables}
-
-
 def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
     """The typed configuration; raises ConfigError with all errors in Connect's text when there are any."""
     parsed = parse_iceberg_sink(config)
@@ -184,7 +182,9 @@ def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
         evolve_schema=parsed.flag("iceberg.tables.evolve-schema-enabled"),
         auto_create=parsed.flag("iceberg.tables.auto-create-enabled"),
         commit_interval_ms=parsed.number("iceberg.control.commit.interval-ms"),
-        commit_branches=_branches(parsed, tables),
+        commit_branches=branches(parsed, tables),
+        default_branch=default_branch(parsed),
+        commit_threads=commit_threads(parsed),
         catalog_name=parsed.text(_CATALOG),
         catalog_properties={key: text.strip() for key, text in parsed.members(_CATALOG + ".*").items()},
         write_properties={key: text.strip() for key, text in parsed.members(_WRITE + ".*").items()},
@@ -203,4 +203,10 @@ def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
         max_new_columns_per_batch=parsed.number("frazil.schema.max.new.columns"),
         max_columns=parsed.number("frazil.schema.max.columns"),
         transforms=transform_chain(parsed),
+        route=route(parsed),
+        creation=creation(parsed),
+        column_types=column_types(parsed),
+        force_optional=parsed.flag("iceberg.tables.schema-force-optional"),
+        any_case=parsed.flag("iceberg.tables.schema-case-insensitive"),
+        legacy_conversion=parsed.text("frazil.conversion.mode") == "legacy",
     )

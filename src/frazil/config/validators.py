@@ -20,6 +20,12 @@ def at_least(minimum: int) -> Validator:
     return check
 
 
+def at_least_if_set(minimum: int) -> Validator:
+    """A number that is not below `minimum`; null passes."""
+    check = at_least(minimum)
+    return lambda value: None if value is None else check(value)
+
+
 def one_of(*allowed: str) -> Validator:
     """One of the texts, in exactly this case."""
 

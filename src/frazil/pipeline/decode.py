@@ -21,8 +21,9 @@ import pyarrow.compute as pc
 from frazil.pipeline import infer, temporal, verdict
 from frazil.pipeline.arrow import arrow_schema
 from frazil.pipeline.mapper import RecordMapper
-from frazil.pipeline.strict import ConversionError, Converter, Row, parse_object
-from frazil.pipeline.types import STRING, Map, Struct, Type
+from frazil.pipeline.overrides import NO_OVERRIDES, Overrides
+from frazil.pipeline.strict import ConversionError, Converter, Notes, Row, parse_object
+from frazil.pipeline.types import STRING, Map, Struct, Type, has_aliases
 from frazil.pipeline.unique import rows_with_repeated_keys
 
 _NOT_PLAIN = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
@@ -38,26 +39,36 @@ _LEARN_AFTER = 64
 class DecodeSpec:
     """What a decoder needs; equal specs share one decoder in a Python worker.
 
-    `no_more_columns`: why records with unknown fields are refused, although the schema may evolve.
+    `no_more_columns`: why records with unknown fields are refused, although the schema may evolve. `loosen`: whether
+    required columns may become optional then. `any_case`, `legacy` and `overrides` are those of `Converter`.
     """
 
     struct: Struct
     evolve: bool
     mapper: RecordMapper | None = None
     no_more_columns: str = ""
+    loosen: bool = False
+    any_case: bool = False
+    legacy: bool = False
+    overrides: Overrides = NO_OVERRIDES
 
 
 @dataclass
 class Decoded:
-    """`table` holds the good rows, in no particular order; the lists hold positions in the input."""
+    """`table` holds the good rows, in no particular order; the lists hold positions in the input.
+
+    `unknown` are fields without a column, and columns that are too narrow with the type that would do; `absent` are
+    required columns without a value. When there are any, the rows are not yet what the records say.
+    """
 
     table: pa.Table
     rejected: list[tuple[int, ConversionError]] = field(default_factory=list)
     skipped: list[int] = field(default_factory=list)
     unknown: dict[infer.Path, Type] = field(default_factory=dict)
+    absent: set[infer.Path] = field(default_factory=set)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=256)
 def decoder(spec: DecodeSpec) -> RecordDecoder:
     """The decoder for a spec, with what it has learnt about the records so far."""
     return RecordDecoder(spec)
@@ -70,7 +81,10 @@ class RecordDecoder:
         self._spec = spec
         self._columns = {f.name: f for f in spec.struct.fields}
         self._schema = arrow_schema(spec.struct)
-        self._strict = Converter(spec.struct, spec.no_more_columns)
+        self._strict = Converter(
+            spec.struct, spec.no_more_columns, any_case=spec.any_case, legacy=spec.legacy, overrides=spec.overrides
+        )
+        self._exact_names = spec.any_case or has_aliases(spec.struct)
         self._failures: Counter[str] = Counter()
         self._learn(())
 
@@ -78,7 +92,10 @@ class RecordDecoder:
         """Read these columns from source text from now on: their values are often not what the column says."""
         markers = self._spec.mapper.markers if self._spec.mapper else ()
         self._judge = verdict.decoder(
-            self._spec.struct, forbid_unknown=self._spec.evolve, markers=markers, raw=raw_columns
+            self._spec.struct,
+            forbid_unknown=self._spec.evolve or self._exact_names,
+            markers=markers,
+            raw=raw_columns,
         )
         self._raw = {name: f"c{i}" for i, name in enumerate(self._columns) if name in raw_columns}
         self._plain_schema = pa.schema([f for f in self._schema if f.name not in self._raw])
@@ -182,9 +199,15 @@ class RecordDecoder:
         mapper = self._spec.mapper
 
         unknown: list[tuple[infer.Path, bytes]] = []
-
-        def on_unknown(path: infer.Path, raw: bytes) -> None:
-            unknown.append((path, raw))
+        wider: list[tuple[infer.Path, bytes]] = []
+        absent: list[infer.Path] = []
+        notes: Notes | None = None
+        if self._spec.evolve:
+            notes = Notes(
+                lambda path, raw: unknown.append((path, raw)),
+                lambda path, raw: wider.append((path, raw)),
+                absent.append if self._spec.loosen else None,
+            )
 
         converted: list[Row] = []
         for index in sorted(care):
@@ -192,21 +215,25 @@ class RecordDecoder:
             if row is None or row.strip(b" \t\r\n") == b"null":
                 result.skipped.append(index)
                 continue
-            unknown.clear()
+            for told in (unknown, wider, absent):
+                told.clear()
             try:
                 members = parse_object(row)
                 if mapper is not None:
                     members = dict(mapper.map(members))
-                converted.append(self._strict.row(members, on_unknown if self._spec.evolve else None))
+                converted.append(self._strict.row(members, notes))
             except ConversionError as error:
                 result.rejected.append((index, error))
             except ValueError as error:
                 result.rejected.append((index, ConversionError("", str(error))))
             else:
-                for path, raw in unknown:
-                    merged = infer.merge(result.unknown.get(path), infer.infer(raw))
+                found = [(path, self._spec.overrides.infer(path, raw)) for path, raw in unknown]
+                found += [(path, infer.infer(raw)) for path, raw in wider]
+                for path, type_ in found:
+                    merged = infer.merge(result.unknown.get(path), type_)
                     if merged is not None:
                         result.unknown[path] = merged
+                result.absent.update(absent)
         return converted
 
     def _learn_from(self, care: dict[int, Exception]) -> None:

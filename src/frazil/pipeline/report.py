@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from frazil.pipeline.results import SkipReason
+
 
 @dataclass(frozen=True)
 class BatchReport:
     """Counts of one committed micro-batch. `read == stored + dead_letters + skipped` always holds.
 
     `write_s` is the time that the slowest task spent storing files, `commit_s` that of the commits, both in seconds.
-    `skipped` are tombstones, records that a transformation dropped, and rows that were committed before.
+    A record counts once for each table that it goes to, and once when it goes to none. `skipped` are tombstones,
+    records that a transformation dropped, and those that no table is for; `skipped_by_reason` tells them apart.
     `end_offsets` maps (topic, partition) to the next offset to read.
     """
 
@@ -26,4 +29,5 @@ class BatchReport:
     commit_s: float
     stored_by_topic: dict[str, int] = field(default_factory=dict)
     dead_by_topic: dict[str, int] = field(default_factory=dict)
+    skipped_by_reason: dict[SkipReason, int] = field(default_factory=dict)
     end_offsets: dict[tuple[str, int], int] = field(default_factory=dict)

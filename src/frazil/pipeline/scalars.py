@@ -71,6 +71,21 @@ def converter(type_: Scalar) -> Convert:
             return lambda raw: _timestamp(raw, zoned, 1)
 
 
+def in_wider(type_: Scalar, raw: bytes) -> bytes | None:
+    """The text of a number that does not fit in a column, and would if it were widened: int to long, float to double.
+
+    None for everything else.
+    """
+    wider = {"int": Scalar("long"), "float": Scalar("double")}.get(type_.kind)
+    if wider is None:
+        return None
+    try:
+        value = converter(wider)(raw)
+    except (ValueError, msgspec.MsgspecError):
+        return None
+    return str(value).encode()
+
+
 def kind_of(raw: bytes) -> str:
     """The JSON kind of a value, for messages."""
     names = {0x22: "text", 0x7B: "object", 0x5B: "array", 0x74: "boolean", 0x66: "boolean", 0x6E: "null"}

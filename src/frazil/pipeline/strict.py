@@ -6,20 +6,23 @@ It reads numbers, and objects that go into string columns, from their source tex
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from frazil.pipeline import infer, scalars
+from frazil.pipeline import legacy_scalars, scalars
+from frazil.pipeline.overrides import NO_OVERRIDES, Overrides
 from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct, Type
 
 Raw = msgspec.Raw
 Row = dict[str, Any]
-OnUnknown = Callable[[tuple[str, ...], bytes], None]
+Path = tuple[str, ...]
 
 _object = msgspec.json.Decoder(dict[str, Raw]).decode
 _array = msgspec.json.Decoder(list[Raw]).decode
 _EXCERPT = 60
+_NULL = Raw(b"null")
 _NO_COLUMN = "a field of this name cannot become a column of the table"
 
 
@@ -57,31 +60,58 @@ def parse_object(value: bytes) -> dict[str, Raw]:
         ) from None
 
 
+@dataclass(frozen=True)
+class Notes:
+    """Who is told what a row would need of its table; the row is of use only when nobody is told anything.
+
+    `unknown` gets path and source text of each member that has no column, nested ones too. `wider` gets path and text
+    of a number that its column would hold if it were wider. `absent` gets the path of a required column without a
+    value; when it is None such a record cannot be stored.
+    """
+
+    unknown: Callable[[Path, bytes], None]
+    wider: Callable[[Path, bytes], None]
+    absent: Callable[[Path], None] | None = None
+
+
 class Converter:
     """Converts records to rows of a table."""
 
-    def __init__(self, struct: Struct, no_more_columns: str = "") -> None:
-        """With `no_more_columns`, a reason, members that have no column make a record one that cannot be stored."""
-        self._columns = {f.name: (_compile(f.type), f) for f in struct.fields}
+    def __init__(
+        self,
+        struct: Struct,
+        no_more_columns: str = "",
+        *,
+        any_case: bool = False,
+        legacy: bool = False,
+        overrides: Overrides = NO_OVERRIDES,
+    ) -> None:
+        """With `no_more_columns`, a reason, members that have no column make a record one that cannot be stored.
+
+        With `any_case` members find their columns whatever their case is (V35). With `legacy` values are bent as the
+        Iceberg sink of Kafka Connect does.
+        """
+        self._compile = _Compiler(any_case, legacy)
+        self._columns = self._compile.columns(struct)
         self._names = frozenset(name.lower() for name in _names(struct))
         self._no_more_columns = no_more_columns
+        self._overrides = overrides
 
-    def row(self, members: Mapping[str, Raw], on_unknown: OnUnknown | None = None) -> Row:
+    def row(self, members: Mapping[str, Raw], notes: Notes | None = None) -> Row:
         """A dict of column values for `pyarrow`; absent columns are absent.
 
-        `on_unknown` is called with path and source text of every member that has no column, nested ones too.
-        Raises ConversionError for the first value that a column cannot hold, and with `on_unknown` for a member that
-        can never have a column.
+        Without `notes` members that have no column are left out. Raises ConversionError for the first value that a
+        column cannot hold, and with `notes` for a member that can never have a column.
         """
         try:
-            return _members(members, self._columns, (), on_unknown and self._checked(on_unknown))
+            return _members(members, self._columns, (), notes and self._checked(notes))
         except RecursionError:
             raise ConversionError("", "the value is nested too deeply") from None
 
-    def _checked(self, on_unknown: OnUnknown) -> OnUnknown:
-        def check(path: tuple[str, ...], raw: bytes) -> None:
+    def _checked(self, notes: Notes) -> Notes:
+        def check(path: Path, raw: bytes) -> None:
             name = ".".join(path).lower()
-            inferred = infer.infer(raw)
+            inferred = self._overrides.infer(path, raw)
             if self._no_more_columns and inferred is not None:
                 raise ConversionError(path[-1], self._no_more_columns)
             inside = [f"{name}.{inner.lower()}" for inner in _names(inferred)] if inferred is not None else []
@@ -90,13 +120,13 @@ class Converter:
                 raise ConversionError(path[-1], _NO_COLUMN)
             if len(set(inside)) < len(inside):
                 raise ConversionError(path[-1], f"{_NO_COLUMN}: two of its members would have the same name")
-            on_unknown(path, raw)
+            notes.unknown(path, raw)
 
-        return check
+        return Notes(check, notes.wider, notes.absent)
 
     def column(self, name: str, raw: bytes) -> Any:
         """The value of one top-level column from its source text. Raises ConversionError."""
-        convert, field = self._columns[name]
+        convert, field = self._columns.by_column[name]
         try:
             return _value(raw, convert, field.required, (), None)
         except ConversionError as error:
@@ -119,53 +149,86 @@ def _names(type_: Type) -> Iterator[str]:
         yield from (f"{name}.{inner}" for inner in _names(member))
 
 
-_Compiled = Callable[[bytes, tuple[str, ...], OnUnknown | None], Any]
-_Columns = Mapping[str, tuple[_Compiled, Field]]
+_Compiled = Callable[[bytes, Path, Notes | None], Any]
 
 
-def _members(members: Mapping[str, Raw], columns: _Columns, path: tuple[str, ...], on_unknown: OnUnknown | None) -> Row:
+class _Columns:
+    """The columns of a struct, by their own names and by those that members of records have."""
+
+    __slots__ = ("any_case", "by_column", "by_member", "ignored")
+
+    def __init__(
+        self, columns: Mapping[str, tuple[_Compiled, Field]], ignored: tuple[str, ...], any_case: bool
+    ) -> None:
+        fold = str.lower if any_case else str
+        self.any_case = any_case
+        self.by_column = columns
+        self.by_member = {fold(member): column for column in columns.values() for member in column[1].members}
+        self.ignored = frozenset(fold(name) for name in ignored)
+
+
+def _members(members: Mapping[str, Raw], columns: _Columns, path: Path, notes: Notes | None) -> Row:
     row: Row = {}
-    for name, raw in members.items():
-        column = columns.get(name)
+    by_member = columns.by_member
+    for member, raw in members.items():
+        key = member.lower() if columns.any_case else member
+        column = by_member.get(key)
         if column is None:
-            if on_unknown is not None:
-                on_unknown((*path, name), bytes(raw))
+            if notes is not None and key not in columns.ignored:
+                notes.unknown((*path, member), bytes(raw))
             continue
+        name = column[1].name
+        if column[1].firm and raw == _NULL:
+            raise ConversionError(name, "the required value is null")
         try:
-            row[name] = _value(bytes(raw), column[0], column[1].required, (*path, name), on_unknown)
+            row[name] = _value(bytes(raw), column[0], column[1].required, (*path, name), notes)
         except ConversionError as error:
             raise error.inside(name) from None
-    if len(row) < len(columns):
-        for name, (_, field) in columns.items():
+    if len(row) < len(columns.by_column):
+        for name, (_, field) in columns.by_column.items():
             if field.required and name not in row:
-                raise ConversionError(name, "the required value is missing")
+                if field.firm or notes is None or notes.absent is None:
+                    raise ConversionError(name, "the required value is missing")
+                notes.absent((*path, name))
     return row
 
 
-def _value(raw: bytes, convert: _Compiled, required: bool, path: tuple[str, ...], on_unknown: OnUnknown | None) -> Any:
+def _value(raw: bytes, convert: _Compiled, required: bool, path: Path, notes: Notes | None) -> Any:
     if raw == b"null":
         if required:
-            raise ConversionError("", "the required value is null")
+            if notes is None or notes.absent is None:
+                raise ConversionError("", "the required value is null")
+            notes.absent(path)
         return None
-    return convert(raw, path, on_unknown)
+    return convert(raw, path, notes)
 
 
-def _compile(type_: Type) -> _Compiled:
-    match type_:
-        case Struct(fields):
-            return _struct({f.name: (_compile(f.type), f) for f in fields})
-        case List(element, required):
-            return _list(_compile(element), required)
-        case Map(key, value, required):
-            return _map(None if key == STRING else _compile(key), _compile(value), required)
-        case _:
-            return _scalar(type_)
+class _Compiler:
+    """Makes the conversions of types."""
+
+    def __init__(self, any_case: bool, legacy: bool) -> None:
+        self._any_case = any_case
+        self._scalars = legacy_scalars.converter if legacy else scalars.converter
+
+    def columns(self, struct: Struct) -> _Columns:
+        """Those of a struct."""
+        compiled = {f.name: (self._type(f.type), f) for f in struct.fields}
+        return _Columns(compiled, struct.ignored, self._any_case)
+
+    def _type(self, type_: Type) -> _Compiled:
+        match type_:
+            case Struct():
+                return _struct(self.columns(type_))
+            case List(element, required):
+                return _list(self._type(element), required)
+            case Map(key, value, required):
+                return _map(None if key == STRING else self._type(key), self._type(value), required)
+            case _:
+                return _scalar(type_, self._scalars(type_))
 
 
-def _scalar(type_: Scalar) -> _Compiled:
-    convert = scalars.converter(type_)
-
-    def scalar(raw: bytes, path: tuple[str, ...], on_unknown: OnUnknown | None) -> Any:
+def _scalar(type_: Scalar, convert: scalars.Convert) -> _Compiled:
+    def scalar(raw: bytes, path: Path, notes: Notes | None) -> Any:
         try:
             return convert(raw)
         except msgspec.MsgspecError as error:
@@ -173,6 +236,10 @@ def _scalar(type_: Scalar) -> _Compiled:
         except UnicodeDecodeError:
             raise ConversionError("", "the text is not UTF-8") from None
         except ValueError as error:
+            number = scalars.in_wider(type_, raw) if notes is not None and path else None
+            if number is not None and notes is not None:
+                notes.wider(path, number)
+                return None
             excerpt = raw[:_EXCERPT].decode(errors="replace") + ("…" if len(raw) > _EXCERPT else "")
             shown = "" if type_.kind in ("string", "binary", "fixed") else f" ({excerpt})"
             raise ConversionError("", f"{error} for type {type_}{shown}") from None
@@ -181,23 +248,23 @@ def _scalar(type_: Scalar) -> _Compiled:
 
 
 def _struct(columns: _Columns) -> _Compiled:
-    def struct(raw: bytes, path: tuple[str, ...], on_unknown: OnUnknown | None) -> Row:
+    def struct(raw: bytes, path: Path, notes: Notes | None) -> Row:
         if raw[0] != 0x7B:
             raise ConversionError("", f"expected an object, got {scalars.kind_of(raw)}")
-        return _members(_object(raw), columns, path, on_unknown)
+        return _members(_object(raw), columns, path, notes)
 
     return struct
 
 
 def _list(element: _Compiled, required: bool) -> _Compiled:
-    def list_(raw: bytes, path: tuple[str, ...], on_unknown: OnUnknown | None) -> list[Any]:
+    def list_(raw: bytes, path: Path, notes: Notes | None) -> list[Any]:
         if raw[0] != 0x5B:
             raise ConversionError("", f"expected an array, got {scalars.kind_of(raw)}")
         path = (*path, "element")
         result: list[Any] = []
         for item in _array(raw):
             try:
-                result.append(_value(bytes(item), element, required, path, on_unknown))
+                result.append(_value(bytes(item), element, required, path, notes))
             except ConversionError as error:
                 raise error.inside(f"[{len(result)}]") from None
         return result
@@ -208,7 +275,7 @@ def _list(element: _Compiled, required: bool) -> _Compiled:
 def _map(key: _Compiled | None, value: _Compiled, required: bool) -> _Compiled:
     """`key` is None for string keys."""
 
-    def map_(raw: bytes, path: tuple[str, ...], on_unknown: OnUnknown | None) -> list[tuple[Any, Any]]:
+    def map_(raw: bytes, path: Path, notes: Notes | None) -> list[tuple[Any, Any]]:
         if raw[0] != 0x7B:
             raise ConversionError("", f"expected an object, got {scalars.kind_of(raw)}")
         path = (*path, "value")
@@ -216,7 +283,7 @@ def _map(key: _Compiled | None, value: _Compiled, required: bool) -> _Compiled:
         for name, item in _object(raw).items():
             try:
                 converted = name if key is None else key(msgspec.json.encode(name), path, None)
-                result[converted] = _value(bytes(item), value, required, path, on_unknown)
+                result[converted] = _value(bytes(item), value, required, path, notes)
             except ConversionError as error:
                 raise error.inside(f"[{name!r}]") from None
         return list(result.items())

@@ -1,11 +1,9 @@
-"""What a Spark task does with its share of a micro-batch: floor, verdict, decode, write; then one summary row."""
+"""What a Spark task does with its share of a micro-batch: floor, transform, route, decode, write; one row comes out."""
 
 from __future__ import annotations
 
-import pickle
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -13,15 +11,20 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from frazil.config.routes import Route
 from frazil.config.transforms import TransformChain
 from frazil.pipeline import infer, offsets
 from frazil.pipeline.deadletter import DeadLetter
+from frazil.pipeline.declared import declared
 from frazil.pipeline.decode import Decoded, DecodeSpec, decoder
 from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.prepare import prepare
+from frazil.pipeline.results import SkipReason, TableResult, TaskResult, dump_result
+from frazil.pipeline.route import Router, router
 from frazil.pipeline.strict import ConversionError
-from frazil.pipeline.transforms.chain import transformer
 from frazil.pipeline.transforms.record import StageError
-from frazil.pipeline.types import Type
+from frazil.pipeline.types import STRING, Field, Struct, Type
+from frazil.pipeline.values import Values
 
 RESULT_SCHEMA = pa.schema([("result", pa.binary())])
 RESULT_DDL = "result binary"
@@ -30,13 +33,23 @@ _LETTER_BYTES = 500
 """What a dead letter takes beside key and value."""
 MAX_DEAD_BYTES = 32 << 20
 """Dead letters that one task hands to the driver, one at least; the batch is divided when there are more."""
+MAX_WAITING_BYTES = 256 << 20
+"""Arrow data of all tables that one task holds before it encodes the largest share."""
+ANY_COLUMNS = DecodeSpec(Struct((Field("\0", STRING),)), evolve=True)
+"""Finds the columns that records need for a table that does not exist: all their fields are unknown."""
 
 
 class TableWriter(Protocol):
     """Writes the rows of one task to files."""
 
+    waiting_bytes: int
+    """Size of the rows that are not encoded yet."""
+
     def add(self, table: pa.Table) -> None:
         """Take rows."""
+
+    def encode_largest(self) -> None:
+        """Encode the rows of one file, so that fewer bytes wait."""
 
     def close(self) -> list[Any]:
         """Descriptors of the durable files that hold the rows."""
@@ -50,33 +63,53 @@ class Writer(Protocol):
 
 
 @dataclass(frozen=True)
-class TaskSpec:
-    """What the tasks of one run over a batch need. `topic` is set when the rows carry no topic column."""
+class Bounds:
+    """Records from the floor to below the ceiling, by topic and partition."""
 
-    decode: DecodeSpec
-    floor: Offsets
-    ceiling: Offsets
-    topic: str | None
-    transforms: TransformChain | None = None
+    floor: Offsets = field(default_factory=dict)
+    ceiling: Offsets = field(default_factory=dict)
 
 
-@dataclass
-class TaskResult:
-    """`read == stored + len(dead) + skipped`, unless `overflow`: then the batch must be divided and read again.
+@dataclass(frozen=True)
+class TableSpec:
+    """What the tasks of one run need for one table; without `writer` its columns are only looked for.
 
-    `write_s` is the time in seconds that went into storing files.
+    `refusal`: why the table cannot have any record.
     """
 
-    read: int = 0
-    skipped: int = 0
-    stored: Counter[str] = field(default_factory=Counter)
-    dead: list[DeadLetter] = field(default_factory=list)
-    unknown: dict[infer.Path, Type] = field(default_factory=dict)
-    files: list[Any] = field(default_factory=list)
-    next_offsets: Offsets = field(default_factory=dict)
-    last_timestamps: Offsets = field(default_factory=dict)
-    overflow: bool = False
-    write_s: float = 0.0
+    name: str
+    decode: DecodeSpec
+    writer: Writer | None
+    bounds: Bounds = Bounds()
+    refusal: str = ""
+
+
+@dataclass(frozen=True)
+class Routing:
+    """Which records go to which tables. `rest` bounds those that may be booked as belonging to none, if any may.
+
+    `known` are all tables of the batch, also those that the run does without. `discover`: the columns of others
+    are looked for with this, since they are to be made.
+    """
+
+    route: Route
+    rest: Bounds | None
+    known: frozenset[str] = frozenset()
+    discover: DecodeSpec | None = None
+
+
+@dataclass(frozen=True)
+class TaskSpec:
+    """What the tasks of one run over a batch need. `topic` is set when the rows carry no topic column.
+
+    Without `routing` every record goes to every table. `envelope`: records come with their schemas.
+    """
+
+    tables: tuple[TableSpec, ...]
+    topic: str | None = None
+    transforms: TransformChain | None = None
+    routing: Routing | None = None
+    envelope: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,82 +117,210 @@ class Task:
     """The function for `mapInArrow`: batches of Kafka rows in, one pickled TaskResult out."""
 
     spec: TaskSpec
-    writer: Writer
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        result = run(batches, self.spec, self.writer)
-        yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(result)], pa.binary())], schema=RESULT_SCHEMA)
+        result = run(batches, self.spec)
+        yield pa.RecordBatch.from_arrays([pa.array([dump_result(result)], pa.binary())], schema=RESULT_SCHEMA)
 
 
-def load_result(data: bytes) -> TaskResult:
-    """The result of one of our own tasks."""
-    result = pickle.loads(data)  # noqa: S301 - written by Task in a worker that this driver started
-    assert isinstance(result, TaskResult)  # noqa: S101
-    return result
-
-
-def run(batches: Iterable[pa.RecordBatch], spec: TaskSpec, writer: Writer) -> TaskResult:
+def run(batches: Iterable[pa.RecordBatch], spec: TaskSpec) -> TaskResult:
     """Process all rows of a task."""
-    result = TaskResult()
-    records = decoder(spec.decode)
-    transforms = transformer(spec.transforms) if spec.transforms is not None else None
-    files = writer.open()
-    dead_bytes = 0
+    ways = _ways(spec)
+    tables = [table for way in ways for table in way.tables.values()]
+    missing: dict[str, dict[infer.Path, Type]] = {}
     for batch in batches:
-        rows = _select(batch, spec, result)
-        if rows is None or result.overflow:
+        if not batch.num_rows:
             continue
-        if transforms is None:
-            decoded = records.decode(rows.column("value").to_pylist())
+        if spec.topic is not None:
+            batch = batch.append_column("topic", pa.repeat(pa.scalar(spec.topic), batch.num_rows))
+        for way in ways:
+            way.take(batch, missing)
+        while sum(table.waiting_bytes for table in tables) > MAX_WAITING_BYTES:
+            max(tables, key=lambda table: table.waiting_bytes).encode_largest()
+    rest = next((way.rest.result for way in ways if way.rest is not None), TableResult())
+    return TaskResult({table.name: table.close() for table in tables}, rest, missing)
+
+
+class _Bookings:
+    """What a table has, or no table: counts, dead letters and, for a table, rows."""
+
+    def __init__(self) -> None:
+        self.result = TableResult()
+        self._dead_bytes = 0
+
+    def refuse(self, rows: pa.RecordBatch, failed: Sequence[tuple[int, ConversionError]]) -> None:
+        """Book records as dead letters."""
+        dead = [_dead_letter(rows, index, error) for index, error in failed]
+        self.result.read += len(dead)
+        self.result.dead += dead
+        self._dead_bytes += sum(_LETTER_BYTES + len(x.value or b"") + len(x.key or b"") for x in dead)
+        self.result.overflow = self._dead_bytes > MAX_DEAD_BYTES and len(self.result.dead) > 1
+
+    def skip(self, reason: SkipReason, count: int) -> None:
+        """Book records that give no row."""
+        if count:
+            self.result.read += count
+            self.result.skipped[reason] += count
+
+
+class _Table(_Bookings):
+    """One table on its way through a task."""
+
+    def __init__(self, spec: TableSpec) -> None:
+        super().__init__()
+        self.name = spec.name
+        self._refusal = spec.refusal
+        self._decode = spec.decode
+        self._records = decoder(spec.decode)
+        self._files = spec.writer.open() if spec.writer is not None else None
+
+    @property
+    def waiting_bytes(self) -> int:
+        return self._files.waiting_bytes if self._files is not None else 0
+
+    def encode_largest(self) -> None:
+        if self._files is not None:
+            self._files.encode_largest()
+
+    def take(self, rows: pa.RecordBatch, values: Values) -> None:
+        """Decode and write values, which are from `rows`."""
+        if self.result.overflow:
+            return
+        decoded = _refused(values, self._refusal) if self._refusal else values.decode(self._records)
+        if values.shapes is not None and self._decode.evolve and not self._refusal:
+            decoded.unknown |= declared(self._decode, values.shapes)
+        self.refuse(rows, decoded.rejected)
+        self.skip("tombstone", len(decoded.skipped))
+        if decoded.unknown:
+            self.result.unknown = infer.merge_all([self.result.unknown, decoded.unknown])
+        self.result.absent |= decoded.absent
+        if not decoded.table.num_rows:
+            return
+        self.result.read += decoded.table.num_rows
+        topics = rows.column("topic")
+        if pc.all(pc.equal(topics, topics[0])).as_py():
+            self.result.stored[topics[0].as_py()] += decoded.table.num_rows
         else:
-            decoded = transforms.decode(rows, records)
-        dead_bytes += _account(rows, decoded, result)
-        result.overflow = dead_bytes > MAX_DEAD_BYTES and len(result.dead) > 1
-        if decoded.table.num_rows:
+            gone = {index for index, _ in decoded.rejected} | set(decoded.skipped)
+            here = range(rows.num_rows) if values.at is None else values.at
+            names = topics.to_pylist()
+            self.result.stored.update(names[index] for index in here if index not in gone)
+        if self._files is not None:
             started = time.monotonic()
-            files.add(decoded.table)
-            result.write_s += time.monotonic() - started
-    if not result.overflow:
-        started = time.monotonic()
-        result.files = files.close()
-        result.write_s += time.monotonic() - started
+            self._files.add(decoded.table)
+            self.result.write_s += time.monotonic() - started
+
+    def close(self) -> TableResult:
+        """The result, with files that are durable; without files when the batch must be divided."""
+        if self._files is not None and not self.result.overflow:
+            started = time.monotonic()
+            self.result.files = self._files.close()
+            self.result.write_s += time.monotonic() - started
+        return self.result
+
+
+class _Way:
+    """Tables with the same bounds: their rows are cut, transformed and routed once."""
+
+    def __init__(self, bounds: Bounds, spec: TaskSpec) -> None:
+        self.bounds = bounds
+        self.tables: dict[str, _Table] = {}
+        self.rest: _Bookings | None = None
+        self.discover: DecodeSpec | None = None
+        self._known = spec.routing.known if spec.routing is not None else frozenset[str]()
+        self._transforms = spec.transforms
+        self._envelope = spec.envelope
+        self._route = router(spec.routing.route) if spec.routing is not None else None
+
+    def take(self, batch: pa.RecordBatch, missing: dict[str, dict[infer.Path, Type]]) -> None:
+        """Book the rows of a batch that lie in the bounds."""
+        booking = [*self.tables.values(), *([self.rest] if self.rest is not None else [])]
+        if all(each.result.overflow for each in booking):
+            return
+        rows = self._select(batch, [each.result for each in booking])
+        if rows is None:
+            return
+        prepared = prepare(rows, self._transforms, envelope=self._envelope)
+        for each in booking if self._route is None else [self.rest]:
+            if each is not None:
+                each.skip("transform", len(prepared.dropped))
+                each.refuse(rows, prepared.failed)
+        if self._route is None:
+            for table in self.tables.values():
+                table.take(rows, prepared.values)
+        else:
+            self._assign(self._route, rows, prepared.values, missing)
+
+    def _assign(
+        self, route: Router, rows: pa.RecordBatch, values: Values, missing: dict[str, dict[infer.Path, Type]]
+    ) -> None:
+        def topics() -> Sequence[str]:
+            read: list[str] = rows.column("topic").to_pylist()
+            return read if values.topics is None else values.topics
+
+        assigned = route.assign(values, topics)
+        for name, indexes in assigned.tables.items():
+            table = self.tables.get(name)
+            if table is not None:
+                table.take(rows, values.only(indexes))
+            elif self.rest is not None and name not in self._known:
+                found = _columns(values.only(indexes), self.discover) if self.discover else {}
+                missing[name] = infer.merge_all([missing.get(name, {}), found])
+        if self.rest is not None:
+            self.rest.skip("unrouted", len(assigned.unrouted))
+            self.rest.skip("tombstone", len(assigned.tombstones))
+            self.rest.refuse(rows, [(values.position(index), error) for index, error in assigned.failed])
+
+    def _select(self, batch: pa.RecordBatch, results: Sequence[TableResult]) -> pa.RecordBatch | None:
+        """The rows between floor and ceiling; their positions are noted."""
+        topics, partitions, positions = batch.column("topic"), batch.column("partition"), batch.column("offset")
+        mask = offsets.within(topics, partitions, positions, self.bounds.floor, self.bounds.ceiling)
+        rows = batch if mask is None else batch.filter(mask)
+        if not rows.num_rows:
+            return None
+        topics, partitions, positions = rows.column("topic"), rows.column("partition"), rows.column("offset")
+        reached = offsets.next_offsets(topics, partitions, positions)
+        stamps = rows.column("timestamp").cast(pa.timestamp("ms")).cast(pa.int64())
+        latest = {key: stamp - 1 for key, stamp in offsets.next_offsets(topics, partitions, stamps).items()}
+        for result in results:
+            result.next_offsets = offsets.merge(result.next_offsets, reached)
+            result.last_timestamps = offsets.merge(result.last_timestamps, latest)
+        return rows
+
+
+def _ways(spec: TaskSpec) -> list[_Way]:
+    ways: list[_Way] = []
+
+    def way(bounds: Bounds) -> _Way:
+        found = next((each for each in ways if each.bounds == bounds), None)
+        if found is None:
+            found = _Way(bounds, spec)
+            ways.append(found)
+        return found
+
+    for table in spec.tables:
+        way(table.bounds).tables[table.name] = _Table(table)
+    if spec.routing is not None and spec.routing.rest is not None:
+        other = way(spec.routing.rest)
+        other.rest, other.discover = _Bookings(), spec.routing.discover
+    return ways
+
+
+def _columns(values: Values, discover: DecodeSpec) -> dict[infer.Path, Type]:
+    """What values need of a table that does not exist."""
+    unknown = values.decode(decoder(discover)).unknown
+    return unknown if values.shapes is None else unknown | declared(discover, values.shapes)
+
+
+def _refused(values: Values, reason: str) -> Decoded:
+    """Every record with a value is refused for the same reason."""
+    result = Decoded(pa.table({}))
+    for index, value in enumerate(values.values):
+        if value is None or value.strip(b" \t\r\n") == b"null":
+            result.skipped.append(values.position(index))
+        else:
+            result.rejected.append((values.position(index), ConversionError("", reason)))
     return result
-
-
-def _select(batch: pa.RecordBatch, spec: TaskSpec, result: TaskResult) -> pa.RecordBatch | None:
-    """The rows between floor and ceiling; positions of all rows below the ceiling are noted."""
-    if not batch.num_rows:
-        return None
-    if spec.topic is not None:
-        batch = batch.append_column("topic", pa.repeat(pa.scalar(spec.topic), batch.num_rows))
-    topics, partitions, positions = batch.column("topic"), batch.column("partition"), batch.column("offset")
-    mask = offsets.within(topics, partitions, positions, spec.floor, spec.ceiling)
-    rows = batch if mask is None else batch.filter(mask)
-    if not rows.num_rows:
-        return None
-    topics, partitions, positions = rows.column("topic"), rows.column("partition"), rows.column("offset")
-    result.read += rows.num_rows
-    result.next_offsets = offsets.merge(result.next_offsets, offsets.next_offsets(topics, partitions, positions))
-    stamps = rows.column("timestamp").cast(pa.timestamp("ms")).cast(pa.int64())
-    latest = {k: v - 1 for k, v in offsets.next_offsets(topics, partitions, stamps).items()}
-    result.last_timestamps = offsets.merge(result.last_timestamps, latest)
-    return rows
-
-
-def _account(rows: pa.RecordBatch, decoded: Decoded, result: TaskResult) -> int:
-    """Book every row as stored, dead or skipped; returns the size of the new dead letters in bytes."""
-    dead = [_dead_letter(rows, index, error) for index, error in decoded.rejected]
-    result.dead += dead
-    result.skipped += len(decoded.skipped)
-    if decoded.unknown:
-        result.unknown = infer.merge_all([result.unknown, decoded.unknown])
-    topics = rows.column("topic")
-    if pc.all(pc.equal(topics, topics[0])).as_py():
-        result.stored[topics[0].as_py()] += decoded.table.num_rows
-    else:
-        gone = {index for index, _ in decoded.rejected} | set(decoded.skipped)
-        result.stored.update(topic for index, topic in enumerate(topics.to_pylist()) if index not in gone)
-    return sum(_LETTER_BYTES + len(letter.value or b"") + len(letter.key or b"") for letter in dead)
 
 
 def _dead_letter(rows: pa.RecordBatch, index: int, error: ConversionError) -> DeadLetter:

@@ -45,7 +45,10 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Struct:
+    """`ignored` are members that never become columns."""
+
     fields: tuple[Field, ...]
+    ignored: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"struct<{', '.join(f'{f.name}: {f.type}' for f in self.fields)}>"
@@ -75,14 +78,38 @@ class Map:
 
 @dataclass(frozen=True)
 class Field:
-    """A column or a member; ids are those that Parquet files carry for Iceberg readers."""
+    """A column or a member; ids are those that Parquet files carry for Iceberg readers.
+
+    `aliases` are the names that records have for it, in place of its own; None when they have its own. `firm`: it is
+    required for good, as a column that identifies rows.
+    """
 
     name: str
     type: Type
     required: bool = False
     field_id: int | None = None
+    aliases: tuple[str, ...] | None = None
+    firm: bool = False
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """Names of the members of a record whose values the column gets."""
+        return (self.name,) if self.aliases is None else self.aliases
 
 
 Type: TypeAlias = Scalar | Struct | List | Map
 
 STRING = Scalar("string")
+
+
+def has_aliases(type_: Type) -> bool:
+    """Whether records have other names for a column of the type, at any depth."""
+    match type_:
+        case Struct(fields):
+            return any(f.members != (f.name,) or has_aliases(f.type) for f in fields)
+        case List(element):
+            return has_aliases(element)
+        case Map(key, value):
+            return has_aliases(key) or has_aliases(value)
+        case _:
+            return False

@@ -37,7 +37,7 @@ def decoder(struct: Struct, *, forbid_unknown: bool, markers: Iterable[str] = ()
     `raw` are top-level columns that are not judged; the result carries their JSON text as `msgspec.Raw` (or None)
     in attributes named `c0`, `c1` … in the order of the columns in `struct`.
     """
-    if not _expressible(struct):
+    if not _expressible(struct) or _is_renamed(struct):
         return _never_plain
     raw = set(raw)
     names = {f.name for f in struct.fields}
@@ -45,6 +45,8 @@ def decoder(struct: Struct, *, forbid_unknown: bool, markers: Iterable[str] = ()
     rename: dict[str, str] = {}
     for index, field in enumerate(struct.fields):
         attribute = f"c{index}"
+        if field.name not in field.members:
+            continue
         rename[attribute] = field.name
         definitions.append(
             (attribute, msgspec.Raw, None) if field.name in raw else _definition(attribute, field, forbid_unknown)
@@ -52,19 +54,29 @@ def decoder(struct: Struct, *, forbid_unknown: bool, markers: Iterable[str] = ()
     for index, name in enumerate(n for n in markers if n not in names):
         rename[f"m{index}"] = name
         definitions.append((f"m{index}", None, None))
-    return msgspec.json.Decoder(_record(definitions, rename, forbid_unknown)).decode
+    return msgspec.json.Decoder(_record(struct, definitions, rename, forbid_unknown)).decode
 
 
 def _never_plain(value: bytes) -> Any:
     raise msgspec.ValidationError("a column name cannot be expressed")
 
 
+def _is_renamed(struct: Struct) -> bool:
+    """Whether a required column is never found under its own name."""
+    return any(f.required and f.name not in f.members for f in struct.fields)
+
+
 def _expressible(struct: Struct) -> bool:
     """False where a name holds what msgspec cannot rename a field to; no record is plain then."""
-    return not any(c in '"\\' or c < " " for f in struct.fields for c in f.name)
+    names = [*(f.name for f in struct.fields), *struct.ignored]
+    return not any(c in '"\\' or c < " " for name in names for c in name)
 
 
-def _record(definitions: list[Any], rename: dict[str, str], forbid_unknown: bool) -> Any:
+def _record(struct: Struct, definitions: list[Any], rename: dict[str, str], forbid_unknown: bool) -> Any:
+    definitions = list(definitions)
+    for index, name in enumerate(struct.ignored if forbid_unknown else ()):
+        rename[f"i{index}"] = name
+        definitions.append((f"i{index}", msgspec.Raw, None))
     required = [d for d in definitions if len(d) == 2]
     optional = [d for d in definitions if len(d) == 3]
     return msgspec.defstruct(
@@ -81,12 +93,12 @@ def _python_type(type_: Type, forbid_unknown: bool) -> Any:
     """The msgspec type; `None` where no value of the type is plain (only null and absence are)."""
     match type_:
         case Struct(fields):
-            if not _expressible(type_):
+            if not _expressible(type_) or _is_renamed(type_):
                 return None
-            rename = {f"c{i}": f.name for i, f in enumerate(fields)}
-            return _record(
-                [_definition(f"c{i}", f, forbid_unknown) for i, f in enumerate(fields)], rename, forbid_unknown
-            )
+            known = [(f"c{i}", f) for i, f in enumerate(fields) if f.name in f.members]
+            rename = {attribute: f.name for attribute, f in known}
+            definitions = [_definition(attribute, f, forbid_unknown) for attribute, f in known]
+            return _record(type_, definitions, rename, forbid_unknown)
         case List(element, required):
             inner = _python_type(element, forbid_unknown)
             return list.__class_getitem__(inner if required else _nullable(inner))

@@ -79,8 +79,8 @@ class Metrics:
         self._stored = counter("frazil_records_stored", "Records stored", connector)
         self._skipped = counter(
             "frazil_records_skipped",
-            "Tombstones, records that a transform dropped, and records committed before",
-            connector,
+            "Records that give no row: tombstones, those that a transform dropped, and those that no table is for",
+            ["connector", "reason"],
         )
         self._bytes = counter("frazil_bytes_written", "Bytes of data files", connector)
         self._commits = counter("frazil_commits", "Committed batches", connector)
@@ -100,7 +100,8 @@ class Metrics:
         self._writes.labels(name).inc(report.files)
         self._write_seconds.labels(name).observe(report.write_s)
         self._stored.labels(name).inc(report.stored)
-        self._skipped.labels(name).inc(report.skipped)
+        for reason, count in report.skipped_by_reason.items():
+            self._skipped.labels(name, reason).inc(count)
         self._bytes.labels(name).inc(report.bytes_written)
         self._commits.labels(name).inc()
         self._commit_seconds.labels(name).observe(report.commit_s)

@@ -28,7 +28,11 @@ def batch(values: list[bytes | None], **more: Any) -> pa.RecordBatch:
 
 
 def decode(found: TransformChain, values: list[bytes | None], *, evolve: bool = True, **more: Any) -> Decoded:
-    return Transformer(found).decode(batch(values, **more), decoder(DecodeSpec(COLUMNS, evolve)))
+    transformed = Transformer(found).transform(batch(values, **more))
+    decoded = transformed.values.decode(decoder(DecodeSpec(COLUMNS, evolve)))
+    decoded.rejected += transformed.failed
+    decoded.skipped += transformed.dropped
+    return decoded
 
 
 def test_positions_are_those_of_the_rows_that_were_read() -> None:

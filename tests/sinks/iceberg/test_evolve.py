@@ -1,17 +1,27 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.types import IntegerType, ListType, LongType, MapType, NestedField, StringType, StructType
+from pyiceberg.types import (
+    DecimalType,
+    FloatType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+)
 
 from frazil.errors import CommitConflict, ConfigError, FrazilError, ServiceUnavailable
 from frazil.pipeline.infer import Path, infer
 from frazil.pipeline.types import STRING, Field, List, Scalar, Struct, Type
-from frazil.sinks.iceberg.evolve import add_columns, possible_columns, too_many
+from frazil.sinks.iceberg.evolve import evolve, evolved, possible_columns, too_many
 from frazil.sinks.iceberg.schema import struct_of
 from tests.sinks.iceberg.conftest import MakeTable
 from tests.sinks.iceberg.proxy import CatalogProxy, Fault
@@ -27,8 +37,10 @@ NESTED = Schema(
 )
 
 
-def add(table: Table, unknown: Mapping[Path, Type], catalog: Catalog | None = None) -> Table:
-    return add_columns(catalog or table.catalog, table, unknown)
+def add(
+    table: Table, unknown: Mapping[Path, Type], catalog: Catalog | None = None, absent: Set[Path] = frozenset()
+) -> Table:
+    return evolve(catalog or table.catalog, table, unknown, absent)
 
 
 def columns(table: Table) -> str:
@@ -186,3 +198,66 @@ def test_of_names_that_collide_the_first_becomes_a_column(make_table: MakeTable)
     grown = add(make_table(INT), unknown)
     assert columns(grown) == "struct<ii: int, l: list<long>, x: struct<b: long>, y: struct<a.b: long>>"
     assert add(grown, unknown) is grown
+
+
+NARROW = Schema(
+    NestedField(1, "i", IntegerType(), required=True),
+    NestedField(2, "f", FloatType()),
+    NestedField(3, "d", DecimalType(9, 2)),
+    NestedField(4, "s", StringType(), required=True),
+    NestedField(5, "st", StructType(NestedField(6, "i", IntegerType(), required=True)), required=True),
+    NestedField(7, "li", ListType(8, IntegerType(), True), required=True),
+)
+
+
+def test_e08_one_update_adds_widens_and_loosens(make_table: MakeTable) -> None:
+    table = make_table(NARROW)
+    unknown: dict[Path, Type] = {
+        ("new",): STRING,
+        ("i",): Scalar("long"),
+        ("f",): Scalar("double"),
+        ("d",): Scalar("decimal", precision=12, scale=2),
+        ("st", "i"): Scalar("long"),
+        ("li", "element"): Scalar("long"),
+    }
+    absent: set[Path] = {("s",), ("st", "i"), ("li", "element"), ("i",)}
+    now = add(table, unknown, absent=absent)
+    assert columns(now) == (
+        "struct<i: long, f: double, d: decimal(12,2), s: string, st: struct<i: long>, li: list<long>, new: string>"
+    )
+    schema = now.schema()
+    required = [name for name in schema.column_names if schema.find_field(name).required]
+    assert required == ["st", "li"]
+    assert len(now.metadata.schemas) == 2
+    assert evolved(table, unknown, absent).as_struct() == schema.as_struct()
+    assert add(now, unknown, absent=absent).schema() == schema  # E09
+
+
+def test_e07_other_types_stay_as_they_are(make_table: MakeTable) -> None:
+    table = make_table(NARROW)
+    unknown: dict[Path, Type] = {
+        ("i",): STRING,
+        ("f",): Scalar("long"),
+        ("d",): Scalar("decimal", precision=12, scale=3),
+        ("s",): Scalar("long"),
+        ("st",): STRING,
+    }
+    assert add(table, unknown).schema() == table.schema()
+
+
+def test_columns_that_identify_rows_stay_required(make_table: MakeTable) -> None:
+    inner = NestedField(2, "id", LongType(), required=True)
+    schema = Schema(
+        NestedField(1, "key", StructType(inner), required=True),
+        NestedField(3, "other", LongType(), required=True),
+        identifier_field_ids=[2],
+    )
+    table = make_table(schema)
+    now = add(table, {}, absent={("key",), ("key", "id"), ("other",)})
+    required = [name for name in now.schema().column_names if now.schema().find_field(name).required]
+    assert required == ["key", "key.id"]
+    struct = struct_of(now.schema())
+    assert struct.fields[0].firm
+    assert isinstance(struct.fields[0].type, Struct)
+    assert struct.fields[0].type.fields[0].firm
+    assert not struct.fields[1].firm

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.types import IntegerType, LongType, NestedField, StringType
+from pyiceberg.types import DecimalType, LongType, NestedField, StringType
 
 from frazil.clients import kafka
 from frazil.config.iceberg_sink import IcebergSinkConfig, iceberg_sink_config
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.stack
 
 SCHEMA = Schema(
     NestedField(1, "id", LongType(), required=True),
-    NestedField(2, "n", IntegerType()),
+    NestedField(2, "n", DecimalType(9, 0)),
     NestedField(3, "text", StringType()),
 )
 SOURCE = "records"
@@ -145,7 +145,7 @@ def snapshots(table: Table) -> int:
 
 def widen(table: Table) -> None:
     with table.refresh().update_schema() as update:
-        update.update_column("n", LongType())
+        update.update_column("n", DecimalType(12, 0))
 
 
 def big(number: int, **more: object) -> dict[str, object]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
+from pyiceberg.table.name_mapping import create_mapping_from_schema, parse_mapping_from_json
 from pyiceberg.types import (
     BinaryType,
     BooleanType,
@@ -28,8 +29,8 @@ from pyiceberg.types import (
 )
 
 from frazil.errors import ConfigError
-from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct, Type
-from frazil.sinks.iceberg.schema import iceberg_type, struct_of
+from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct, Type, has_aliases
+from frazil.sinks.iceberg.schema import check_any_case, iceberg_type, struct_of
 
 SCALARS: list[tuple[IcebergType, Scalar]] = [
     (BooleanType(), Scalar("boolean")),
@@ -94,3 +95,34 @@ def test_a_type_that_cannot_be_written_is_named_with_its_column(nested: bool) ->
     type_: IcebergType = ListType(2, UnknownType(), False) if nested else UnknownType()
     with pytest.raises(ConfigError, match="column odd has type unknown, which cannot be written"):
         struct_of(Schema(NestedField(1, "odd", type_)))
+
+
+MAPPED = Schema(
+    NestedField(1, "ii", IntegerType()),
+    NestedField(2, "st", StructType(NestedField(3, "x", LongType()), NestedField(4, "y", LongType()))),
+    NestedField(5, "li", ListType(6, StructType(NestedField(7, "z", LongType())), False)),
+)
+
+
+def test_v36_columns_have_the_names_of_a_mapping() -> None:
+    mapping = parse_mapping_from_json(
+        '[{"field-id":1,"names":["renamed_ii","ii"]},'
+        '{"field-id":2,"names":["st"],"fields":[{"field-id":3,"names":["X"]}]},'
+        '{"field-id":5,"names":["li"],"fields":[{"field-id":6,"names":["element"],'
+        '"fields":[{"field-id":7,"names":["z"]}]}]}]'
+    )
+    ii, st, li = struct_of(MAPPED, mapping).fields
+    assert (ii.members, st.members, li.members) == (("renamed_ii", "ii"), ("st",), ("li",))
+    assert isinstance(st.type, Struct)
+    assert [field.members for field in st.type.fields] == [("X",), ()]
+    assert has_aliases(struct_of(MAPPED, mapping))
+    assert not has_aliases(struct_of(MAPPED))
+    assert struct_of(MAPPED, create_mapping_from_schema(MAPPED)) == struct_of(MAPPED)
+
+
+def test_columns_that_differ_only_in_case_cannot_be_found_in_any_case() -> None:
+    check_any_case(MAPPED)
+    with pytest.raises(ConfigError, match=r"columns st.x and st.X cannot be told apart"):
+        check_any_case(
+            Schema(NestedField(1, "st", StructType(NestedField(2, "x", LongType()), NestedField(3, "X", LongType()))))
+        )

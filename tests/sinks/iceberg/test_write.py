@@ -53,7 +53,6 @@ from pyiceberg.types import (
 
 from frazil.errors import ConfigError, ServiceUnavailable
 from frazil.pipeline.arrow import arrow_schema
-from frazil.sinks.iceberg import write as write_module
 from frazil.sinks.iceberg.schema import struct_of
 from frazil.sinks.iceberg.write import DataFileWriter
 from frazil.stack.local import LocalStack
@@ -188,14 +187,15 @@ def test_many_partitions_with_several_fields(tmp_path: Path) -> None:
             assert {value // 5 * 5 for value in content(file).column(name).to_pylist()} == {file.partition[i]}
 
 
-def test_rows_of_several_additions_share_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_several_additions_share_a_file(tmp_path: Path) -> None:
     for limit in (1 << 30, 5_000, 1):
-        monkeypatch.setattr(write_module, "_WAITING_BYTES", limit)
         metadata = new_table_metadata(LOGS, DAY_AND_BUCKET, UNSORTED_SORT_ORDER, tmp_path.as_uri(), {})
         writer = DataFileWriter(metadata.model_dump_json(), ()).open()
         for n in range(0, 100, 4):
             values = [{"time": NOON, "bucket": f"b{i % 3}", "n": i} for i in range(n, n + 4)]
             writer.add(rows(LOGS, values))
+            while writer.waiting_bytes > limit:
+                writer.encode_largest()
         files = by_partition(writer.close())
         found = {key[1]: content(file).column("n").to_pylist() for key, file in files.items()}
         assert found == {f"b{i}": list(range(i, 100, 3)) for i in range(3)}

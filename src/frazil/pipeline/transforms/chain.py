@@ -1,8 +1,8 @@
-"""The transformations of a connector, applied to chunks of Kafka rows before they are decoded."""
+"""The transformations of a connector, applied to chunks of Kafka rows before they are routed and decoded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -12,8 +12,6 @@ import pyarrow as pa
 
 from frazil.config.definition import Value
 from frazil.config.transforms import PredicateConfig, TransformChain, TransformConfig
-from frazil.pipeline import infer
-from frazil.pipeline.decode import Decoded, RecordDecoder
 from frazil.pipeline.strict import ConversionError
 from frazil.pipeline.transforms import cast, cdc, fields, json_map, predicates, routing, timestamps
 from frazil.pipeline.transforms.keys import key_reader
@@ -27,7 +25,7 @@ from frazil.pipeline.transforms.record import (
     raw_bytes,
     read_as_text,
 )
-from frazil.pipeline.types import Type
+from frazil.pipeline.values import Values
 
 Build = Callable[[Mapping[str, Value], Part], Apply]
 
@@ -76,6 +74,15 @@ class _Step:
     apply: Apply
 
 
+@dataclass(frozen=True)
+class Transformed:
+    """Values of the records that are left; positions of those that were dropped, and of those that failed, with why."""
+
+    values: Values
+    dropped: Sequence[int]
+    failed: Sequence[tuple[int, ConversionError]]
+
+
 class Transformer:
     """Applies a chain; safe for one thread."""
 
@@ -86,14 +93,17 @@ class Transformer:
         self._value_is_text = chain.value_is_text
         self._makes_typed = any(step.name in _MAKE_TYPED for step in chain.steps)
 
-    def decode(self, rows: pa.RecordBatch, records: RecordDecoder) -> Decoded:
-        """Transform and decode; dropped records are skipped, and positions are those in `rows`."""
+    def transform(self, rows: pa.RecordBatch, read: Values | None = None) -> Transformed:
+        """Transform records; the positions in the result are those in `rows`. `read` are their values, if not all."""
+        if read is None:
+            read = Values(rows.column("value").to_pylist())
         values: list[bytes | None] = []
         kept: list[int] = []
+        topics: list[str] = []
         dropped: list[int] = []
         failed: list[tuple[int, ConversionError]] = []
-        typed: list[tuple[str, Typed]] = []
-        for index, record in enumerate(self._records(rows)):
+        typed: list[tuple[int, str, Typed]] = []
+        for index, record in self._records(rows, read):
             try:
                 if not self.apply(record):
                     dropped.append(index)
@@ -104,15 +114,12 @@ class Transformer:
             value = record.value
             if value is not None and not isinstance(value, bytes):
                 if self._makes_typed and type(value) is dict:
-                    typed += [(name, found) for name, found in value.items() if type(found) is Typed]
+                    typed += [(len(values), name, found) for name, found in value.items() if type(found) is Typed]
                 value = raw_bytes(value)
             values.append(value)
             kept.append(index)
-        decoded = records.decode(values)
-        decoded.rejected = failed + [(kept[index], error) for index, error in decoded.rejected]
-        decoded.skipped = dropped + [kept[index] for index in decoded.skipped]
-        _apply_types(typed, decoded.unknown)
-        return decoded
+            topics.append(record.topic)
+        return Transformed(Values(values, kept, topics, typed), dropped, failed)
 
     def apply(self, record: Record) -> bool:
         """Change one record; False when it is dropped. Raises ConversionError when it cannot be transformed."""
@@ -131,13 +138,15 @@ class Transformer:
             raise _failure(step, "it is nested too deeply") from None
         return True
 
-    def _records(self, rows: pa.RecordBatch) -> list[Record]:
+    def _records(self, rows: pa.RecordBatch, read: Values) -> Iterator[tuple[int, Record]]:
+        if read.at is not None:
+            rows = rows.take(pa.array(read.at, pa.int64()))
         count = rows.num_rows
         stamps = rows.column("timestamp").cast(pa.timestamp("ms")).cast(pa.int64()).to_pylist()
         keys: Sequence[Any] = rows.column("key").to_pylist() if self._read_key is not None else [None] * count
         headers: Sequence[Any] = rows.column("headers").to_pylist() if self._reads_headers else [None] * count
         columns = zip(
-            rows.column("value").to_pylist(),
+            read.values,
             rows.column("topic").to_pylist(),
             rows.column("partition").to_pylist(),
             rows.column("offset").to_pylist(),
@@ -146,14 +155,12 @@ class Transformer:
             headers,
             strict=True,
         )
-        records = []
-        for value, topic, partition, offset, timestamp, key, header in columns:
+        for index, (value, topic, partition, offset, timestamp, key, header) in enumerate(columns):
             record = Record()
             record.value, record.key = value, key
             record.topic, record.partition, record.offset, record.timestamp = topic, partition, offset, timestamp
             record.headers = header_names(header)
-            records.append(record)
-        return records
+            yield read.position(index), record
 
 
 def header_names(text: str | None) -> list[str]:
@@ -180,20 +187,3 @@ def _compiled(config: TransformConfig) -> Apply:
 
 def _test(config: PredicateConfig) -> predicates.Test:
     return PREDICATES[config.name](dict(config.settings))
-
-
-def _apply_types(typed: Sequence[tuple[str, Typed]], unknown: dict[infer.Path, Type]) -> None:
-    """New columns get the types of typed values, unless values of other types are for the same column."""
-    types: dict[str, Type] = {}
-    plain: dict[str, Type] = {}
-    for name, value in typed if unknown else ():
-        inferred = infer.infer(bytes(value.raw))
-        if (name,) not in unknown or inferred is None:
-            continue
-        for found, type_ in ((types, value.type), (plain, inferred)):
-            merged = infer.merge(found.get(name), type_)
-            if merged is not None:
-                found[name] = merged
-    for name, type_ in types.items():
-        if unknown[(name,)] == plain[name]:
-            unknown[(name,)] = type_

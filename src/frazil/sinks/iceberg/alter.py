@@ -11,6 +11,7 @@ from frazil.config.iceberg_sink import IcebergSinkConfig
 from frazil.errors import CommitStateUnknown, ConfigError, FrazilError, NotFound
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.sinks.iceberg.commit import Batch, Floor, KafkaIdentity, Target
+from frazil.sinks.iceberg.discover import tables_with_position
 
 Changes = Mapping[TopicPartition, int | None]
 """The next offset to read by topic and partition; None forgets the position of that partition."""
@@ -37,7 +38,9 @@ def alter_positions(config: IcebergSinkConfig, bootstrap: str, changes: Changes 
     remarks: list[str] = []
     moves = None if changes is None else _checked(bootstrap, changes, remarks)
     catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
-    targets = [Target(catalog, name, config.commit_branches[name]) for name in config.tables]
+    named_by_records = config.route is not None and config.route.names_tables
+    names = tables_with_position(catalog, config.name) if named_by_records else config.tables
+    targets = [Target(catalog, name, config.branch_of(name)) for name in names]
     done: list[str] = []
     try:
         for target in targets:

@@ -50,6 +50,8 @@ OFFSETS = "frazil.offsets"
 CLUSTER_ID = "frazil.kafka.cluster-id"
 TOPIC_IDS = "frazil.kafka.topic-ids"
 BEGIN = "frazil.begin"
+COMPLETE = "frazil.offsets.complete"
+"""What every table of a connector had when this one was committed, where not each of them gets each record."""
 ALTERED = "frazil.offsets.altered"
 """Marks a snapshot whose position was set by a user, and may lie below that of the snapshot before it."""
 
@@ -76,11 +78,16 @@ class KafkaIdentity:
 
 @dataclass(frozen=True)
 class Floor:
-    """What a table has of a connector's topics: everything below these offsets."""
+    """What a table has of a connector's topics: everything below these offsets.
+
+    `complete`: what all tables of the connector had by then. `rolled_back`: the table had more than it has now.
+    """
 
     offsets: Offsets = field(default_factory=dict)
     identity: KafkaIdentity = field(default_factory=KafkaIdentity)
     committed_ms: int = 0
+    complete: Offsets = field(default_factory=dict)
+    rolled_back: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -89,6 +96,7 @@ class Batch:
 
     `begin` is where the connector reads on from when the table loses its first commit too. With `altered` the position
     becomes `offsets` as they are, lower ones and missing partitions too; else the highest of each partition counts.
+    `complete` is what all tables of the connector have, where not each of them gets each record.
     """
 
     connector: str
@@ -98,6 +106,7 @@ class Batch:
     identity: KafkaIdentity
     valid_through_ms: int | None
     altered: bool = False
+    complete: Offsets = field(default_factory=dict)
 
 
 class Target:
@@ -126,15 +135,16 @@ class Target:
         rolled back to before the connector's first commit, and the position is where that began.
         """
         expired = False
+        copy = self._copy(table, connector)
+        most = offsets.from_json(copy[OFFSETS]) if copy else {}
         for snapshot in self.history(table):
             summary = summary_of(snapshot)
             if summary.get(CONNECTOR) == connector and OFFSETS in summary:
-                return _floor(summary[OFFSETS], summary, snapshot.timestamp_ms)
+                return _floor(summary[OFFSETS], summary, snapshot.timestamp_ms, most)
             expired = snapshot.parent_snapshot_id is not None
-        copy = self._copy(table, connector)
         if not copy:
             return Floor()
-        return _floor(copy[OFFSETS] if expired else copy.get(BEGIN, copy[OFFSETS]), copy, 0)
+        return _floor(copy[OFFSETS] if expired else copy.get(BEGIN, copy[OFFSETS]), copy, 0, most)
 
     def history(self, table: Table) -> Iterator[Snapshot]:
         """The snapshots of the branch, the newest first, as far back as they have not been expired."""
@@ -237,6 +247,8 @@ class Target:
             CLUSTER_ID: batch.identity.cluster_id,
             TOPIC_IDS: json.dumps(dict(batch.identity.topic_ids), separators=(",", ":"), sort_keys=True),
         }
+        if batch.complete:
+            position[COMPLETE] = offsets.to_json(batch.complete)
         summary = {CONNECTOR: batch.connector, COMMIT_ID: commit_id, **position}
         if batch.altered:
             summary[ALTERED] = "true"
@@ -296,6 +308,9 @@ def summary_of(snapshot: Snapshot) -> Mapping[str, str]:
     return snapshot.summary.additional_properties if snapshot.summary else {}
 
 
-def _floor(position: str, properties: Mapping[str, str], committed_ms: int) -> Floor:
+def _floor(position: str, properties: Mapping[str, str], committed_ms: int, most: Offsets) -> Floor:
     identity = KafkaIdentity(properties.get(CLUSTER_ID, ""), json.loads(properties.get(TOPIC_IDS) or "{}"))
-    return Floor(offsets.from_json(position), identity, committed_ms)
+    reached = offsets.from_json(position)
+    complete = offsets.from_json(properties[COMPLETE]) if COMPLETE in properties else {}
+    behind = any(offset > reached.get(key, 0) for key, offset in most.items())
+    return Floor(reached, identity, committed_ms, complete, behind)

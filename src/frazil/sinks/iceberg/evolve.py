@@ -1,30 +1,45 @@
-"""Schema evolution: one update on the driver for all unknown fields of a batch (iceberg-sink.md 3.3, X14)."""
+"""Schema evolution: one update on the driver for all that its records need (iceberg-sink.md 3.3, X14)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import BadRequestError, CommitFailedException, ValidationError
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.types import IcebergType, ListType, MapType, StructType
+from pyiceberg.table.update.schema import UpdateSchema
+from pyiceberg.types import (
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    MapType,
+    PrimitiveType,
+    StructType,
+)
 
 from frazil.errors import CommitConflict, ConfigError, ServiceUnavailable
 from frazil.pipeline.infer import Path
-from frazil.pipeline.types import List, Struct, Type
+from frazil.pipeline.types import List, Scalar, Struct, Type
 from frazil.sinks.iceberg.commit import NOT_CONFIRMED
 from frazil.sinks.iceberg.schema import iceberg_type
 
 _ATTEMPTS = 3
 
 
-def add_columns(catalog: Catalog, table: Table, unknown: Mapping[Path, Type]) -> Table:
-    """Add every unknown field that the table does not have yet, as an optional column; returns the table as it is now.
+def evolve(catalog: Catalog, table: Table, unknown: Mapping[Path, Type], absent: Set[Path] = frozenset()) -> Table:
+    """Give the table what records need of it in one update; returns the table as it is now.
 
-    Of fields whose full names would be the same (`a.b`, and `b` in `a`) the first in the order of paths becomes a
-    column; records with the other ones are dead letters when the batch is read again.
+    Every unknown field that it does not have yet becomes an optional column, a column that is too narrow gets the type
+    that would do (int to long, float to double, a decimal of more digits), and the required columns of `absent` become
+    optional, but for those that identify a row. Of fields whose full names would be the same (`a.b`, and `b` in `a`)
+    the first in the order of paths becomes a column; records with the other ones are dead letters when the batch is
+    read again.
 
     Raises CommitConflict when other writers win three times in a row, ServiceUnavailable when the catalog does not
     answer (the update may have been applied; the same call may be repeated), and ConfigError when Iceberg cannot have
@@ -32,19 +47,18 @@ def add_columns(catalog: Catalog, table: Table, unknown: Mapping[Path, Type]) ->
     """
     try:
         for _ in range(_ATTEMPTS):
-            missing = possible_columns(table.schema(), unknown)
-            if not missing:
+            plan = _plan(table.schema(), unknown, absent)
+            if not plan:
                 return table
             try:
                 with table.update_schema() as update:
-                    for path, type_ in sorted(missing.items()):
-                        update.add_column(path, iceberg_type(type_))
+                    plan.apply(update)
             except (CommitFailedException, *NOT_CONFIRMED):
                 pass  # what the catalog has now says whether it was applied
             except (ValueError, ValidationError, BadRequestError) as error:
-                raise _impossible(table, missing, error) from error
+                raise _impossible(table, unknown, error) from error
             table = catalog.load_table(table.name())
-        if not possible_columns(table.schema(), unknown):
+        if not _plan(table.schema(), unknown, absent):
             return table
     except NOT_CONFIRMED as error:
         raise ServiceUnavailable(
@@ -78,17 +92,61 @@ def _count(type_: Type) -> int:
             return 1
 
 
-def with_columns(table: Table, unknown: Mapping[Path, Type]) -> Schema:
-    """The schema that `add_columns` would give the table; changes nothing. Raises ConfigError as it does."""
-    missing = possible_columns(table.schema(), unknown)
+def evolved(table: Table, unknown: Mapping[Path, Type], absent: Set[Path] = frozenset()) -> Schema:
+    """The schema that `evolve` would give the table; changes nothing. Raises ConfigError as it does."""
     transaction = table.transaction()
     try:
         with transaction.update_schema() as update:
-            for path, type_ in sorted(missing.items()):
-                update.add_column(path, iceberg_type(type_))
+            _plan(table.schema(), unknown, absent).apply(update)
     except (ValueError, ValidationError) as error:
-        raise _impossible(table, missing, error) from error
+        raise _impossible(table, unknown, error) from error
     return transaction.table_metadata.schema()
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What one update changes."""
+
+    new: Mapping[Path, Type]
+    wider: Mapping[Path, PrimitiveType]
+    optional: Sequence[Path]
+
+    def __bool__(self) -> bool:
+        return bool(self.new or self.wider or self.optional)
+
+    def apply(self, update: UpdateSchema) -> None:
+        for path, type_ in sorted(self.new.items()):
+            update.add_column(path, iceberg_type(type_))
+        for path, wider in sorted(self.wider.items()):
+            update.update_column(path, wider)
+        for path in self.optional:
+            update.make_column_optional(path)
+
+
+def _plan(schema: Schema, unknown: Mapping[Path, Type], absent: Set[Path]) -> _Plan:
+    wider: dict[Path, PrimitiveType] = {}
+    for path, type_ in unknown.items():
+        found = _find(schema, path)
+        wanted = None if found is None else _wider(found[0], type_)
+        if wanted is not None:
+            wider[path] = wanted
+    identifiers = schema.identifier_field_names()
+    kept = {tuple(name.split(".")[: depth + 1]) for name in identifiers for depth in range(name.count(".") + 1)}
+    optional = [path for path in sorted(absent - kept) if (found := _find(schema, path)) is not None and found[1]]
+    return _Plan(possible_columns(schema, unknown), wider, optional)
+
+
+def _wider(column: IcebergType, wanted: Type) -> PrimitiveType | None:
+    """The type that holds the values of a column and those of another type; None when the column does, or none can."""
+    match column, wanted:
+        case IntegerType(), Scalar(kind="long"):
+            return LongType()
+        case FloatType(), Scalar(kind="double"):
+            return DoubleType()
+        case DecimalType() as have, Scalar(kind="decimal", precision=precision, scale=scale):
+            return DecimalType(precision, scale) if scale == have.scale and precision > have.precision else None
+        case _:
+            return None
 
 
 def _impossible(table: Table, missing: Mapping[Path, Type], error: Exception) -> ConfigError:
@@ -104,7 +162,7 @@ def possible_columns(schema: Schema, unknown: Mapping[Path, Type]) -> dict[Path,
     taken = {name.lower() for name in schema.column_names}
     result: dict[Path, Type] = {}
     for path, type_ in sorted(unknown.items()):
-        if not _has(schema, path):
+        if _find(schema, path) is None:
             possible = _without_taken(type_, ".".join(path), taken)
             if possible is not None:
                 result[path] = possible
@@ -134,20 +192,21 @@ def _without_taken(type_: Type, name: str, taken: set[str]) -> Type | None:
             return type_
 
 
-def _has(schema: Schema, path: Path) -> bool:
-    """Whether the table has the column; names are compared one by one, since they may hold dots (T#324)."""
+def _find(schema: Schema, path: Path) -> tuple[IcebergType, bool] | None:
+    """Type of a column and whether it is required; names are compared one by one, for they may hold dots (T#324)."""
     type_: IcebergType = schema.as_struct()
+    required = True
     for name in path:
         match type_:
             case StructType():
                 field = next((f for f in type_.fields if f.name == name), None)
                 if field is None:
-                    return False
-                type_ = field.field_type
-            case ListType():
-                type_ = type_.element_type
-            case MapType():
-                type_ = type_.value_type
+                    return None
+                type_, required = field.field_type, field.required
+            case ListType() as found:
+                type_, required = found.element_type, found.element_required
+            case MapType() as found:
+                type_, required = found.value_type, found.value_required
             case _:
-                return False
-    return True
+                return None
+    return type_, required

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from pyiceberg.manifest import DataFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.table.name_mapping import NameMapping
 
 from frazil.config.iceberg_sink import IcebergSinkConfig
 from frazil.pipeline.decode import DecodeSpec
 from frazil.pipeline.mapper import RecordMapper
-from frazil.sinks.iceberg.schema import struct_of
+from frazil.pipeline.overrides import overrides_of
+from frazil.pipeline.task import ANY_COLUMNS
+from frazil.sinks.iceberg.schema import check_any_case, struct_of
 from frazil.sinks.iceberg.write import DataFileWriter
 
 logger = logging.getLogger(__name__)
@@ -21,13 +25,37 @@ MapperFor = Callable[[Schema], RecordMapper | None]
 
 
 def decode_spec(
-    config: IcebergSinkConfig, schema: Schema, mapper_for: MapperFor, no_more_columns: str = ""
+    config: IcebergSinkConfig,
+    schema: Schema,
+    mapper_for: MapperFor,
+    no_more_columns: str = "",
+    name_mapping: NameMapping | None = None,
 ) -> DecodeSpec:
-    """How records become rows of the schema. Raises ConfigError for a column type that cannot be written.
+    """How records become rows of the schema.
 
-    `no_more_columns` is the reason why records with unknown fields are refused; empty when they are not.
+    `no_more_columns` is the reason why records with unknown fields are refused; empty when they are not. A
+    `name_mapping` takes the place of the columns' names, and of any case that they may be in. Raises ConfigError for a
+    column type that cannot be written, and for columns that cannot be told apart in any case.
     """
-    return DecodeSpec(struct_of(schema), config.evolve_schema, mapper_for(schema), no_more_columns)
+    if config.any_case and name_mapping is None:
+        check_any_case(schema)
+    overrides = overrides_of(config.column_types)
+    return DecodeSpec(
+        overrides.mark(struct_of(schema, name_mapping)),
+        config.evolve_schema,
+        mapper_for(schema),
+        no_more_columns,
+        loosen=config.force_optional,
+        any_case=config.any_case and name_mapping is None,
+        legacy=config.legacy_conversion,
+        overrides=overrides,
+    )
+
+
+def discovery(config: IcebergSinkConfig) -> DecodeSpec:
+    """How the columns are found that records need of a table that does not exist."""
+    overrides = overrides_of(config.column_types)
+    return replace(ANY_COLUMNS, struct=overrides.mark(ANY_COLUMNS.struct), overrides=overrides)
 
 
 def file_writer(config: IcebergSinkConfig, table: Table) -> DataFileWriter:
@@ -37,8 +65,10 @@ def file_writer(config: IcebergSinkConfig, table: Table) -> DataFileWriter:
     )
 
 
-def abandon(table: Table, files: Sequence[DataFile]) -> None:
+def abandon(table: Table | None, files: Sequence[DataFile]) -> None:
     """Remove files that will not be committed; one that stays is an orphan, not wrong data."""
+    if table is None:
+        return
     for file in files:
         try:
             table.io.delete(file.file_path)

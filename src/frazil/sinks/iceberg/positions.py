@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from frazil.clients import kafka
 from frazil.errors import NotFound, PositionLost
+from frazil.pipeline import offsets
 from frazil.pipeline.offsets import Offsets
 from frazil.sinks.iceberg.commit import Floor, KafkaIdentity
 
@@ -29,6 +31,21 @@ def identity(bootstrap: str, topics: Sequence[str], floors: Mapping[str, Floor] 
         raise
 
 
+def effective(floors: Mapping[str, Floor]) -> dict[str, Floor]:
+    """Floors of tables of which not each gets each record.
+
+    What all of them had when one was committed is in each, though it has no snapshot that says so; unless it was
+    rolled back since.
+    """
+    complete = offsets.merge(*(floor.complete for floor in floors.values()))
+    return {
+        table: replace(floor, offsets=offsets.merge(floor.offsets, complete))
+        if floor.offsets and not floor.rolled_back
+        else floor
+        for table, floor in floors.items()
+    }
+
+
 def start_offsets(
     bootstrap: str, topics: list[str], group: str, reset: str, floors: Mapping[str, Floor], now: KafkaIdentity
 ) -> Offsets:
@@ -39,7 +56,7 @@ def start_offsets(
     (X07, X08).
     """
     for table, floor in floors.items():
-        _check_identity(table, floor.identity, now)
+        check_identity(table, floor.identity, now)
     begin, end = kafka.begin_offsets(bootstrap, topics), kafka.end_offsets(bootstrap, topics)
     from_group = kafka.group_offsets(bootstrap, group, begin)
     result: Offsets = {}
@@ -58,7 +75,8 @@ def start_offsets(
     return result
 
 
-def _check_identity(table: str, stored: KafkaIdentity, now: KafkaIdentity) -> None:
+def check_identity(table: str, stored: KafkaIdentity, now: KafkaIdentity) -> None:
+    """Raises PositionLost when the positions of a table are those of another cluster or of topics that are gone."""
     if stored.cluster_id and stored.cluster_id != now.cluster_id:
         raise PositionLost(
             f"table {table} holds positions of Kafka cluster {stored.cluster_id}, but this is {now.cluster_id}. "

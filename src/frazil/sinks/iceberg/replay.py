@@ -10,7 +10,8 @@ from __future__ import annotations
 import base64
 import json
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -21,16 +22,19 @@ from pyiceberg.table import Table
 from frazil.clients import catalog as catalogs
 from frazil.clients import kafka
 from frazil.config.iceberg_sink import IcebergSinkConfig
-from frazil.errors import CommitConflict, CommitStateUnknown, ConfigError, ServiceUnavailable
+from frazil.errors import CommitConflict, CommitStateUnknown, ConfigError, NotFound, ServiceUnavailable
 from frazil.pipeline.deadletter import Coordinates
 from frazil.pipeline.letters.letter import Letter, described
 from frazil.pipeline.letters.log import Queue
-from frazil.pipeline.task import TaskResult, TaskSpec, Writer, run
+from frazil.pipeline.results import TableResult
+from frazil.pipeline.task import TableSpec, TaskSpec, Writer, run
 from frazil.sinks.iceberg import replayed
 from frazil.sinks.iceberg.commit import COMMIT_ID, Floor, Target, append_files, has_commit
-from frazil.sinks.iceberg.evolve import add_columns, too_many, with_columns
+from frazil.sinks.iceberg.evolve import evolve, evolved, too_many
 from frazil.sinks.iceberg.job import MapperFor, abandon, decode_spec, file_writer
+from frazil.sinks.iceberg.replay_routes import Routed, routed
 from frazil.sinks.iceberg.replayed import DEADLETTERS
+from frazil.sinks.iceberg.schema import mapping_of
 
 Verdict = Literal["stored", "present", "skipped", "waits", "fails"]
 """Of a dead letter: stored now; in the table already; nothing to store (a transform leaves it out); its connector has
@@ -101,9 +105,8 @@ class Replayer:
         self._mapper_for = mapper_for
         self._queues = queues
         self._dry_run = dry_run
-        catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
-        self._targets = [Target(catalog, name, config.commit_branches[name]) for name in config.tables]
-        self._settled: dict[str, set[Coordinates]] = {name: set() for name in config.tables}
+        self._catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
+        self._settled: defaultdict[str, set[Coordinates]] = defaultdict(set)
         self._group: kafka.Offsets = {}
 
     def replay(self, letters: Sequence[Letter]) -> list[Outcome]:
@@ -113,11 +116,47 @@ class Replayer:
         ServiceUnavailable or CommitStateUnknown after which the same call may be repeated.
         """
         found: dict[Coordinates, list[Outcome]] = {letter.position: [] for letter in letters}
-        for target in self._targets:
-            mine = [letter for letter in letters if letter.record and letter.table in ("", target.name)]
-            for outcome in self._into(target, mine) if mine else ():
+        by_table: defaultdict[str, list[Letter]] = defaultdict(list)
+        for letter, tables in self._tables_of(letters, found):
+            for name in tables:
+                by_table[name].append(letter)
+        for name, mine in by_table.items():
+            for outcome in self._into_table(name, mine):
                 found[outcome.letter.position].append(outcome)
         return [_whole(letter, found[letter.position], self._config) for letter in letters]
+
+    def _tables_of(
+        self, letters: Sequence[Letter], found: Mapping[Coordinates, list[Outcome]]
+    ) -> Iterator[tuple[Letter, Sequence[str]]]:
+        """The tables that each record is for; `found` gets the outcome of those that are for none."""
+        config = self._config
+        unnamed: list[Letter] = []
+        for letter in letters:
+            if letter.record and letter.table:
+                yield letter, [letter.table] if letter.table in config.tables or self._named_by_records else []
+            elif letter.record and config.route is None:
+                yield letter, config.tables
+            elif letter.record:
+                unnamed.append(letter)
+        where = routed(_rows(unnamed), config) if unnamed else Routed()
+        for index, letter in enumerate(unnamed):
+            tables = where.tables[index]
+            if not tables:
+                reason = where.failed.get(index)
+                found[letter.position].append(Outcome(letter, "fails" if reason else "skipped", reason or ""))
+            yield letter, tables
+
+    @property
+    def _named_by_records(self) -> bool:
+        return self._config.route is not None and self._config.route.names_tables
+
+    def _into_table(self, name: str, letters: Sequence[Letter]) -> Sequence[Outcome]:
+        try:
+            return self._into(Target(self._catalog, name, self._config.branch_of(name)), letters)
+        except NotFound as error:
+            if not self._named_by_records:
+                raise
+            return [Outcome(letter, "fails", str(error)) for letter in letters]
 
     def _into(self, target: Target, letters: Sequence[Letter]) -> list[Outcome]:
         """Store in one table; letters of the same record are one row."""
@@ -129,12 +168,12 @@ class Replayer:
             table = target.load()
             verdicts = self._known(target, table, same)
             todo = [several[0] for record, several in same.items() if record not in verdicts]
-            result = self._judge(target, table, todo) if todo else TaskResult()
+            result = self._judge(target, table, todo) if todo else TableResult()
             if result is None:
                 continue
             dead = {letter.coordinates: described(letter.path, letter.reason) for letter in result.dead}
             good = [letter for letter in todo if letter.record not in dead]
-            skipped = {letter.record for letter in self._skipped(table, good, result.skipped)}
+            skipped = {letter.record for letter in self._skipped(table, good, result.skipped.total())}
             if result.files:
                 rows = {x.record: same[x.record] for x in good if x.record and x.record not in skipped}
                 try:
@@ -172,6 +211,8 @@ class Replayer:
         position = floor.offsets.get((topic, partition))
         if position is None:  # a table that the connector has not written yet, or Kafka Connect has
             position = self._group_offset(topic, partition)
+        elif self._config.route is not None and offset >= position:  # a table moves on only when it gets records
+            position = max(position, self._group_offset(topic, partition))
         return offset < position
 
     def _group_offset(self, topic: str, partition: int) -> int:
@@ -180,22 +221,23 @@ class Replayer:
             self._group |= {key: 0} | kafka.group_offsets(self._bootstrap, self._config.group_id, [key])
         return self._group[key]
 
-    def _judge(self, target: Target, table: Table, letters: Sequence[Letter]) -> TaskResult | None:
+    def _judge(self, target: Target, table: Table, letters: Sequence[Letter]) -> TableResult | None:
         """Convert and write the records; None when the table has new columns now and has to be read again."""
         config, schema, no_more_columns = self._config, table.schema(), ""
         while True:
             writer = _Nowhere() if self._dry_run else file_writer(config, table)
-            result = self._run(schema, letters, no_more_columns, writer)
-            if not (result.unknown and config.evolve_schema):
+            result = self._run(table, schema, letters, no_more_columns, writer)
+            if not ((result.unknown or result.absent) and config.evolve_schema):
                 return result
             abandon(table, result.files)
-            no_more_columns = too_many(schema, result.unknown, config.max_new_columns_per_batch, config.max_columns)
-            if no_more_columns:
+            reason = too_many(schema, result.unknown, config.max_new_columns_per_batch, config.max_columns)
+            if reason:
+                no_more_columns = reason
                 continue
             if self._dry_run:
-                wider = with_columns(table, result.unknown)
+                wider = evolved(table, result.unknown, result.absent)
             else:
-                wider = add_columns(target.catalog, table, result.unknown).schema()
+                wider = evolve(target.catalog, table, result.unknown, result.absent).schema()
             if wider == schema:
                 names = ", ".join(repr(".".join(path)) for path in sorted(result.unknown))
                 raise ConfigError(
@@ -211,14 +253,19 @@ class Replayer:
         if count in (0, len(letters)):
             return letters[:count]
         first, second = letters[: len(letters) // 2], letters[len(letters) // 2 :]
-        here = self._run(table.schema(), first, "", _Nowhere()).skipped
+        here = self._run(table, table.schema(), first, "", _Nowhere()).skipped.total()
         return [*self._skipped(table, first, here), *self._skipped(table, second, count - here)]
 
-    def _run(self, schema: Schema, letters: Sequence[Letter], no_more_columns: str, writer: Writer) -> TaskResult:
-        decode = decode_spec(self._config, schema, self._mapper_for, no_more_columns)
-        return run([_rows(letters)], TaskSpec(decode, {}, {}, None, self._config.transforms), writer)
+    def _run(
+        self, table: Table, schema: Schema, letters: Sequence[Letter], no_more_columns: str, writer: Writer
+    ) -> TableResult:
+        decode = decode_spec(self._config, schema, self._mapper_for, no_more_columns, mapping_of(table))
+        config = self._config
+        tables = (TableSpec("", decode, writer),)
+        spec = TaskSpec(tables, transforms=config.transforms, envelope=config.schemas_enable)
+        return run([_rows(letters)], spec).tables[""]
 
-    def _commit(self, target: Target, table: Table, result: TaskResult, rows: dict[Coordinates, list[Letter]]) -> None:
+    def _commit(self, target: Target, table: Table, result: TableResult, rows: dict[Coordinates, list[Letter]]) -> None:
         """Append the files with the names of the dead letters that they hold, by record."""
         commit_id = str(uuid.uuid4())
         new = replayed.places((each.position for several in rows.values() for each in several), self._queues)
@@ -254,15 +301,19 @@ class Replayer:
             ) from error
 
 
-@dataclass(frozen=True)
 class _Nowhere:
     """A writer for what is only judged."""
+
+    waiting_bytes: int = 0
 
     def open(self) -> _Nowhere:
         return self
 
     def add(self, table: pa.Table) -> None:
         """Rows that are not kept."""
+
+    def encode_largest(self) -> None:
+        """Nothing waits."""
 
     def close(self) -> list[Any]:
         return []

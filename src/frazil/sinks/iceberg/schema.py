@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
 from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.table.name_mapping import MappedField, NameMapping, parse_mapping_from_json
 from pyiceberg.types import (
     BinaryType,
     BooleanType,
@@ -49,24 +54,93 @@ _SCALARS: dict[type[IcebergType], ScalarKind] = {
 _ICEBERG: dict[ScalarKind, type[IcebergType]] = {kind: type_ for type_, kind in _SCALARS.items()}
 
 
-def struct_of(schema: Schema) -> Struct:
-    """The columns of a table. Raises ConfigError for a column type that cannot be written."""
-    return Struct(tuple(_field(f) for f in schema.fields))
+_NAME_MAPPING = "schema.name-mapping.default"
 
 
-def _field(field: NestedField) -> Field:
-    return Field(field.name, _type(field.field_type, field.name), field.required, field.field_id)
+def mapping_of(table: Table) -> NameMapping | None:
+    """The name mapping of a table, if it has one. Raises ConfigError for one that cannot be read."""
+    text = table.properties.get(_NAME_MAPPING)
+    try:
+        return None if text is None else parse_mapping_from_json(text)
+    except ValueError as error:
+        raise ConfigError(
+            f"the name mapping of table {'.'.join(table.name())} ({_NAME_MAPPING}) cannot be read: {error}. Nothing "
+            "was written. Correct or remove the table's property, then restart the connector"
+        ) from error
 
 
-def _type(type_: IcebergType, name: str) -> Type:
+def struct_of(schema: Schema, name_mapping: NameMapping | None = None) -> Struct:
+    """The columns of a table. Raises ConfigError for a column type that cannot be written.
+
+    With a name mapping records have its names for the columns, and columns that it leaves out get no values (V36).
+    """
+    names = None if name_mapping is None else dict(_names(name_mapping.root))
+    return _Reader(names, _identifiers(schema)).struct(schema.fields)
+
+
+def _names(fields: Iterable[MappedField]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    for field in fields:
+        if field.field_id is not None:
+            yield field.field_id, tuple(field.names)
+        yield from _names(field.fields)
+
+
+def _identifiers(schema: Schema) -> frozenset[int]:
+    """The columns that identify rows, with the structs that they are in: they can never become optional."""
+    parents = {
+        name.rsplit(".", depth)[0] for name in schema.identifier_field_names() for depth in range(name.count(".") + 1)
+    }
+    return frozenset(schema.find_field(name).field_id for name in parents)
+
+
+def check_any_case(schema: Schema) -> None:
+    """Raises ConfigError for columns whose names differ only in case: records cannot say which one they mean."""
+    seen: dict[str, str] = {}
+    for name in schema.column_names:
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            raise ConfigError(
+                f"columns {other} and {name} cannot be told apart in any case. Nothing was written. Set "
+                "iceberg.tables.schema-case-insensitive=false, or rename one of them, then restart the connector"
+            )
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads types; `names` are those of a name mapping by field id, if there is one."""
+
+    names: Mapping[int, tuple[str, ...]] | None
+    identifiers: frozenset[int]
+
+    def struct(self, fields: Iterable[NestedField]) -> Struct:
+        return Struct(tuple(self._field(field) for field in fields))
+
+    def _field(self, field: NestedField) -> Field:
+        aliases = None if self.names is None else self.names.get(field.field_id, ())
+        return Field(
+            field.name,
+            self._type(field.field_type, field.name),
+            field.required,
+            field.field_id,
+            None if aliases == (field.name,) else aliases,
+            field.field_id in self.identifiers,
+        )
+
+    def _type(self, type_: IcebergType, name: str) -> Type:
+        match type_:
+            case StructType():
+                return self.struct(type_.fields)
+            case ListType():
+                return List(self._type(type_.element_type, name), type_.element_required, type_.element_id)
+            case MapType():
+                key, value = self._type(type_.key_type, name), self._type(type_.value_type, name)
+                return Map(key, value, type_.value_required, type_.key_id, type_.value_id)
+            case _:
+                return _scalar(type_, name)
+
+
+def _scalar(type_: IcebergType, name: str) -> Scalar:
     match type_:
-        case StructType():
-            return Struct(tuple(_field(f) for f in type_.fields))
-        case ListType():
-            return List(_type(type_.element_type, name), type_.element_required, type_.element_id)
-        case MapType():
-            key, value = _type(type_.key_type, name), _type(type_.value_type, name)
-            return Map(key, value, type_.value_required, type_.key_id, type_.value_id)
         case DecimalType():
             return Scalar("decimal", precision=type_.precision, scale=type_.scale)
         case FixedType():

@@ -33,8 +33,6 @@ Properties = tuple[tuple[str, str], ...]
 
 _DEFAULT_CODEC = "zstd"
 _ROW_GROUP_ROWS = 1 << 20
-_WAITING_BYTES = 256 << 20
-"""Arrow data that one task holds before it encodes the largest of its files."""
 _UPLOADS = 4
 _MAX_PARTITION_PATH = 500
 
@@ -56,15 +54,16 @@ class DataFileWriter:
 
 
 class PartitionedWriter:
-    """Collects rows by partition value and writes one file for each; memory is bounded.
+    """Collects rows by partition value and writes one file for each.
 
-    Rows wait as Arrow data, because Parquet is written several times faster in large pieces than in small ones.
+    Rows wait as Arrow data, because Parquet is written several times faster in large pieces than in small ones; who
+    adds rows bounds how much waits.
     """
 
     def __init__(self, target: _Target) -> None:
+        self.waiting_bytes = 0
         self._target = target
         self._files: dict[tuple[Any, ...], _File] = {}
-        self._waiting_bytes = 0
 
     def add(self, table: pa.Table) -> None:
         """Take rows of the table's Arrow schema."""
@@ -74,11 +73,13 @@ class PartitionedWriter:
                 file = self._files[values] = _File(values)
             file.waiting.append(part)
             file.waiting_bytes += part.nbytes
-            self._waiting_bytes += part.nbytes
-        while self._waiting_bytes > _WAITING_BYTES:
-            largest = max(self._files.values(), key=lambda file: file.waiting_bytes)
-            self._waiting_bytes -= largest.waiting_bytes
-            self._target.encode(largest)
+            self.waiting_bytes += part.nbytes
+
+    def encode_largest(self) -> None:
+        """Turn the rows of the file that has most of them waiting into a row group."""
+        largest = max(self._files.values(), key=lambda file: file.waiting_bytes)
+        self.waiting_bytes -= largest.waiting_bytes
+        self._target.encode(largest)
 
     def close(self) -> list[DataFile]:
         """Write what waits; the files are durable on return. Raises ServiceUnavailable when the store fails.
@@ -100,7 +101,7 @@ class _File:
     parquet: pq.ParquetWriter | None = None
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=256)
 def _target(metadata_json: str, io_properties: Properties, write_properties: Properties) -> _Target:
     return _Target(TableMetadataUtil.parse_raw(metadata_json), dict(io_properties), dict(write_properties))
 

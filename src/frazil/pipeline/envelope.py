@@ -1,0 +1,220 @@
+"""Records of JsonConverter with `schemas.enable=true`: the payload, and the columns that its schema stands for.
+
+The payload is read as records without a schema are, so its values are exact. What JSON of such a converter writes in
+another form is rewritten first: decimals in Base64, and maps whose keys are no texts (iceberg-sink.md 3.1, 3.4).
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from frazil.pipeline.strict import ConversionError, parse_object
+from frazil.pipeline.types import STRING, Field, List, Map, Scalar, ScalarKind, Struct, Type
+from frazil.pipeline.values import Values
+
+Rewrite = Callable[[bytes], bytes]
+
+_LOGICAL = "org.apache.kafka.connect.data."
+_SCALARS: dict[str, ScalarKind] = {
+    "boolean": "boolean",
+    "int8": "int",
+    "int16": "int",
+    "int32": "int",
+    "int64": "long",
+    "float": "float",
+    "double": "double",
+    "string": "string",
+    "bytes": "binary",
+}
+_TIMES: dict[tuple[str, str], ScalarKind] = {
+    ("int32", f"{_LOGICAL}Date"): "date",
+    ("int32", f"{_LOGICAL}Time"): "time",
+    ("int64", f"{_LOGICAL}Timestamp"): "timestamptz",
+}
+_MAX_PRECISION = 38
+_MAX_DIGITS = 1000
+_NOT_AN_ENVELOPE = (
+    "JsonConverter with schemas.enable requires the fields schema and payload and no others. Set "
+    "value.converter.schemas.enable=false for records without the envelope"
+)
+_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_array = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_pairs = msgspec.json.Decoder(list[tuple[msgspec.Raw, msgspec.Raw]]).decode
+_text = msgspec.json.Decoder(str).decode
+
+
+class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
+    schema: msgspec.Raw
+    payload: msgspec.Raw
+
+
+class _Schema(msgspec.Struct):
+    """A schema as JsonConverter writes it; members of a struct have `field`."""
+
+    type: str
+    name: str | None = None
+    field: str | None = None
+    parameters: dict[str, str] | None = None
+    fields: list[_Schema] | None = None
+    items: _Schema | None = None
+    keys: _Schema | None = None
+    values: _Schema | None = None
+
+
+_envelope = msgspec.json.Decoder(_Envelope).decode
+_schema = msgspec.json.Decoder(_Schema).decode
+
+
+@dataclass(frozen=True)
+class _Compiled:
+    shape: Struct | None
+    rewrite: Rewrite | None
+
+
+def opened(values: Sequence[bytes | None]) -> tuple[Values, list[tuple[int, ConversionError]]]:
+    """The payloads of records with what their schemas say, and those that are no such records, with the reason."""
+    payloads: list[bytes | None] = []
+    shapes: list[Struct | None] = []
+    kept: list[int] = []
+    failed: list[tuple[int, ConversionError]] = []
+    for index, value in enumerate(values):
+        payload, shape = None, None
+        if value is not None:
+            try:
+                payload, shape = _open(value)
+            except ConversionError as error:
+                failed.append((index, error))
+                continue
+        payloads.append(payload)
+        shapes.append(shape)
+        kept.append(index)
+    return Values(payloads, kept if failed else None, shapes=shapes), failed
+
+
+def _open(value: bytes) -> tuple[bytes, Struct | None]:
+    try:
+        found = _envelope(value)
+    except (msgspec.ValidationError, RecursionError):
+        parse_object(value)
+        raise ConversionError("", _NOT_AN_ENVELOPE) from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        parse_object(value)
+        raise
+    payload, schema = bytes(found.payload), bytes(found.schema)
+    if payload == b"null" or schema == b"null":
+        return payload, None
+    compiled = _compiled(schema)
+    if compiled.rewrite is not None:
+        try:
+            payload = compiled.rewrite(payload)
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+            raise ConversionError("", f"the payload is not what its schema says: {error}") from None
+    return payload, compiled.shape
+
+
+@lru_cache(maxsize=1024)
+def _compiled(schema: bytes) -> _Compiled:
+    try:
+        parsed = _schema(schema)
+        type_, rewrite = _compile(parsed)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError) as error:
+        raise ConversionError("", f"the schema of the record cannot be read: {error}") from None
+    return _Compiled(type_ if isinstance(type_, Struct) else None, rewrite)
+
+
+def _compile(schema: _Schema) -> tuple[Type, Rewrite | None]:
+    """The column type of a schema, and how its JSON becomes that of a record without one; None when it is already."""
+    match schema:
+        case _Schema(type="struct"):
+            members = {member.field or "": _compile(member) for member in schema.fields or ()}
+            fields = tuple(Field(name, type_) for name, (type_, _) in members.items())
+            return Struct(fields), _members({name: rewrite for name, (_, rewrite) in members.items() if rewrite})
+        case _Schema(type="array", items=_Schema() as items):
+            type_, rewrite = _compile(items)
+            return List(type_), None if rewrite is None else _elements(rewrite)
+        case _Schema(type="map", keys=_Schema() as keys, values=_Schema() as values):
+            key, _ = _compile(keys)
+            type_, rewrite = _compile(values)
+            return Map(key, type_), _entries(rewrite) if key != STRING or rewrite is not None else None
+        case _Schema(type="bytes", name=name, parameters=parameters) if name == f"{_LOGICAL}Decimal":
+            scale = int((parameters or {}).get("scale", "0"))
+            if not 0 <= scale <= _MAX_PRECISION:
+                raise ValueError(f"a decimal of scale {scale}")
+            return Scalar("decimal", precision=_MAX_PRECISION, scale=scale), _decimal(scale)
+    kind = _TIMES.get((schema.type, schema.name or "")) or _SCALARS.get(schema.type)
+    if kind is None:
+        raise ValueError(f"there is no type {schema.type}")
+    return Scalar(kind), None
+
+
+def _members(rewrites: dict[str, Rewrite]) -> Rewrite | None:
+    if not rewrites:
+        return None
+
+    def rewrite(raw: bytes) -> bytes:
+        if raw[:1] != b"{":
+            return raw
+        members: dict[str, Any] = _object(raw)
+        for name, change in rewrites.items():
+            found = members.get(name)
+            if found is not None and found != b"null":
+                members[name] = msgspec.Raw(change(bytes(found)))
+        return msgspec.json.encode(members)
+
+    return rewrite
+
+
+def _elements(change: Rewrite) -> Rewrite:
+    def rewrite(raw: bytes) -> bytes:
+        if raw[:1] != b"[":
+            return raw
+        return msgspec.json.encode(
+            [item if item == b"null" else msgspec.Raw(change(bytes(item))) for item in _array(raw)]
+        )
+
+    return rewrite
+
+
+def _entries(change: Rewrite | None) -> Rewrite:
+    """Maps with other keys than texts are arrays of pairs; a key becomes its JSON text."""
+
+    def rewrite(raw: bytes) -> bytes:
+        if raw[:1] == b"{":
+            members = dict(_object(raw))
+        elif raw[:1] == b"[":
+            members = {_key(bytes(key)): value for key, value in _pairs(raw)}
+        else:
+            return raw
+        if change is not None:
+            members = {
+                name: value if value == b"null" else msgspec.Raw(change(bytes(value)))
+                for name, value in members.items()
+            }
+        return msgspec.json.encode(members)
+
+    return rewrite
+
+
+def _key(raw: bytes) -> str:
+    return _text(raw) if raw[:1] == b'"' else raw.decode()
+
+
+def _decimal(scale: int) -> Rewrite:
+    def rewrite(raw: bytes) -> bytes:
+        """From the Base64 of an unscaled number; a number is what it is."""
+        if raw[:1] != b'"':
+            return raw
+        unscaled = base64.b64decode(_text(raw), validate=True)
+        if not unscaled or len(unscaled) > _MAX_DIGITS // 3:
+            raise ValueError(f"a decimal of {len(unscaled)} bytes")
+        value = int.from_bytes(unscaled, "big", signed=True)
+        return format(Decimal(value).scaleb(-scale, Context(prec=_MAX_DIGITS)), "f").encode()
+
+    return rewrite

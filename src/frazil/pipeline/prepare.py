@@ -1,0 +1,36 @@
+"""From the rows of Kafka to the values that are routed and decoded: open the envelope, transform."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from frazil.config.transforms import TransformChain
+from frazil.pipeline.envelope import opened
+from frazil.pipeline.strict import ConversionError
+from frazil.pipeline.transforms.chain import transformer
+from frazil.pipeline.values import Values
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Values of the records that are left; positions of those that were dropped, and of those that failed, with why."""
+
+    values: Values
+    dropped: Sequence[int] = ()
+    failed: Sequence[tuple[int, ConversionError]] = ()
+
+
+def prepare(rows: pa.RecordBatch, transforms: TransformChain | None, *, envelope: bool) -> Prepared:
+    """Prepare records in the columns that Spark gives the tasks.
+
+    With `envelope` they are those of JsonConverter with schemas; what transformations make has no schema any more.
+    """
+    read: list[bytes | None] = rows.column("value").to_pylist()
+    values, failed = opened(read) if envelope else (Values(read), [])
+    if transforms is None:
+        return Prepared(values, (), failed)
+    transformed = transformer(transforms).transform(rows, values)
+    return Prepared(transformed.values, transformed.dropped, [*failed, *transformed.failed])

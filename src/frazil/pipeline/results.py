@@ -1,0 +1,89 @@
+"""What the tasks of a run over a batch hand to the driver."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from frazil.pipeline import infer, offsets
+from frazil.pipeline.deadletter import DeadLetter
+from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.types import Type
+
+SkipReason = Literal["tombstone", "transform", "unrouted"]
+"""Why a record gives no row: it has no value, a transformation dropped it, or no table wants it."""
+
+
+@dataclass
+class TableResult:
+    """What became of the records that one table was to have, or of those that no table was to have.
+
+    `read == stored.total() + len(dead) + skipped.total()`, unless `overflow`: then the batch must be divided and read
+    again. `unknown` and `absent` are what the table lacks for records (see `Decoded`); with any of them the files are
+    of no use. `write_s` is the time in seconds that went into storing files.
+    """
+
+    read: int = 0
+    skipped: Counter[SkipReason] = field(default_factory=Counter)
+    stored: Counter[str] = field(default_factory=Counter)
+    dead: list[DeadLetter] = field(default_factory=list)
+    unknown: dict[infer.Path, Type] = field(default_factory=dict)
+    absent: set[infer.Path] = field(default_factory=set)
+    files: list[Any] = field(default_factory=list)
+    next_offsets: Offsets = field(default_factory=dict)
+    last_timestamps: Offsets = field(default_factory=dict)
+    overflow: bool = False
+    write_s: float = 0.0
+
+    def add(self, other: TableResult) -> None:
+        """Take in what another task has of the same table."""
+        self.read += other.read
+        self.skipped.update(other.skipped)
+        self.stored.update(other.stored)
+        self.dead += other.dead
+        self.unknown = infer.merge_all([self.unknown, other.unknown])
+        self.absent |= other.absent
+        self.files += other.files
+        self.next_offsets = offsets.merge(self.next_offsets, other.next_offsets)
+        self.last_timestamps = offsets.merge(self.last_timestamps, other.last_timestamps)
+        self.overflow |= other.overflow
+        self.write_s = max(self.write_s, other.write_s)
+
+
+@dataclass
+class TaskResult:
+    """Results by table; `rest` is that of the records that no table was to have.
+
+    `missing` are tables that records name and the run does not know, with the columns that their records would need.
+    """
+
+    tables: dict[str, TableResult] = field(default_factory=dict)
+    rest: TableResult = field(default_factory=TableResult)
+    missing: dict[str, dict[infer.Path, Type]] = field(default_factory=dict)
+
+
+def combine(results: Iterable[TaskResult]) -> TaskResult:
+    """The results of all tasks of a run in one."""
+    whole = TaskResult()
+    for part in results:
+        whole.rest.add(part.rest)
+        for name, result in part.tables.items():
+            whole.tables.setdefault(name, TableResult()).add(result)
+        for name, columns in part.missing.items():
+            whole.missing[name] = infer.merge_all([whole.missing.get(name, {}), columns])
+    return whole
+
+
+def dump_result(result: TaskResult) -> bytes:
+    """For `load_result`."""
+    return pickle.dumps(result)
+
+
+def load_result(data: bytes) -> TaskResult:
+    """The result of one of our own tasks."""
+    result = pickle.loads(data)  # noqa: S301 - written by a task in a worker that this driver started
+    assert isinstance(result, TaskResult)  # noqa: S101
+    return result

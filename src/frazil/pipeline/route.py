@@ -1,0 +1,156 @@
+"""From values to the tables that they go to (iceberg-sink.md 1.3, R01 to R12)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from frazil.config.java_regex import compile_java
+from frazil.config.routes import TOPIC, Route, table_name_problem
+from frazil.pipeline import scalars
+from frazil.pipeline.strict import ConversionError, parse_object
+from frazil.pipeline.values import Values
+
+_CACHED = 10_000
+_CARE = (msgspec.MsgspecError, ValueError, RecursionError)
+_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_text = msgspec.json.Decoder(str).decode
+
+
+@dataclass
+class Assigned:
+    """Where values go; all numbers are indexes in the values. A value may be of several tables."""
+
+    tables: dict[str, list[int]] = field(default_factory=dict)
+    unrouted: list[int] = field(default_factory=list)
+    tombstones: list[int] = field(default_factory=list)
+    failed: list[tuple[int, ConversionError]] = field(default_factory=list)
+
+
+@lru_cache(maxsize=16)
+def router(route: Route) -> Router:
+    """The router for a rule; equal rules share one in a Python worker."""
+    return Router(route)
+
+
+class Router:
+    """Applies the rule of one connector."""
+
+    def __init__(self, route: Route) -> None:
+        self._route = route
+        self._patterns = [(table, compile_java(regex)) for table, regex in route.regexes]
+        self._field = _field_reader(route.path)
+        self._known: dict[str | bytes, tuple[str, ...] | ConversionError] = {}
+
+    def assign(self, values: Values, topics: Callable[[], Sequence[str]]) -> Assigned:
+        """`topics` gives the topic of each value; it is called only where the rule asks for topics."""
+        return self._by_topic(topics()) if self._route.topic_pattern else self._by_field(values.values)
+
+    def _by_topic(self, topics: Sequence[str]) -> Assigned:
+        result = Assigned()
+        for index, topic in enumerate(topics):
+            self._put(index, topic, result, self._tables_of_topic)
+        return result
+
+    def _by_field(self, values: Sequence[bytes | None]) -> Assigned:
+        result = Assigned()
+        for index, value in enumerate(values):
+            if value is None:
+                result.tombstones.append(index)
+                continue
+            try:
+                try:
+                    found = self._field(value)
+                except _CARE:
+                    if value.strip(b" \t\r\n") == b"null":
+                        result.tombstones.append(index)
+                        continue
+                    found = _walk(value, self._route.path)
+            except ConversionError as error:
+                result.failed.append((index, error))
+                continue
+            if found is None:
+                result.unrouted.append(index)
+            else:
+                self._put(index, found, result, self._tables_of_value)
+        return result
+
+    def _put(
+        self, index: int, key: Any, result: Assigned, find: Callable[[Any], tuple[str, ...] | ConversionError]
+    ) -> None:
+        tables = self._known.get(key)
+        if tables is None:
+            if len(self._known) >= _CACHED:
+                self._known.clear()
+            tables = self._known[key] = find(key)
+        if isinstance(tables, ConversionError):
+            result.failed.append((index, tables))
+        elif not tables:
+            result.unrouted.append(index)
+        for table in () if isinstance(tables, ConversionError) else tables:
+            result.tables.setdefault(table, []).append(index)
+
+    def _tables_of_value(self, raw: bytes) -> tuple[str, ...] | ConversionError:
+        """A text as it is, any other value as its JSON text; null is no value."""
+        try:
+            text = _text(raw) if raw[:1] == b'"' else raw.decode()
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            return ConversionError(".".join(self._route.path), f"the text is not valid: {error}")
+        if raw == b"null":
+            return ()
+        if self._route.dynamic:
+            return self._named(text, ".".join(self._route.path))
+        return tuple(table for table, pattern in self._patterns if pattern.fullmatch(text))
+
+    def _tables_of_topic(self, topic: str) -> tuple[str, ...] | ConversionError:
+        return self._named(self._route.topic_pattern.replace(TOPIC, topic), "")
+
+    @staticmethod
+    def _named(text: str, path: str) -> tuple[str, ...] | ConversionError:
+        name = text.lower()
+        problem = table_name_problem(name)
+        return (name,) if problem is None else ConversionError(path, f"{text!r} is not the name of a table: {problem}")
+
+
+def _field_reader(path: tuple[str, ...]) -> Callable[[bytes], bytes | None]:
+    """A function for the JSON text of the value at a path, None where there is none.
+
+    It raises for records where the way there leads through something else than objects, and for what is no object.
+    """
+    if any(c in '"\\' or c < " " for name in path for c in name):
+        return lambda value: _walk(value, path)
+    kind: Any = msgspec.Raw
+    for name in reversed(path):
+        member = kind if kind is msgspec.Raw else kind | None
+        kind = msgspec.defstruct("Record", [("inner", member, None)], rename={"inner": name}, gc=False)
+    decode, depth = msgspec.json.Decoder(kind).decode, len(path)
+
+    def read(value: bytes) -> bytes | None:
+        found = decode(value)
+        for _ in range(depth):
+            found = found.inner
+            if found is None:
+                return None
+        return bytes(found)
+
+    return read
+
+
+def _walk(value: bytes, path: tuple[str, ...]) -> bytes | None:
+    """As `_field_reader`, for all records. Raises ConversionError (R10)."""
+    members: Mapping[str, msgspec.Raw] = parse_object(value)
+    for depth, name in enumerate(path, 1):
+        raw = bytes(members.get(name, b"null"))
+        if raw == b"null":
+            return None
+        if depth == len(path):
+            return raw
+        if raw[:1] != b"{":
+            reason = f"Expected a map type, got {scalars.kind_of(raw)}: the route field is {'.'.join(path)}"
+            raise ConversionError(".".join(path[:depth]), reason)
+        members = _object(raw)
+    return None

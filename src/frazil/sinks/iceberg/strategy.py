@@ -1,0 +1,41 @@
+"""How the records of one table get into it: what its tasks write, and how the files of a run are committed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from pyiceberg.table import Table
+
+from frazil.config.iceberg_sink import IcebergSinkConfig
+from frazil.pipeline.task import Bounds, TableSpec
+from frazil.sinks.iceberg.commit import Batch, Floor, Target
+from frazil.sinks.iceberg.job import MapperFor, decode_spec, file_writer
+from frazil.sinks.iceberg.schema import mapping_of
+
+
+class Strategy(Protocol):
+    """One way; the target decides which it is."""
+
+    def spec(self, table: Table, name: str, bounds: Bounds, no_more_columns: str) -> TableSpec:
+        """What tasks need for the table as it is. Raises ConfigError for a table that cannot be written this way."""
+
+    def commit(self, target: Target, table: Table, floor: Floor, batch: Batch) -> None:
+        """Put the files of a run into the table and move its floor, once; raises as `Target.commit` does."""
+
+
+@dataclass(frozen=True)
+class Appending:
+    """Every record is a new row."""
+
+    config: IcebergSinkConfig
+    mapper_for: MapperFor
+
+    def spec(self, table: Table, name: str, bounds: Bounds, no_more_columns: str) -> TableSpec:
+        """See `Strategy`."""
+        decode = decode_spec(self.config, table.schema(), self.mapper_for, no_more_columns, mapping_of(table))
+        return TableSpec(name, decode, file_writer(self.config, table), bounds)
+
+    def commit(self, target: Target, table: Table, floor: Floor, batch: Batch) -> None:
+        """See `Strategy`."""
+        target.commit(table, floor, batch)

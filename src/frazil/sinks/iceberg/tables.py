@@ -1,0 +1,127 @@
+"""The tables of a running connector: a fixed list, or those that its records name."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyiceberg.catalog import Catalog
+
+from frazil.config.iceberg_sink import IcebergSinkConfig
+from frazil.errors import NotFound
+from frazil.pipeline import infer
+from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.types import Type
+from frazil.sinks.iceberg import positions
+from frazil.sinks.iceberg.commit import Floor, KafkaIdentity, Target
+from frazil.sinks.iceberg.create import EMPTY, create_table
+from frazil.sinks.iceberg.job import MapperFor, discovery
+from frazil.sinks.iceberg.strategy import Appending, Strategy
+from frazil.sinks.iceberg.work import Work
+
+logger = logging.getLogger(__name__)
+
+_IDLE_BATCHES = 20
+"""After so many batches without a record a table that records name is looked for only when one names it again."""
+
+
+@dataclass
+class _Known:
+    """A table, and for how many batches it has had no record."""
+
+    target: Target
+    strategy: Strategy
+    idle: int = 0
+
+
+@dataclass
+class Tables:
+    """Used from one thread, but for `load`. `identity` is that of the cluster and topics that are read now."""
+
+    config: IcebergSinkConfig
+    catalog: Catalog
+    mapper_for: MapperFor
+    identity: KafkaIdentity = field(default_factory=KafkaIdentity)
+
+    def __post_init__(self) -> None:
+        self._known = {name: self._make(name) for name in self.config.tables}
+
+    def _make(self, name: str) -> _Known:
+        target = Target(self.catalog, name, self.config.branch_of(name))
+        return _Known(target, Appending(self.config, self.mapper_for))
+
+    def floors(self) -> dict[str, Floor]:
+        """The positions of the tables that are known from the beginning. Raises as `Target.load` does."""
+        floors = {name: self._floor(known.target) for name, known in self._known.items()}
+        return floors if self.config.route is None else positions.effective(floors)
+
+    def _floor(self, target: Target) -> Floor:
+        try:
+            return target.floor(target.load(), self.config.name)
+        except NotFound:
+            if self.config.auto_create:
+                return Floor()
+            raise
+
+    def works(self, begin: Offsets) -> list[Work]:
+        """One for each table that is known, for a batch that begins there."""
+        return [self._work(known, begin) for known in self._known.values()]
+
+    def _work(self, known: _Known, begin: Offsets) -> Work:
+        return Work(begin, target=known.target, strategy=known.strategy, discover=discovery(self.config))
+
+    def load(self, work: Work, begin: Offsets) -> None:
+        """Read a table and its position as they are now.
+
+        A table that does not exist is to be created; if that may not be, it refuses its records when they name it.
+        Raises NotFound for any other (R12), PositionLost, CommitConflict when the table was rolled back, and as
+        `Target.load` does.
+        """
+        connector = self.config.name
+        try:
+            work.table = work.target.load()
+        except NotFound as error:
+            work.table, work.floor = None, Floor()
+            if not self.config.auto_create:
+                if not self._named_by_records:
+                    raise
+                work.refusal = str(error)
+            return
+        work.floor, work.refusal = work.target.floor(work.table, connector), ""
+        if self._named_by_records:
+            positions.check_identity(work.name, work.floor.identity, self.identity)
+        elif self.config.route is None:
+            work.check_rollback(begin)
+
+    def create(self, work: Work, columns: Mapping[infer.Path, Type]) -> None:
+        """Make a table that does not exist; without columns it refuses its records. Raises as `create_table` does."""
+        if columns:
+            create_table(self.catalog, work.name, columns, self.config.creation)
+            logger.info("connector %s has created table %s", self.config.name, work.name)
+        else:
+            work.refusal = EMPTY
+
+    def find(self, names: Mapping[str, Mapping[infer.Path, Type]], begin: Offsets) -> list[Work]:
+        """Tables that records of this batch are the first to name; they are known from now on."""
+        found = {name: self._make(name) for name in names}
+        self._known |= found
+        works = [self._work(known, begin) for known in found.values()]
+        if self.config.auto_create:
+            for work in works:
+                self.load(work, begin)
+                if work.table is None:
+                    self.create(work, names[work.name])
+        return works
+
+    def used(self, names: set[str]) -> None:
+        """Forget tables that records have not named for long; these ones had records in the last batch."""
+        if not self._named_by_records:
+            return
+        for name, known in self._known.items():
+            known.idle = 0 if name in names else known.idle + 1
+        self._known = {name: known for name, known in self._known.items() if known.idle < _IDLE_BATCHES}
+
+    @property
+    def _named_by_records(self) -> bool:
+        return self.config.route is not None and self.config.route.names_tables

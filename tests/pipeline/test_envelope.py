@@ -1,0 +1,228 @@
+"""Records with their schemas (rows E06, E07, E16, E21 of iceberg-sink.md; 3.1, 3.4)."""
+
+from __future__ import annotations
+
+import base64
+import json
+from decimal import Context, Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frazil.pipeline.decode import DecodeSpec, RecordDecoder
+from frazil.pipeline.envelope import opened
+from frazil.pipeline.results import TableResult
+from frazil.pipeline.strict import ConversionError
+from frazil.pipeline.task import ANY_COLUMNS, TableSpec, TaskSpec, run
+from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct
+from tests.pipeline.test_task import SCHEMA, Memory, batch
+from tests.pipeline.transforms.chains import chain
+
+Json = dict[str, Any]
+CONNECT = "org.apache.kafka.connect.data."
+LONG = Scalar("long")
+
+
+def of(type_: str, **more: Any) -> Json:
+    return {"type": type_, "optional": True, **more}
+
+
+def struct(**fields: Json) -> Json:
+    return of("struct", fields=[{**schema, "field": name} for name, schema in fields.items()])
+
+
+def decimal(scale: int) -> Json:
+    return of("bytes", name=f"{CONNECT}Decimal", parameters={"scale": str(scale)})
+
+
+def unscaled(value: int) -> str:
+    return base64.b64encode(value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)).decode()
+
+
+def record(schema: Json | None, payload: Any) -> bytes:
+    return json.dumps({"schema": schema, "payload": payload}).encode()
+
+
+def result(columns: Struct, *records: bytes | None, evolve: bool = True, **more: Any) -> tuple[TableResult, Memory]:
+    rows = batch([(value, "t", 0, offset) for offset, value in enumerate(records)], SCHEMA.names)
+    writer = Memory()
+    table = TableSpec("db.t", DecodeSpec(columns, evolve, **more), writer)
+    return run([rows], TaskSpec((table,), envelope=True)).tables["db.t"], writer
+
+
+def shown(found: TableResult) -> dict[str, str]:
+    return {".".join(path): str(type_) for path, type_ in found.unknown.items()}
+
+
+ALL = struct(
+    i8=of("int8"), i32=of("int32"), l=of("int64"), f=of("float"), d=of("double"), b=of("boolean"), s=of("string"),
+    by=of("bytes"), dec=decimal(2), da=of("int32", name=f"{CONNECT}Date"), ti=of("int32", name=f"{CONNECT}Time"),
+    ts=of("int64", name=f"{CONNECT}Timestamp"), li=of("array", items=decimal(1)),
+    ma=of("map", keys=of("string"), values=of("int64")), mi=of("map", keys=of("int32"), values=decimal(0)),
+    st=struct(x=of("int64"), y=struct(z=decimal(3))),
+)  # fmt: skip
+
+
+def test_types_of_new_columns_are_those_of_the_schema() -> None:
+    """Values or not: what is null today has a type already (E21)."""
+    found, _ = result(Struct(()), record(ALL, {"i8": 1}))
+    assert shown(found) == {
+        "i8": "int", "i32": "int", "l": "long", "f": "float", "d": "double", "b": "boolean", "s": "string",
+        "by": "binary", "dec": "decimal(38,2)", "da": "date", "ti": "time", "ts": "timestamptz",
+        "li": "list<decimal(38,1)>", "ma": "map<string, long>", "mi": "map<int, decimal(38,0)>",
+        "st": "struct<x: long, y: struct<z: decimal(38,3)>>",
+    }  # fmt: skip
+
+
+def test_values() -> None:
+    columns = _columns(ALL)
+    payload = {
+        "i8": -1, "i32": 2, "l": 3, "f": 0.5, "d": 1.5, "b": True, "s": "x", "by": "AQID", "dec": unscaled(-12345),
+        "da": 19676, "ti": 28290888, "ts": 1684408953000, "li": [unscaled(15), None], "ma": {"a": 1},
+        "mi": [[1, unscaled(10**30)], [2, None]], "st": {"x": 1, "y": {"z": unscaled(1)}},
+    }  # fmt: skip
+    found, writer = result(columns, record(ALL, payload), record(ALL, dict.fromkeys(payload)), None)
+    assert (found.unknown, found.dead, found.skipped) == ({}, [], {"tombstone": 1})
+    row = next(r for r in pa.concat_tables(writer.tables).to_pylist() if r["l"] == 3)
+    assert (row["dec"], row["li"], row["by"]) == (Decimal("-123.45"), [Decimal("1.5"), None], b"\1\2\3")
+    assert row["mi"] == [(1, Decimal(10**30)), (2, None)]
+    assert row["st"] == {"x": 1, "y": {"z": Decimal("0.001")}}
+    assert str(row["ts"]) == "2023-05-18 11:22:33+00:00"
+    assert str(row["da"]) == "2023-11-15"
+
+
+def _columns(schema: Json) -> Struct:
+    """The columns that records of a schema need."""
+    found, _ = result(Struct(()), record(schema, {}))
+    return Struct(tuple(Field(path[0], type_) for path, type_ in found.unknown.items()))
+
+
+@given(st.integers(-(10**37), 10**37), st.integers(0, 20))
+def test_decimals_are_exact(value: int, scale: int) -> None:
+    schema = struct(d=decimal(scale))
+    columns = Struct((Field("d", Scalar("decimal", 38, scale)),))
+    values, failed = opened([record(schema, {"d": unscaled(value)})])
+    assert not failed
+    (row,) = values.decode(RecordDecoder(DecodeSpec(columns, False))).table.to_pylist()
+    assert row["d"] == Decimal(value).scaleb(-scale, Context(prec=50))
+
+
+def test_numbers_stay_as_they_are_written() -> None:
+    schema = struct(d=decimal(2), big=of("int64"))
+    values, _ = opened([b'{"schema":%b,"payload":{"d":12.340,"big":9007199254740993}}' % json.dumps(schema).encode()])
+    assert values.values == [b'{"d":12.340,"big":9007199254740993}']
+
+
+def test_e06_columns_become_as_wide_as_the_schema_says() -> None:
+    columns = Struct(
+        (
+            Field("ii", Scalar("int")),
+            Field("ff", Scalar("float")),
+            Field("st", Struct((Field("ii", Scalar("int")), Field("ff", Scalar("float"))))),
+        )
+    )
+    inner = {"ii": of("int64"), "ff": of("double")}
+    found, _ = result(columns, record(struct(**inner, st=struct(**inner)), {"ii": 11, "ff": 22.0}))
+    assert shown(found) == {"ii": "long", "ff": "double", "st.ii": "long", "st.ff": "double"}
+    assert result(columns, record(struct(**inner), {"ii": 11}), evolve=False)[0].unknown == {}
+
+
+def test_e07_other_types_change_nothing() -> None:
+    columns = Struct((Field("i", Scalar("int")), Field("f", Scalar("float")), Field("s", STRING), Field("l", LONG)))
+    schema = struct(i=of("string"), f=of("string"), s=of("int64"), l=of("int32"))
+    found, writer = result(columns, record(schema, {"i": "1", "f": "2.5", "s": 3, "l": 4}))
+    assert (found.unknown, found.dead) == ({}, [])
+    assert writer.tables[0].to_pylist() == [{"i": 1, "f": 2.5, "s": "3", "l": 4}]
+
+
+def test_e21_new_members_of_structs_without_a_value() -> None:
+    inner = Struct((Field("a", LONG),))
+    columns = Struct((Field("st", inner), Field("li", List(inner)), Field("ma", Map(STRING, inner))))
+    wide = struct(a=of("int64"), b=of("string"), c=struct(d=of("boolean")))
+    schema = struct(st=wide, li=of("array", items=wide), ma=of("map", keys=of("string"), values=wide))
+    expected = {
+        f"{parent}.{name}": type_
+        for parent in ("st", "li.element", "ma.value")
+        for name, type_ in (("b", "string"), ("c", "struct<d: boolean>"))
+    }
+    assert shown(result(columns, record(schema, {"st": None}))[0]) == expected
+    assert shown(result(columns, record(schema, {"st": {"a": 1, "b": "x"}}))[0]) == expected
+
+
+def test_columns_of_a_table_that_is_to_be_made() -> None:
+    """Row E16: `ts` is a time because its schema says so, and `op` a text although it is null."""
+    schema = struct(id=of("int64"), ts=of("int64", name=f"{CONNECT}Timestamp"), op=of("string"))
+    rows = batch([(record(schema, {"id": 1, "ts": 1, "op": None}), "t", 0, 0)])
+    spec = TaskSpec((TableSpec("db.t", ANY_COLUMNS, None),), envelope=True)
+    found = run([rows], spec).tables["db.t"]
+    assert shown(found) == {"id": "long", "ts": "timestamptz", "op": "string"}
+    assert list(found.unknown) == [("id",), ("ts",), ("op",)]
+
+
+def test_no_more_columns() -> None:
+    schema = struct(a=of("int64"), ii=of("int64"))
+    columns = Struct((Field("ii", Scalar("int")),))
+    found, _ = result(columns, record(schema, {"ii": 1}), record(schema, {"a": 1}), no_more_columns="enough")
+    assert shown(found) == {"ii": "long"}
+    assert [letter.reason for letter in found.dead] == ["enough"]
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (b'{"a":1}', "requires the fields schema and payload"),
+        (b'{"schema":null,"payload":{},"more":1}', "requires the fields schema and payload"),
+        (b"null", "not an object"),
+        (b"[1]", "not an object"),
+        (b'{"schema":', "not JSON"),
+        (b'{"schema":{"type":"int99"},"payload":1}', "the schema of the record cannot be read: there is no type int99"),
+        (b'{"schema":5,"payload":1}', "the schema of the record cannot be read"),
+        (b'{"schema":{"type":"map"},"payload":{}}', "there is no type map"),
+        (b'{"schema":{"type":"string"},"payload":"x"}', "the value is not an object but text"),
+    ],
+)
+def test_records_that_are_no_envelope(value: bytes, reason: str) -> None:
+    good = record(struct(n=of("int64")), {"n": 1})
+    found, writer = result(Struct((Field("n", LONG),)), good, value, good)
+    assert writer.values() == [1, 1]
+    (letter,) = found.dead
+    assert reason in letter.reason
+    assert letter.value == value
+
+
+def test_decimals_that_are_none_are_refused() -> None:
+    columns = Struct((Field("d", Scalar("decimal", 38, 2)),))
+    bad = ['"?"', '""', '"12"', "true", f'"{base64.b64encode(bytes(400)).decode()}"']
+    schema = json.dumps(struct(d=decimal(2))).encode()
+    found, _ = result(columns, *(b'{"schema":%b,"payload":{"d":%b}}' % (schema, raw.encode()) for raw in bad))
+    assert len(found.dead) == len(bad)
+
+
+def test_without_a_schema_the_payload_is_read_as_it_is() -> None:
+    found, _ = result(Struct(()), record(None, {"n": 1}), record(None, None))
+    assert shown(found) == {"n": "long"}
+    assert found.skipped == {"tombstone": 1}
+
+
+def test_transformations_get_the_payload() -> None:
+    schema = struct(after=struct(n=decimal(0)))
+    rows = batch([(record(schema, {"after": {"n": unscaled(7)}}), "t", 0, 0), (b"x", "t", 0, 1)], SCHEMA.names)
+    writer = Memory()
+    spec = TaskSpec(
+        (TableSpec("db.t", DecodeSpec(Struct((Field("n", LONG),)), True), writer),),
+        transforms=chain(("ExtractField$Value", {"field": "after"})),
+        envelope=True,
+    )
+    found = run([rows], spec).tables["db.t"]
+    assert writer.values() == [7]
+    assert (found.unknown, [letter.offset for letter in found.dead]) == ({}, [1])
+
+
+def test_positions_are_those_that_were_read() -> None:
+    good = record(struct(n=of("int64")), {"n": 1})
+    values, failed = opened([b"x", good, None, b"[", good])
+    assert (values.at, [index for index, _ in failed]) == ([1, 2, 4], [0, 3])
+    assert all(isinstance(error, ConversionError) for _, error in failed)
