@@ -16,7 +16,13 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec, TopicDescription  # type: ignore[attr-defined]
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    TopicDescription,
+)
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from frazil.errors import FrazilError, NotFound, ServiceUnavailable, TerminalError
@@ -58,12 +64,23 @@ _until_settled = retry(
 )
 
 
+def client_config(bootstrap: str) -> dict[str, str | int | float | bool]:
+    """What every client of the cluster has in common."""
+    return {
+        "bootstrap.servers": bootstrap,
+        "client.id": "frazil",
+        "socket.timeout.ms": int(TIMEOUT_S * 1000),
+        "enable.metrics.push": False,
+        "log_level": 0,
+    }
+
+
 def admin(bootstrap: str) -> AdminClient:
     """An administration client; it connects on its first call.
 
     Keep it until the futures of its calls are done: with its last reference it closes and they fail.
     """
-    return AdminClient(_client_config(bootstrap))
+    return AdminClient(client_config(bootstrap))
 
 
 def cluster_id(bootstrap: str, timeout: float = TIMEOUT_S) -> str:
@@ -110,6 +127,22 @@ def ensure_topics(
             created[name] = False
     _await_visible(client, bootstrap, [name for name, is_new in created.items() if is_new])
     return created
+
+
+@_until_settled
+def partition_counts(bootstrap: str, names: Iterable[str]) -> dict[str, int]:
+    """Number of partitions of each topic. Raises NotFound or ServiceUnavailable."""
+    found = _descriptions(admin(bootstrap), bootstrap, list(names))
+    return {name: len(description.partitions) for name, description in found.items()}
+
+
+@_until_settled
+def topic_settings(bootstrap: str, name: str) -> dict[str, str]:
+    """Settings of a topic, those of the broker included. Raises NotFound or ServiceUnavailable."""
+    client = admin(bootstrap)
+    resource = ConfigResource(ConfigResource.Type.TOPIC, name)
+    future = client.describe_configs([resource], request_timeout=TIMEOUT_S)[resource]
+    return {key: str(entry.value) for key, entry in _result(future, bootstrap, f"topic {name}").items()}
 
 
 @_until_settled
@@ -205,7 +238,7 @@ def _group_member(bootstrap: str, group: str) -> Iterator[Consumer]:
     The administration client's calls for this crash the process (librdkafka dereferences null) while the coordinator
     of a new cluster is being elected.
     """
-    consumer = Consumer({**_client_config(bootstrap), "group.id": group, "enable.auto.commit": False})
+    consumer = Consumer({**client_config(bootstrap), "group.id": group, "enable.auto.commit": False})
     try:
         yield consumer
     except KafkaException as error:
@@ -218,16 +251,6 @@ def _check_partitions(partitions: Iterable[TopicPartition]) -> None:
     for p in partitions:
         if p.error is not None:
             raise KafkaException(p.error)
-
-
-def _client_config(bootstrap: str) -> dict[str, str | int | float | bool]:
-    return {
-        "bootstrap.servers": bootstrap,
-        "client.id": "frazil",
-        "socket.timeout.ms": int(TIMEOUT_S * 1000),
-        "enable.metrics.push": False,
-        "log_level": 0,
-    }
 
 
 def lag(bootstrap: str, topics: Iterable[str], group: str) -> Offsets:

@@ -13,7 +13,7 @@ from frazil.worker.positions import group_of
 def lag_of_all(bootstrap: str, herder: Herder, providers: ConfigProviders) -> Mapping[tuple[str, str, int], int]:
     """Lag by (connector, topic, partition) of the connectors that name their topics."""
     result: dict[tuple[str, str, int], int] = {}
-    for name in herder.connectors():
+    for name in herder.running_here():
         config = herder.info(name).config
         topics = [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()]
         for (topic, partition), behind in kafka.lag(bootstrap, topics, group_of(name, config, providers)).items():

@@ -15,13 +15,16 @@ from frazil.clients import kafka
 from frazil.clients.catalog import connect
 from frazil.config.providers import ConfigProviders
 from frazil.config.settings import LOOPBACK, Settings
+from frazil.config.worker import WorkerConfig
 from frazil.errors import StackError
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.task import RESULT_DDL
 from frazil.worker import spark as spark_session
+from frazil.worker.actor import RestartPolicy
 from frazil.worker.actuator.app import actuator_app
 from frazil.worker.actuator.health import connector_states
 from frazil.worker.app import serve
+from frazil.worker.cluster.build import worker_group
 from frazil.worker.herder import Herder
 from frazil.worker.lag import lag_of_all
 from frazil.worker.loggers import Loggers
@@ -29,6 +32,7 @@ from frazil.worker.logs import log_to_stderr
 from frazil.worker.metrics import Metrics
 from frazil.worker.positions import ConnectorPositions
 from frazil.worker.rest.app import rest_app
+from frazil.worker.rest.forward import Forwarder
 from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.runner import StreamingRunner
 from frazil.worker.runner_api import Runner
@@ -38,10 +42,14 @@ from frazil.worker.topics import ActiveTopics
 logger = logging.getLogger(__name__)
 
 _CHECK_S = 1.0
+_FENCED = 3
+"""So often in a row the worker before may have been the one that stored what a connector has read."""
 
 
-def run(settings: Settings) -> None:
+def run(settings: Settings, worker: WorkerConfig) -> None:
     """Run until SIGTERM or SIGINT; returns when every connector has stopped between two batches.
+
+    `settings` are those that the worker's configuration says.
 
     Raises PortTaken, JavaNotFound, ServiceUnavailable or ConfigError when the worker cannot start, StackError when
     the JVM ends; connectors go on from their tables at the next start.
@@ -52,36 +60,57 @@ def run(settings: Settings) -> None:
     bootstrap = settings.bootstrap_servers
     cluster_id = kafka.cluster_id(bootstrap)
     session: list[SparkSession] = []
-    providers = ConfigProviders.load(settings.config_providers, settings.env)
+    busy: dict[str, threading.Lock] = {}
+    providers = ConfigProviders.load(worker.properties, settings.env)
     log_to_stderr(providers)
-    topics = ActiveTopics(settings.topic_tracking, settings.topic_tracking_reset)
+    if worker.warning is not None:
+        logger.warning("%s", worker.warning)
+    host, port = worker.advertised
+    worker_id = f"{host}:{port}"
+    loggers = Loggers(lambda name, level: spark_session.set_log_level(session[0], name, level))
+    group = worker_group(worker, bootstrap, loggers) if worker.group is not None else None
+    topics = ActiveTopics(
+        worker.parsed.flag("topic.tracking.enable"),
+        worker.parsed.flag("topic.tracking.allow.reset"),
+        None if group is None else group.statuses,
+    )
 
     def observe(report: BatchReport) -> None:
         metrics.observe(report)
         topics.observe(report)
 
     def runner(name: str, config: Mapping[str, str]) -> Runner:
-        return StreamingRunner(session[0], settings, name, config, observe)
+        lock = busy.setdefault(name, threading.Lock())
+        return StreamingRunner(session[0], settings, name, worker.with_converters(config), observe, lock)
 
     herder = Herder(
-        FileConfigStore(settings.home / "worker" / "connectors.json"),
+        FileConfigStore(settings.home / "worker" / "connectors.json") if group is None else group.configs,
         runner,
-        f"{LOOPBACK}:{settings.connect_port}",
-        providers=providers,
+        worker_id,
+        RestartPolicy(fenced=0 if group is None else _FENCED),
+        providers,
+        None if group is None else group.statuses,
+        worker.with_converters,
     )
+    forwarder = None if group is None else Forwarder(group, worker_id)
     metrics = Metrics(lambda: lag_of_all(bootstrap, herder, providers), lambda: connector_states(herder))
-    loggers = Loggers(lambda name, level: spark_session.set_log_level(session[0], name, level))
-    info = WorkerInfo(cluster_id, ConnectorPositions(settings, providers), topics, loggers)
+    info = WorkerInfo(
+        cluster_id,
+        ConnectorPositions(settings, providers),
+        topics,
+        loggers,
+        None if group is None else group.configs.set_logger,
+    )
     checks = {
         "kafka": lambda: _answers(bootstrap),
         "catalog": lambda: _connects(settings.catalog_properties()),
     }
-    rest = serve(rest_app(herder, info), LOOPBACK, settings.connect_port, "KAFKA_CONNECT_PORT")
+    rest = serve(rest_app(herder, info, forwarder), worker.host, worker.port, "KAFKA_CONNECT_PORT")
     actuator = serve(actuator_app(herder, metrics, checks), LOOPBACK, settings.actuator_port, "ACTUATOR_PORT")
     try:
         session.append(spark_session.start(settings, logger.info))
         _warm_up(session[0])
-        herder.start()
+        herder.start(lambda: None if group is None else group.join(herder))
         logger.info("worker ready: REST on port %d, actuator on port %d", rest.port, actuator.port)
         while not stop.wait(_CHECK_S):
             if spark_session.ended(session[0]):
@@ -91,6 +120,8 @@ def run(settings: Settings) -> None:
                 )
         logger.info("stopping: running batches are finished first")
         herder.close()
+        if group is not None:
+            group.close()
     finally:
         rest.stop()
         actuator.stop()

@@ -10,6 +10,7 @@ from starlette.routing import Route
 from frazil.errors import FrazilError
 from frazil.worker.herder import Herder
 from frazil.worker.rest.connectors import Connector, ConnectorConfig, Connectors, Pause, Restart, Resume, Status, Stop
+from frazil.worker.rest.forward import Forwarder
 from frazil.worker.rest.http import on_error, on_frazil_error, on_http_exception
 from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.rest.loggers import AllLoggers, OneLogger
@@ -47,8 +48,8 @@ ROUTES = [
 ]
 
 
-def rest_app(herder: Herder, info: WorkerInfo) -> Starlette:
-    """The REST API over a herder."""
+def rest_app(herder: Herder, info: WorkerInfo, forwarder: Forwarder | None = None) -> Starlette:
+    """The REST API over a herder; a worker of a group has a forwarder."""
     app = Starlette(
         routes=ROUTES,
         middleware=[Middleware(PathSegments)],
@@ -61,4 +62,5 @@ def rest_app(herder: Herder, info: WorkerInfo) -> Starlette:
     app.router.redirect_slashes = False
     app.state.herder = herder
     app.state.info = info
+    app.state.forwarder = forwarder
     return app
