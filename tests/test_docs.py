@@ -21,6 +21,7 @@ from frazil.config.connectors import check_config
 from frazil.config.iceberg_keys import ICEBERG_KEYS
 from frazil.config.settings import Settings
 from frazil.config.variables import VARIABLES
+from frazil.config.worker import DEFINITION, key_of
 
 PAGES = sorted(
     path.relative_to(reference.ROOT)
@@ -146,8 +147,8 @@ def test_every_verb_is_documented() -> None:
 @pytest.mark.parametrize("page", WRITTEN, ids=str)
 def test_variables_of_the_pages_exist(page: Path) -> None:
     named = set(re.findall(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b", text_of(page)))
-    of_providers = {name for name in named if name.startswith("CONNECT_CONFIG_PROVIDERS_")}
-    assert named - OTHER_NAMES - of_providers <= VARIABLES.keys()
+    of_worker = {name for name in named if name.startswith("CONNECT_") and DEFINITION.find(key_of(name))}
+    assert named - OTHER_NAMES - of_worker <= VARIABLES.keys()
 
 
 def test_every_variable_is_on_a_page_that_is_written_by_hand() -> None:

@@ -62,6 +62,11 @@ class WorkerConfig:
         return self.parsed.text("group.id") or None
 
     @property
+    def port_source(self) -> str:
+        """What the port of the REST API was set with."""
+        return "listeners" if self.parsed.items("listeners") else "KAFKA_CONNECT_PORT"
+
+    @property
     def advertised(self) -> tuple[str, int]:
         """Host and port that this worker tells others, and that statuses have as `worker_id`."""
         host = self.parsed.text("rest.advertised.host.name") or self.host
@@ -114,10 +119,14 @@ def _read(file: Path) -> dict[str, str]:
         raise ConfigError(f"{file} is not a properties file ({type(error).__name__}). Nothing was started.") from None
 
 
+def key_of(variable: str) -> str:
+    """The key of a variable: `CONNECT_GROUP_ID` is `group.id`; two underscores are one, three are a hyphen."""
+    return re.sub("_{1,3}", lambda found: _ESCAPES[found[0]], variable.removeprefix(_PREFIX).lower())
+
+
 def _variables(env: Mapping[str, str]) -> dict[str, str]:
-    """`CONNECT_GROUP_ID` is `group.id`; two underscores are one, three are a hyphen."""
     return {
-        re.sub("_{1,3}", lambda found: _ESCAPES[found[0]], name.removeprefix(_PREFIX).lower()): text
+        key_of(name): text
         for name, text in env.items()
         if name.startswith(_PREFIX) and not name.startswith(_IMAGE) and text.strip()
     }

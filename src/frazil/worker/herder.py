@@ -9,21 +9,18 @@ from concurrent.futures import CancelledError
 from dataclasses import replace
 from typing import TypeVar
 
-from frazil.config.connectors import check_config, connector_of
-from frazil.config.definition import invalid_value
-from frazil.config.iceberg_sink import invalid_config_message
+from frazil.config.connectors import connector_of
 from frazil.config.providers import ConfigProviders
-from frazil.config.validators import non_empty_without_control_chars
 from frazil.errors import AlreadyExists, ConfigError, NotFound, Rebalancing, ServiceUnavailable
 from frazil.worker.actor import NEW, ActorStatus, RestartPolicy
 from frazil.worker.actors import Actors
+from frazil.worker.checks import Config, ConfigChecks, type_of
 from frazil.worker.runner_api import STOP_S, RunnerFactory, State, TargetState
 from frazil.worker.status import ConnectorInfo, ConnectorStatus, StatusBoard, TaskStatus
 from frazil.worker.store import ConfigStore, StoredConnector
 
 logger = logging.getLogger(__name__)
 
-Config = Mapping[str, str | None]
 T = TypeVar("T")
 
 _ACTION_S = 90.0
@@ -58,7 +55,7 @@ class Herder:
         self._providers = providers or ConfigProviders()
         self._store = store
         self._board = board
-        self._complete = complete
+        self._checks = ConfigChecks(self._providers, complete)
         self._lock = threading.RLock()
         self._writing = threading.RLock()
         self._stored: dict[str, StoredConnector] = {}
@@ -131,7 +128,7 @@ class Herder:
     def create(self, name: str, config: Config, target: TargetState = "RUNNING") -> ConnectorInfo:
         """Add a connector; raises AlreadyExists, or ConfigError with Connect's text."""
         with self._writing:
-            checked = self._checked(name, config)
+            checked = self._checks.whole(name, config)
             if name in self._stored:
                 raise AlreadyExists(f"Connector {name} already exists")
             self._save(name, lambda: self._store.put(name, StoredConnector(checked, target)))
@@ -147,7 +144,7 @@ class Herder:
             if stored is None:
                 return self.create(name, config), True
             tasks = self._info(name, stored).tasks
-            checked = self._checked(name, config)
+            checked = self._checks.whole(name, config)
             self._save(name, lambda: self._store.put(name, StoredConnector(checked, stored.target_state)))
             return replace(self.info(name), tasks=tasks), False
 
@@ -156,7 +153,7 @@ class Herder:
         with self._writing:
             stored = self._find(name, "Connector {} not found")
             merged = {key: value for key, value in {**stored.config, **patch}.items() if value is not None}
-            self._check(name, merged)
+            self._checks.warn(name, merged)
             tasks = self._info(name, stored).tasks
             self._save(name, lambda: self._store.put(name, replace(stored, config=merged)))
             return replace(self.info(name), tasks=tasks)
@@ -239,7 +236,7 @@ class Herder:
             actor = self._actors.status(name)
             told = self._board.of(name) if actor is None and self._board is not None else None
         if told is not None:
-            return replace(told, type=_type(stored.config))
+            return replace(told, type=type_of(stored.config))
         return self._status_of(name, stored, NEW if actor is None else actor)
 
     def task_status(self, name: str, task: int) -> TaskStatus:
@@ -280,28 +277,7 @@ class Herder:
 
     def _info(self, name: str, stored: StoredConnector) -> ConnectorInfo:
         tasks = 0 if stored.target_state == "STOPPED" else len(self.status(name).tasks)
-        return ConnectorInfo(name, stored.config, tasks, _type(stored.config), stored.target_state)
-
-    def _checked(self, name: str, config: Config) -> dict[str, str]:
-        reason = non_empty_without_control_chars(name)
-        if reason is not None:
-            raise ConfigError(invalid_config_message([invalid_value("name", name, reason)]))
-        own = config.get("name", name)
-        if own != name:
-            raise ConfigError(f"Connector name configuration ({own}) doesn't match connector name in the URL ({name})")
-        named = {**config, "name": name}
-        if None in named.values():
-            check_config(named)  # raises, as it does in Kafka Connect
-        checked = {key: value for key, value in named.items() if value is not None}
-        self._check(name, checked)
-        return checked
-
-    def _check(self, name: str, config: Mapping[str, str]) -> None:
-        whole = self._complete(config)
-        of_worker = tuple(f"{key} " for key in whole.keys() - config.keys())
-        warnings = [text for text in check_config(whole) if not text.startswith(of_worker)]
-        for warning in warnings + self._providers.unknown(config):
-            logger.warning("connector %s: %s", name, warning)
+        return ConnectorInfo(name, stored.config, tasks, type_of(stored.config), stored.target_state)
 
     def _require_here(self, name: str) -> None:
         if not self._owns(name) or self._closing:
@@ -333,7 +309,7 @@ class Herder:
             worker_id=worker_id,
             trace=actor.trace if actor.state in ("FAILED", "RESTARTING") else None,
             tasks=tuple(TaskStatus(number, actor.task_state, worker_id, actor.trace) for number in range(actor.tasks)),
-            type=_type(stored.config),
+            type=type_of(stored.config),
         )
 
     def _observed(self, name: str, status: ActorStatus) -> None:
@@ -349,11 +325,3 @@ class Herder:
                 told = self._board.of(name)
                 tasks = len(told.tasks) if told is not None else 0
                 self._board.publish(self._status_of(name, stored, replace(NEW, tasks=tasks)))
-
-
-def _type(config: Mapping[str, str]) -> str:
-    """`unknown` when the stored class is not one of this version any more."""
-    try:
-        return connector_of(config).type
-    except ConfigError:
-        return "unknown"

@@ -105,7 +105,7 @@ def run(settings: Settings, worker: WorkerConfig) -> None:
         "kafka": lambda: _answers(bootstrap),
         "catalog": lambda: _connects(settings.catalog_properties()),
     }
-    rest = serve(rest_app(herder, info, forwarder), worker.host, worker.port, "KAFKA_CONNECT_PORT")
+    rest = serve(rest_app(herder, info, forwarder), worker.host, worker.port, worker.port_source)
     actuator = serve(actuator_app(herder, metrics, checks), LOOPBACK, settings.actuator_port, "ACTUATOR_PORT")
     try:
         session.append(spark_session.start(settings, logger.info))
@@ -120,11 +120,12 @@ def run(settings: Settings, worker: WorkerConfig) -> None:
                 )
         logger.info("stopping: running batches are finished first")
         herder.close()
-        if group is not None:
-            group.close()
     finally:
         rest.stop()
         actuator.stop()
+        if group is not None and forwarder is not None:
+            forwarder.close()
+            group.close()
         if session and not spark_session.ended(session[0]):
             session[0].stop()
 

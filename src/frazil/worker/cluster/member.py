@@ -116,14 +116,19 @@ class GroupMember:
         next_tick = time.monotonic()
         try:
             while not self._closing.is_set():
-                message = self._consumer.poll(_POLL_S)
-                if message is not None and (error := message.error()) is not None:
-                    self._failed(error)
+                try:
+                    message = self._consumer.poll(_POLL_S)
+                except KafkaException as error:
+                    self._failed(error.args[0])
+                    continue
+                if message is not None and (told := message.error()) is not None:
+                    self._failed(told)
                 if self._joined.is_set() and time.monotonic() >= next_tick:
                     next_tick = time.monotonic() + _TICK_S
                     self._guarded(self._on_tick)
         finally:
             self._consumer.close()
+            self._set(frozenset())
 
     def _failed(self, error: KafkaError) -> None:
         if self._refused is None or self._refused.code() != error.code():

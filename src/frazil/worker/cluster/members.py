@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import struct
 import threading
 import time
 from collections.abc import Mapping
-from typing import Any
+from concurrent.futures import TimeoutError as Late
 
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import ConsumerGroupState, KafkaException
+from confluent_kafka.admin import AdminClient, ConsumerGroupDescription  # type: ignore[attr-defined]
 
 _KNOWN_S = 1.0
 _ANSWER_S = 5.0
-_STABLE = "Stable"
 
 
 class Members:
-    """The address of the worker that has a partition of the group's topic; an answer is kept for a second."""
+    """The address of the worker that has a partition of the group's topic; an answer is kept for a second.
+
+    Ask only as a member: then the group has a coordinator.
+    """
 
     def __init__(self, client: Mapping[str, str | int | float | bool], group: str) -> None:
         self._client = AdminClient(dict(client))
@@ -40,27 +41,16 @@ class Members:
             self._until = 0.0
 
     def _ask(self) -> dict[int, str]:
+        futures = self._client.describe_consumer_groups([self._group], request_timeout=_ANSWER_S)
         try:
-            groups = self._client.list_groups(group=self._group, timeout=_ANSWER_S)
-        except KafkaException:
+            group: ConsumerGroupDescription = futures[self._group].result(_ANSWER_S + 1)
+        except (KafkaException, Late):
             return {}
-        # The published types of these fields are wrong.
-        members: list[Any] = [member for group in groups if group.state == _STABLE for member in group.members]
-        return {slot: str(member.client_id) for member in members for slot in slots_of(member.assignment)}
-
-
-def slots_of(assignment: bytes) -> list[int]:
-    """Partitions in the assignment of a member, in the coding of Kafka's consumer protocol; [] when there is none."""
-    if len(assignment) < 6:
-        return []
-    found: list[int] = []
-    _, topics = struct.unpack_from(">hi", assignment)
-    at = 6
-    for _ in range(topics):
-        (length,) = struct.unpack_from(">h", assignment, at)
-        at += 2 + length
-        (count,) = struct.unpack_from(">i", assignment, at)
-        at += 4
-        found += struct.unpack_from(f">{count}i", assignment, at)
-        at += 4 * count
-    return found
+        if group.state != ConsumerGroupState.STABLE:
+            return {}
+        return {
+            partition.partition: member.client_id
+            for member in group.members
+            if member.assignment is not None
+            for partition in member.assignment.topic_partitions
+        }
