@@ -6,9 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +22,11 @@ from confluent_kafka import Consumer
 from frazil.config.settings import Settings
 from frazil.config.worker import WorkerConfig
 from frazil.errors import ConfigError
+from frazil.stack.kafka import kafka_service
 from frazil.stack.local import LocalStack
 from frazil.stack.ports import unused
 from frazil.worker.herder import Herder
+from tests.environment import isolated_settings
 from tests.light_worker import light_worker, properties, write
 from tests.worker.rest.requests import assert_error, sink
 from tests.worker.runners import ScriptedFactory, eventually
@@ -168,15 +172,11 @@ def _stop_and_resume(asked: Member, other: Member) -> None:
     eventually(lambda: asked.states()[NAMES[0]][0] == other.states()[NAMES[0]][0] == "RUNNING")
 
 
-def test_a_level_for_all_workers(cluster: Cluster) -> None:
+def test_connectors_of_a_worker_that_is_killed_start_elsewhere(cluster: Cluster) -> None:
     with cluster.member() as one, cluster.process() as other:
         path = "/admin/loggers/frazil.worker.anywhere"
         assert one.client.put(f"{path}?scope=cluster", json={"level": "TRACE"}).status_code == 204
         eventually(lambda: [m.client.get(path).json().get("level") for m in (one, other)] == ["TRACE", "TRACE"])
-
-
-def test_connectors_of_a_worker_that_is_killed_start_elsewhere(cluster: Cluster) -> None:
-    with cluster.member() as one, cluster.process() as other:
         for name in NAMES:
             create(other, name)
         eventually(lambda: workers_of(one) == {one.worker_id, other.worker_id})
@@ -209,6 +209,47 @@ def test_a_worker_that_slept_gives_up_what_others_have_taken(cluster: Cluster) -
             assert [line.split()[0] for line in diary if line.endswith(f" {name}")] == ["start", "stop"] * (
                 sum(line == f"start {name}" for line in diary)
             )
+
+
+@pytest.mark.faults
+def test_workers_outlive_their_broker(tmp_path: Path) -> None:
+    """Requests that ask the coordinator go on all the time, also while it is elected anew."""
+    settings = isolated_settings(tmp_path / "home")
+    broker = kafka_service(settings)
+    broker.start(lambda text: None)
+    cluster = Cluster(settings.bootstrap_servers, tmp_path)
+    try:
+        with cluster.process() as one, cluster.process() as other:
+            for name in NAMES:
+                create(one, name)
+            eventually(lambda: workers_of(one) == {one.worker_id, other.worker_id})
+            with ThreadPoolExecutor(2) as pool:
+                stop = threading.Event()
+                asked = [pool.submit(_ask_until, member, stop) for member in (one, other)]
+                for _ in range(2):
+                    broker.stop()
+                    time.sleep(8)
+                    broker.start(lambda text: None)
+                    eventually(lambda: states_of(one) == {"RUNNING"} and one.states() == other.states(), timeout=60)
+                stop.set()
+                assert all(future.result(100) > 10 for future in asked)
+            for member in (one, other):
+                assert member.process is not None
+                assert member.process.poll() is None
+            create(other, "after")
+    finally:
+        broker.stop()
+
+
+def _ask_until(member: Member, stop: threading.Event) -> int:
+    """Restarts of connectors of either worker, one after the other."""
+    asked = 0
+    while not stop.is_set():
+        answer = member.client.post(f"/connectors/{NAMES[asked % len(NAMES)]}/restart")
+        assert answer.status_code in (204, 409), answer.text
+        asked += 1
+        time.sleep(0.05)
+    return asked
 
 
 def test_a_group_of_other_members_is_not_joined(cluster: Cluster, tmp_path: Path) -> None:
