@@ -51,6 +51,8 @@ class TopicReader:
         """
         try:
             known = self._consumer.list_topics(self._topic, timeout=_START_S).topics[self._topic]
+            if known.error is not None:
+                raise KafkaException(known.error)
         except KafkaException as error:
             raise ServiceUnavailable(f"topic {self._topic} cannot be read: {error.args[0].str()}") from error
         partitions = list(known.partitions)
@@ -91,15 +93,18 @@ class TopicReader:
 
     def _run(self) -> None:
         while not self._closing.is_set():
-            for message in self._consumer.consume(500, timeout=_POLL_S):
+            try:
+                message = self._consumer.poll(_POLL_S)
+            except KafkaException as error:
+                self._tell(error.args[0])
+                continue
+            if message is not None:
                 self._take(message)
 
     def _take(self, message: Message) -> None:
         error, partition = message.error(), message.partition()
         if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own name
-            if self._told is None or self._told.code() != error.code():
-                logger.warning("topic %s: %s; reading goes on when it can", self._topic, error.str())
-            self._told = error
+            self._tell(error)
             return
         offset = message.offset()
         if partition is None or offset is None:
@@ -112,6 +117,11 @@ class TopicReader:
                 self._ended.add(partition)
             self._positions[partition] = max(self._positions.get(partition, 0), offset + (error is None))
             self._moved.notify_all()
+
+    def _tell(self, error: KafkaError) -> None:
+        if self._told is None or self._told.code() != error.code():
+            logger.warning("topic %s: %s; reading goes on when it can", self._topic, error.str())
+        self._told = error
 
     def _read(self, message: Message, partition: int, offset: int) -> None:
         key, value = message.key(), message.value()
