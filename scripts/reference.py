@@ -19,7 +19,8 @@ from frazil.cli.main import app
 from frazil.config.definition import ConfigDef, Key, Required, as_text
 from frazil.config.iceberg_sink import iceberg_sink_definition, parse_iceberg_sink
 from frazil.config.transform_classes import PREDICATES, TRANSFORMATIONS, PluginClass
-from frazil.config.variables import VARIABLES, Variable
+from frazil.config.variable import Variable
+from frazil.config.variables import VARIABLES
 from frazil.config.worker_keys import OTHER, WORKER_KEYS
 from frazil.pipeline.report import BatchReport
 from frazil.query.questions.catalog import QUESTIONS

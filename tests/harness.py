@@ -23,6 +23,7 @@ from frazil.cli.stack import worker_service
 from frazil.clients import kafka
 from frazil.clients.catalog import connect
 from frazil.clients.connect import ConnectClient
+from frazil.clients.kafka_security import secured
 from frazil.config.settings import Settings
 from frazil.stack.ports import unused
 
@@ -71,7 +72,8 @@ def event(number: int, **more: object) -> bytes:
 
 def send(bootstrap: str, topic: str, records: Iterable[bytes | None], **message: Any) -> None:
     """Produce records and wait until all are acknowledged."""
-    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "message.max.bytes": 16 << 20, "linger.ms": 5})
+    own = {"acks": "all", "message.max.bytes": 16 << 20, "linger.ms": 5}
+    producer = Producer({**secured(bootstrap, "producer"), **own})
     for record in records:
         while True:
             try:
@@ -88,7 +90,7 @@ def messages(bootstrap: str, topic: str) -> list[Any]:
     ends = kafka.end_offsets(bootstrap, [topic])
     consumer = Consumer(
         {
-            "bootstrap.servers": bootstrap,
+            **secured(bootstrap, "consumer"),
             "group.id": "test",
             "enable.auto.commit": False,
             "fetch.message.max.bytes": 16 << 20,
@@ -147,8 +149,9 @@ class Worker(AbstractContextManager["Worker"]):
         return (self.settings.logs / "worker.log").read_text()
 
 
-def own_worker(stack: Settings, home: Path) -> Worker:
-    """A worker with a home and ports of its own, which uses the broker, store and catalog of `stack`."""
+def own_worker(stack: Settings, home: Path, **variables: str) -> Worker:
+    """A worker with a home and ports of its own, which uses the broker, store and catalog of `stack`; `variables` are
+    environment variables on top."""
     connect_port, actuator_port = unused(2)
     address = {
         "FRAZIL_HOME": str(home),
@@ -158,7 +161,7 @@ def own_worker(stack: Settings, home: Path) -> Worker:
         "KAFKA_CONNECT_PORT": str(connect_port),
         "ACTUATOR_PORT": str(actuator_port),
     }
-    return Worker(Settings({**stack.env, **address}))
+    return Worker(Settings({**stack.env, **address, **variables}))
 
 
 @dataclass

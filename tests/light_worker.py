@@ -53,14 +53,14 @@ def write(path: Path, values: Mapping[str, str]) -> Path:
 @contextmanager
 def light_worker(worker: WorkerConfig, factory: RunnerFactory, positions: Positions | None = None) -> Iterator[Herder]:
     """A member of its group until the end of the block."""
-    host, port = worker.advertised
-    worker_id, loggers = f"{host}:{port}", Loggers()
-    group = worker_group(worker, worker.properties["bootstrap.servers"], loggers)
+    own, loggers = worker.advertised, Loggers()
+    worker_id = f"{own.host}:{own.port}"
+    group = worker_group(worker, worker.settings(Settings({})).bootstrap_servers, loggers)
     topics = ActiveTopics(board=group.statuses)
     herder = Herder(group.configs, factory, worker_id, RestartPolicy(0.05, 0.2, fenced=3), None, group.statuses, dict)
     forwarder = Forwarder(group, worker_id)
     info = WorkerInfo("k", positions or KeptPositions(), topics, loggers, group.configs.set_logger)
-    server = serve(rest_app(herder, info, forwarder), worker.host, worker.port, "KAFKA_CONNECT_PORT")
+    server = serve(rest_app(herder, info, forwarder=forwarder), own.bind, own.port, "KAFKA_CONNECT_PORT")
     try:
         herder.start(lambda: group.join(herder))
         yield herder

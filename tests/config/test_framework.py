@@ -119,3 +119,16 @@ def test_a_dead_letter_topic_without_tolerance_is_warned_about() -> None:
     assert parsed.error_texts() == []
     assert len(parsed.warnings) == 1
     assert parsed.warnings[0].startswith("errors.deadletterqueue.topic.name has no effect here")
+
+
+def test_of_producer_and_admin_only_security_is_overridden() -> None:
+    changes = {
+        "producer.override.sasl.mechanism": "PLAIN",
+        "producer.override.acks": "1",
+        "admin.override.ssl.truststore.type": "PEM",
+        "admin.override.retries": "1",
+    }
+    assert parse_iceberg_sink({**MINIMAL_SINK, **changes}).warnings == [
+        "producer.override.acks has no effect here: only settings of security are overridden",
+        "admin.override.retries has no effect here: only settings of security are overridden",
+    ]

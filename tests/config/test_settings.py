@@ -62,6 +62,11 @@ def test_defaults() -> None:
             "TRINO_PASSWORD",
             "TRINO_TOKEN",
             "TRINO_CA_FILE",
+            "KAFKA_OPTS",
+            "KAFKA_CONNECT_PASSWORD",
+            "KAFKA_CONNECT_CA_FILE",
+            "KAFKA_CONNECT_CERT_FILE",
+            "KAFKA_CONNECT_KEY_FILE",
         )
     ],
 )
@@ -153,3 +158,59 @@ def test_dot_env_of_the_working_directory_is_read(tmp_path: Path, monkeypatch: p
 def test_a_named_file_that_is_missing_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such file"):
         Settings.load({"FRAZIL_ENV_FILE": str(tmp_path / "missing")})
+
+
+def test_access_to_the_worker(tmp_path: Path) -> None:
+    ca = tmp_path / "ca.pem"
+    ca.touch()
+    access = Settings(
+        {
+            "KAFKA_CONNECT_URL": "https://far.example:8083/",
+            "KAFKA_CONNECT_USER": "ops",
+            "KAFKA_CONNECT_PASSWORD": "top-secret",
+            "KAFKA_CONNECT_CA_FILE": str(ca),
+        }
+    ).connect_access
+    assert (access.url, access.user, access.password) == ("https://far.example:8083", "ops", "top-secret")
+    assert access.ca_file == ca
+    assert "top-secret" not in repr(access)
+    with pytest.raises(ConfigError, match="a password is given without a user"):
+        _ = Settings({"KAFKA_CONNECT_PASSWORD": "x"}).connect_access
+    with pytest.raises(ConfigError, match="a key file is given without a certificate file"):
+        _ = Settings({"KAFKA_CONNECT_KEY_FILE": str(ca)}).connect_access
+
+
+def test_listeners_of_the_worker() -> None:
+    settings = Settings({"CONNECT_LISTENERS": "https://0.0.0.0:9443,http://127.0.0.1:8083"})
+    assert [listener.bind for listener in settings.listeners] == ["0.0.0.0", "127.0.0.1"]  # noqa: S104
+    assert (settings.connect_url, settings.connect_port) == ("https://127.0.0.1:9443", 9443)
+    assert Settings({"CONNECT_LISTENERS": "http://:1"}).listeners[0].bind == "0.0.0.0"  # noqa: S104
+    assert Settings({"CONNECT_LISTENERS": "http://[::1]:1"}).connect_url == "http://[::1]:1"
+    for wrong in ("127.0.0.1:1", "http://x", "ftp://x:1", "http://x:1/path", "http://x:port"):
+        with pytest.raises(ConfigError, match="listeners has"):
+            _ = Settings({"CONNECT_LISTENERS": wrong}).listeners
+
+
+def test_security_of_kafka(tmp_path: Path) -> None:
+    properties = tmp_path / "secrets.properties"
+    properties.write_text("password=from-file\n")
+    settings = Settings(
+        {
+            "KAFKA_BOOTSTRAP_SERVERS": "k:9092",
+            "KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
+            "KAFKA_SSL_TRUSTSTORE_PASSWORD": f"${{file:{properties}:password}}",
+            "CONNECT_CONFIG_PROVIDERS": "file",
+            "CONNECT_CONFIG_PROVIDERS_FILE_CLASS": "org.apache.kafka.common.config.provider.FileConfigProvider",
+            "CONNECT_CONSUMER_SASL_MECHANISM": "PLAIN",
+            "CONNECT_SASL_MECHANISM": "SCRAM-SHA-512",
+        }
+    )
+    assert settings.bootstrap_servers == "k:9092"
+    assert settings.bootstrap_servers.settings("admin") == {
+        "security.protocol": "SASL_SSL",
+        "ssl.truststore.password": "from-file",
+        "sasl.mechanism": "SCRAM-SHA-512",
+    }
+    assert settings.bootstrap_servers.settings("consumer")["sasl.mechanism"] == "PLAIN"
+    with pytest.raises(ConfigError, match="the embedded broker listens on loopback and asks for nothing"):
+        Settings.load({"KAFKA_SECURITY_PROTOCOL": "SSL"}, env_file=Path(os.devnull))

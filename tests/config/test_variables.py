@@ -15,7 +15,9 @@ _NOT_OURS = {"FRAZIL_PROGRAM", "PATH", "COLUMNS"}
 
 def sources() -> dict[Path, str]:
     """The program's text, without the declarations."""
-    return {path: path.read_text() for path in _SOURCES.rglob("*.py") if path.name != "variables.py"}
+    return {
+        path: path.read_text() for path in _SOURCES.rglob("*.py") if path.name not in ("variable.py", "variables.py")
+    }
 
 
 def test_what_the_program_reads_is_declared() -> None:

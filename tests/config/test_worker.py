@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from frazil.config.listeners import Listener
 from frazil.config.settings import Settings
 from frazil.config.worker import WorkerConfig
 from frazil.errors import ConfigError
@@ -25,16 +26,16 @@ def load(tmp_path: Path, text: str = "", **env: str) -> WorkerConfig:
 
 def test_alone_on_loopback_without_anything() -> None:
     worker = WorkerConfig.load(Settings({"KAFKA_CONNECT_PORT": "9083"}))
-    assert (worker.group, worker.host, worker.port) == (None, "127.0.0.1", 9083)
-    assert worker.advertised == ("127.0.0.1", 9083)
+    assert worker.group is None
+    assert worker.listeners == (worker.advertised,) == (Listener("http", "127.0.0.1", 9083),)
     assert worker.warning is None
 
 
 def test_a_member_of_a_group(tmp_path: Path) -> None:
     worker = load(tmp_path, GROUP + "listeners=HTTP://:8084\nrest.advertised.host.name=worker-1\n")
     assert worker.group == "connect-cluster"
-    assert (worker.host, worker.port) == ("0.0.0.0", 8084)  # noqa: S104 - read, not bound
-    assert worker.advertised == ("worker-1", 8084)
+    assert worker.listeners == (Listener("http", "", 8084),)
+    assert worker.advertised == Listener("http", "worker-1", 8084)
     assert worker.parsed.number("config.storage.replication.factor") == 3
     settings = worker.settings(Settings({"KAFKA_BOOTSTRAP_SERVERS": "other:9092", "X": "kept"}))
     assert settings.bootstrap_servers == "kafka-1:9092,kafka-2:9092"
@@ -52,7 +53,7 @@ def test_variables_win_over_the_file(tmp_path: Path) -> None:
         CONNECT_PRODUCER_A___B="1",
     )
     assert worker.group == "other"
-    assert worker.advertised == ("127.0.0.1", 80)
+    assert worker.advertised == Listener("http", "127.0.0.1", 80)
     assert worker.properties["config.providers.my_files.class"] == "x"
     assert worker.properties["producer.a-b"] == "1"
 
@@ -73,7 +74,7 @@ def test_a_group_needs_its_topics(tmp_path: Path) -> None:
         ),
         ("status.storage.partitions=0", "Value must be -1 or at least 1"),
         ("topic.tracking.enable=perhaps", "Expected value to be either true or false"),
-        ("listeners=8083", "one of the form http://host:port is needed"),
+        ("listeners=8083", "listeners has '8083'; expected http://host:port"),
     ],
 )
 def test_wrong_values_are_told(tmp_path: Path, text: str, message: str) -> None:
@@ -87,9 +88,9 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_one_warning_names_all_keys_without_effect(tmp_path: Path) -> None:
-    worker = load(tmp_path, "plugin.path=/x\noffset.flush.interval.ms=1\nmy.key=1\nother=2\ngroup.id=\n")
+    worker = load(tmp_path, "plugin.discovery=/x\noffset.flush.interval.ms=1\nmy.key=1\nother=2\ngroup.id=\n")
     assert worker.warning is not None
-    assert "plugin.path (connectors, converters and transformations are parts of frazil)" in worker.warning
+    assert "plugin.discovery (connectors, converters and transformations are parts of frazil)" in worker.warning
     assert "offset.flush.interval.ms (" in worker.warning
     assert worker.warning.endswith("my.key, other (not known)")
     assert "group.id" not in worker.warning

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from frazil.config.bootstrap import Bootstrap
 from frazil.config.iceberg_sink import iceberg_sink_config
 from frazil.worker.source import source_options
 from tests.config.samples import SEED_SINK
@@ -76,3 +77,14 @@ def test_a_longer_request_makes_the_call_around_it_longer() -> None:
     """Kafka's admin client refuses a request that may take longer than its call."""
     made = options(**{"consumer.override.request.timeout.ms": "60000"})
     assert made["kafka.request.timeout.ms"] == made["kafka.default.api.timeout.ms"] == "60000"
+
+
+def test_security_of_the_cluster_and_of_the_connector() -> None:
+    config = iceberg_sink_config({**SEED_SINK, "consumer.override.sasl.mechanism": "PLAIN"})
+    worker = {"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512", "producer.ssl.key.password": "p"}
+    cluster = Bootstrap.of("broker:9092", worker)
+    made = source_options(config, cluster, ["apilogs"], {("apilogs", 0): 7}, parallelism=2)
+    assert made["kafka.bootstrap.servers"] == "broker:9092"
+    assert made["kafka.security.protocol"] == "SASL_SSL"
+    assert made["kafka.sasl.mechanism"] == "PLAIN"
+    assert "kafka.ssl.key.password" not in made

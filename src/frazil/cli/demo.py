@@ -114,7 +114,7 @@ def _wait_until_committed(settings: Settings, console: Console) -> None:
     from frazil.clients.connect import ConnectClient
 
     deadline = time.monotonic() + _COMMIT_WAIT_S
-    with progress(console) as show, ConnectClient(settings.connect_url) as client:
+    with progress(console) as show, ConnectClient(settings.connect_access) as client:
         while waiting_for := behind(settings, client):
             waiting = ", ".join(f"{topic} {count:,}" for topic, count in waiting_for.items())
             if time.monotonic() > deadline:

@@ -24,7 +24,7 @@ class Connectors:
     def known(cls, settings: Settings) -> Connectors:
         """Those of the worker; none when it does not answer."""
         try:
-            with ConnectClient(settings.connect_url) as client:
+            with ConnectClient(settings.connect_access) as client:
                 return cls({name: client.config(name) for name in client.connectors()})
         except ServiceUnavailable as error:
             return cls({}, unknown=f"{error}. Without it only topics named *-dlq, or with --topic, are read.")

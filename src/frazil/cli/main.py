@@ -7,11 +7,15 @@ import sys
 from typing import Annotated
 
 import typer
+from typer.completion import completion_init  # type: ignore[attr-defined]
 
-from frazil.cli import ask, data, deadletters, demo, query, report, sql, stack, status, worker
+from frazil.cli import ask, completion, data, deadletters, demo, password, query, report, sql, stack, status, worker
+from frazil.cli.connect import change, context, get, lifecycle, offsets, plugins
 from frazil.cli.console import make_console
 from frazil.cli.usage import PROGRAM, examples
 from frazil.errors import ConfigError, FrazilError, UsageError
+
+_COMPLETING = "_FRAZIL_COMPLETE"
 
 app = typer.Typer(
     name="frazil",
@@ -32,6 +36,8 @@ app = typer.Typer(
 )
 for module in (stack, status, data, query, sql, ask, report, deadletters, demo, worker):
     module.register(app)
+for module in (get, change, lifecycle, offsets, plugins, context, password, completion):
+    module.register(app)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -42,6 +48,8 @@ def main(arguments: list[str] | None = None) -> None:
     """
     try:
         try:
+            if _COMPLETING in os.environ:
+                completion_init()
             app(arguments, prog_name=PROGRAM)
         finally:
             sys.stdout.flush()

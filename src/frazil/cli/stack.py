@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from frazil.cli.connect import lifecycle
+from frazil.cli.connect.session import ContextOption, RegexOption, complete_connectors
 from frazil.cli.console import make_console
 from frazil.cli.progress import progress
 from frazil.cli.usage import examples
@@ -29,15 +31,31 @@ _ADDRESSES = {
     "trino": "TRINO_URL",
 }
 ON_REQUEST = "trino"
+_OF_THE_WORKER = "sources"
+_SOMETIMES = (ON_REQUEST, _OF_THE_WORKER)
 
-ServiceArgument = Annotated[str | None, typer.Argument(help="kafka, seaweedfs, worker or trino; all when left out.")]
+_SERVICES = "kafka, seaweedfs, worker or trino; all when left out"
+ServiceArgument = Annotated[str | None, typer.Argument(help=f"{_SERVICES}.")]
+NamesArgument = Annotated[
+    list[str] | None, typer.Argument(help="Connectors, after `connector`.", autocompletion=complete_connectors)
+]
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this module to the program."""
     app.command(epilog=examples("start", "start kafka", "start --with trino", "start trino  # on its own"))(start)
-    app.command(epilog=examples("stop", "stop worker  # Kafka and the store go on"))(stop)
-    app.command(epilog=examples("restart", "restart worker"))(restart)
+    app.command(
+        epilog=examples("stop", "stop worker  # Kafka and the store go on", "stop connector iceberg-sink-apilogs")
+    )(stop)
+    app.command(
+        epilog=examples(
+            "restart",
+            "restart worker",
+            "restart connector iceberg-sink-apilogs --include-tasks",
+            "restart connector '.*' -e --include-tasks --only-failed",
+            "restart task iceberg-sink-apilogs/0",
+        )
+    )(restart)
     app.command(epilog=examples("logs", "logs -f  # until Ctrl+C", "logs worker -n 200"))(logs)
     app.command(epilog=examples("clean", "clean --yes  # without asking"))(clean)
 
@@ -91,16 +109,27 @@ def _startable(settings: Settings) -> list[Service]:
 
 
 def _of_home(settings: Settings) -> list[Service]:
-    """Every service that may run in this home, also those that are external by now."""
+    """Every service that may run in this home, also those that are external by now.
+
+    The runtime of source connectors is the worker's to start and stop, but it outlives one that is killed.
+    """
+    from frazil.stack.connect import sources_service
     from frazil.stack.local import LocalStack
     from frazil.stack.trino import trino_service
 
-    return [*LocalStack(settings).embedded(), worker_service(settings), trino_service(settings)]
+    own = [worker_service(settings), trino_service(settings), sources_service(settings, {})]
+    return [*LocalStack(settings).embedded(), *own]
 
 
 def _in_use(settings: Settings) -> list[Service]:
-    names = {service.name for service in requested(settings)}
-    return [service for service in _of_home(settings) if service.name != ON_REQUEST or service.name in names]
+    from frazil.stack.service import Status
+
+    found = _of_home(settings)
+    states = {one.name: one.state().status for one in found}
+    absent = {name for name in _SOMETIMES if states[name] is Status.STOPPED}
+    if states["worker"] not in (Status.STOPPED, Status.DIED):
+        absent.add(_OF_THE_WORKER)  # it stops with its worker
+    return [one for one in found if one.name not in absent]
 
 
 def start_services(chosen: Iterable[Service], console: Console) -> None:
@@ -168,22 +197,69 @@ def start(
     start_services(chosen, make_console())
 
 
-def stop(service: ServiceArgument = None) -> None:
-    """Stop the services (or one); the data stays."""
+def stop(
+    what: Annotated[str | None, typer.Argument(help=f"{_SERVICES}; or `connector`, with names.")] = None,
+    names: NamesArgument = None,
+    regex: RegexOption = False,
+    context: ContextOption = None,
+) -> None:
+    """Stop the services (or one), or connectors by name.
+
+    Data stays. A stopped connector gives up its tasks; `resume connector` lets it read again.
+    """
+    if what in lifecycle.CONNECTOR:
+        lifecycle.stop_connectors(_named(what, names), regex, context)
+        return
+    _of_connectors_only(names, regex, context)
     settings = Settings.load()
-    stop_services(_chosen(service, _in_use(settings), _of_home(settings)), make_console())
+    stop_services(_chosen(what, _in_use(settings), _of_home(settings)), make_console())
 
 
-def restart(service: ServiceArgument = None) -> None:
-    """Stop the services (or one) and start them again.
+def restart(
+    what: Annotated[
+        str | None, typer.Argument(help=f"{_SERVICES}; or `connector` with names, or `task` with NAME/NUMBER.")
+    ] = None,
+    names: NamesArgument = None,
+    regex: RegexOption = False,
+    include_tasks: Annotated[bool, typer.Option("--include-tasks", help="Connectors: their tasks as well.")] = False,
+    only_failed: Annotated[bool, typer.Option("--only-failed", help="Connectors: only what has failed.")] = False,
+    context: ContextOption = None,
+) -> None:
+    """Restart the services (or one), or connectors by name.
 
     Trino too, when it was started.
     """
+    if what in lifecycle.CONNECTOR:
+        lifecycle.restart_connectors(
+            _named(what, names), regex, context, include_tasks=include_tasks, only_failed=only_failed
+        )
+        return
+    if what in lifecycle.TASK:
+        _of_connectors_only(None, regex or include_tasks or only_failed, None)
+        lifecycle.restart_tasks(_named(what, names), context)
+        return
+    _of_connectors_only(names, regex or include_tasks or only_failed, context)
     settings = Settings.load()
     extra = [] if settings.trino_external else requested(settings)
-    chosen = _chosen(service, [*services(settings), *extra], _startable(settings))
+    chosen = _chosen(what, [*services(settings), *extra], _startable(settings))
     stop_services(chosen, make_console())
     start_services(chosen, make_console())
+
+
+def _named(what: str | None, names: list[str] | None) -> list[str]:
+    if not names:
+        raise UsageError(f"name the {what} that is meant, as in `{what} iceberg-sink-apilogs`. Nothing was done.")
+    return names
+
+
+def _of_connectors_only(names: list[str] | None, option: bool, context: str | None) -> None:
+    """A service takes neither names nor options of connectors."""
+    if names:
+        raise UsageError(
+            f"{' '.join(names)}: one service at a time; names are for connectors: `connector NAME`. Nothing was done."
+        )
+    if option or context is not None:
+        raise UsageError("--regex, --include-tasks, --only-failed and --context are for connectors. Nothing was done.")
 
 
 def logs(
@@ -195,7 +271,7 @@ def logs(
     from frazil.stack.logfile import follow, tail
 
     every = _of_home(Settings.load())
-    chosen = _chosen(service, [one for one in every if one.name != ON_REQUEST or one.log.exists()], every)
+    chosen = _chosen(service, [one for one in every if one.name not in _SOMETIMES or one.log.exists()], every)
     paths = {one.name: one.log for one in chosen}
     prefix = {name: "" if service else f"{name:<10}| " for name in paths}
     positions = {}
@@ -239,6 +315,8 @@ def _chosen(name: str | None, by_default: list[Service], possible: list[Service]
     if name is None:
         return by_default
     real = _ALIASES.get(name, name)
+    if real == _OF_THE_WORKER and (of_home := [service for service in possible if service.name == real]):
+        return of_home
     if real not in _ADDRESSES:
         raise UsageError(f"unknown service {name}; known: {', '.join([*_ADDRESSES, *_ALIASES])}")
     found = [service for service in possible if service.name == real]
@@ -248,11 +326,18 @@ def _chosen(name: str | None, by_default: list[Service], possible: list[Service]
 
 
 def _worker_missing(settings: Settings) -> str | None:
+    """What keeps the worker from answering. Nothing secret is sent, so its certificate need not be trusted here."""
+    import ssl
+
     import httpx
 
-    url = f"http://{LOOPBACK}:{settings.connect_port}/health"
+    access, url = settings.connect_access, f"{settings.listeners[0].url}/health"
+    tls = ssl.create_default_context()
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
     try:
-        status = httpx.get(url, timeout=2, trust_env=False).status_code
-    except httpx.HTTPError as error:
+        if access.cert_file:
+            tls.load_cert_chain(access.cert_file, access.key_file)
+        status = httpx.get(url, timeout=2, trust_env=False, verify=tls).status_code
+    except (httpx.HTTPError, OSError) as error:
         return f"{url} does not answer ({error})"
-    return None if status == 200 else f"{url} answers {status}"
+    return None if status == httpx.codes.OK else f"{url} answers {status}"

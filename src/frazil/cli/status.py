@@ -164,7 +164,7 @@ def _connectors(settings: Settings, expected: Sequence[str], found: StackStatus,
 
     tables: list[str] = []
     try:
-        with ConnectClient(settings.connect_url) as client:
+        with ConnectClient(settings.connect_access) as client:
             names = client.connectors()
             for name in names:
                 config, state = client.config(name), client.status(name)

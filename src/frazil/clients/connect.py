@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import ssl
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote
 
 import httpx
 
-from frazil.errors import ConfigError, FrazilError, NotFound, ServiceUnavailable, TerminalError
+from frazil.config.access import ConnectAccess
+from frazil.errors import AlreadyExists, ConfigError, FrazilError, NotFound, ServiceUnavailable, TerminalError
 
 _TIMEOUT = httpx.Timeout(30.0, connect=5.0)
-# Connect answers 409 while it rebalances, and 5xx when a worker could not finish; the same call may succeed later.
-_RETRY_LATER = 409
+_EXISTS = "already exists"
 
 
 class ConnectClient:
@@ -24,9 +25,11 @@ class ConnectClient:
     messages carry the worker's own text.
     """
 
-    def __init__(self, url: str) -> None:
-        self._url = url.rstrip("/")
-        self._http = httpx.Client(base_url=self._url, timeout=_TIMEOUT)
+    def __init__(self, access: ConnectAccess | str) -> None:
+        self._access = access if isinstance(access, ConnectAccess) else ConnectAccess(access.rstrip("/"))
+        self._url = self._access.url
+        auth = (self._access.user, self._access.password) if self._access.user else None
+        self._http = httpx.Client(base_url=self._url, timeout=_TIMEOUT, auth=auth, verify=_verify(self._access))
 
     def __enter__(self) -> ConnectClient:
         return self
@@ -40,62 +43,153 @@ class ConnectClient:
         """Close the connections."""
         self._http.close()
 
+    def root(self) -> dict[str, Any]:
+        """Version of the API, build, and id of the Kafka cluster."""
+        return self._object("GET", "/")
+
     def health(self) -> dict[str, Any]:
         """The worker's health document; raises ServiceUnavailable when it is not healthy."""
         return self._object("GET", "/health")
 
     def connectors(self) -> list[str]:
         """Names of all connectors, sorted."""
-        names = self._json("GET", "/connectors")
-        if not isinstance(names, list):
-            raise self._not_connect("GET", "/connectors")
-        return sorted(str(name) for name in names)
+        return sorted(str(name) for name in self._list("GET", "/connectors"))
+
+    def expanded(self) -> dict[str, dict[str, Any]]:
+        """Every connector with its `info` and `status`, by name."""
+        return self._object("GET", "/connectors?expand=info&expand=status")
+
+    def info(self, name: str) -> dict[str, Any]:
+        """Name, configuration, tasks and type of a connector."""
+        return self._object("GET", _path(name))
 
     def status(self, name: str) -> dict[str, Any]:
         """State of a connector and of its tasks."""
         return self._object("GET", f"{_path(name)}/status")
+
+    def topics(self, name: str) -> list[str]:
+        """Topics that a connector has read or written; raises TerminalError when the worker does not track them."""
+        answer = self._object("GET", f"{_path(name)}/topics")
+        return [str(topic) for topic in answer.get(name, {}).get("topics", [])]
+
+    def create(self, name: str, config: Mapping[str, str], initial_state: str) -> None:
+        """Create a connector as RUNNING, PAUSED or STOPPED; raises AlreadyExists when there is one of that name."""
+        self._call("POST", "/connectors", {"name": name, "config": dict(config), "initial_state": initial_state})
 
     def put_config(self, name: str, config: Mapping[str, str]) -> bool:
         """Create a connector or replace its configuration; True when it was created."""
         response = self._call("PUT", f"{_path(name)}/config", dict(config))
         return response.status_code == httpx.codes.CREATED
 
+    def patch_config(self, name: str, patch: Mapping[str, str | None]) -> None:
+        """Change some keys of a configuration; None removes a key."""
+        self._call("PATCH", f"{_path(name)}/config", dict(patch))
+
     def config(self, name: str) -> dict[str, str]:
         """The configuration of a connector as it was sent."""
         return {key: str(value) for key, value in self._object("GET", f"{_path(name)}/config").items()}
 
-    def restart(self, name: str) -> None:
-        """Restart a connector and its tasks."""
-        self._call("POST", f"{_path(name)}/restart?includeTasks=true")
+    def pause(self, name: str) -> None:
+        """Stop reading and keep the tasks."""
+        self._call("PUT", f"{_path(name)}/pause")
+
+    def resume(self, name: str) -> None:
+        """Read again."""
+        self._call("PUT", f"{_path(name)}/resume")
+
+    def stop(self, name: str) -> None:
+        """Stop reading and give up the tasks, so that the position can be moved."""
+        self._call("PUT", f"{_path(name)}/stop")
+
+    def restart(self, name: str, include_tasks: bool = True, only_failed: bool = False) -> None:
+        """Restart a connector, with its tasks unless told otherwise; with `only_failed` only what has failed."""
+        flags = f"includeTasks={str(include_tasks).lower()}&onlyFailed={str(only_failed).lower()}"
+        self._call("POST", f"{_path(name)}/restart?{flags}")
+
+    def restart_task(self, name: str, task: int) -> None:
+        """Restart one task."""
+        self._call("POST", f"{_path(name)}/tasks/{task}/restart")
 
     def delete(self, name: str) -> None:
         """Delete a connector; its table and topic stay."""
         self._call("DELETE", _path(name))
 
-    def _object(self, method: str, path: str) -> dict[str, Any]:
-        body = self._json(method, path)
-        if not isinstance(body, dict):
-            raise self._not_connect(method, path)
-        return body
+    def offsets(self, name: str) -> list[dict[str, Any]]:
+        """Next offsets, each an object with `partition` and `offset`."""
+        answer = self._object("GET", f"{_path(name)}/offsets").get("offsets")
+        if not isinstance(answer, list):
+            raise self._not_connect("GET", f"{_path(name)}/offsets")
+        return answer
 
-    def _json(self, method: str, path: str) -> object:
+    def set_offsets(self, name: str, offsets: Iterable[Mapping[str, Any]]) -> str:
+        """Move the position of a STOPPED connector; what the worker says about it."""
+        answer = self._object("PATCH", f"{_path(name)}/offsets", {"offsets": [dict(entry) for entry in offsets]})
+        return str(answer.get("message", ""))
+
+    def reset_offsets(self, name: str) -> str:
+        """Forget the position of a STOPPED connector; what the worker says about it."""
+        return str(self._object("DELETE", f"{_path(name)}/offsets").get("message", ""))
+
+    def plugins(self, connectors_only: bool = True) -> list[dict[str, Any]]:
+        """Plugins of the worker: class, type and version."""
+        return self._list("GET", f"/connector-plugins?connectorsOnly={str(connectors_only).lower()}")
+
+    def plugin_keys(self, plugin: str) -> list[dict[str, Any]]:
+        """Keys of a plugin; raises NotFound for one that the worker does not have."""
+        return self._list("GET", f"/connector-plugins/{quote(plugin, safe='')}/config")
+
+    def validate(self, config: Mapping[str, str]) -> list[str]:
+        """Errors that the worker finds in a configuration, each with its key; none when it would take it."""
+        plugin = quote(config.get("connector.class", ""), safe="")
+        if not plugin:
+            return ["connector.class: is missing"]
+        answer = self._object("PUT", f"/connector-plugins/{plugin}/config/validate", dict(config))
+        values = [entry.get("value", {}) for entry in answer.get("configs", [])]
+        return [f"{value.get('name')}: {error}" for value in values for error in value.get("errors", [])]
+
+    def loggers(self) -> dict[str, dict[str, Any]]:
+        """Level and time of the last change of every logger, by name."""
+        return self._object("GET", "/admin/loggers")
+
+    def set_logger(self, name: str, level: str, scope: str) -> list[str]:
+        """Set a logger and those below it, of this worker or the cluster; the names of those that changed.
+
+        With scope `cluster` a worker does not tell names.
+        """
+        path = f"/admin/loggers/{quote(name, safe='')}?scope={scope}"
+        response = self._call("PUT", path, {"level": level})
+        return [] if response.status_code == httpx.codes.NO_CONTENT else [str(name) for name in response.json()]
+
+    def _object(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        answer = self._json(method, path, body)
+        if not isinstance(answer, dict):
+            raise self._not_connect(method, path)
+        return answer
+
+    def _list(self, method: str, path: str) -> list[Any]:
+        answer = self._json(method, path)
+        if not isinstance(answer, list):
+            raise self._not_connect(method, path)
+        return answer
+
+    def _json(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> object:
         try:
-            return self._call(method, path).json()
+            return self._call(method, path, body).json()
         except ValueError:
             raise self._not_connect(method, path) from None
 
     def _not_connect(self, method: str, path: str) -> TerminalError:
         return TerminalError(
-            f"{method} {self._url}{path}: the answer is not that of a Kafka Connect worker; check KAFKA_CONNECT_URL"
+            f"{method} {self._url}{path}: the answer is not that of a Kafka Connect worker; check {self._access.source}"
         )
 
-    def _call(self, method: str, path: str, body: Mapping[str, str] | None = None) -> httpx.Response:
+    def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> httpx.Response:
         try:
             response = self._http.request(method, path, json=body)
         except httpx.HTTPError as error:
             raise ServiceUnavailable(
-                f"the worker at {self._url} does not answer {method} {path} ({type(error).__name__}); "
-                "start it with `start`, or correct KAFKA_CONNECT_URL"
+                f"the worker at {self._url} does not answer {method} {path} ({_reason(error)}); "
+                f"start it with `start`, or correct {self._access.source}"
             ) from error
         if response.is_success:
             return response
@@ -106,13 +200,36 @@ class ConnectClient:
             return NotFound(text)
         if response.status_code in (httpx.codes.BAD_REQUEST, httpx.codes.UNPROCESSABLE_ENTITY):
             return ConfigError(text)
-        if response.is_server_error or response.status_code == _RETRY_LATER:
+        if response.status_code == httpx.codes.UNAUTHORIZED:
+            given = f"user {self._access.user} was refused" if self._access.user else "it asks for a user"
+            return TerminalError(f"{text}. Nothing was changed: {given}; correct {self._access.source}.")
+        if response.status_code == httpx.codes.CONFLICT and text.endswith(_EXISTS):
+            return AlreadyExists(text)
+        # Connect answers 409 while it rebalances, 5xx when a worker could not finish; the same call may succeed later.
+        if response.is_server_error or response.status_code == httpx.codes.CONFLICT:
             return ServiceUnavailable(text)
         return TerminalError(text)
 
 
 def _path(name: str) -> str:
     return f"/connectors/{quote(name, safe='')}"
+
+
+def _verify(access: ConnectAccess) -> ssl.SSLContext | bool:
+    if not access.url.startswith("https://") or not (access.ca_file or access.cert_file):
+        return True
+    try:
+        context = ssl.create_default_context(cafile=access.ca_file)
+        if access.cert_file:
+            context.load_cert_chain(access.cert_file, access.key_file)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(f"{access.source}: the certificates cannot be used: {error}") from None
+    return context
+
+
+def _reason(error: httpx.HTTPError) -> str:
+    """The kind of a failure; what TLS does not accept is told, since the address is not the cause."""
+    return str(error) if "CERTIFICATE" in str(error) or "SSL" in str(error) else type(error).__name__
 
 
 def _message(response: httpx.Response) -> str:

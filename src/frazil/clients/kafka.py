@@ -25,7 +25,9 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 )
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from frazil.errors import FrazilError, NotFound, ServiceUnavailable, TerminalError
+from frazil.clients.kafka_security import refusal, watched
+from frazil.config.bootstrap import Client
+from frazil.errors import ConfigError, FrazilError, NotFound, ServiceUnavailable, TerminalError
 
 TIMEOUT_S = 10.0
 
@@ -64,10 +66,10 @@ _until_settled = retry(
 )
 
 
-def client_config(bootstrap: str) -> dict[str, str | int | float | bool]:
-    """What every client of the cluster has in common."""
+def client_config(bootstrap: str, client: Client = "admin") -> dict[str, Any]:
+    """What every client of the cluster has in common; raises ConfigError for security settings that cannot be used."""
     return {
-        "bootstrap.servers": bootstrap,
+        **watched(bootstrap, client),
         "client.id": "frazil",
         "socket.timeout.ms": int(TIMEOUT_S * 1000),
         "enable.metrics.push": False,
@@ -76,11 +78,14 @@ def client_config(bootstrap: str) -> dict[str, str | int | float | bool]:
 
 
 def admin(bootstrap: str) -> AdminClient:
-    """An administration client; it connects on its first call.
+    """An administration client; it connects on its first call. Raises ConfigError for settings that it does not take.
 
     Keep it until the futures of its calls are done: with its last reference it closes and they fail.
     """
-    return AdminClient(client_config(bootstrap))
+    try:
+        return AdminClient(client_config(bootstrap))
+    except KafkaException as error:
+        raise _unusable(error) from None
 
 
 def cluster_id(bootstrap: str, timeout: float = TIMEOUT_S) -> str:
@@ -238,7 +243,10 @@ def _group_member(bootstrap: str, group: str) -> Iterator[Consumer]:
     The administration client's calls for this crash the process (librdkafka dereferences null) while the coordinator
     of a new cluster is being elected.
     """
-    consumer = Consumer({**client_config(bootstrap), "group.id": group, "enable.auto.commit": False})
+    try:
+        consumer = Consumer({**client_config(bootstrap, "consumer"), "group.id": group, "enable.auto.commit": False})
+    except KafkaException as error:
+        raise _unusable(error) from None
     try:
         yield consumer
     except KafkaException as error:
@@ -316,7 +324,20 @@ def _translated(error: KafkaException, bootstrap: str, what: str) -> FrazilError
     return TerminalError(f"Kafka at {bootstrap} refuses {what}: {cause.name()}: {cause.str()}")
 
 
+def _unusable(error: KafkaException) -> ConfigError:
+    return ConfigError(
+        f"the security settings of Kafka's clients cannot be used: {error.args[0].str()}. Nothing was changed; correct "
+        "the keys security.*, sasl.* and ssl.*"
+    )
+
+
 def _unavailable(bootstrap: str, detail: str) -> ServiceUnavailable:
+    reason = refusal(bootstrap)
+    if reason:
+        return ServiceUnavailable(
+            f"Kafka at {bootstrap} does not let this client in: {reason}. Nothing was changed. Correct the keys "
+            "security.*, sasl.* and ssl.* (KAFKA_SECURITY_PROTOCOL and its neighbours), then try again."
+        )
     return ServiceUnavailable(
         f"Kafka at {bootstrap} does not answer ({detail}). Nothing was changed. "
         "Start it (`frazil start kafka`) or correct KAFKA_BOOTSTRAP_SERVERS, then try again."

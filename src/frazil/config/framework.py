@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Literal, cast
 
+from frazil.config.bootstrap import is_security
 from frazil.config.definition import Key, Parsed, Value, invalid_value, parse_value
 from frazil.config.placeholders import has_placeholder
 from frazil.config.validators import (
@@ -218,16 +219,14 @@ SINK_KEYS: tuple[Key, ...] = (
     Key(
         "producer.override.*",
         "STRING",
-        "Setting of the Kafka producer.",
+        "Setting of the Kafka producer of dead letters; of these security.*, sasl.* and ssl.* count.",
         default=None,
-        no_effect="dead letters are produced with the worker's own settings",
     ),
     Key(
         "admin.override.*",
         "STRING",
-        "Setting of the Kafka admin client.",
+        "Setting of the Kafka admin client, which creates topics; of these security.*, sasl.* and ssl.* count.",
         default=None,
-        no_effect="topics are created with the worker's own settings",
     ),
 )
 
@@ -312,6 +311,10 @@ def _check_overrides(parsed: Parsed) -> None:
             parsed.fail(OVERRIDE + name, invalid_value(name, text, str(error)))
         if name in _MANAGED_OVERRIDES:
             parsed.warn(f"{OVERRIDE}{name} has no effect here: the worker sets it")
+    for other in ("producer.override.", "admin.override."):
+        for name in parsed.members(other + "*"):
+            if not is_security(name):
+                parsed.warn(f"{other}{name} has no effect here: only settings of security are overridden")
     reset = parsed.members(family).get("auto.offset.reset")
     if reset is not None and reset.strip() not in ("earliest", "latest") and not has_placeholder(reset):
         reason = "String must be one of: earliest, latest"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,10 +12,16 @@ from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
 
+from frazil.config.access import ConnectAccess
+from frazil.config.bootstrap import Bootstrap, kafka_security
+from frazil.config.listeners import Listener, parse_listeners
+from frazil.config.placeholders import has_placeholder
+from frazil.config.providers import ConfigProviders
 from frazil.config.variables import VARIABLES
 from frazil.errors import ConfigError
 
 LOOPBACK = "127.0.0.1"
+_ESCAPES = {"___": "-", "__": "_", "_": "."}
 
 
 @dataclass(frozen=True)
@@ -59,6 +66,12 @@ class Settings:
                 self._switch(variable.name)
             elif variable.kind == "url" and urlsplit(text).scheme not in ("http", "https"):
                 raise ConfigError(f"{variable.name}={text}: expected a URL that starts with http:// or https://")
+        if not self.kafka_external and self.kafka_security:
+            raise ConfigError(
+                f"{next(iter(self.kafka_security))} is set by a KAFKA_… variable, but KAFKA_BOOTSTRAP_SERVERS is not: "
+                "the embedded broker listens on loopback and asks for nothing. Set the address of your cluster, or "
+                "unset the others."
+            )
 
     def _set(self, name: str) -> str:
         return self.env.get(name, "").strip()
@@ -82,6 +95,10 @@ class Settings:
         if not 0 < port < 65536:
             raise ConfigError(f"{self._source(name)}={text}: expected a port between 1 and 65535")
         return port
+
+    def _file(self, name: str) -> Path | None:
+        text = self._text(name)
+        return Path(text).expanduser() if text else None
 
     def _switch(self, name: str) -> bool:
         text = self._text(name).lower()
@@ -118,8 +135,32 @@ class Settings:
         return bool(self._set("KAFKA_BOOTSTRAP_SERVERS"))
 
     @cached_property
-    def bootstrap_servers(self) -> str:
-        return self._text("KAFKA_BOOTSTRAP_SERVERS", derived=f"{LOOPBACK}:{self.kafka_port}")
+    def bootstrap_servers(self) -> Bootstrap:
+        """Addresses of the cluster, with what its clients need to be let in. Raises ConfigError when a value of that
+        stands in a place that cannot be read."""
+        servers = self._text("KAFKA_BOOTSTRAP_SERVERS", derived=f"{LOOPBACK}:{self.kafka_port}")
+        found: Mapping[str, str] = {**self.kafka_security, **self.worker_properties}
+        if any(map(has_placeholder, found.values())):
+            found = ConfigProviders.load(self.config_providers, self.env).resolve(found).config
+        return Bootstrap.of(servers, found)
+
+    @cached_property
+    def kafka_security(self) -> dict[str, str]:
+        """Settings of Kafka's clients from the variables `KAFKA_SECURITY_…`, `KAFKA_SASL_…` and `KAFKA_SSL_…`."""
+        return kafka_security(self.env)
+
+    @property
+    def worker_properties(self) -> dict[str, str]:
+        """The worker's keys from variables `CONNECT_…`, as container images have them: `CONNECT_GROUP_ID` is
+        `group.id`; two underscores are one, three are a hyphen."""
+        return {
+            self.key_of(name): self.env[name] for name in self.env if name.startswith("CONNECT_") and self._set(name)
+        }
+
+    @staticmethod
+    def key_of(variable: str) -> str:
+        """The worker's key that a variable `CONNECT_…` stands for."""
+        return re.sub("_{1,3}", lambda found: _ESCAPES[found[0]], variable.removeprefix("CONNECT_").lower())
 
     # Object store and catalog
     @cached_property
@@ -181,7 +222,16 @@ class Settings:
     # Worker
     @cached_property
     def connect_port(self) -> int:
-        return self._port("KAFKA_CONNECT_PORT")
+        """Port of the worker's first listener."""
+        return self.listeners[0].port
+
+    @cached_property
+    def listeners(self) -> list[Listener]:
+        """Where the worker's REST API listens: `listeners` of Kafka Connect's worker, else loopback."""
+        text = self.worker_properties.get("listeners", "").strip()
+        if text:
+            return parse_listeners(text, "listeners")
+        return [Listener("http", LOOPBACK, self._port("KAFKA_CONNECT_PORT"))]
 
     @property
     def connect_external(self) -> bool:
@@ -189,7 +239,41 @@ class Settings:
 
     @cached_property
     def connect_url(self) -> str:
-        return self._text("KAFKA_CONNECT_URL", derived=f"http://{LOOPBACK}:{self.connect_port}").rstrip("/")
+        return self._text("KAFKA_CONNECT_URL", derived=self.listeners[0].url).rstrip("/")
+
+    @cached_property
+    def connect_access(self) -> ConnectAccess:
+        """How clients get to the worker; raises ConfigError when the variables for it do not fit together."""
+        access = ConnectAccess(
+            self.connect_url,
+            self._text("KAFKA_CONNECT_USER"),
+            self._text("KAFKA_CONNECT_PASSWORD"),
+            self._file("KAFKA_CONNECT_CA_FILE"),
+            self._file("KAFKA_CONNECT_CERT_FILE"),
+            self._file("KAFKA_CONNECT_KEY_FILE"),
+        )
+        access.check()
+        return access
+
+    @cached_property
+    def contexts_file(self) -> Path:
+        """The user's named workers; see `frazil.config.contexts`."""
+        folder = self._text("XDG_CONFIG_HOME", derived=str(Path(self._set("HOME") or "/") / ".config"))
+        return Path(folder).expanduser() / "frazil" / "contexts.json"
+
+    @property
+    def context(self) -> str:
+        """The context that the environment chooses; empty when it leaves the choice to the user's file."""
+        return self._text("FRAZIL_CONTEXT")
+
+    @cached_property
+    def source_connect_port(self) -> int:
+        return self._port("SOURCE_CONNECT_PORT")
+
+    @cached_property
+    def source_connect_url(self) -> str:
+        """A Kafka Connect cluster of the user's for source connectors; empty for the worker's own runtime."""
+        return self._set("SOURCE_CONNECT_URL").rstrip("/")
 
     @cached_property
     def actuator_port(self) -> int:
@@ -208,8 +292,9 @@ class Settings:
     @property
     def config_providers(self) -> dict[str, str]:
         """The worker's keys `config.providers` and below, from variables `CONNECT_…` as container images have them."""
-        names = [name for name in self.env if name.startswith("CONNECT_CONFIG_PROVIDERS") and self._set(name)]
-        return {name.removeprefix("CONNECT_").lower().replace("_", "."): self.env[name] for name in names}
+        if not self._set("CONNECT_CONFIG_PROVIDERS"):
+            return {}
+        return {key: value for key, value in self.worker_properties.items() if key.startswith("config.providers")}
 
     @property
     def topic_tracking(self) -> bool:

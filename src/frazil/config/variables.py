@@ -7,37 +7,16 @@ section 11.1 and seed 001 section 9.1, and frazil's own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final
 
-Kind = Literal["text", "port", "url", "path", "secret", "switch"]
+from frazil.config.variable import KAFKA, KAFKA_SECURITY, Variable
 
 _IMAGE = "frazil runs no containers"
 _NO_CONSOLE = "the embedded store has no console"
 
 
-@dataclass(frozen=True)
-class Variable:
-    """One environment variable.
-
-    `default` is what an unset or blank variable means. Where it depends on other variables it is shown with their
-    names in angle brackets (`<KAFKA_EXTERNAL_PORT>`) and `derived` is true. `fallback` is read when this one is unset.
-    `no_effect` says why a variable is accepted and yet changes nothing.
-    """
-
-    name: str
-    group: str
-    meaning: str
-    used_by: str = ""
-    default: str = ""
-    kind: Kind = "text"
-    derived: bool = False
-    fallback: str | None = None
-    no_effect: str | None = None
-
-
-_PLACES, _KAFKA, _STORE = "Places", "Kafka", "Object store and Iceberg catalog"
+_PLACES, _STORE = "Places", "Object store and Iceberg catalog"
 _NAMES, _WORKER, _SQL, _UNUSED = "Names", "Worker", "SQL", "Accepted without effect"
 
 _DECLARED: Final = (
@@ -68,6 +47,21 @@ _DECLARED: Final = (
         "<HOME>/.cache",
         "path",
         derived=True,
+    ),
+    Variable(
+        "XDG_CONFIG_HOME",
+        _PLACES,
+        "Folder of a user's configuration files; `frazil/contexts.json` in it has the contexts.",
+        "context, and the verbs that manage connectors",
+        "<HOME>/.config",
+        "path",
+        derived=True,
+    ),
+    Variable(
+        "FRAZIL_CONTEXT",
+        _PLACES,
+        "Context of the verbs that manage connectors, instead of the one chosen with `context use`.",
+        "get, describe, apply, patch, delete, pause, resume, stop, restart, offsets, plugins, loggers",
     ),
     Variable(
         "FRAZIL_ENV_FILE",
@@ -102,17 +96,18 @@ _DECLARED: Final = (
     # Kafka
     Variable(
         "KAFKA_BOOTSTRAP_SERVERS",
-        _KAFKA,
+        KAFKA,
         "Address of a Kafka cluster of yours, host:port, several separated by commas. When it is set no broker is "
         "started.",
         "init, produce, generate, continuous, worker, status",
         "127.0.0.1:<KAFKA_EXTERNAL_PORT>",
         derived=True,
     ),
-    Variable("KAFKA_EXTERNAL_PORT", _KAFKA, "Port of the embedded broker.", "start", "9092", "port"),
+    Variable("KAFKA_EXTERNAL_PORT", KAFKA, "Port of the embedded broker.", "start", "9092", "port"),
     Variable(
-        "KAFKA_CONTROLLER_PORT", _KAFKA, "Port of the embedded broker's KRaft controller.", "start", "9093", "port"
+        "KAFKA_CONTROLLER_PORT", KAFKA, "Port of the embedded broker's KRaft controller.", "start", "9093", "port"
     ),
+    *KAFKA_SECURITY,
     # Object store and catalog
     Variable(
         "MINIO_ENDPOINT",
@@ -217,13 +212,60 @@ _DECLARED: Final = (
         "KAFKA_CONNECT_URL",
         _WORKER,
         "URL of a Connect REST API of yours, frazil's or another. When it is set no worker is started.",
-        "init, status, demo",
+        "init, status, demo, get, apply and the other verbs that manage connectors",
         "http://127.0.0.1:<KAFKA_CONNECT_PORT>",
         "url",
         derived=True,
     ),
+    Variable(
+        "KAFKA_CONNECT_USER", _WORKER, "User at the worker's REST API, when it asks for one.", "as KAFKA_CONNECT_URL"
+    ),
+    Variable(
+        "KAFKA_CONNECT_PASSWORD",
+        _WORKER,
+        "Password of that user; it is sent over https only, or to this machine.",
+        "as KAFKA_CONNECT_URL",
+        kind="secret",
+    ),
+    Variable(
+        "KAFKA_CONNECT_CA_FILE",
+        _WORKER,
+        "PEM file with the certificates that the worker's REST API is trusted by; unset, those that Python knows.",
+        "as KAFKA_CONNECT_URL",
+        kind="path",
+    ),
+    Variable(
+        "KAFKA_CONNECT_CERT_FILE",
+        _WORKER,
+        "PEM file with the client's certificate, for a worker that asks for one; it may hold the key as well.",
+        "as KAFKA_CONNECT_URL",
+        kind="path",
+    ),
+    Variable(
+        "KAFKA_CONNECT_KEY_FILE",
+        _WORKER,
+        "PEM file with the key of that certificate.",
+        "as KAFKA_CONNECT_URL",
+        kind="path",
+    ),
     Variable("KAFKA_CONNECT_PORT", _WORKER, "Port of the worker's REST API.", "start, worker", "8083", "port"),
+    Variable(
+        "SOURCE_CONNECT_URL",
+        _WORKER,
+        "URL of a Kafka Connect cluster of yours that source connectors run on. Unset, the worker starts a runtime of "
+        "its own with the first of them.",
+        "worker",
+        kind="url",
+    ),
+    Variable("SOURCE_CONNECT_PORT", _WORKER, "Port of that runtime, on loopback.", "worker", "8084", "port"),
     Variable("ACTUATOR_PORT", _WORKER, "Port of the worker's health and metrics.", "start, worker", "8081", "port"),
+    Variable(
+        "KAFKA_OPTS",
+        _WORKER,
+        "Options that Kafka's start scripts pass to Java. Only `-Djava.security.auth.login.config=FILE` counts here: "
+        "the login file of Connect's basic authentication.",
+        "worker",
+    ),
     Variable(
         "SPARK_MASTER",
         _WORKER,

@@ -6,22 +6,21 @@ of the stack (`KAFKA_BOOTSTRAP_SERVERS`, `KAFKA_CONNECT_PORT`).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from socket import getfqdn
 
 import javaproperties
 
-from frazil.config.definition import ConfigDef, Parsed, invalid_value
-from frazil.config.settings import LOOPBACK, Settings
+from frazil.config.definition import ConfigDef, Parsed
+from frazil.config.listeners import Listener
+from frazil.config.settings import Settings
 from frazil.config.worker_keys import WORKER_KEYS
 from frazil.errors import ConfigError
 
 _PREFIX = "CONNECT_"
 _IMAGE = ("CONNECT_LOG4J_", "CONNECT_CUB_", "CONNECT_HEAP", "CONNECT_PORT")
-_ESCAPES = {"___": "-", "__": "_", "_": "."}
 _TOPICS = ("config.storage.topic", "offset.storage.topic", "status.storage.topic")
 
 DEFINITION = ConfigDef(WORKER_KEYS)
@@ -33,8 +32,7 @@ class WorkerConfig:
 
     properties: Mapping[str, str]
     parsed: Parsed
-    host: str
-    port: int
+    listeners: tuple[Listener, ...]
 
     @classmethod
     def load(cls, settings: Settings, file: Path | None = None) -> WorkerConfig:
@@ -42,7 +40,7 @@ class WorkerConfig:
 
         Raises ConfigError for a file that cannot be read and for values that cannot be used.
         """
-        properties = {**(_read(file) if file is not None else {}), **_variables(settings.env)}
+        properties = {**(_read(file) if file is not None else {}), **_of_environment(settings)}
         parsed = DEFINITION.parse(properties)
         errors = parsed.error_texts()
         if properties.get("group.id", "").strip() or properties.get(_TOPICS[0], "").strip():
@@ -53,8 +51,7 @@ class WorkerConfig:
             ]
         if errors:
             raise ConfigError(f"The worker's configuration is invalid: {'; '.join(errors)}. Nothing was started.")
-        host, port = _listener(parsed, settings)
-        return cls(properties, parsed, host, port)
+        return cls(properties, parsed, tuple(_with(settings, properties).listeners))
 
     @property
     def group(self) -> str | None:
@@ -62,19 +59,12 @@ class WorkerConfig:
         return self.parsed.text("group.id") or None
 
     @property
-    def port_source(self) -> str:
-        """What the port of the REST API was set with."""
-        return "listeners" if self.parsed.items("listeners") else "KAFKA_CONNECT_PORT"
-
-    @property
-    def advertised(self) -> tuple[str, int]:
-        """Host and port that this worker tells others, and that statuses have as `worker_id`."""
-        host = self.parsed.text("rest.advertised.host.name") or self.host
-        if host in ("0.0.0.0", "::"):  # noqa: S104 - replaced by a name that others can reach
-            from socket import getfqdn
-
-            host = getfqdn()
-        return host, self.parsed.number("rest.advertised.port") or self.port
+    def advertised(self) -> Listener:
+        """How other workers reach this one; host and port are the `worker_id` of statuses."""
+        scheme = self.parsed.text("rest.advertised.listener")
+        own = next((one for one in self.listeners if one.scheme == scheme), self.listeners[0])
+        host = self.parsed.text("rest.advertised.host.name") or (getfqdn() if own.is_everywhere else own.host)
+        return Listener(scheme or own.scheme, host, self.parsed.number("rest.advertised.port") or own.port)
 
     @property
     def warning(self) -> str | None:
@@ -92,9 +82,7 @@ class WorkerConfig:
 
     def settings(self, settings: Settings) -> Settings:
         """The settings with what the worker's configuration says instead."""
-        changed = {name: self.properties[key] for key, name in _VARIABLES.items() if self.properties.get(key)}
-        connect = {_variable(key): text for key, text in self.properties.items()}
-        return Settings({**settings.env, **connect, **changed, "KAFKA_CONNECT_PORT": str(self.port)})
+        return _with(settings, self.properties)
 
     def with_converters(self, config: Mapping[str, str]) -> dict[str, str]:
         """A connector's configuration with the worker's converters, with their options, where it names none."""
@@ -107,9 +95,6 @@ class WorkerConfig:
         return own
 
 
-_VARIABLES = {"bootstrap.servers": "KAFKA_BOOTSTRAP_SERVERS"}
-
-
 def _read(file: Path) -> dict[str, str]:
     try:
         return {key: text.strip() for key, text in javaproperties.loads(file.read_text("utf-8")).items()}
@@ -119,34 +104,17 @@ def _read(file: Path) -> dict[str, str]:
         raise ConfigError(f"{file} is not a properties file ({type(error).__name__}). Nothing was started.") from None
 
 
-def key_of(variable: str) -> str:
-    """The key of a variable: `CONNECT_GROUP_ID` is `group.id`; two underscores are one, three are a hyphen."""
-    return re.sub("_{1,3}", lambda found: _ESCAPES[found[0]], variable.removeprefix(_PREFIX).lower())
+def _of_environment(settings: Settings) -> dict[str, str]:
+    image = {settings.key_of(name) for name in settings.env if name.startswith(_IMAGE)}
+    return {key: text for key, text in settings.worker_properties.items() if key not in image}
 
 
-def _variables(env: Mapping[str, str]) -> dict[str, str]:
-    return {
-        key_of(name): text
-        for name, text in env.items()
-        if name.startswith(_PREFIX) and not name.startswith(_IMAGE) and text.strip()
-    }
+def _with(settings: Settings, properties: Mapping[str, str]) -> Settings:
+    """The settings as if the properties stood in the environment."""
+    own = {_variable(key): text for key, text in properties.items()}
+    servers = properties.get("bootstrap.servers", "").strip()
+    return Settings({**settings.env, **own, **({"KAFKA_BOOTSTRAP_SERVERS": servers} if servers else {})})
 
 
 def _variable(key: str) -> str:
     return _PREFIX + key.replace("_", "__").replace("-", "___").replace(".", "_").upper()
-
-
-def _listener(parsed: Parsed, settings: Settings) -> tuple[str, int]:
-    listeners = parsed.items("listeners")
-    if not listeners:
-        return LOOPBACK, settings.connect_port
-    for text in listeners:
-        parts = urlsplit(text.lower())
-        try:
-            port = parts.port
-        except ValueError:
-            port = None
-        if parts.scheme == "http" and port is not None:
-            return parts.hostname or "0.0.0.0", port  # noqa: S104 - what the empty host of a listener means
-    reason = "one of the form http://host:port is needed"
-    raise ConfigError(f"{invalid_value('listeners', listeners, reason)}. Nothing was started.")

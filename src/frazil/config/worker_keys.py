@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from frazil.config.converters import DEFAULTS, Role
 from frazil.config.definition import Key, Value
-from frazil.config.validators import at_least
+from frazil.config.validators import at_least, one_of
 
-GROUP, TOPICS, REST, CONNECTORS, OTHER = "Group", "Storage topics", "REST API", "Connectors", "Without effect"
+GROUP, TOPICS, REST, KAFKA = "Group", "Storage topics", "REST API", "Access to Kafka"
+CONNECTORS, OTHER = "Connectors", "Without effect"
 
 _TABLE = "the position of a sink is in its table"
 _SOURCES = "it is about source connectors"
@@ -74,6 +75,19 @@ def _converter(role: Role) -> tuple[Key, Key]:
     )
 
 
+def _security(prefix: str, of: str) -> tuple[Key, ...]:
+    return tuple(
+        Key(
+            f"{prefix}{kind}.*",
+            "STRING",
+            f"How {of} are let in; see [Secure](../secure.md).",
+            default=None,
+            group=KAFKA,
+        )
+        for kind in ("security", "sasl", "ssl")
+    )
+
+
 def _unused(name: str, why: str) -> Key:
     return Key(name, "STRING", "", default=None, importance="LOW", no_effect=why, group=OTHER)
 
@@ -129,8 +143,8 @@ WORKER_KEYS: tuple[Key, ...] = (
     Key(
         "listeners",
         "LIST",
-        "Address of the REST API, http://host:port; an empty host is every address of the machine. Without it the API "
-        "listens on 127.0.0.1 and KAFKA_CONNECT_PORT.",
+        "Addresses of the REST API, http://host:port or https://host:port; an empty host is every address of the "
+        "machine. Without it the API listens on 127.0.0.1 and KAFKA_CONNECT_PORT.",
         default=(),
         importance="LOW",
         group=REST,
@@ -151,6 +165,33 @@ WORKER_KEYS: tuple[Key, ...] = (
         importance="LOW",
         group=REST,
     ),
+    Key(
+        "rest.advertised.listener",
+        "STRING",
+        "Whether the other workers use the http or the https address of listeners; the first one when it is not set.",
+        default="",
+        importance="LOW",
+        validator=one_of("", "http", "https"),
+        group=REST,
+    ),
+    Key("listeners.https.*", "STRING", "TLS of the listeners with https.", default=None, group=REST),
+    Key("admin.listeners", "STRING", "Addresses that serve the log levels alone.", default=None, group=REST),
+    Key("admin.listeners.https.*", "STRING", "TLS of these.", default=None, group=REST),
+    Key("access.control.allow.origin", "STRING", "Origins that pages may call from.", default="", group=REST),
+    Key("access.control.allow.methods", "STRING", "Methods that they may call.", default="", group=REST),
+    Key("response.http.headers.config", "STRING", "Headers of every answer.", default="", group=REST),
+    Key("frazil.rest.users.file", "STRING", "File with the users of the REST API.", default="", group=REST),
+    Key(
+        "rest.extension.classes",
+        "STRING",
+        "Kafka Connect's extension for basic authentication; others are refused.",
+        default="",
+        group=REST,
+    ),
+    *_security("", "the workers' clients"),
+    *_security("consumer.", "consumers"),
+    *_security("producer.", "producers"),
+    *_security("admin.", "administration clients"),
     *_converter("key"),
     *_converter("value"),
     *_converter("header"),
@@ -179,7 +220,14 @@ WORKER_KEYS: tuple[Key, ...] = (
         importance="LOW",
         group=CONNECTORS,
     ),
-    _unused("plugin.path", _PLUGINS),
+    Key(
+        "plugin.path",
+        "STRING",
+        "Folders with the plugins of source connectors; sinks, converters and transformations are parts of frazil.",
+        default="",
+        importance="LOW",
+        group=CONNECTORS,
+    ),
     _unused("plugin.discovery", _PLUGINS),
     _unused("offset.flush.interval.ms", f"{_TABLE}; iceberg.control.commit.interval-ms of a connector counts"),
     _unused("offset.flush.timeout.ms", _TABLE),

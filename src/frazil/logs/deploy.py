@@ -94,7 +94,7 @@ def deploy_tables(settings: Settings, progress: Progress) -> None:
 
 def deploy_connectors(settings: Settings, progress: Progress) -> None:
     """The three connectors; one whose configuration is the wanted one already goes on undisturbed."""
-    with ConnectClient(settings.connect_url) as client:
+    with ConnectClient(settings.connect_access) as client:
         for name, config in connectors(settings).items():
             progress(Step("connector", name, _put_connector(client, name, config)))
 

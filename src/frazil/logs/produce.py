@@ -7,6 +7,7 @@ from types import TracebackType
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from frazil.clients.kafka_security import refusal, watched
 from frazil.errors import FrazilError, NotFound, ServiceUnavailable, TerminalError
 
 _METADATA_TIMEOUT_S = 10.0
@@ -29,7 +30,7 @@ class RecordProducer:
         self._error: KafkaError | None = None
         self._producer = Producer(
             {
-                "bootstrap.servers": bootstrap,
+                **watched(bootstrap, "producer"),
                 "enable.idempotence": True,
                 "acks": "all",
                 "compression.type": "lz4",
@@ -110,6 +111,13 @@ class RecordProducer:
         try:
             found = self._producer.list_topics(topic, timeout=_METADATA_TIMEOUT_S).topics[topic]
         except KafkaException as error:
+            self._producer.poll(0)
+            reason = refusal(self._bootstrap)
+            if reason:
+                raise ServiceUnavailable(
+                    f"Kafka at {self._bootstrap} does not let this client in: {reason}; nothing was produced. Correct "
+                    "KAFKA_SECURITY_PROTOCOL and its neighbours"
+                ) from None
             raise ServiceUnavailable(
                 f"Kafka at {self._bootstrap} does not answer ({error.args[0].str()}); nothing was produced. "
                 "Start it with `start`, or correct KAFKA_BOOTSTRAP_SERVERS"

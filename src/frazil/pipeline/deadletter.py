@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
@@ -77,7 +77,7 @@ class DeadLetterQueue:
     `__connect.errors.*` (iceberg-sink.md 1.2).
     """
 
-    client: tuple[tuple[str, str], ...]
+    client: tuple[tuple[str, str], ...] = field(repr=False)
     connector: str
     connector_class: str
     topic: str | None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
+import ssl
 import threading
 import time
 
@@ -19,7 +20,7 @@ _OPEN_REQUESTS_S = 5
 class Server:
     """A running HTTP server; `stop` lets open requests finish."""
 
-    def __init__(self, app: ASGIApp, bound: socket.socket) -> None:
+    def __init__(self, app: ASGIApp, bound: socket.socket, tls: ssl.SSLContext | None = None) -> None:
         self.port: int = bound.getsockname()[1]
         config = uvicorn.Config(
             app,
@@ -31,6 +32,7 @@ class Server:
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=_OPEN_REQUESTS_S,
+            ssl_context_factory=None if tls is None else lambda config, default: tls,
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(
@@ -55,8 +57,8 @@ class Server:
         self._socket.close()
 
 
-def serve(app: ASGIApp, host: str, port: int, variable: str) -> Server:
-    """Start to serve on `host`:`port` (0: any free port).
+def serve(app: ASGIApp, host: str, port: int, variable: str, tls: ssl.SSLContext | None = None) -> Server:
+    """Start to serve on `host`:`port` (0: any free port), with `tls` over HTTPS only.
 
     Raises PortTaken, naming the environment variable `variable` that moves the port; nothing is left running then.
     """
@@ -73,6 +75,6 @@ def serve(app: ASGIApp, host: str, port: int, variable: str) -> Server:
                 f"Stop that process, or set {variable} to another port."
             ) from error
         raise StackError(f"Cannot listen on {host}:{port}: {error}; nothing was started") from error
-    server = Server(app, bound)
+    server = Server(app, bound, tls)
     server.start()
     return server

@@ -31,11 +31,13 @@ from frazil.worker.loggers import Loggers
 from frazil.worker.logs import log_to_stderr
 from frazil.worker.metrics import Metrics
 from frazil.worker.positions import ConnectorPositions
-from frazil.worker.rest.app import rest_app
 from frazil.worker.rest.forward import Forwarder
 from frazil.worker.rest.info import WorkerInfo
+from frazil.worker.rest.security.tls import worker_client
+from frazil.worker.rest.serve import serve_rest
 from frazil.worker.runner import StreamingRunner
 from frazil.worker.runner_api import Runner
+from frazil.worker.sources.runtime import SourceRuntime
 from frazil.worker.store import FileConfigStore
 from frazil.worker.topics import ActiveTopics
 
@@ -65,8 +67,7 @@ def run(settings: Settings, worker: WorkerConfig) -> None:
     log_to_stderr(providers)
     if worker.warning is not None:
         logger.warning("%s", worker.warning)
-    host, port = worker.advertised
-    worker_id = f"{host}:{port}"
+    worker_id = f"{worker.advertised.host}:{worker.advertised.port}"
     loggers = Loggers(lambda name, level: spark_session.set_log_level(session[0], name, level))
     group = worker_group(worker, bootstrap, loggers) if worker.group is not None else None
     topics = ActiveTopics(
@@ -74,6 +75,7 @@ def run(settings: Settings, worker: WorkerConfig) -> None:
         worker.parsed.flag("topic.tracking.allow.reset"),
         None if group is None else group.statuses,
     )
+    properties = providers.resolve(worker.properties).config
 
     def observe(report: BatchReport) -> None:
         metrics.observe(report)
@@ -92,8 +94,9 @@ def run(settings: Settings, worker: WorkerConfig) -> None:
         None if group is None else group.statuses,
         worker.with_converters,
     )
-    forwarder = None if group is None else Forwarder(group, worker_id)
+    forwarder = None if group is None else Forwarder(group, worker_id, lambda: worker_client(properties))
     metrics = Metrics(lambda: lag_of_all(bootstrap, herder, providers), lambda: connector_states(herder))
+    sources = SourceRuntime(settings, properties)
     info = WorkerInfo(
         cluster_id,
         ConnectorPositions(settings, providers),
@@ -105,13 +108,14 @@ def run(settings: Settings, worker: WorkerConfig) -> None:
         "kafka": lambda: _answers(bootstrap),
         "catalog": lambda: _connects(settings.catalog_properties()),
     }
-    rest = serve(rest_app(herder, info, forwarder), worker.host, worker.port, worker.port_source)
+    rest = serve_rest(herder, info, settings.listeners, properties, settings.env, sources, forwarder)
     actuator = serve(actuator_app(herder, metrics, checks), LOOPBACK, settings.actuator_port, "ACTUATOR_PORT")
     try:
         session.append(spark_session.start(settings, logger.info))
         _warm_up(session[0])
         herder.start(lambda: None if group is None else group.join(herder))
-        logger.info("worker ready: REST on port %d, actuator on port %d", rest.port, actuator.port)
+        threading.Thread(target=sources.resume, name="sources-resume", daemon=True).start()
+        logger.info("worker ready: REST on port %d, actuator on port %d", rest[0].port, actuator.port)
         while not stop.wait(_CHECK_S):
             if spark_session.ended(session[0]):
                 raise StackError(
@@ -121,11 +125,12 @@ def run(settings: Settings, worker: WorkerConfig) -> None:
         logger.info("stopping: running batches are finished first")
         herder.close()
     finally:
-        rest.stop()
-        actuator.stop()
+        for server in (*rest, actuator):
+            server.stop()
         if group is not None and forwarder is not None:
             forwarder.close()
             group.close()
+        sources.close()
         if session and not spark_session.ended(session[0]):
             session[0].stop()
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from frazil.clients import kafka
 from frazil.clients.credentials import with_credentials
+from frazil.config.bootstrap import CLIENTS, Bootstrap
 from frazil.config.framework import OVERRIDE, group_id
 from frazil.config.iceberg_sink import iceberg_sink_config
 from frazil.config.providers import ConfigProviders
@@ -16,6 +17,8 @@ from frazil.config.settings import Settings
 from frazil.errors import FrazilError
 from frazil.pipeline.offsets import Offsets
 from frazil.sinks.iceberg.alter import Changes, alter_positions
+
+_OVERRIDES = tuple(f"{client}.override." for client in CLIENTS)
 
 
 class Positions(Protocol):
@@ -34,6 +37,12 @@ def group_of(name: str, config: Mapping[str, str], providers: ConfigProviders) -
     return group_id(name, providers.resolve({key: config[key]}).config if key in config else {})
 
 
+def cluster_of(bootstrap: Bootstrap, config: Mapping[str, str], providers: ConfigProviders) -> Bootstrap:
+    """The cluster as a stored configuration sees it, whose other values are not looked up."""
+    own = {key: text for key, text in config.items() if key.startswith(_OVERRIDES)}
+    return bootstrap.overridden(providers.resolve(own).config) if own else bootstrap
+
+
 class ConnectorPositions:
     """Positions in tables and consumer groups."""
 
@@ -42,15 +51,15 @@ class ConnectorPositions:
         self._providers = providers
 
     def of(self, name: str, config: Mapping[str, str]) -> Offsets:
-        return kafka.all_group_offsets(self._settings.bootstrap_servers, group_of(name, config, self._providers))
+        bootstrap = cluster_of(self._settings.bootstrap_servers, config, self._providers)
+        return kafka.all_group_offsets(bootstrap, group_of(name, config, self._providers))
 
     def alter(self, name: str, config: Mapping[str, str], changes: Changes | None) -> list[str]:
         resolved = self._providers.resolve(config)
         try:
             parsed = iceberg_sink_config({**resolved.config, "name": name})
             catalog = with_credentials(parsed.catalog_properties, self._settings)
-            return alter_positions(
-                replace(parsed, catalog_properties=catalog), self._settings.bootstrap_servers, changes
-            )
+            bootstrap = self._settings.bootstrap_servers.overridden(resolved.config)
+            return alter_positions(replace(parsed, catalog_properties=catalog), bootstrap, changes)
         except FrazilError as error:
             raise type(error)(hide_secrets(str(error), resolved.config, resolved.secrets)) from None

@@ -15,6 +15,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from frazil.clients import kafka
 from frazil.clients.credentials import with_credentials
+from frazil.clients.kafka_security import secured
 from frazil.config.framework import DLQ
 from frazil.config.iceberg_sink import iceberg_sink_config
 from frazil.config.settings import Settings
@@ -64,7 +65,7 @@ class StreamingRunner:
         """
         self._spark = spark
         self._settings = settings
-        self._bootstrap = settings.bootstrap_servers
+        self._bootstrap = settings.bootstrap_servers.overridden(config)
         self._config = iceberg_sink_config({**config, "name": name})
         self._class = config.get("connector.class", "")
         self._observe = observe
@@ -164,7 +165,7 @@ class StreamingRunner:
         if config.errors_tolerance == "none":
             return None
         queue = DeadLetterQueue(
-            (("bootstrap.servers", self._bootstrap),),
+            tuple(secured(self._bootstrap, "producer").items()),
             config.name,
             self._class,
             config.dead_letter_topic,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from frazil.config.bootstrap import Bootstrap
 from frazil.config.iceberg_sink import IcebergSinkConfig
 from frazil.pipeline import offsets
 from frazil.pipeline.offsets import Offsets
@@ -42,7 +43,7 @@ def source_options(
         "fetchOffset.retryIntervalMs": "1000",
     }
     options["subscribe" if regex is None else "subscribePattern"] = ",".join(topics) if regex is None else regex
-    return options | {f"kafka.{key}": value for key, value in _client_options(config).items()}
+    return options | {f"kafka.{key}": value for key, value in _client_options(config, bootstrap).items()}
 
 
 def _ranges(partitions: int, parallelism: int) -> int:
@@ -54,9 +55,10 @@ def _ranges(partitions: int, parallelism: int) -> int:
     return partitions * parallelism if uneven else partitions
 
 
-def _client_options(config: IcebergSinkConfig) -> dict[str, str]:
+def _client_options(config: IcebergSinkConfig, bootstrap: str) -> dict[str, str]:
     """Large fetches and bounded waits; Kafka wants an API call to take at least as long as one of its requests."""
     overrides = config.consumer_overrides
+    security = bootstrap.settings("consumer") if isinstance(bootstrap, Bootstrap) else {}
     request_ms = int(overrides.get("request.timeout.ms", _ANSWER_MS))
     return {
         "max.partition.fetch.bytes": str(8 << 20),
@@ -64,5 +66,6 @@ def _client_options(config: IcebergSinkConfig) -> dict[str, str]:
         "max.poll.records": "2000",
         "request.timeout.ms": str(request_ms),
         "default.api.timeout.ms": str(max(request_ms, _ANSWER_MS)),
+        **security,
         **overrides,
     }

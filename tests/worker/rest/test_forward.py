@@ -73,7 +73,7 @@ def nodes(tmp_path: Path) -> Iterator[list[Node]]:
             info = WorkerInfo("k", KeptPositions(), ActiveTopics(), Loggers())
             forwarder = Forwarder(group, f"worker-{number}:1", patience_s=0.0)
             stack.callback(forwarder.close)
-            server = serve(rest_app(herder, info, forwarder), "127.0.0.1", 0, "PORT")
+            server = serve(rest_app(herder, info, forwarder=forwarder), "127.0.0.1", 0, "PORT")
             stack.callback(server.stop)
             client = httpx.Client(base_url=f"http://127.0.0.1:{server.port}", trust_env=False)
             made.append(Node(group, stack.enter_context(client), herder))

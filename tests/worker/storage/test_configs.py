@@ -32,6 +32,7 @@ def topic(stack: LocalStack) -> str:
 def open_store(stack: LocalStack, topic: str) -> Iterator[Open]:
     """Opens one more store on the topic; the dictionary follows what it tells."""
     bootstrap = stack.settings.bootstrap_servers
+    client = kafka.client_config(bootstrap)
     with ExitStack() as opened:
 
         def make() -> tuple[ConfigTopic, Known]:
@@ -44,7 +45,7 @@ def open_store(stack: LocalStack, topic: str) -> Iterator[Open]:
                     known[name] = connector
 
             end = lambda: kafka.end_offsets(bootstrap, [topic])[topic, 0]  # noqa: E731
-            store = ConfigTopic(kafka.client_config(bootstrap), topic, topic, end)
+            store = ConfigTopic(client, client, topic, topic, end)
             opened.callback(store.close)
             store.open(follow)
             return store, known

@@ -27,10 +27,11 @@ def topic() -> str:
 def open_topic(stack: LocalStack, topic: str) -> Iterator[Open]:
     bootstrap = stack.settings.bootstrap_servers
     ensure_storage_topic(bootstrap, StorageTopic("status.storage.topic", topic, 3, 1))
+    client = kafka.client_config(bootstrap)
     with ExitStack() as opened:
 
         def make() -> StatusTopic:
-            made = StatusTopic(kafka.client_config(bootstrap), topic, topic, "0.1")
+            made = StatusTopic(client, client, topic, topic, "0.1")
             opened.callback(made.close)
             made.start()
             return made

@@ -62,8 +62,8 @@ def test_configurations_and_states_go_over_and_back(stack: LocalStack, tmp_path:
     known: dict[str, StoredConnector | None] = {}
     end = lambda: kafka.end_offsets(bootstrap, [f"{GROUP}-configs"])[f"{GROUP}-configs", 0]  # noqa: E731
     client_config = kafka.client_config(bootstrap)
-    store = ConfigTopic(client_config, f"{GROUP}-configs", GROUP, end)
-    statuses = StatusTopic(client_config, f"{GROUP}-status", GROUP, "0.1")
+    store = ConfigTopic(client_config, client_config, f"{GROUP}-configs", GROUP, end)
+    statuses = StatusTopic(client_config, client_config, f"{GROUP}-status", GROUP, "0.1")
     try:
         store.open(lambda name, connector, configured: known.update({name: connector}))
         statuses.start()

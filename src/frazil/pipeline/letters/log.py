@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from frazil.clients import kafka
+from frazil.clients.kafka_security import secured
 from frazil.errors import NotFound, ServiceUnavailable, TerminalError
 from frazil.pipeline.letters.letter import CLOSED, CLOSED_AT, STATE, Letter, State, closed_letters, read_letter
 from frazil.pipeline.letters.ranges import Ranges
@@ -118,7 +119,7 @@ class LetterLog:
                 failures.append(error)
 
         producer = Producer(
-            {"bootstrap.servers": self._bootstrap, "acks": "all", "enable.idempotence": True, "log_level": 0}
+            {**secured(self._bootstrap, "producer"), "acks": "all", "enable.idempotence": True, "log_level": 0}
         )
         for (topic, partition), offsets in letters.items():
             pairs = offsets.pairs()
@@ -188,7 +189,7 @@ class LetterLog:
     def _consumer(self) -> Iterator[Consumer]:
         consumer = Consumer(
             {
-                "bootstrap.servers": self._bootstrap,
+                **secured(self._bootstrap, "consumer"),
                 "group.id": "frazil-deadletters",
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",

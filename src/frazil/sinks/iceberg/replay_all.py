@@ -65,7 +65,7 @@ def _replayer(
         raise ConfigError(hide_secrets(str(error), resolved.config, resolved.secrets)) from None
     return Replayer(
         replace(config, catalog_properties=with_credentials(config.catalog_properties, settings)),
-        settings.bootstrap_servers,
+        settings.bootstrap_servers.overridden(resolved.config),
         lambda schema: mapper_for(schema, redact=config.redact),
         queues,
         dry_run=dry_run,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from frazil.config.bootstrap import Bootstrap
 from frazil.config.connectors import VERSION
 from frazil.config.worker import WorkerConfig
 from frazil.worker.cluster.group import GroupConfig, WorkerGroup
@@ -10,16 +11,15 @@ from frazil.worker.loggers import Loggers
 from frazil.worker.storage.topics import StorageTopic
 
 
-def worker_group(worker: WorkerConfig, bootstrap: str, loggers: Loggers) -> WorkerGroup:
+def worker_group(worker: WorkerConfig, bootstrap: Bootstrap, loggers: Loggers) -> WorkerGroup:
     """The group of `group.id`; raises as `WorkerGroup` does, and makes the storage topics that are missing."""
     parsed = worker.parsed
-    host, port = worker.advertised
     config = GroupConfig(
         group=parsed.text("group.id"),
         config_topic=_topic(worker, "config", 1),
         status_topic=_topic(worker, "status", parsed.number("status.storage.partitions")),
         offset_topic=_topic(worker, "offset", parsed.number("offset.storage.partitions")),
-        url=f"http://{host}:{port}",
+        url=worker.advertised.url,
         timing=Timing(
             parsed.number("session.timeout.ms"),
             parsed.number("heartbeat.interval.ms"),

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from frazil.clients import kafka
+from frazil.config.bootstrap import Bootstrap, Client
 from frazil.worker.cluster.member import LEADER, GroupMember, Timing, slot_of
 from frazil.worker.cluster.members import Members
 from frazil.worker.herder import Herder
@@ -18,6 +19,8 @@ from frazil.worker.storage.topics import StorageTopic, ensure_storage_topic
 logger = logging.getLogger(__name__)
 
 _JOIN_S = 60.0
+CONSUMER: Client = "consumer"
+PRODUCER: Client = "producer"
 
 
 @dataclass(frozen=True)
@@ -44,24 +47,24 @@ class WorkerGroup:
     def __init__(
         self,
         config: GroupConfig,
-        bootstrap: str,
+        bootstrap: Bootstrap,
         version: str,
         on_logger: Callable[[str, str], None] = lambda logger, level: None,
     ) -> None:
         for topic in (config.config_topic, config.status_topic):
             ensure_storage_topic(bootstrap, topic)
         self._slots = ensure_storage_topic(bootstrap, config.offset_topic)
-        client = kafka.client_config(bootstrap)
+        consumer, producer = (kafka.client_config(bootstrap, kind) for kind in (CONSUMER, PRODUCER))
         name = config.config_topic.name
         self.url = config.url
         self.configs = ConfigTopic(
-            client, name, config.group, lambda: kafka.end_offsets(bootstrap, [name])[name, 0], on_logger
+            consumer, producer, name, config.group, lambda: kafka.end_offsets(bootstrap, [name])[name, 0], on_logger
         )
-        self.statuses = StatusTopic(client, config.status_topic.name, config.group, version)
-        self._members = Members(client, config.group)
+        self.statuses = StatusTopic(consumer, producer, config.status_topic.name, config.group, version)
+        self._members = Members(kafka.client_config(bootstrap), config.group)
         self._herder: Herder | None = None
         self._member = GroupMember(
-            client, config.group, config.offset_topic.name, config.url, self._assigned, self._tick, config.timing
+            consumer, config.group, config.offset_topic.name, config.url, self._assigned, self._tick, config.timing
         )
 
     def join(self, herder: Herder) -> None:

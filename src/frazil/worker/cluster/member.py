@@ -12,6 +12,7 @@ import time
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
@@ -44,7 +45,7 @@ class GroupMember:
 
     def __init__(
         self,
-        client: Mapping[str, str | int | float | bool],
+        client: Mapping[str, Any],
         group: str,
         topic: str,
         url: str,

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import TimeoutError as Late
+from typing import Any
 
 from confluent_kafka import ConsumerGroupState, KafkaException
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription  # type: ignore[attr-defined]
@@ -20,7 +21,7 @@ class Members:
     Ask only as a member: then the group has a coordinator.
     """
 
-    def __init__(self, client: Mapping[str, str | int | float | bool], group: str) -> None:
+    def __init__(self, client: Mapping[str, Any], group: str) -> None:
         self._client = AdminClient(dict(client))
         self._group = group
         self._lock = threading.Lock()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -19,10 +21,19 @@ from frazil.worker.rest.openapi import OpenApi
 from frazil.worker.rest.paths import PathSegments
 from frazil.worker.rest.plugins import PluginConfig, Plugins, Validate
 from frazil.worker.rest.root import Health, Root
+from frazil.worker.rest.security.policy import RestPolicy
 from frazil.worker.rest.tasks import TaskRestart, Tasks, TaskState
 from frazil.worker.rest.topics import Topics, TopicsReset
+from frazil.worker.sources.forward import SourceForwarding
+from frazil.worker.sources.runtime import SourceRuntime
 
-ROUTES = [
+ADMIN_ROUTES = [
+    Route("/admin/loggers", AllLoggers),
+    Route("/admin/loggers/{logger}", OneLogger),
+]
+"""Routes that `admin.listeners` may move to an address of their own."""
+
+PUBLIC_ROUTES = [
     Route("/", Root),
     Route("/health", Health),
     Route("/connectors", Connectors),
@@ -42,17 +53,25 @@ ROUTES = [
     Route("/connector-plugins", Plugins),
     Route("/connector-plugins/{plugin}/config", PluginConfig),
     Route("/connector-plugins/{plugin}/config/validate", Validate),
-    Route("/admin/loggers", AllLoggers),
-    Route("/admin/loggers/{logger}", OneLogger),
     Route("/openapi.json", OpenApi),
 ]
+ROUTES = [*PUBLIC_ROUTES, *ADMIN_ROUTES]
 
 
-def rest_app(herder: Herder, info: WorkerInfo, forwarder: Forwarder | None = None) -> Starlette:
-    """The REST API over a herder; a worker of a group has a forwarder."""
+def rest_app(
+    herder: Herder,
+    info: WorkerInfo,
+    policy: RestPolicy | None = None,
+    routes: Sequence[Route] = ROUTES,
+    sources: SourceRuntime | None = None,
+    forwarder: Forwarder | None = None,
+) -> Starlette:
+    """The REST API over a herder; `routes` are those of a listener that does not serve all of them, `sources` is
+    where connectors run that are not this worker's own; a worker of a group has a `forwarder`."""
+    own = [] if sources is None else [Middleware(SourceForwarding, herder=herder, sources=sources)]
     app = Starlette(
-        routes=ROUTES,
-        middleware=[Middleware(PathSegments)],
+        routes=routes,
+        middleware=[*(policy or RestPolicy()).middleware(), Middleware(PathSegments), *own],
         exception_handlers={
             HTTPException: on_http_exception,
             FrazilError: on_frazil_error,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from confluent_kafka import Producer
 
@@ -36,7 +37,8 @@ class ConfigTopic:
 
     def __init__(
         self,
-        client: Mapping[str, str | int | float | bool],
+        consumer: Mapping[str, Any],
+        producer: Mapping[str, Any],
         topic: str,
         group: str,
         end: Callable[[], int],
@@ -44,7 +46,7 @@ class ConfigTopic:
     ) -> None:
         """`end` tells the offset behind the last record of the topic; `on_logger` gets the levels that are set for all
         workers from now on."""
-        self._client = client
+        self._client = producer
         self._topic = topic
         self._group = group
         self._end = end
@@ -52,7 +54,7 @@ class ConfigTopic:
         self._on_change: OnChange = lambda name, connector, configured: None
         self._configs: dict[str, Mapping[str, str]] = {}
         self._targets: dict[str, TargetState] = {}
-        self._reader = TopicReader(client, group, topic, self._apply)
+        self._reader = TopicReader(consumer, group, topic, self._apply)
         self._writing = threading.Lock()
         self._opened = False
         self._term: int | None = None

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
@@ -24,7 +25,7 @@ _START_S = 60.0
 class TopicReader:
     """Calls `apply` for every committed record of a topic until it is closed."""
 
-    def __init__(self, client: Mapping[str, str | int | float | bool], group: str, topic: str, apply: Apply) -> None:
+    def __init__(self, client: Mapping[str, Any], group: str, topic: str, apply: Apply) -> None:
         self._topic = topic
         self._apply = apply
         self._consumer = Consumer(

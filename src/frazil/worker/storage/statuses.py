@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from confluent_kafka import KafkaError, Message, Producer
 
@@ -33,7 +34,9 @@ class StatusTopic:
     replaced has written late. Nothing here raises when Kafka does not answer: the next call sends again.
     """
 
-    def __init__(self, client: Mapping[str, str | int | float | bool], topic: str, group: str, version: str) -> None:
+    def __init__(
+        self, consumer: Mapping[str, Any], producer: Mapping[str, Any], topic: str, group: str, version: str
+    ) -> None:
         self._topic = topic
         self._version = version
         self._lock = threading.Lock()
@@ -43,8 +46,10 @@ class StatusTopic:
         self._newest: dict[str, bytes | None] = {}
         """By key the value that was sent or read last."""
         self._failing = False
-        self._reader = TopicReader(client, group, topic, self._apply)
-        self._producer = Producer({**client, "enable.idempotence": True, "message.timeout.ms": 30_000, "linger.ms": 2})
+        self._reader = TopicReader(consumer, group, topic, self._apply)
+        self._producer = Producer(
+            {**producer, "enable.idempotence": True, "message.timeout.ms": 30_000, "linger.ms": 2}
+        )
 
     def start(self) -> None:
         """Return when all that was told so far is known; raises ServiceUnavailable."""

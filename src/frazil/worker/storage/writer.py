@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -22,7 +23,7 @@ class TransactionalWriter:
     A worker that was replaced without knowing it therefore cannot change anything any more.
     """
 
-    def __init__(self, client: Mapping[str, str | int | float | bool], transactional_id: str, topic: str) -> None:
+    def __init__(self, client: Mapping[str, Any], transactional_id: str, topic: str) -> None:
         """Take over from the writer before and undo its open transaction; raises ServiceUnavailable, TerminalError."""
         self._topic = topic
         self._id = transactional_id

@@ -1,0 +1,176 @@
+"""The verbs `apply`, `patch` and `delete`."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from frazil.cli.connect.documents import Document, read_documents
+from frazil.cli.connect.output import shown_value
+from frazil.cli.connect.session import ContextOption, NamesArgument, RegexOption, chosen, connect, for_each
+from frazil.cli.usage import examples
+from frazil.errors import FrazilError, NotFound, UsageError
+
+if TYPE_CHECKING:
+    from frazil.clients.connect import ConnectClient
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the program."""
+    app.command(
+        epilog=examples(
+            "apply -f connectors/ --dry-run  # shows what would change",
+            "apply -f connectors/",
+            "apply -f sink.yaml -f other.json",
+            "apply -f - --name sink  # standard input",
+        )
+    )(apply)
+    patching = typer.Typer(no_args_is_help=True, rich_markup_mode=None, context_settings=_HELP)
+    patching.command(
+        "connector",
+        epilog=examples(
+            "patch connector iceberg-sink-apilogs --set tasks.max=4",
+            "patch connector 'iceberg-.*' -e --set errors.tolerance=all --remove transforms",
+        ),
+    )(patch_connector)
+    app.add_typer(
+        patching,
+        name="patch",
+        help="Change some keys of connectors.",
+        epilog=examples("patch connector iceberg-sink-apilogs --set tasks.max=4"),
+    )
+    deleting = typer.Typer(no_args_is_help=True, rich_markup_mode=None, context_settings=_HELP)
+    deleting.command(
+        "connector", epilog=examples("delete connector iceberg-sink-apilogs", "delete connector 'test-.*' -e")
+    )(delete_connector)
+    app.add_typer(
+        deleting,
+        name="delete",
+        help="Delete connectors; tables and topics stay.",
+        epilog=examples("delete connector iceberg-sink-apilogs"),
+    )
+
+
+def apply(
+    files: Annotated[
+        list[str], typer.Option("--file", "-f", help="JSON or YAML file, folder of such files, or - for stdin.")
+    ],
+    name: Annotated[str | None, typer.Option("--name", "-n", help="Name of the one connector that has none.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would change and check it; send nothing.")
+    ] = False,
+    context: ContextOption = None,
+) -> None:
+    """Create or update connectors from files; safe to repeat.
+
+    A file has one connector or several, as {"name": ..., "config": {...}} or as one flat object. What is as it should
+    be is left alone, and a connector that is in no file too.
+    """
+    documents = read_documents(files, sys.stdin, name)
+    if name is not None and len(documents) > 1:
+        raise UsageError(f"--name is for one connector, and the files have {len(documents)}. Nothing was sent.")
+    outcomes: Counter[str] = Counter()
+    with connect(context) as client:
+        for document in documents:
+            try:
+                outcomes[_apply(client, document, dry_run)] += 1
+            except FrazilError as error:
+                outcomes["failed"] += 1
+                typer.echo(f"frazil: {document.name} ({document.source}): {error}", err=True)
+    done = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
+    typer.echo(f"{done}; nothing was sent" if dry_run else done)
+    if outcomes["failed"] or outcomes["refused"]:
+        raise typer.Exit(1)
+
+
+def _apply(client: ConnectClient, document: Document, dry_run: bool) -> str:
+    """Outcome of one document: created, updated, unchanged or, in a dry run, refused."""
+    try:
+        before: Mapping[str, str] | None = client.config(document.name)
+    except NotFound:
+        before = None
+    wanted = {**document.config, "name": document.name}
+    outcome = "created" if before is None else "unchanged" if before == wanted else "updated"
+    changes = _changes(before or {}, wanted) if outcome != "unchanged" else []
+    errors = client.validate(wanted) if dry_run and changes else []
+    if not dry_run and before is None:
+        client.create(document.name, wanted, document.initial_state)
+    elif not dry_run and changes:
+        client.put_config(document.name, wanted)
+    typer.echo(f"{document.name}: {'would be ' if dry_run and changes else ''}{outcome}")
+    if dry_run or outcome == "updated":
+        for line in (*changes, *(f"! {error}" for error in errors)):
+            typer.echo(f"  {line}")
+    return "refused" if errors else outcome
+
+
+def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """Lines with `-` and `+` for the keys that differ; secrets are hidden."""
+    lines = []
+    for key in sorted(before.keys() | after.keys()):
+        old, new = before.get(key), after.get(key)
+        if old == new:
+            continue
+        if old is not None:
+            lines.append(f"- {key}={shown_value(key, old)}")
+        if new is not None:
+            lines.append(f"+ {key}={shown_value(key, new)}")
+    return lines
+
+
+def patch_connector(
+    names: NamesArgument,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", "-s", metavar="KEY=VALUE", help="Key to set; may be repeated.")
+    ] = None,
+    remove: Annotated[
+        list[str] | None, typer.Option("--remove", "-r", metavar="KEY", help="Key to remove; may be repeated.")
+    ] = None,
+    regex: RegexOption = False,
+    context: ContextOption = None,
+) -> None:
+    """Set or remove keys of connectors; the others stay as they are.
+
+    What a command line holds can be seen by other users of the machine: for a secret give a placeholder such as
+    ${file:/path:key}, or use `apply`.
+    """
+    patch: dict[str, str | None] = {}
+    for text in set_ or ():
+        key, equals, value = text.partition("=")
+        if not (equals and key.strip()):
+            raise UsageError(f"--set {text}: expected KEY=VALUE. Nothing was changed.")
+        patch[key.strip()] = value
+    for key in remove or ():
+        if key in patch:
+            raise UsageError(f"{key} is set and removed. Nothing was changed.")
+        patch[key] = None
+    if not patch:
+        raise UsageError("nothing to change: give --set KEY=VALUE or --remove KEY")
+    with connect(context) as client:
+
+        def patched(name: str) -> str:
+            before = client.config(name)
+            after = {key: value for key, value in {**before, **patch}.items() if value is not None}
+            if after == before:
+                return "unchanged"
+            client.patch_config(name, patch)
+            return "\n  ".join(["updated", *_changes(before, after)])
+
+        for_each(chosen(client, names, regex), patched)
+
+
+def delete_connector(names: NamesArgument, regex: RegexOption = False, context: ContextOption = None) -> None:
+    """Delete connectors; their tables, topics and positions stay."""
+    with connect(context) as client:
+
+        def deleted(name: str) -> str:
+            client.delete(name)
+            return "deleted"
+
+        for_each(chosen(client, names, regex), deleted)

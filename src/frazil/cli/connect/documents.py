@@ -1,0 +1,134 @@
+"""Connectors in files: JSON or YAML, one or several, in both shapes of Connect's REST API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from frazil.errors import UsageError
+
+_SUFFIXES = (".json", ".yaml", ".yml")
+_STATES = ("RUNNING", "PAUSED", "STOPPED")
+_WRAPPED = {"name", "config", "initial_state"}
+
+
+@dataclass(frozen=True)
+class Document:
+    """One connector of a file; every value is the text that stands there. `source` names the file for messages."""
+
+    name: str
+    config: dict[str, str]
+    source: str
+    initial_state: str = "RUNNING"
+
+
+def read_documents(paths: Iterable[str], stdin: Iterable[str], name: str | None = None) -> list[Document]:
+    """The connectors of files, of folders (their `.json`, `.yaml` and `.yml` files in the order of their names) and,
+    for `-`, of standard input.
+
+    `name` is for the one document that has none. Raises UsageError, which names file and reason, for anything that is
+    no connector, and when two are of one name.
+    """
+    found = [document for path in paths for document in _read(path, stdin, name)]
+    if not found:
+        raise UsageError("the files have no connector. Nothing was sent.")
+    seen: dict[str, str] = {}
+    for document in found:
+        if document.name in seen:
+            raise UsageError(
+                f"connector {document.name} is in {seen[document.name]} and in {document.source}. Nothing was sent."
+            )
+        seen[document.name] = document.source
+    return found
+
+
+def _read(path: str, stdin: Iterable[str], name: str | None) -> Iterator[Document]:
+    if path == "-":
+        yield from _documents("".join(stdin), "standard input", name)
+        return
+    place = Path(path)
+    files = sorted(file for file in place.iterdir() if file.suffix in _SUFFIXES) if place.is_dir() else [place]
+    if not files:
+        raise UsageError(f"{path} has no {', '.join(_SUFFIXES)} file. Nothing was sent.")
+    for file in files:
+        try:
+            text = file.read_text("utf-8")
+        except OSError as error:
+            raise UsageError(f"{file} cannot be read: {error.strerror}. Nothing was sent.") from None
+        except UnicodeDecodeError:
+            raise UsageError(f"{file} is not UTF-8 text. Nothing was sent.") from None
+        yield from _documents(text, str(file), name)
+
+
+def _documents(text: str, source: str, name: str | None) -> Iterator[Document]:
+    for value in _parsed(text, source):
+        for entry in value if isinstance(value, list) else [value]:
+            yield _document(entry, source, name)
+
+
+def _parsed(text: str, source: str) -> list[Any]:
+    """JSON, else YAML; numbers and switches stay the text that was written."""
+
+    def refuse(constant: str) -> NoReturn:
+        raise UsageError(f"{source}: {constant} is no JSON value. Nothing was sent.")
+
+    try:
+        return [json.loads(text, parse_int=str, parse_float=str, parse_constant=refuse)]
+    except json.JSONDecodeError as error:
+        if source.endswith(".json"):
+            place = f"{error.msg} at line {error.lineno}, column {error.colno}"
+            raise UsageError(f"{source} is not JSON: {place}. Nothing was sent.") from None
+    import yaml
+
+    try:
+        loaded = list(yaml.load_all(text, Loader=yaml.BaseLoader))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise UsageError(f"{source} is not YAML{where}. Nothing was sent.") from None
+    return [value for value in loaded if value not in ("", None)]
+
+
+def _document(entry: Any, source: str, given: str | None) -> Document:
+    if not isinstance(entry, dict):
+        raise UsageError(f"{source}: a connector is an object of keys and values. Nothing was sent.")
+    if "config" not in entry:
+        return Document(_name(entry.get("name"), None, source, given), _config(entry, source), source)
+    unknown = sorted(set(entry) - _WRAPPED)
+    if unknown:
+        raise UsageError(
+            f"{source}: unknown field {unknown[0]} beside config; fields are {', '.join(sorted(_WRAPPED))}. "
+            "Nothing was sent."
+        )
+    config = _config(entry["config"], source)
+    state = str(entry.get("initial_state") or "RUNNING").upper()
+    if state not in _STATES:
+        raise UsageError(f"{source}: initial_state {state} is none of {', '.join(_STATES)}. Nothing was sent.")
+    return Document(_name(entry.get("name"), config.get("name"), source, given), config, source, state)
+
+
+def _config(value: Any, source: str) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise UsageError(f"{source}: config is not an object of keys and values. Nothing was sent.")
+    return {str(key): _text(str(key), item, source) for key, item in value.items()}
+
+
+def _text(key: str, item: Any, source: str) -> str:
+    if isinstance(item, bool):
+        return "true" if item else "false"
+    if not isinstance(item, str):
+        kind = "an object" if isinstance(item, dict) else "an array" if isinstance(item, list) else "null"
+        raise UsageError(f"{source}: the value of {key} is {kind}; write it as a text. Nothing was sent.")
+    return item
+
+
+def _name(outer: Any, inner: str | None, source: str, given: str | None) -> str:
+    names = {str(name).strip() for name in (outer, inner, given) if name}
+    if not names:
+        raise UsageError(f"{source} has a connector without a name; add one, or give it with --name. Nothing was sent.")
+    if len(names) > 1:
+        raise UsageError(f"{source}: the names {' and '.join(sorted(names))} are for one connector. Nothing was sent.")
+    return names.pop()

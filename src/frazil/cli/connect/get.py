@@ -1,0 +1,195 @@
+"""The verbs `get` and `describe`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from frazil.cli.connect.offsets import show_offsets
+from frazil.cli.connect.output import Output, OutputOption, show, show_table, shown_config
+from frazil.cli.connect.plugins import loggers as show_loggers
+from frazil.cli.connect.plugins import plugins as show_plugins
+from frazil.cli.connect.session import (
+    ContextOption,
+    NamesArgument,
+    RegexOption,
+    chosen,
+    complete_connectors,
+    connect,
+)
+from frazil.cli.usage import examples
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+NameArgument = Annotated[str, typer.Argument(help="Connector.", autocompletion=complete_connectors)]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the program."""
+    getting = typer.Typer(no_args_is_help=True, rich_markup_mode=None, context_settings=_HELP)
+    for command, example in (
+        (connectors, ("get connectors", "get connectors -o json", "get connectors 'iceberg-.*' -e")),
+        (tasks, ("get tasks iceberg-sink-apilogs",)),
+        (topics, ("get topics iceberg-sink-apilogs",)),
+        (offsets, ("get offsets iceberg-sink-apilogs", "get offsets iceberg-sink-apilogs -o json")),
+        (plugins, ("get plugins", "get plugins --all")),
+        (loggers, ("get loggers", "get loggers org.apache.kafka")),
+        (worker, ("get worker",)),
+    ):
+        getting.command(epilog=examples(*example))(command)
+    app.add_typer(
+        getting,
+        name="get",
+        help="List connectors, tasks, topics, offsets, plugins, loggers.",
+        epilog=examples("get connectors", "get offsets iceberg-sink-apilogs", "get plugins -o yaml"),
+    )
+    describing = typer.Typer(no_args_is_help=True, rich_markup_mode=None, context_settings=_HELP)
+    describing.command(
+        epilog=examples("describe connector iceberg-sink-apilogs", "describe connector 'iceberg-.*' -e -o yaml")
+    )(connector)
+    describing.command(epilog=examples("describe plugin IcebergSinkConnector"))(plugin)
+    app.add_typer(
+        describing,
+        name="describe",
+        help="Show all of a connector or the keys of a plugin.",
+        epilog=examples("describe connector iceberg-sink-apilogs", "describe plugin IcebergSinkConnector"),
+    )
+
+
+def connectors(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Connectors; all when left out.", autocompletion=complete_connectors)
+    ] = None,
+    regex: RegexOption = False,
+    output: OutputOption = Output.TABLE,
+    context: ContextOption = None,
+) -> None:
+    """List connectors with their states."""
+    with connect(context) as client:
+        found = client.expanded()
+        if names:
+            wanted = chosen(client, names, regex)
+            found = {name: found[name] if name in found else _one(client, name) for name in wanted}
+    rows = []
+    for name, entry in sorted(found.items()):
+        status = entry["status"]
+        tasks = " ".join(task["state"] for task in status["tasks"]) or "-"
+        rows.append((name, status["type"], status["connector"]["state"], tasks, status["connector"]["worker_id"]))
+    show(output, found, ("name", "type", "state", "tasks", "worker"), rows)
+
+
+def _one(client: Any, name: str) -> dict[str, Any]:
+    return {"status": client.status(name), "info": client.info(name)}
+
+
+def tasks(name: NameArgument, output: OutputOption = Output.TABLE, context: ContextOption = None) -> None:
+    """List the tasks of a connector with their states."""
+    with connect(context) as client:
+        found = client.status(name)["tasks"]
+    rows = [(f"{name}-{t['id']}", t["state"], t["worker_id"], t.get("trace", "").partition("\n")[0]) for t in found]
+    show(output, found, ("task", "state", "worker", "reason"), rows)
+
+
+def topics(name: NameArgument, output: OutputOption = Output.TABLE, context: ContextOption = None) -> None:
+    """List the topics that a connector has used."""
+    with connect(context) as client:
+        found = client.topics(name)
+    show(output, found, ("topic",), [(topic,) for topic in found])
+
+
+def offsets(name: NameArgument, output: OutputOption = Output.TABLE, context: ContextOption = None) -> None:
+    """Show the position of a connector."""
+    show_offsets(name, output, context)
+
+
+def plugins(
+    every: Annotated[bool, typer.Option("--all", help="Also converters, transformations and predicates.")] = False,
+    output: OutputOption = Output.TABLE,
+    context: ContextOption = None,
+) -> None:
+    """List the plugins of the worker."""
+    show_plugins(every, output, context)
+
+
+def loggers(
+    name: Annotated[str | None, typer.Argument(help="Logger, with those below it; all when left out.")] = None,
+    output: OutputOption = Output.TABLE,
+    context: ContextOption = None,
+) -> None:
+    """List the worker's loggers with their levels."""
+    show_loggers(name, None, None, output, context)
+
+
+def worker(output: OutputOption = Output.TABLE, context: ContextOption = None) -> None:
+    """Show version and Kafka cluster of the worker."""
+    with connect(context) as client:
+        found = client.root()
+    show(output, found, ("what", "value"), list(found.items()))
+
+
+def connector(
+    names: NamesArgument, regex: RegexOption = False, output: OutputOption = Output.TABLE, context: ContextOption = None
+) -> None:
+    """Show state, configuration, tasks and topics of connectors.
+
+    The table hides secrets; JSON and YAML show the configuration as it is stored, so that it can be applied again.
+    """
+    from frazil.errors import TerminalError
+
+    found = []
+    with connect(context) as client:
+        for name in chosen(client, names, regex):
+            entry = {**client.info(name), "status": client.status(name)}
+            try:
+                entry["topics"] = client.topics(name)
+            except TerminalError:
+                entry["topics"] = None  # a worker that does not track them answers 403
+            found.append(entry)
+    if output is not Output.TABLE:
+        show(output, found[0] if len(found) == 1 and not regex else found, (), ())
+        return
+    for number, entry in enumerate(found):
+        if number:
+            typer.echo()
+        _describe(entry)
+
+
+def _describe(entry: dict[str, Any]) -> None:
+    status = entry["status"]
+    topics = entry["topics"]
+    show_table(
+        ("connector", entry["name"]),
+        [
+            ("type", entry["type"]),
+            ("state", status["connector"]["state"]),
+            ("worker", status["connector"]["worker_id"]),
+            ("topics", "not tracked" if topics is None else " ".join(topics) or "none yet"),
+            *((f"task {task['id']}", f"{task['state']} {task['worker_id']}") for task in status["tasks"]),
+        ],
+    )
+    typer.echo()
+    show_table(("key", "value"), shown_config(entry["config"]))
+    for part in (status["connector"], *status["tasks"]):
+        if part.get("trace"):
+            typer.echo(f"\n{part['trace']}")
+
+
+def plugin(
+    name: Annotated[str, typer.Argument(help="Class of the plugin, or its simple name.")],
+    output: OutputOption = Output.TABLE,
+    context: ContextOption = None,
+) -> None:
+    """Show the keys of a plugin."""
+    with connect(context) as client:
+        keys = client.plugin_keys(name)
+    rows = [
+        (
+            key["name"],
+            key["type"],
+            "required" if key["required"] else key["default_value"] or "",
+            key["importance"],
+            key["documentation"],
+        )
+        for key in keys
+    ]
+    show(output, keys, ("key", "type", "default", "importance", "meaning"), rows)

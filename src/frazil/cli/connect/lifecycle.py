@@ -1,0 +1,87 @@
+"""The verbs `pause` and `resume`, and what `stop` and `restart` do to connectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from frazil.cli.connect.session import ContextOption, NamesArgument, RegexOption, chosen, connect, for_each
+from frazil.cli.usage import examples
+from frazil.errors import UsageError
+
+if TYPE_CHECKING:
+    from frazil.clients.connect import ConnectClient
+
+CONNECTOR, TASK = ("connector", "connectors"), ("task", "tasks")
+_HELP = {"help_option_names": ["-h", "--help"]}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the program."""
+    for verb, command, text in (
+        ("pause", pause_connector, "Pause connectors: they keep their tasks and read nothing."),
+        ("resume", resume_connector, "Let paused or stopped connectors read again."),
+    ):
+        group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, context_settings=_HELP)
+        group.command(
+            "connector",
+            epilog=examples(f"{verb} connector iceberg-sink-apilogs", f"{verb} connector 'iceberg-.*' -e"),
+        )(command)
+        app.add_typer(group, name=verb, help=text, epilog=examples(f"{verb} connector iceberg-sink-apilogs"))
+
+
+def pause_connector(names: NamesArgument, regex: RegexOption = False, context: ContextOption = None) -> None:
+    """Stop reading and keep the tasks; the batch that runs is finished."""
+    _each(names, regex, context, lambda client, name: client.pause(name), "pausing")
+
+
+def resume_connector(names: NamesArgument, regex: RegexOption = False, context: ContextOption = None) -> None:
+    """Read again from where the connector was."""
+    _each(names, regex, context, lambda client, name: client.resume(name), "resuming")
+
+
+def stop_connectors(names: Sequence[str], regex: bool, context: str | None) -> None:
+    """Stop connectors and give up their tasks, so that their positions can be moved."""
+    _each(names, regex, context, lambda client, name: client.stop(name), "stopping")
+
+
+def restart_connectors(
+    names: Sequence[str], regex: bool, context: str | None, *, include_tasks: bool, only_failed: bool
+) -> None:
+    """Restart connectors, on request with their tasks, or only what has failed."""
+    _each(names, regex, context, lambda client, name: client.restart(name, include_tasks, only_failed), "restarting")
+
+
+def restart_tasks(names: Sequence[str], context: str | None) -> None:
+    """Restart tasks, given as NAME/NUMBER."""
+    wanted = {}
+    for text in names:
+        connector, slash, number = text.rpartition("/")
+        if not (slash and connector and number.isascii() and number.isdigit()):
+            raise UsageError(f"{text}: expected CONNECTOR/NUMBER, as in iceberg-sink-apilogs/0. Nothing was restarted.")
+        wanted[text] = connector, int(number)
+    with connect(context) as client:
+
+        def restarted(text: str) -> str:
+            client.restart_task(*wanted[text])
+            return "restarting"
+
+        for_each(wanted, restarted)
+
+
+def _each(
+    names: Sequence[str],
+    regex: bool,
+    context: str | None,
+    action: Callable[[ConnectClient, str], None],
+    done: str,
+) -> None:
+    with connect(context) as client:
+
+        def acted(name: str) -> str:
+            action(client, name)
+            return done
+
+        for_each(chosen(client, names, regex), acted)

@@ -1,0 +1,119 @@
+"""The verb `offsets`: show, move and forget the position of a connector."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from frazil.cli.connect.output import Output, OutputOption, show
+from frazil.cli.connect.session import ContextOption, complete_connectors, connect
+from frazil.cli.usage import examples
+from frazil.errors import UsageError
+
+_HELP = {"help_option_names": ["-h", "--help"]}
+NameArgument = Annotated[str, typer.Argument(help="Connector.", autocompletion=complete_connectors)]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the program."""
+    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, context_settings=_HELP)
+    group.command("get", epilog=examples("offsets get iceberg-sink-apilogs"))(get)
+    group.command(
+        "set",
+        epilog=examples(
+            "stop connector iceberg-sink-apilogs",
+            "offsets set iceberg-sink-apilogs apilogs:0=1200 apilogs:1=900",
+            "offsets set iceberg-sink-apilogs apilogs:0=null  # forget one partition",
+            "offsets set iceberg-sink-apilogs -f offsets.json",
+        ),
+    )(set_)
+    group.command(
+        "reset", epilog=examples("stop connector iceberg-sink-apilogs", "offsets reset iceberg-sink-apilogs")
+    )(reset)
+    app.add_typer(
+        group,
+        name="offsets",
+        help="Show, move or forget the position of a connector.",
+        epilog=examples("offsets get iceberg-sink-apilogs", "offsets set iceberg-sink-apilogs apilogs:0=1200"),
+    )
+
+
+def get(name: NameArgument, output: OutputOption = Output.TABLE, context: ContextOption = None) -> None:
+    """Show the position of a connector: the next offset of each partition."""
+    show_offsets(name, output, context)
+
+
+def show_offsets(name: str, output: Output, context: str | None) -> None:
+    """Print the position of a connector; a source connector has partitions and offsets of its own making."""
+    with connect(context) as client:
+        found = client.offsets(name)
+    if all(set(entry["partition"]) == {"kafka_topic", "kafka_partition"} for entry in found):
+        header: tuple[str, ...] = ("topic", "partition", "next offset")
+        rows: list[tuple[object, ...]] = [
+            (
+                entry["partition"]["kafka_topic"],
+                entry["partition"]["kafka_partition"],
+                entry["offset"]["kafka_offset"],
+            )
+            for entry in found
+        ]
+    else:
+        header = ("partition", "offset")
+        rows = [(json.dumps(entry["partition"]), json.dumps(entry["offset"])) for entry in found]
+    show(output, {"offsets": found}, header, rows)
+
+
+def set_(
+    name: NameArgument,
+    positions: Annotated[
+        list[str] | None, typer.Argument(help="TOPIC:PARTITION=OFFSET; the offset `null` forgets the partition.")
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", "-f", help='JSON as `get` prints it: {"offsets": [...]}; `-` reads stdin.')
+    ] = None,
+    context: ContextOption = None,
+) -> None:
+    """Move the position of a stopped connector.
+
+    Records that are read again are stored again. Stop the connector before, and resume it afterwards.
+    """
+    if bool(positions) == (file is not None):
+        raise UsageError("give the offsets either as TOPIC:PARTITION=OFFSET or with --file. Nothing was changed.")
+    offsets = _from_file(file) if file is not None else [_position(text) for text in positions or ()]
+    with connect(context) as client:
+        typer.echo(f"{name}: {client.set_offsets(name, offsets)}")
+
+
+def _from_file(file: Path) -> list[dict[str, Any]]:
+    try:
+        document = json.loads(sys.stdin.read() if str(file) == "-" else file.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--file {file} cannot be read as JSON: {error}. Nothing was changed.") from None
+    entries = document.get("offsets") if isinstance(document, dict) else None
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise UsageError(f'--file {file}: expected {{"offsets": [...]}}. Nothing was changed.')
+    return entries
+
+
+def _position(text: str) -> dict[str, Any]:
+    place, equals, offset = text.rpartition("=")
+    topic, colon, partition = place.rpartition(":")
+    number = offset.isascii() and offset.isdigit()
+    if not (
+        equals and colon and topic and partition.isascii() and partition.isdigit() and (number or offset == "null")
+    ):
+        raise UsageError(f"{text}: expected TOPIC:PARTITION=OFFSET, as in apilogs:0=1200. Nothing was changed.")
+    return {
+        "partition": {"kafka_topic": topic, "kafka_partition": int(partition)},
+        "offset": {"kafka_offset": int(offset)} if number else None,
+    }
+
+
+def reset(name: NameArgument, context: ContextOption = None) -> None:
+    """Forget the position of a stopped connector, which then reads all again."""
+    with connect(context) as client:
+        typer.echo(f"{name}: {client.reset_offsets(name)}")

@@ -1,0 +1,85 @@
+"""What an environment variable is declared as, and the variables that say how Kafka's clients are let in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Kind = Literal["text", "port", "url", "path", "secret", "switch"]
+
+KAFKA: Final = "Kafka"
+_CLUSTER = "as KAFKA_BOOTSTRAP_SERVERS"
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One environment variable.
+
+    `default` is what an unset or blank variable means. Where it depends on other variables it is shown with their
+    names in angle brackets (`<KAFKA_EXTERNAL_PORT>`) and `derived` is true. `fallback` is read when this one is unset.
+    `no_effect` says why a variable is accepted and yet changes nothing.
+    """
+
+    name: str
+    group: str
+    meaning: str
+    used_by: str = ""
+    default: str = ""
+    kind: Kind = "text"
+    derived: bool = False
+    fallback: str | None = None
+    no_effect: str | None = None
+
+
+KAFKA_SECURITY: Final = (
+    Variable(
+        "KAFKA_SECURITY_PROTOCOL",
+        KAFKA,
+        "How clients connect to your cluster: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.",
+        _CLUSTER,
+    ),
+    Variable(
+        "KAFKA_SASL_MECHANISM", KAFKA, "How they log in: SCRAM-SHA-512, SCRAM-SHA-256, PLAIN or OAUTHBEARER.", _CLUSTER
+    ),
+    Variable("KAFKA_SASL_USERNAME", KAFKA, "User of SCRAM and PLAIN.", _CLUSTER),
+    Variable("KAFKA_SASL_PASSWORD", KAFKA, "Password of that user.", _CLUSTER, kind="secret"),
+    Variable(
+        "KAFKA_SASL_JAAS_CONFIG",
+        KAFKA,
+        "Login in Kafka's own spelling, instead of user and password.",
+        _CLUSTER,
+        kind="secret",
+    ),
+    Variable(
+        "KAFKA_SASL_OAUTHBEARER_TOKEN_ENDPOINT_URL", KAFKA, "Where OAUTHBEARER gets its tokens.", _CLUSTER, kind="url"
+    ),
+    Variable(
+        "KAFKA_SSL_TRUSTSTORE_LOCATION",
+        KAFKA,
+        "File with the certificates that the brokers are trusted by; unset, those of the system.",
+        _CLUSTER,
+        kind="path",
+    ),
+    Variable(
+        "KAFKA_SSL_TRUSTSTORE_TYPE", KAFKA, "PEM for a PEM file; PKCS12 and JKS are known by themselves.", _CLUSTER
+    ),
+    Variable("KAFKA_SSL_TRUSTSTORE_PASSWORD", KAFKA, "Password of that file.", _CLUSTER, kind="secret"),
+    Variable(
+        "KAFKA_SSL_KEYSTORE_LOCATION",
+        KAFKA,
+        "File with the certificate and key of the clients, for brokers that ask for one.",
+        _CLUSTER,
+        kind="path",
+    ),
+    Variable("KAFKA_SSL_KEYSTORE_TYPE", KAFKA, "PEM for a PEM file; PKCS12 and JKS are known by themselves.", _CLUSTER),
+    Variable("KAFKA_SSL_KEYSTORE_PASSWORD", KAFKA, "Password of that file.", _CLUSTER, kind="secret"),
+    Variable("KAFKA_SSL_KEY_PASSWORD", KAFKA, "Password of the key in it.", _CLUSTER, kind="secret"),
+    Variable(
+        "KAFKA_SSL_ENDPOINT_IDENTIFICATION_ALGORITHM",
+        KAFKA,
+        "`https` checks that a broker's certificate has its name; `none` does not.",
+        _CLUSTER,
+        "https",
+    ),
+)
+"""In Kafka's own words: `KAFKA_SASL_MECHANISM` is `sasl.mechanism`."""

@@ -1,0 +1,95 @@
+"""Kafka Connect's own runtime as a service: a distributed worker of one process. Source: spark-and-stack.md 6.2."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import httpx
+import javaproperties
+
+from frazil.config.settings import LOOPBACK, Settings
+from frazil.stack.jars import CONNECT, resolve
+from frazil.stack.java import find_java
+from frazil.stack.ports import Port
+from frazil.stack.process import minimal_env
+from frazil.stack.service import Progress, Service
+
+SOURCES = "sources"
+_START_S = 120
+# Without the values of every client and connector configuration, which hold credentials.
+_LOGGING = """<Configuration status="WARN">
+  <Appenders>
+    <Console name="out" target="SYSTEM_OUT"><PatternLayout pattern="[%d] %p %m (%c)%n"/></Console>
+  </Appenders>
+  <Loggers>
+    <Root level="INFO"><AppenderRef ref="out"/></Root>
+    <Logger name="org.apache.kafka.common.config" level="WARN"/>
+    <Logger name="org.apache.kafka.connect.runtime.ConnectorConfig" level="WARN"/>
+    <Logger name="org.reflections" level="ERROR"/>
+  </Loggers>
+</Configuration>
+"""
+
+
+def sources_service(settings: Settings, properties: Mapping[str, str]) -> Service:
+    """The runtime of source connectors on `Settings.source_connect_port`; `properties` are its worker's keys.
+
+    They are written to a file that only its owner can read, since they may hold passwords.
+    """
+    return Service(
+        name=SOURCES,
+        home=settings.home,
+        command=lambda progress: _command(settings, properties, progress),
+        ready=lambda: _missing(settings.source_connect_port),
+        ports=(Port(settings.source_connect_port, "SOURCE_CONNECT_PORT"),),
+        env=minimal_env(settings.env),
+        cwd=settings.home,
+        start_timeout=_START_S,
+    )
+
+
+def _command(settings: Settings, properties: Mapping[str, str], progress: Progress) -> Sequence[str]:
+    java = find_java(settings.env)
+    resolve(CONNECT, java, settings.cache, progress, settings.env)
+    conf = settings.home / "conf" / SOURCES
+    conf.mkdir(parents=True, exist_ok=True)
+    logging = conf / "log4j2.xml"
+    logging.write_text(_LOGGING)
+    return [
+        str(java),
+        "-Xms64M",
+        "-Xmx512M",
+        "-XX:+ExitOnOutOfMemoryError",
+        f"-XX:ErrorFile={settings.logs}/{SOURCES}-jvm-%p.log",
+        f"-Dlog4j2.configurationFile={logging}",
+        *_token_endpoints(properties),
+        *("-cp", f"{CONNECT.folder(settings.cache)}/*"),
+        "org.apache.kafka.connect.cli.ConnectDistributed",
+        str(_write(conf / "worker.properties", properties)),
+    ]
+
+
+def _token_endpoints(properties: Mapping[str, str]) -> list[str]:
+    """From Kafka 4.0 on the JVM asks for tokens only at addresses that are named to it."""
+    urls = {text for key, text in properties.items() if key.endswith("sasl.oauthbearer.token.endpoint.url")}
+    return [f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={','.join(sorted(urls))}"] if urls else []
+
+
+def _write(path: Path, properties: Mapping[str, str]) -> Path:
+    draft = path.with_suffix(".new")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+        file.write(javaproperties.dumps(dict(properties), timestamp=None))
+    return draft.replace(path)
+
+
+def _missing(port: int) -> str | None:
+    """The list of connectors, which a worker gives once it has joined its group."""
+    url = f"http://{LOOPBACK}:{port}/connectors"
+    try:
+        answer = httpx.get(url, timeout=10, trust_env=False)
+    except httpx.HTTPError as error:
+        return f"{url} does not answer ({type(error).__name__})"
+    return None if answer.status_code == httpx.codes.OK else f"{url} answers {answer.status_code}"

@@ -1,0 +1,155 @@
+"""Who may use the REST API, from where, and which headers every answer has."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import csv
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import formatdate
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from frazil.errors import ConfigError
+from frazil.worker.rest.error import error_response
+from frazil.worker.rest.security.users import Users
+
+logger = logging.getLogger(__name__)
+
+ORIGIN, METHODS = "access.control.allow.origin", "access.control.allow.methods"
+HEADERS = "response.http.headers.config"
+_DEFAULT_METHODS = ("GET", "POST", "HEAD")
+_ALLOWED_HEADERS = ("Accept", "Content-Type", "Origin", "X-Requested-With")
+_ACTIONS = ("add", "set", "adddate", "setdate")
+_OPEN_PATHS = ("/health",)
+"""Answered without a login, so that a probe needs none: it says only whether the worker handles requests."""
+
+
+@dataclass(frozen=True)
+class HeaderRule:
+    """One rule of `response.http.headers.config`; `value` None stands for the time of the answer."""
+
+    name: str
+    value: str | None
+    replaces: bool
+
+
+@dataclass(frozen=True)
+class RestPolicy:
+    """Rules for every request and answer; without any, everybody who can connect may do everything."""
+
+    users: Users | None = None
+    origins: tuple[str, ...] = ()
+    methods: tuple[str, ...] = _DEFAULT_METHODS
+    headers: tuple[HeaderRule, ...] = ()
+
+    @classmethod
+    def load(cls, properties: Mapping[str, str], env: Mapping[str, str]) -> RestPolicy:
+        """From the keys of Kafka Connect's worker; raises ConfigError that names the key that is wrong."""
+        origins = _items(properties.get(ORIGIN, ""))
+        methods = tuple(method.upper() for method in _items(properties.get(METHODS, ""))) or _DEFAULT_METHODS
+        return cls(Users.load(properties, env), origins, methods, _header_rules(properties.get(HEADERS, "")))
+
+    def middleware(self) -> list[Middleware]:
+        """What requests go through, the outermost first."""
+        chain = []
+        if self.headers:
+            chain.append(Middleware(_AnswerHeaders, rules=self.headers))
+        if self.origins:
+            chain.append(
+                Middleware(
+                    CORSMiddleware,
+                    allow_origins=self.origins,
+                    allow_methods=self.methods,
+                    allow_headers=_ALLOWED_HEADERS,
+                )
+            )
+        if self.users is not None:
+            chain.append(Middleware(_BasicAuthentication, users=self.users))
+        return chain
+
+
+class _BasicAuthentication:
+    """Asks for a user; a refused login is logged with the user's name and address, never with the password."""
+
+    def __init__(self, app: ASGIApp, users: Users) -> None:
+        self._app = app
+        self._users = users
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"].rstrip("/") in _OPEN_PATHS:
+            await self._app(scope, receive, send)
+            return
+        user, password = _credentials(Headers(scope=scope).get("authorization", ""))
+        if user is not None and await run_in_threadpool(self._users.admit, user, password):
+            await self._app(scope, receive, send)
+            return
+        if user is not None:
+            client = scope.get("client") or ("unknown",)
+            logger.warning("login refused: user %r from %s, %s %s", user, client[0], scope["method"], scope["path"])
+        response = error_response(401, "User cannot access the resource.")
+        response.headers["WWW-Authenticate"] = "Basic"
+        await response(scope, receive, send)
+
+
+def _credentials(header: str) -> tuple[str | None, str]:
+    scheme, _, encoded = header.partition(" ")
+    if scheme.lower() != "basic":
+        return None, ""
+    try:
+        user, colon, password = base64.b64decode(encoded.strip(), validate=True).decode("utf-8").partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        return None, ""
+    return (user, password) if colon else (None, "")
+
+
+class _AnswerHeaders:
+    """Adds headers to every answer, errors included."""
+
+    def __init__(self, app: ASGIApp, rules: tuple[HeaderRule, ...]) -> None:
+        self._app = app
+        self._rules = rules
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for rule in self._rules:
+                    value = formatdate(usegmt=True) if rule.value is None else rule.value
+                    if rule.replaces:
+                        headers[rule.name] = value
+                    else:
+                        headers.append(rule.name, value)
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
+
+
+def _items(text: str) -> tuple[str, ...]:
+    return tuple(item.strip() for item in text.split(",") if item.strip())
+
+
+def _header_rules(text: str) -> tuple[HeaderRule, ...]:
+    """`[action] [name]:[value]`, separated by commas; a rule with a comma stands in double quotes (KIP-577)."""
+    rules = []
+    for part in next(csv.reader([text.replace("\n", " ").replace("\r", " ")], skipinitialspace=True), []):
+        if not part.strip():
+            continue
+        action, _, rest = part.strip().partition(" ")
+        name, _, value = rest.partition(":")
+        name, value = name.strip(), value.strip()
+        dated = action.lower().endswith("date")
+        if action.lower() not in _ACTIONS or not name or " " in name or not (value or dated):
+            raise ConfigError(
+                f"{HEADERS} has {part.strip()!r}; expected `add|set Name: value` or `addDate|setDate Name`"
+            )
+        if not all(" " <= char <= "~" for char in name + value):
+            raise ConfigError(f"{HEADERS}: the header {name} has a character that headers cannot have")
+        rules.append(HeaderRule(name, None if dated else value, action.lower().startswith("set")))
+    return tuple(rules)

@@ -1,0 +1,123 @@
+"""Users of the REST API: the properties file of Kafka Connect's basic authentication, with hashed passwords too."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+import javaproperties
+
+from frazil.errors import ConfigError
+
+EXTENSIONS = "rest.extension.classes"
+USERS_FILE = "frazil.rest.users.file"
+_EXTENSION = "org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurityRestExtension"
+_MODULE = "org.apache.kafka.connect.rest.basic.auth.extension.PropertyFileLoginModule"
+_LOGIN_FILE = "-Djava.security.auth.login.config="
+_ENTRY = re.compile(r"KafkaConnect\s*\{(.*?)\}\s*;", re.DOTALL)
+_FILE = re.compile(r'\bfile\s*=\s*"([^"]+)"')
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_HASH = re.compile(r"scrypt\$(\d+)\$([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]+)")
+_COST, _BLOCK, _MEMORY = 14, 8, 64 << 20
+
+
+def hashed(password: str) -> str:
+    """What stands for a password in a users file; every call gives another text."""
+    salt = secrets.token_bytes(16)
+    return f"scrypt${_COST}${_encode(salt)}${_encode(_digest(password, salt, _COST))}"
+
+
+class Users:
+    """Names and passwords of those who may use the REST API. Passwords are compared in constant time."""
+
+    def __init__(self, passwords: Mapping[str, str]) -> None:
+        self._passwords = dict(passwords)
+        self._nobody = secrets.token_urlsafe()
+        if any(_HASH.fullmatch(stored) for stored in self._passwords.values()):
+            self._nobody = hashed(self._nobody)
+        self._key = os.urandom(32)
+        self._known: set[bytes] = set()
+
+    @classmethod
+    def load(cls, properties: Mapping[str, str], env: Mapping[str, str]) -> Users | None:
+        """Users of a worker, from `frazil.rest.users.file`, or from Connect's extension for basic authentication and
+        the login file that `KAFKA_OPTS` names; None when anybody may use the API.
+
+        Raises ConfigError for an extension that there is not, and for a file that cannot be used.
+        """
+        named = properties.get(USERS_FILE, "").strip()
+        extensions = [name.strip() for name in properties.get(EXTENSIONS, "").split(",") if name.strip()]
+        unknown = [name for name in extensions if name != _EXTENSION]
+        if unknown:
+            raise ConfigError(f"{EXTENSIONS} has {unknown[0]}; the only extension is {_EXTENSION}")
+        if named:
+            return cls(_read(named, USERS_FILE))
+        return cls(_read(*_of_login_file(env))) if extensions else None
+
+    def admit(self, user: str, password: str) -> bool:
+        """Whether this is the password of the user; it takes as long for a user that there is not."""
+        stored = self._passwords.get(user, self._nobody)
+        found = _HASH.fullmatch(stored)
+        if found is None:
+            return hmac.compare_digest(stored.encode(), password.encode())
+        seen = hmac.digest(self._key, f"{user}\0{password}\0{stored}".encode(), "sha256")
+        if seen in self._known:
+            return True
+        salt, expected = base64.b64decode(found[2]), base64.b64decode(found[3])
+        right = hmac.compare_digest(_digest(password, salt, int(found[1])), expected) and user in self._passwords
+        if right:
+            self._known.add(seen)
+        return right
+
+
+def _digest(password: str, salt: bytes, cost: int) -> bytes:
+    return hashlib.scrypt(password.encode(), salt=salt, n=1 << cost, r=_BLOCK, p=1, maxmem=_MEMORY)
+
+
+def _encode(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _of_login_file(env: Mapping[str, str]) -> tuple[str, str]:
+    """Path of the users file that the JAAS section KafkaConnect names, and what to call it in messages."""
+    for variable in ("KAFKA_OPTS", "JAVA_TOOL_OPTIONS"):
+        for option in shlex.split(env.get(variable, "")):
+            if option.startswith(_LOGIN_FILE):
+                path = option.removeprefix(_LOGIN_FILE)
+                try:
+                    text = _COMMENT.sub("", Path(path).read_text("utf-8"))
+                except (OSError, UnicodeDecodeError) as error:
+                    raise ConfigError(f"{variable}: the login file {path} cannot be read: {error}") from None
+                entry = _ENTRY.search(text)
+                file = _FILE.search(entry[1]) if entry and _MODULE in entry[1] else None
+                if file is None:
+                    raise ConfigError(f'{variable}: {path} has no section KafkaConnect with {_MODULE} and file="…"')
+                return file[1], path
+    raise ConfigError(
+        f"{EXTENSIONS} asks for users, but neither {USERS_FILE} is set nor {_LOGIN_FILE}FILE in KAFKA_OPTS. "
+        "The worker was not started."
+    )
+
+
+def _read(path: str, where: str) -> dict[str, str]:
+    try:
+        users = javaproperties.loads(Path(path).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not a properties file in UTF-8"
+        raise ConfigError(f"{where}: {path} cannot be read: {reason}. The worker was not started.") from None
+    empty = [name for name, password in users.items() if not password]
+    if empty or not users:
+        what = f"no password for user {empty[0]}" if empty else "no user"
+        raise ConfigError(f"{where}: {path} has {what}; a line is user=password. The worker was not started.")
+    for name, password in users.items():
+        cost = _HASH.fullmatch(password)
+        if password.startswith("scrypt$") and (cost is None or not 10 <= int(cost[1]) <= 15):
+            raise ConfigError(f"{where}: {path} has a damaged hash for user {name}; make it anew with `password`.")
+    return users

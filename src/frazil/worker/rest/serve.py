@@ -1,0 +1,62 @@
+"""Serves the REST API on the worker's listeners, and its admin routes on others where the worker says so."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from starlette.routing import Route
+
+from frazil.config.listeners import Listener, parse_listeners
+from frazil.worker.app import Server, serve
+from frazil.worker.herder import Herder
+from frazil.worker.rest.app import ADMIN_ROUTES, PUBLIC_ROUTES, ROUTES, rest_app
+from frazil.worker.rest.forward import Forwarder
+from frazil.worker.rest.info import WorkerInfo
+from frazil.worker.rest.security.policy import RestPolicy
+from frazil.worker.rest.security.tls import server_context
+from frazil.worker.sources.runtime import SourceRuntime
+
+logger = logging.getLogger(__name__)
+
+ADMIN = "admin.listeners"
+
+
+def serve_rest(
+    herder: Herder,
+    info: WorkerInfo,
+    listeners: Sequence[Listener],
+    properties: Mapping[str, str],
+    env: Mapping[str, str],
+    sources: SourceRuntime | None = None,
+    forwarder: Forwarder | None = None,
+) -> list[Server]:
+    """Start a server on every listener; `properties` are the worker's keys.
+
+    `admin.listeners` moves `/admin/loggers` to addresses of its own; empty, it is served nowhere. Raises ConfigError,
+    PortTaken or StackError; no server is left then.
+    """
+    policy = RestPolicy.load(properties, env)
+    admin = properties.get(ADMIN)
+    wanted: list[tuple[Listener, list[Route], str]] = [
+        (listener, ROUTES if admin is None else PUBLIC_ROUTES, "listeners.https.") for listener in listeners
+    ]
+    if admin is not None and admin.strip():
+        wanted += [(listener, ADMIN_ROUTES, f"{ADMIN}.https.") for listener in parse_listeners(admin, ADMIN)]
+    servers: list[Server] = []
+    try:
+        for listener, routes, prefix in wanted:
+            if policy.users is None and not listener.is_local:
+                logger.warning(
+                    "%s is open to the network and asks for no user: whoever reaches it can read and change connectors "
+                    "with their credentials; set frazil.rest.users.file, or listen on 127.0.0.1",
+                    listener.url,
+                )
+            tls = server_context(properties, prefix) if listener.scheme == "https" else None
+            app = rest_app(herder, info, policy, routes, sources, forwarder)
+            servers.append(serve(app, listener.bind, listener.port, "KAFKA_CONNECT_PORT", tls))
+    except BaseException:
+        for server in servers:
+            server.stop()
+        raise
+    return servers

@@ -1,0 +1,201 @@
+"""The Kafka Connect runtime that runs source connectors: a child of this worker, or a cluster of the user's."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+from frazil.clients import kafka
+from frazil.config.bootstrap import CLIENTS, Bootstrap
+from frazil.config.settings import LOOPBACK, Settings
+from frazil.errors import FrazilError, ServiceUnavailable
+from frazil.stack.connect import sources_service
+from frazil.stack.service import Status
+from frazil.worker.sources.plugins import Plugin, find_plugins
+
+logger = logging.getLogger(__name__)
+
+_CHECK_S = 2.0
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 1.0, 60.0
+_HEALTHY_S = 60.0
+_PASSED_ON = ("key.converter", "value.converter", "header.converter", "config.providers", "plugin.", "offset.flush.")
+_TIMEOUT = httpx.Timeout(90.0, connect=5.0)
+
+
+class SourceRuntime:
+    """Where source connectors run. The child is started with the first connector, and again when it has ended.
+
+    With `SOURCE_CONNECT_URL` a cluster of the user's is asked instead, and never started or stopped. `url` is where its
+    REST API is.
+    """
+
+    def __init__(self, settings: Settings, properties: Mapping[str, str]) -> None:
+        self._settings = settings
+        self._external = settings.source_connect_url
+        self._group = f"{properties.get('group.id', '').strip() or 'frazil'}-sources"
+        self._service = sources_service(settings, runtime_properties(settings, properties, self._group))
+        self._plugin_path = properties.get("plugin.path", "")
+        self.url = self._external or f"http://{LOOPBACK}:{settings.source_connect_port}"
+        self._http = httpx.Client(base_url=self.url, timeout=_TIMEOUT, trust_env=False)
+        self._lock = threading.Lock()
+        self._wanted = bool(self._external)
+        self._closing = threading.Event()
+        self._watch: threading.Thread | None = None
+        self._seen: dict[str, Any] = {}
+        self._answers = False
+
+    @property
+    def in_use(self) -> bool:
+        """Whether there is a runtime to ask; the child is there once a source connector was created."""
+        return self._wanted
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the child; None when it does not run."""
+        return self._service.state().pid
+
+    def resume(self) -> None:
+        """Start the child when connectors of an earlier run are stored in Kafka; end it again when there are none."""
+        if self._external:
+            return
+        try:
+            if f"{self._group}-configs" in kafka.topics(self._settings.bootstrap_servers):
+                self.ensure()
+                if not self.connectors():
+                    self._end()
+        except FrazilError as error:
+            logger.error("the runtime of source connectors is not up: %s", error)
+
+    def ensure(self) -> None:
+        """Return when the runtime answers; the child is started first when it does not run.
+
+        Raises StackError, which says why it cannot run, or ServiceUnavailable.
+        """
+        if self._external:
+            return
+        with self._lock:
+            if self._closing.is_set():
+                raise ServiceUnavailable("the worker is shutting down; repeat the request when it runs again")
+            self._wanted = True
+            if self._service.start(logger.info):
+                logger.info("the runtime of source connectors is up on port %d", self._settings.source_connect_port)
+            if self._watch is None:
+                self._watch = threading.Thread(target=self._supervise, name="sources", daemon=True)
+                self._watch.start()
+
+    def close(self) -> None:
+        """Stop the child; its connectors go on from their offsets at the next start."""
+        self._closing.set()
+        with self._lock:
+            if not self._external:
+                self._service.stop()
+        if self._watch is not None:
+            self._watch.join(5)
+        self._http.close()
+
+    def plugins(self) -> list[Plugin]:
+        """Connector classes that the runtime has; those of the child are read from `plugin.path`."""
+        if not self._external:
+            return find_plugins(self._plugin_path)
+        return [
+            Plugin(str(entry["class"]), str(entry["type"]), entry.get("version"))
+            for entry in self.call("GET", "/connector-plugins").json()
+        ]
+
+    def connectors(self) -> dict[str, Any]:
+        """Every connector with `info` and `status` by name; what was seen last, as UNASSIGNED, while it is down."""
+        if not self._wanted:
+            return {}
+        try:
+            answer = self.call("GET", "/connectors?expand=info&expand=status")
+            self._answers = answer.status_code == httpx.codes.OK  # while it starts, every path is 404
+        except ServiceUnavailable:
+            self._answers = False
+        if not self._answers:
+            return {name: _unassigned(entry) for name, entry in self._seen.items()}
+        self._seen = answer.json()
+        return self._seen
+
+    def require(self) -> None:
+        """Raise ServiceUnavailable when the runtime did not answer the last `connectors`."""
+        if not self._answers:
+            raise self._unavailable("it is starting")
+
+    def call(
+        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> httpx.Response:
+        """Send a request as it is; raises ServiceUnavailable when the runtime does not answer."""
+        try:
+            return self._http.request(method, path, content=body, headers=dict(headers or {}))
+        except httpx.HTTPError as error:
+            raise self._unavailable(type(error).__name__) from None
+
+    def _unavailable(self, reason: str) -> ServiceUnavailable:
+        what = f"at {self._external}" if self._external else "of this worker, which is started again by itself,"
+        return ServiceUnavailable(
+            f"the Kafka Connect runtime {what} does not answer ({reason}). Nothing was changed; try again in a moment"
+        )
+
+    def _end(self) -> None:
+        with self._lock:
+            self._wanted = False
+            self._service.stop()
+
+    def _supervise(self) -> None:
+        """Start the child again when it has ended by itself, waiting longer each time that it does not stay up."""
+        wait, since = _FIRST_WAIT_S, time.monotonic()
+        while not self._closing.wait(_CHECK_S):
+            if not self._wanted or self._service.state().status not in (Status.DIED, Status.STOPPED):
+                wait = _FIRST_WAIT_S if time.monotonic() - since > _HEALTHY_S else wait
+                continue
+            if self._closing.is_set():
+                return
+            logger.error("the runtime of source connectors has ended; it is started again. See %s", self._service.log)
+            try:
+                self.ensure()
+            except FrazilError as error:
+                logger.error("it does not start: %s. The next attempt is in %.0f s", error, wait)
+            since = time.monotonic()
+            if self._closing.wait(wait):
+                return
+            wait = min(2 * wait, _LONGEST_WAIT_S)
+
+
+def runtime_properties(settings: Settings, properties: Mapping[str, str], group: str) -> dict[str, str]:
+    """Keys of the child's worker: JSON without schemas unless this worker's keys say otherwise, loopback only."""
+    bootstrap = settings.bootstrap_servers
+    json = "org.apache.kafka.connect.json.JsonConverter"
+    return {
+        "key.converter": json,
+        "key.converter.schemas.enable": "false",
+        "value.converter": json,
+        "value.converter.schemas.enable": "false",
+        **{key: value for key, value in properties.items() if key.startswith(_PASSED_ON)},
+        **_security(bootstrap),
+        "bootstrap.servers": str(bootstrap),
+        "group.id": group,
+        "config.storage.topic": f"{group}-configs",
+        "offset.storage.topic": f"{group}-offsets",
+        "status.storage.topic": f"{group}-status",
+        **{f"{topic}.storage.replication.factor": "-1" for topic in ("config", "offset", "status")},
+        "listeners": f"http://{LOOPBACK}:{settings.source_connect_port}",
+    }
+
+
+def _security(bootstrap: Bootstrap) -> dict[str, str]:
+    """Connect's worker takes bare keys for itself, and prefixed ones for the clients of its connectors."""
+    own = dict(bootstrap.settings("admin"))
+    prefixed = {f"{kind}.{key}": value for kind in CLIENTS for key, value in bootstrap.settings(kind).items()}
+    return {**own, **prefixed}
+
+
+def _unassigned(entry: Any) -> Any:
+    status = entry["status"]
+    connector = {**status["connector"], "state": "UNASSIGNED"}
+    tasks = [{**task, "state": "UNASSIGNED"} for task in status["tasks"]]
+    return {**entry, "status": {**status, "connector": connector, "tasks": tasks}}

@@ -1,0 +1,83 @@
+"""A broker with TLS and logins: frazil's own clients, a connector from end to end, and where passwords are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from frazil.clients import kafka
+from frazil.errors import ServiceUnavailable
+from frazil.logs.produce import produce
+from frazil.stack.local import LocalStack
+from tests.environment import isolated_settings
+from tests.harness import Pipe, event, eventually, messages, own_worker
+from tests.secure_kafka import USER_PASSWORD, SecureKafka, secure_kafka
+from tests.tls import PASSWORD
+
+pytestmark = pytest.mark.stack
+
+
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureKafka]:
+    with secure_kafka(tmp_path_factory.mktemp("secure")) as running:
+        yield running
+
+
+@pytest.mark.parametrize("how", ["scram", "plain", "certificate"])
+def test_each_way_to_connect(secure: SecureKafka, tmp_path: Path, how: str) -> None:
+    bootstrap = isolated_settings(tmp_path, **getattr(secure, how)()).bootstrap_servers
+    topic = f"records-{how}"
+    assert kafka.ensure_topics(bootstrap, {topic: (2, {})}) == {topic: True}
+    assert produce(bootstrap, topic, (b"%d" % n for n in range(100)), 100) == 100
+    assert sum(kafka.end_offsets(bootstrap, [topic]).values()) == 100
+    assert len(messages(bootstrap, topic)) == 100
+    kafka.set_group_offsets(bootstrap, "group", {(topic, 0): 7})
+    assert kafka.group_offsets(bootstrap, "group", [(topic, 0), (topic, 1)]) == {(topic, 0): 7}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"KAFKA_SASL_PASSWORD": "wrong-secret"}, "Authentication failed"),
+        ({"KAFKA_SSL_TRUSTSTORE_LOCATION": "", "KAFKA_SSL_TRUSTSTORE_TYPE": ""}, "certificate verify failed"),
+    ],
+)
+def test_who_is_not_let_in_is_told_why(
+    secure: SecureKafka, tmp_path: Path, changes: dict[str, str], message: str
+) -> None:
+    bootstrap = isolated_settings(tmp_path, **secure.scram() | changes).bootstrap_servers
+    with pytest.raises(ServiceUnavailable) as error:
+        kafka.cluster_id(bootstrap, timeout=3)
+    with pytest.raises(ServiceUnavailable) as other:
+        produce(bootstrap, "records", iter([b"1"]), 1)
+    for said in (str(error.value), str(other.value)):
+        assert "does not let this client in" in said
+        assert message in said
+        assert "secret" not in said
+
+
+@pytest.mark.spark
+def test_a_connector_from_end_to_end(secure: SecureKafka, stack: LocalStack, tmp_path: Path) -> None:
+    with own_worker(stack.settings, tmp_path / "worker", **secure.scram()) as worker:
+        pipe = Pipe(worker.settings, "secured").create()
+        overrides = {
+            f"consumer.override.{name.removeprefix('KAFKA_').lower().replace('_', '.')}": value
+            for name, value in secure.plain().items()
+            if "USERNAME" not in name and "PASSWORD" not in name and "SERVERS" not in name
+        }
+        jaas = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+        escaped = USER_PASSWORD.replace('"', '\\"')
+        overrides["consumer.override.sasl.jaas.config"] = f'{jaas} username="frazil" password="{escaped}";'
+        worker.client.put_config(pipe.connector, pipe.config(errors__tolerance="all") | overrides)
+        pipe.send([*(event(n) for n in range(50)), b"no json"])
+        eventually(lambda: len(pipe.ids()) == 50)
+        eventually(lambda: pipe.lag() == 0)
+        assert len(messages(worker.settings.bootstrap_servers, "secured-dlq")) == 1
+        everywhere = worker.log() + str(worker.client.status(pipe.connector))
+        for process in (psutil.Process(worker.pid), *psutil.Process(worker.pid).children(recursive=True)):
+            everywhere += " ".join(process.cmdline())
+        for secret in (USER_PASSWORD, escaped, PASSWORD):
+            assert secret not in everywhere

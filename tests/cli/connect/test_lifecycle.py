@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.connect.conftest import SINK, Program
+from tests.worker.runners import eventually
+
+
+def state(program: Program, name: str) -> str:
+    return str(program.client.status(name)["connector"]["state"])
+
+
+def test_pause_resume_stop_restart(program: Program) -> None:
+    for name in ("a", "b"):
+        program.client.put_config(name, SINK)
+    assert program.ok("pause", "connector", "a", "b") == "a: pausing\nb: pausing\n"
+    eventually(lambda: state(program, "a") == state(program, "b") == "PAUSED")
+    assert program.ok("stop", "connector", ".*", "-e") == "a: stopping\nb: stopping\n"
+    eventually(lambda: state(program, "a") == state(program, "b") == "STOPPED")
+    assert program.ok("resume", "connector", "a") == "a: resuming\n"
+    eventually(lambda: state(program, "a") == "RUNNING")
+    assert program.ok("restart", "connector", "a", "--include-tasks", "--only-failed") == "a: restarting\n"
+    assert program.ok("restart", "task", "a/0") == "a/0: restarting\n"
+    code, out, err = program.run("restart", "task", "a/7")
+    assert (code, out) == (1, "")
+    assert "Unknown task: a-7" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("stop", "connector"), "name the connector that is meant"),
+        (("stop", "kafka", "worker"), "one service at a time"),
+        (("stop", "kafka", "--context", "x"), "are for connectors"),
+        (("restart", "worker", "--only-failed"), "are for connectors"),
+        (("restart", "task", "a"), "expected CONNECTOR/NUMBER"),
+        (("restart", "tasks", "a/0", "-e"), "are for connectors"),
+    ],
+)
+def test_services_and_connectors_are_not_mixed_up(program: Program, arguments: tuple[str, ...], message: str) -> None:
+    code, out, err = program.run(*arguments)
+    assert (code, out) == (2, "")
+    assert message in err
+
+
+def test_offsets(program: Program) -> None:
+    program.client.put_config("a", SINK)
+    code, _, err = program.run("offsets", "set", "a", "topic:0=12")
+    assert code == 2
+    assert "must be in the STOPPED state" in err
+    program.ok("stop", "connector", "a")
+    eventually(lambda: state(program, "a") == "STOPPED")
+    assert "altered successfully" in program.ok("offsets", "set", "a", "topic:0=12", "topic:1=null")
+    assert program.ok("offsets", "get", "a").splitlines()[1].split() == ["topic", "0", "12"]
+    assert '"kafka_offset": 12' in program.ok("get", "offsets", "a", "-o", "json")
+    assert "reset successfully" in program.ok("offsets", "reset", "a")
+    assert len(program.ok("offsets", "get", "a").splitlines()) == 1
+    for wrong in ("topic=1", "topic:x=1", "topic:0=-1", "topic:0"):
+        code, _, err = program.run("offsets", "set", "a", wrong)
+        assert (code, "expected TOPIC:PARTITION=OFFSET" in err) == (2, True)
+    code, _, err = program.run("offsets", "set", "a")
+    assert (code, "either as TOPIC" in err) == (2, True)

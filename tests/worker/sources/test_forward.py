@@ -1,0 +1,131 @@
+"""Source connectors on the real runtime of Kafka Connect, which the REST API starts and asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from frazil.cli.main import main
+from frazil.clients import kafka
+from frazil.clients.connect import ConnectClient
+from frazil.config.settings import LOOPBACK
+from frazil.errors import AlreadyExists, ConfigError, NotFound
+from frazil.stack.jars import CONNECT_FILE, resolve
+from frazil.stack.java import find_java
+from frazil.stack.local import LocalStack
+from frazil.stack.ports import unused
+from frazil.worker.app import serve
+from frazil.worker.herder import Herder
+from frazil.worker.loggers import Loggers
+from frazil.worker.rest.app import rest_app
+from frazil.worker.rest.info import WorkerInfo
+from frazil.worker.sources.runtime import SourceRuntime
+from frazil.worker.topics import ActiveTopics
+from tests.config.samples import MINIMAL_SINK
+from tests.environment import isolated_settings
+from tests.harness import eventually, messages
+from tests.worker.positions import KeptPositions
+
+pytestmark = pytest.mark.stack
+
+SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
+SINK = {key: value for key, value in MINIMAL_SINK.items() if key != "name"}
+
+
+def pid_of(runtime: SourceRuntime) -> int | None:
+    return runtime.pid
+
+
+@pytest.fixture
+def runtime(stack: LocalStack, tmp_path: Path) -> Iterator[SourceRuntime]:
+    own = {"KAFKA_BOOTSTRAP_SERVERS": stack.settings.bootstrap_servers, "SOURCE_CONNECT_PORT": str(unused(1)[0])}
+    settings = isolated_settings(tmp_path / "home", **own)
+    java = find_java(settings.env)
+    resolve(CONNECT_FILE, java, settings.cache, lambda text: None, settings.env)
+    plugins = tmp_path / "plugins"
+    plugins.mkdir()
+    (plugins / "file").symlink_to(CONNECT_FILE.folder(settings.cache), target_is_directory=True)
+    made = SourceRuntime(settings, {"plugin.path": str(plugins), "group.id": f"group-{settings.source_connect_port}"})
+    yield made
+    made.close()
+    assert made.pid is None
+
+
+def test_life_of_a_source_connector(
+    runtime: SourceRuntime,
+    herder: Herder,
+    stack: LocalStack,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    bootstrap = stack.settings.bootstrap_servers
+    topic = tmp_path.name.replace("_", "-")
+    kafka.ensure_topics(bootstrap, {topic: (1, {})})
+    lines = tmp_path / "lines.txt"
+    lines.write_text("one\ntwo\n")
+    source = {"connector.class": SOURCE, "file": str(lines), "topic": topic}
+    runtime.resume()
+    assert not runtime.in_use
+    info = WorkerInfo("cluster-1", KeptPositions(), ActiveTopics(), Loggers())
+    server = serve(rest_app(herder, info, sources=runtime), LOOPBACK, 0, "KAFKA_CONNECT_PORT")
+    url = f"http://{LOOPBACK}:{server.port}"
+    try:
+        with ConnectClient(url) as client:
+            assert {"FileStreamSourceConnector", "IcebergSinkConnector"} <= {
+                plugin["class"].rpartition(".")[2] for plugin in client.plugins()
+            }
+            assert pid_of(runtime) is None, "a list of plugins needs no JVM"
+            client.put_config("sink", SINK)
+            with pytest.raises(ConfigError, match="Failed to find any class"):
+                client.put_config("typo", {**source, "connector.class": "NoSuchConnector"})
+            with pytest.raises(ConfigError, match="classes of this worker and those of plugin.path do not replace"):
+                client.put_config("sink", source)
+            with pytest.raises(AlreadyExists, match="Connector sink already exists"):
+                client.create("sink", source, "RUNNING")
+            assert not runtime.in_use
+            client.create("lines", source, "RUNNING")
+            with pytest.raises(AlreadyExists, match="Connector lines already exists"):
+                client.create("lines", SINK, "RUNNING")
+            eventually(lambda: client.status("lines")["tasks"][0:1])
+            assert client.connectors() == ["lines", "sink"]
+            assert set(client.expanded()["lines"]) == {"info", "status"}
+            assert client.info("lines")["type"] == "source"
+            assert "file" in {key["name"] for key in client.plugin_keys("FileStreamSource")}
+            assert client.validate({"connector.class": SOURCE, "name": "x"})
+            eventually(lambda: [m.value() for m in messages(bootstrap, topic)] == [b'"one"', b'"two"'])
+            (offset,) = eventually(lambda: client.offsets("lines"))
+            assert offset == {"partition": {"filename": str(lines)}, "offset": {"position": 8}}
+            created = httpx.post(
+                f"{url}/connectors", json={"name": "sp ace", "config": {**source, "file": str(tmp_path / "none")}}
+            )
+            assert created.headers["location"] == f"{url}/connectors/sp%20ace"
+            client.delete("sp ace")
+
+            other = SourceRuntime(isolated_settings(tmp_path / "other", SOURCE_CONNECT_URL=runtime.url), {})
+            assert "lines" in other.connectors()
+            assert SOURCE in {plugin.class_name for plugin in other.plugins()}
+            other.close()
+            pid = pid_of(runtime)
+            assert pid is not None, "a cluster of somebody else's is left alone"
+            psutil.Process(pid).kill()
+            eventually(lambda: client.expanded()["lines"]["status"]["connector"]["state"] == "UNASSIGNED")
+            assert client.connectors() == ["lines", "sink"]
+            lines.write_text("one\ntwo\nthree\n")
+            eventually(lambda: len(messages(bootstrap, topic)) == 3, timeout=120)
+            assert [m.value() for m in messages(bootstrap, topic)] == [b'"one"', b'"two"', b'"three"']
+
+            monkeypatch.setenv("KAFKA_CONNECT_URL", url)
+            with pytest.raises(SystemExit):
+                main(["offsets", "get", "lines"])
+            assert '{"position": 14}' in capsys.readouterr().out
+            client.delete("lines")
+            with pytest.raises(NotFound):
+                client.status("lines")
+            assert client.connectors() == ["sink"]
+    finally:
+        server.stop()
