@@ -44,12 +44,12 @@ _LOGGING = """<Configuration status="WARN">
 _START_S = 120
 
 
-def peer_service(settings: Settings, plugin: JarSet = ICEBERG_CONNECT) -> Service:
-    """A worker on `Settings.connect_port` that shares nothing with any worker before it: new group, new topics."""
+def peer_service(settings: Settings, plugin: JarSet = ICEBERG_CONNECT, group: str | None = None) -> Service:
+    """A worker on `Settings.connect_port`; without a `group` it shares nothing with any worker before it."""
     return Service(
         name="kafka-connect",
         home=settings.home,
-        command=lambda progress: _command(settings, plugin, progress),
+        command=lambda progress: _command(settings, plugin, group or f"bench-{uuid.uuid4().hex[:8]}", progress),
         ready=lambda: _missing(settings),
         ports=(Port(settings.connect_port, "KAFKA_CONNECT_PORT"),),
         env=minimal_env(settings.env),
@@ -77,7 +77,7 @@ def worker_properties(settings: Settings, group: str, plugins: Path) -> dict[str
     }
 
 
-def _command(settings: Settings, plugin: JarSet, progress: Progress) -> Sequence[str]:
+def _command(settings: Settings, plugin: JarSet, group: str, progress: Progress) -> Sequence[str]:
     java = find_java(settings.env)
     resolve(CONNECT, java, settings.cache, progress, settings.env)
     resolve(plugin, java, settings.cache, progress, settings.env)
@@ -88,7 +88,7 @@ def _command(settings: Settings, plugin: JarSet, progress: Progress) -> Sequence
     link.unlink(missing_ok=True)
     link.symlink_to(plugin.folder(settings.cache), target_is_directory=True)
     properties = conf / "worker.properties"
-    lines = worker_properties(settings, f"bench-{uuid.uuid4().hex[:8]}", plugins).items()
+    lines = worker_properties(settings, group, plugins).items()
     properties.write_text("".join(f"{key}={value}\n" for key, value in lines))
     logging = conf / "log4j2.xml"
     logging.write_text(_LOGGING)

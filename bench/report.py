@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from itertools import groupby
 
-from bench.results import Drain, Latency, Results, typical
+from bench.results import Drain, IdleWorker, Latency, Results, typical
 
 
 def to_json(results: Results) -> str:
@@ -31,6 +31,8 @@ def to_markdown(results: Results) -> str:
         parts += _audit_ratio(results.audit)
     if results.questions:
         parts += ["## Questions to a large table", "", _questions(results), ""]
+    if results.workers:
+        parts += ["## A worker that has nothing to read", "", _workers(results.workers), ""]
     if any(drain.system == "frazil" for drain in results.drains):
         parts += _ratios(results.drains)
     if results.failures:
@@ -169,6 +171,37 @@ def _questions(results: Results) -> str:
                 f"{one.program_s:.2f} s",
             )
             for one in results.questions
+        ),
+    )
+
+
+def _workers(workers: Sequence[IdleWorker]) -> str:
+    headers = (
+        "System",
+        "REST ready",
+        "first connector RUNNING",
+        "slowest of the others",
+        "cores, 3 connectors",
+        "PSS, 3 connectors",
+        "list of 30, p99",
+        "with states, p99",
+        "stopped",
+    )
+    return markdown_table(
+        headers,
+        (
+            (
+                one.title,
+                f"{one.ready_s:.1f} s",
+                f"{one.first_running_s:.2f} s",
+                f"{one.slowest_running_s:.2f} s",
+                f"{one.cores:.3f}",
+                _memory(one.pss),
+                f"{one.list_p99_s * 1000:.1f} ms",
+                f"{one.status_p99_s * 1000:.1f} ms",
+                f"{one.stop_s:.1f} s",
+            )
+            for one in workers
         ),
     )
 

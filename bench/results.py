@@ -102,6 +102,22 @@ class Question:
     program_s: float
 
 
+@dataclass(frozen=True)
+class IdleWorker:
+    """A worker without records: from its start until REST answers, from a create until RUNNING, cores and memory with 3
+    connectors, answers with 30, and the end of all."""
+
+    title: str
+    ready_s: float
+    first_running_s: float
+    slowest_running_s: float
+    cores: float
+    pss: int
+    list_p99_s: float
+    status_p99_s: float
+    stop_s: float
+
+
 @dataclass
 class Results:
     """Everything of one call; `failures` has the message of each step that could not be measured."""
@@ -113,6 +129,7 @@ class Results:
     backlog: list[Drain] = field(default_factory=list)
     audit: list[Drain] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
+    workers: list[IdleWorker] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
 
     @property

@@ -19,12 +19,13 @@ from bench.load import Details, audit_records, fill, fixed_records
 from bench.query import QUESTIONS, ask, fill_table
 from bench.results import Drain, Results
 from bench.systems import FRAZIL, PEER_1, PEER_2, System
+from bench.worker import idle_worker
 from frazil.config.settings import Settings
 from frazil.errors import FrazilError
 from frazil.logs.tables import TableKind
 
 DRAINED = (FRAZIL, PEER_1, PEER_2)
-STEPS = (*(system.name for system in DRAINED), "limit", "latency", "backlog", "audit", "query")
+STEPS = (*(system.name for system in DRAINED), "limit", "latency", "backlog", "audit", "query", "worker")
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ def measure(settings: Settings, plan: Plan, results: Results, show: Show, tell: 
         ("backlog", runner.backlog),
         ("audit", runner.audit),
         ("query", runner.query),
+        ("worker", runner.worker),
     ):
         if name in plan.steps:
             step()
@@ -105,6 +107,17 @@ class _Runner:
         if self._step("query table", lambda: table.append(fill_table(self._settings, "bench_query", rows, self._show))):
             for title in QUESTIONS:
                 self._step(f"query: {title}", partial(self._question, table[0], title))
+
+    def worker(self) -> None:
+        self._step("worker", self._worker)
+
+    def _worker(self) -> None:
+        result = idle_worker(self._settings, FRAZIL, "idle", self._show)
+        self._results.workers.append(result)
+        self._tell(
+            f"worker: ready in {result.ready_s:.1f} s, a connector in {result.slowest_running_s:.2f} s, idle "
+            f"{result.cores:.3f} cores and {result.pss >> 20:,} MiB"
+        )
 
     def _question(self, table: Table, title: str) -> None:
         result = ask(self._settings, table, title, self._show)

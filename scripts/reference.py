@@ -21,6 +21,7 @@ from frazil.config.iceberg_sink import iceberg_sink_definition, parse_iceberg_si
 from frazil.config.transform_classes import PREDICATES, TRANSFORMATIONS, PluginClass
 from frazil.config.variable import Variable
 from frazil.config.variables import VARIABLES
+from frazil.config.worker_keys import OTHER, WORKER_KEYS
 from frazil.pipeline.report import BatchReport
 from frazil.query.questions.catalog import QUESTIONS
 from frazil.query.questions.question import Question
@@ -67,6 +68,7 @@ def pages() -> dict[Path, str]:
     reference = Path("docs/reference")
     return {
         reference / "connector-keys.md": connector_keys(),
+        reference / "worker-keys.md": worker_keys(),
         reference / "transforms.md": transforms(),
         reference / "environment.md": environment(),
         reference / "metrics.md": metrics(),
@@ -120,6 +122,30 @@ def connector_keys() -> str:
         "A name that is in none of these tables is accepted with a warning too.",
         *parts,
     )
+
+
+def worker_keys() -> str:
+    """Keys of the worker, with what each one does here."""
+    parts = []
+    for group in dict.fromkeys(key.group for key in WORKER_KEYS):
+        chosen = [key for key in WORKER_KEYS if key.group == group]
+        if group == OTHER:
+            rows = [(f"`{key.name}`", f"{key.no_effect}.") for key in chosen]
+            parts += [f"## {group}", table(("Key", "Why it has no effect"), rows)]
+        else:
+            parts += [f"## {group}", table(("Key", "Type", "Default", "Meaning"), map(_worker_key_row, chosen))]
+    return page(
+        "Worker keys",
+        "Keys of `worker.properties` and, with the prefix `CONNECT_`, of the environment; [The worker](../worker.md) "
+        "tells how they are given. A key with `*` stands for a family. A key that is in none of these is accepted "
+        "and named in the worker's log.",
+        *parts,
+    )
+
+
+def _worker_key_row(key: Key) -> tuple[str, ...]:
+    default = None if isinstance(key.default, Required) else as_text(key.default)
+    return f"`{key.name}`", key.type, f"`{default}`" if default else "", key.documentation
 
 
 def _group(key: Key) -> str:
@@ -313,7 +339,7 @@ def rest() -> str:
     ]
     return page(
         "HTTP interfaces",
-        "Both listen on 127.0.0.1 only and ask for no credentials.",
+        "Both listen on 127.0.0.1 and ask for no credentials; `listeners` of the worker moves the first one.",
         "## Connect REST API (port 8083)",
         'Paths, shapes and error texts are those of Kafka Connect 4.3.1. Every error has the body `{"error_code": …, '
         '"message": …}`. While the worker starts, every path but `/health` and `/openapi.json` answers 503. '

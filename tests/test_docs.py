@@ -22,6 +22,7 @@ from frazil.config.iceberg_keys import ICEBERG_KEYS
 from frazil.config.settings import Settings
 from frazil.config.variables import VARIABLES
 
+GENERATED = reference.pages()
 PAGES = sorted(
     path.relative_to(reference.ROOT)
     for path in (
@@ -29,7 +30,7 @@ PAGES = sorted(
         *(reference.ROOT / "docs").rglob("*.md"),
     )
 )
-WRITTEN = [page for page in PAGES if page not in reference.pages()]
+WRITTEN = [page for page in PAGES if page not in GENERATED]
 PROGRAMS = ("./kafka-connect-iceberg-sink.sh", "frazil", ".venv/bin/frazil")
 VERBS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 # Words in capitals that are no variables of frazil. What begins with CONNECT_ is a key of the worker.
@@ -84,9 +85,9 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("path", reference.pages(), ids=str)
+@pytest.mark.parametrize("path", GENERATED, ids=str)
 def test_generated_files_are_fresh(path: Path) -> None:
-    assert text_of(path) == reference.pages()[path], "stale: run `make docs`"
+    assert text_of(path) == GENERATED[path], "stale: run `make docs`"
 
 
 def test_the_pages_are_found() -> None:

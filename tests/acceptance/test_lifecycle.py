@@ -195,6 +195,45 @@ class Rival(CatalogProxy):
         super().answer(handler, body)
 
 
+class Stuck(CatalogProxy):
+    """Commits wait until they are let go."""
+
+    def __init__(self, pipe: Pipe) -> None:
+        super().__init__(pipe.settings.catalog_uri)
+        self.reached, self.free = threading.Event(), threading.Event()
+
+    def answer(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:
+        if handler.command == "POST" and b'"updates"' in body:
+            self.reached.set()
+            self.free.wait(60)
+        super().answer(handler, body)
+
+
+@pytest.mark.outage
+def test_a_connector_stops_in_ten_seconds_though_its_batch_hangs(worker: Worker, pipe: Pipe) -> None:
+    pipe.send([event(n) for n in range(10)])
+    url = f"{worker.settings.connect_url}/connectors/{pipe.connector}"
+    stuck = Stuck(pipe)
+    with stuck.running():
+        try:
+            worker.client.put_config(pipe.connector, pipe.config() | {"iceberg.catalog.uri": stuck.uri})
+            assert stuck.reached.wait(60)
+            begun = time.monotonic()
+            assert httpx.put(f"{url}/stop").status_code == 204
+            eventually(lambda: worker.state(pipe.connector) == "STOPPED")
+            assert time.monotonic() - begun < 11
+            # The next query waits for the end of the batch that was given up, and goes on from its commit.
+            pipe.send([event(n) for n in range(10, 20)])
+            assert httpx.put(f"{url}/resume").status_code == 202
+            eventually(lambda: worker.state(pipe.connector) == "RESTARTING")
+            assert "has not ended after" in worker.client.status(pipe.connector)["connector"]["trace"]
+        finally:
+            stuck.free.set()
+        eventually(lambda: pipe.lag() == 0)
+        assert pipe.ids() == list(range(20))
+        worker.client.delete(pipe.connector)
+
+
 def test_x05_a_connector_that_is_taken_over_during_its_commit_stays_failed(worker: Worker, pipe: Pipe) -> None:
     pipe.send([event(n) for n in range(10)], partition=0)
     with Rival(pipe).running() as rival:

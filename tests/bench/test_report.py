@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 from bench.report import markdown_table, to_json, to_markdown
-from bench.results import Latency, Limit, Question, Results
+from bench.results import IdleWorker, Latency, Limit, Question, Results
 
 from tests.bench.samples import drained
 
@@ -52,6 +52,11 @@ def test_audit_records_are_compared_with_each_other() -> None:
 def test_questions_show_what_was_read() -> None:
     text = to_markdown(Results({}, questions=[Question("a day", 1000, 20, 1, 0.256, 1.5)]))
     assert "| a day | 1,000 | 20 | 1 | 0.26 s | 1.50 s |" in text
+
+
+def test_a_worker_that_has_nothing_to_read() -> None:
+    text = to_markdown(Results({}, workers=[IdleWorker("frazil", 9.04, 1.5, 2.25, 0.05, 1 << 30, 0.0032, 0.011, 4.0)]))
+    assert "| frazil | 9.0 s | 1.50 s | 2.25 s | 0.050 | 1,024 MiB | 3.2 ms | 11.0 ms | 4.0 s |" in text
 
 
 def test_json_has_every_figure() -> None:

@@ -32,8 +32,8 @@ class ScriptedRunner:
     def status(self) -> RunnerStatus:
         return self._status
 
-    def fail(self, trace: str, transient: bool = False) -> None:
-        self._status = RunnerStatus("FAILED", trace, transient)
+    def fail(self, trace: str, transient: bool = False, fenced: bool = False) -> None:
+        self._status = RunnerStatus("FAILED", trace, transient, fenced)
 
 
 class ScriptedFactory:

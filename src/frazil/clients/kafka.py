@@ -16,7 +16,13 @@ from confluent_kafka import (
     TopicCollection,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec, TopicDescription  # type: ignore[attr-defined]
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    TopicDescription,
+)
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from frazil.clients.kafka_security import refusal, watched
@@ -126,6 +132,22 @@ def ensure_topics(
             created[name] = False
     _await_visible(client, bootstrap, [name for name, is_new in created.items() if is_new])
     return created
+
+
+@_until_settled
+def partition_counts(bootstrap: str, names: Iterable[str]) -> dict[str, int]:
+    """Number of partitions of each topic. Raises NotFound or ServiceUnavailable."""
+    found = _descriptions(admin(bootstrap), bootstrap, list(names))
+    return {name: len(description.partitions) for name, description in found.items()}
+
+
+@_until_settled
+def topic_settings(bootstrap: str, name: str) -> dict[str, str]:
+    """Settings of a topic, those of the broker included. Raises NotFound or ServiceUnavailable."""
+    client = admin(bootstrap)
+    resource = ConfigResource(ConfigResource.Type.TOPIC, name)
+    future = client.describe_configs([resource], request_timeout=TIMEOUT_S)[resource]
+    return {key: str(entry.value) for key, entry in _result(future, bootstrap, f"topic {name}").items()}
 
 
 @_until_settled

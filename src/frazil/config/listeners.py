@@ -31,6 +31,11 @@ class Listener:
         return f"{self.scheme}://{f'[{host}]' if ':' in host else host}:{self.port}"
 
     @property
+    def is_everywhere(self) -> bool:
+        """Whether it is every interface of the machine, so that others need a name for it."""
+        return self.host in _EVERYWHERE
+
+    @property
     def is_local(self) -> bool:
         """Whether only this machine can connect."""
         return self.host == "localhost" or self.host == "::1" or self.host.startswith("127.")

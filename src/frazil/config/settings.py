@@ -154,10 +154,13 @@ class Settings:
         """The worker's keys from variables `CONNECT_…`, as container images have them: `CONNECT_GROUP_ID` is
         `group.id`; two underscores are one, three are a hyphen."""
         return {
-            re.sub("_{1,3}", lambda found: _ESCAPES[found[0]], name.removeprefix("CONNECT_").lower()): self.env[name]
-            for name in self.env
-            if name.startswith("CONNECT_") and self._set(name)
+            self.key_of(name): self.env[name] for name in self.env if name.startswith("CONNECT_") and self._set(name)
         }
+
+    @staticmethod
+    def key_of(variable: str) -> str:
+        """The worker's key that a variable `CONNECT_…` stands for."""
+        return re.sub("_{1,3}", lambda found: _ESCAPES[found[0]], variable.removeprefix("CONNECT_").lower())
 
     # Object store and catalog
     @cached_property

@@ -12,9 +12,9 @@ from typing import TypeVar
 
 from frazil.config.providers import ConfigProviders, Resolved
 from frazil.config.secrets import hide_secrets
-from frazil.errors import TransientError
+from frazil.errors import Fenced, TransientError
 from frazil.worker import failures
-from frazil.worker.runner_api import Runner, RunnerFactory, State, TargetState
+from frazil.worker.runner_api import STOP_S, Runner, RunnerFactory, RunnerStatus, State, TargetState
 
 logger = logging.getLogger(__name__)
 
@@ -27,12 +27,18 @@ _POLL_S = 0.5
 class RestartPolicy:
     """Waits before a query that failed with a TransientError is started again, in seconds, doubling each time.
 
-    A query that ran for `healthy_s` starts again from the first wait.
+    A query that ran for `healthy_s` starts again from the first wait. `fenced` is how many failures in a row may be
+    Fenced and are tried again as well: in a group of workers, the one before may still have stored its last batch.
     """
 
     first_s: float = 1.0
     longest_s: float = 60.0
     healthy_s: float = 120.0
+    fenced: int = 0
+
+    def passes(self, failures: int, transient: bool, fenced: bool) -> bool:
+        """Whether the query is started again after so many failures in a row."""
+        return transient or (fenced and failures <= self.fenced)
 
     def wait_s(self, failures: int) -> float:
         """The wait after so many failures in a row (the first failure is 1)."""
@@ -59,7 +65,11 @@ class ActorStatus:
     trace: str | None = None
 
 
-_NEW = ActorStatus("UNASSIGNED", "UNASSIGNED", 0)
+NEW = ActorStatus("UNASSIGNED", "UNASSIGNED", 0)
+"""Of a connector that nobody has begun to run."""
+
+Observe = Callable[[str, ActorStatus], None]
+"""Gets the name of a connector and each new status of it; does not wait for anything."""
 
 
 class ConnectorActor:
@@ -70,9 +80,19 @@ class ConnectorActor:
     """
 
     def __init__(
-        self, name: str, wanted: Wanted, factory: RunnerFactory, policy: RestartPolicy, providers: ConfigProviders
+        self,
+        name: str,
+        wanted: Wanted,
+        factory: RunnerFactory,
+        policy: RestartPolicy,
+        providers: ConfigProviders,
+        observe: Observe = lambda name, status: None,
+        after: ConnectorActor | None = None,
     ) -> None:
+        """Start the thread; it does nothing until the thread of the actor before, `after`, has ended."""
         self._name = name
+        self._observe = observe
+        self._after = after
         self._factory = factory
         self._policy = policy
         self._providers = providers
@@ -80,7 +100,7 @@ class ConnectorActor:
         self._wanted: Wanted | None = wanted
         self._close_by: float | None = None
         self._finished = False
-        self._status = _NEW
+        self._status = NEW
         self._actions: list[Callable[[bool], None]] = []
         # Only the thread touches these.
         self._runner: Runner | None = None
@@ -95,10 +115,10 @@ class ConnectorActor:
     def want(self, wanted: Wanted | None) -> bool:
         """Set what the user wants (None: delete); False when the actor has ended and a new one is needed."""
         with self._changed:
-            if self._finished:
+            if self._finished or self._close_by is not None:
                 return False
             if wanted is not None:
-                self._status = _announced(self._wanted, wanted, self._status)
+                self._set(_announced(self._wanted, wanted, self._status))
             self._wanted = wanted
             self._changed.notify()
             return True
@@ -138,18 +158,25 @@ class ConnectorActor:
             self._close_by = deadline
             self._changed.notify()
 
+    def end(self) -> None:
+        """Wait until the thread has ended."""
+        self._thread.join()
+
     def join(self, deadline: float) -> bool:
         """Whether the thread ended before `deadline`."""
         self._thread.join(max(0.0, deadline - time.monotonic()))
         return not self._thread.is_alive()
 
     def _run(self) -> None:
+        if self._after is not None:
+            self._after.end()
+            self._after = None
         while True:
             with self._changed:
                 wanted, close_by = self._wanted, self._close_by
                 actions, self._actions = self._actions, []
             if close_by is not None or wanted is None:
-                self._stop_runner(30.0 if close_by is None else max(0.1, close_by - time.monotonic()))
+                self._stop_runner(STOP_S if close_by is None else max(0.1, close_by - time.monotonic()))
                 with self._changed:
                     if close_by is not None or self._wanted is None:
                         self._finished = True
@@ -207,7 +234,7 @@ class ConnectorActor:
             self._raised(wanted, error)
             return
         if status.state == "FAILED":
-            self._failed(wanted, status.trace or "The streaming query ended without a reason.", status.transient)
+            self._failed(wanted, status.trace or "The streaming query ended without a reason.", status)
             return
         if time.monotonic() - self._started_at > self._policy.healthy_s:
             self._failures = 0
@@ -215,12 +242,16 @@ class ConnectorActor:
 
     def _raised(self, wanted: Wanted, error: Exception) -> None:
         failure = failures.classify(error)
-        self._failed(wanted, failures.trace(failure, error), isinstance(failure, TransientError))
+        status = RunnerStatus(
+            "FAILED", transient=isinstance(failure, TransientError), fenced=isinstance(failure, Fenced)
+        )
+        self._failed(wanted, failures.trace(failure, error), status)
 
-    def _failed(self, wanted: Wanted, trace: str, transient: bool) -> None:
+    def _failed(self, wanted: Wanted, trace: str, failed: RunnerStatus) -> None:
         trace = hide_secrets(trace, wanted.config, self._resolved.secrets)
         self._failures += 1
-        wait = self._policy.wait_s(self._failures) if transient else None
+        again = self._policy.passes(self._failures, failed.transient, failed.fenced)
+        wait = self._policy.wait_s(self._failures) if again else None
         state: State = "FAILED" if wait is None else "RESTARTING"
         self._report(wanted, ActorStatus(state, state, wanted.tasks_max, trace))
         after = "it stays FAILED until it is restarted" if wait is None else f"it is started again in {wait:g} s"
@@ -228,7 +259,7 @@ class ConnectorActor:
         self._stop_runner()
         self._retry_at = None if wait is None else time.monotonic() + wait
 
-    def _stop_runner(self, timeout: float = 30.0) -> None:
+    def _stop_runner(self, timeout: float = STOP_S) -> None:
         runner, self._runner = self._runner, None
         if runner is None:
             return
@@ -248,13 +279,18 @@ class ConnectorActor:
     def _report(self, wanted: Wanted, status: ActorStatus) -> None:
         with self._changed:
             if self._wanted is wanted:
-                self._status = status
+                self._set(status)
+
+    def _set(self, status: ActorStatus) -> None:
+        if status != self._status:
+            self._status = status
+            self._observe(self._name, status)
 
 
 def _announced(before: Wanted | None, wanted: Wanted, status: ActorStatus) -> ActorStatus:
     """The status to show before the thread has acted on a new wish."""
     if before is None:
-        return _NEW
+        return NEW
     if wanted.target != "RUNNING":
         return status
     if status.state in ("PAUSED", "STOPPED") or before.target != "RUNNING":

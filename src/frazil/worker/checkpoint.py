@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import uuid
 from pathlib import Path
 
 from frazil.errors import TerminalError
@@ -11,15 +12,21 @@ from frazil.pipeline.offsets import Offsets
 
 
 class Checkpoint:
-    """The checkpoint folder of one connector."""
+    """The checkpoint folder of a connector; each start has one of its own inside `base`, and ends those before it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, base: Path) -> None:
+        self._base = base
+        self.folder = base
 
     def reset(self) -> None:
         """An empty folder: the positions come from the table."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self.remove()
+        self.folder = self._base / uuid.uuid4().hex
         self.folder.mkdir(parents=True)
+
+    def remove(self) -> None:
+        """Remove what is there; a query that was given up ends when it writes."""
+        shutil.rmtree(self._base, ignore_errors=True)
 
     def end_of(self, batch_id: int) -> Offsets:
         """Where a batch ends, as Spark has written it before the batch ran."""

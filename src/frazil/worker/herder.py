@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import itertools
 import logging
 import threading
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
-from frazil.config.connectors import check_config, connector_of
-from frazil.config.definition import invalid_value
-from frazil.config.iceberg_sink import invalid_config_message
+from frazil.config.connectors import connector_of
 from frazil.config.providers import ConfigProviders
-from frazil.config.validators import non_empty_without_control_chars
-from frazil.errors import AlreadyExists, ConfigError, NotFound, ServiceUnavailable
-from frazil.worker.actor import ConnectorActor, RestartPolicy, Wanted
-from frazil.worker.runner_api import RunnerFactory, State, TargetState
+from frazil.errors import AlreadyExists, ConfigError, NotFound, Rebalancing, ServiceUnavailable
+from frazil.worker.actor import NEW, ActorStatus, RestartPolicy
+from frazil.worker.actors import Actors
+from frazil.worker.checks import Config, ConfigChecks, type_of
+from frazil.worker.runner_api import STOP_S, RunnerFactory, State, TargetState
+from frazil.worker.status import ConnectorInfo, ConnectorStatus, StatusBoard, TaskStatus
 from frazil.worker.store import ConfigStore, StoredConnector
 
 logger = logging.getLogger(__name__)
 
-Config = Mapping[str, str | None]
 T = TypeVar("T")
 
 _ACTION_S = 90.0
@@ -31,44 +28,16 @@ _NOT_STOPPED = (
     "Connectors must be in the STOPPED state before their offsets can be modified. This can be done for the specified "
     "connector by issuing a 'PUT' request to the '/connectors/{}/stop' endpoint"
 )
-
-
-@dataclass(frozen=True)
-class ConnectorInfo:
-    """A connector as GET /connectors/{name} shows it (connect-rest.md 3.1)."""
-
-    name: str
-    config: Mapping[str, str]
-    tasks: int
-    type: str
-    target_state: TargetState
-
-
-@dataclass(frozen=True)
-class TaskStatus:
-    """State of one task; `trace` is of a FAILED or restarting one."""
-
-    id: int
-    state: State
-    trace: str | None = None
-
-
-@dataclass(frozen=True)
-class ConnectorStatus:
-    """State of a connector and of its tasks, sorted by id."""
-
-    name: str
-    state: State
-    trace: str | None
-    tasks: tuple[TaskStatus, ...]
-    type: str
+_NOT_HERE = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
 
 
 class Herder:
     """Creates, changes and removes connectors. Every change is durable before a method returns; starting and
     stopping queries goes on afterwards, and `status` shows how far it is.
 
-    Errors carry the messages of Kafka Connect (connect-rest.md 4.2): NotFound, AlreadyExists, ConfigError.
+    Alone, a worker runs every connector. With a `board` it is one of a group: it runs those that `own` gives it, and
+    methods that need the worker of a connector raise Rebalancing on another one. Other errors carry the messages of
+    Kafka Connect (connect-rest.md 4.2): NotFound, AlreadyExists, ConfigError.
     """
 
     def __init__(
@@ -78,55 +47,78 @@ class Herder:
         worker_id: str,
         policy: RestartPolicy | None = None,
         providers: ConfigProviders | None = None,
+        board: StatusBoard | None = None,
+        complete: Callable[[Mapping[str, str]], Mapping[str, str]] = dict,
     ) -> None:
+        """`complete` adds to a configuration what it has from the worker."""
         self.worker_id = worker_id
         self._providers = providers or ConfigProviders()
         self._store = store
-        self._factory = factory
-        self._policy = policy or RestartPolicy()
+        self._board = board
+        self._checks = ConfigChecks(self._providers, complete)
         self._lock = threading.RLock()
-        self._generations = itertools.count(1)
+        self._writing = threading.RLock()
         self._stored: dict[str, StoredConnector] = {}
-        self._wanted: dict[str, Wanted] = {}
-        self._actors: dict[str, ConnectorActor] = {}
+        self._actors = Actors(factory, policy or RestartPolicy(), self._providers, self._observed)
+        self._owns: Callable[[str], bool] = lambda name: board is None
         self._started = False
         self._closing = False
 
     @property
     def started(self) -> bool:
-        """Whether `start` has read the store."""
+        """Whether the worker knows all connectors and takes requests."""
         return self._started
 
-    def start(self) -> None:
-        """Read the store and start every connector; raises ConfigError when the store cannot be read."""
-        with self._lock:
-            self._stored = self._store.load()
-            for name in self._stored:
-                self._apply(name, renew=True)
-            self._started = True
+    def start(self, join: Callable[[], None] = lambda: None) -> None:
+        """Read the store and start the connectors; raises ConfigError when the store cannot be read.
 
-    def close(self, timeout: float = 30.0) -> bool:
+        `join` is called in between: with a board, it makes the worker a member of its group.
+        """
+        self._store.open(self._changed)
+        join()
+        self._started = True
+
+    def close(self, timeout: float = STOP_S) -> bool:
         """Stop all queries within `timeout` seconds; False when some did not (their open batches are read again)."""
-        deadline = time.monotonic() + timeout
         with self._lock:
             self._closing = True
-            actors = dict(self._actors)
-        for actor in actors.values():
-            actor.close(deadline)
-        late = [name for name, actor in actors.items() if not actor.join(deadline)]
-        if late:
-            logger.error(
-                "connectors that did not stop within %g s: %s; they end with the process, and what they had not "
-                "committed is read again at the next start",
-                timeout,
-                ", ".join(sorted(late)),
-            )
-        return not late
+        stopped = self._actors.close(timeout)
+        self._give_up(self._actors.names())
+        return stopped
+
+    def own(self, owns: Callable[[str], bool], timeout: float = STOP_S) -> bool:
+        """Run the connectors that `owns` is true for, and no others.
+
+        Those that were run until now have stopped when this returns, after `timeout` seconds at most; False when some
+        did not.
+        """
+        with self._lock:
+            self._owns = owns
+            lost = {name for name in self._actors.names() if not owns(name)}
+            if not self._closing:
+                for name in self._stored.keys() - self._actors.names():
+                    if owns(name):
+                        self._actors.apply(name, self._stored[name], renew=True)
+        stopped = self._actors.release(lost, timeout)
+        self._give_up(lost)
+        return stopped
+
+    def remind(self) -> None:
+        """Tell the states of the connectors of this worker again, where somebody else has told others."""
+        for name in self.running_here():
+            status = self._actors.status(name)
+            if status is not None:
+                self._observed(name, status)
 
     def connectors(self) -> list[str]:
         """Names of all connectors, sorted."""
         with self._lock:
             return sorted(self._stored)
+
+    def running_here(self) -> list[str]:
+        """Names of the connectors of this worker, sorted; alone it has them all."""
+        with self._lock:
+            return sorted(self._actors.names())
 
     def info(self, name: str) -> ConnectorInfo:
         """Configuration and number of tasks."""
@@ -135,45 +127,42 @@ class Herder:
 
     def create(self, name: str, config: Config, target: TargetState = "RUNNING") -> ConnectorInfo:
         """Add a connector; raises AlreadyExists, or ConfigError with Connect's text."""
-        with self._lock:
-            checked = self._checked(name, config)
+        with self._writing:
+            checked = self._checks.whole(name, config)
             if name in self._stored:
                 raise AlreadyExists(f"Connector {name} already exists")
-            self._save(name, StoredConnector(checked, target), renew=True)
-            return replace(self._info(name, self._stored[name]), tasks=0)
+            self._save(name, lambda: self._store.put(name, StoredConnector(checked, target)))
+            return replace(self.info(name), tasks=0)
 
     def put_config(self, name: str, config: Config) -> tuple[ConnectorInfo, bool]:
         """Add or change a connector; the flag tells whether it is new.
 
         A change starts the query anew, and so does the same configuration for a FAILED connector.
         """
-        with self._lock:
+        with self._writing:
             stored = self._stored.get(name)
             if stored is None:
                 return self.create(name, config), True
             tasks = self._info(name, stored).tasks
-            checked = self._checked(name, config)
-            renew = checked != stored.config or self._actors[name].status().state == "FAILED"
-            self._save(name, StoredConnector(checked, stored.target_state), renew)
-            return replace(self._info(name, self._stored[name]), tasks=tasks), False
+            checked = self._checks.whole(name, config)
+            self._save(name, lambda: self._store.put(name, StoredConnector(checked, stored.target_state)))
+            return replace(self.info(name), tasks=tasks), False
 
     def patch_config(self, name: str, patch: Config) -> ConnectorInfo:
         """Merge keys into the configuration; None removes a key (connect-rest.md 2.2)."""
-        with self._lock:
+        with self._writing:
             stored = self._find(name, "Connector {} not found")
             merged = {key: value for key, value in {**stored.config, **patch}.items() if value is not None}
-            _log_warnings(name, check_config(merged) + self._providers.unknown(merged))
+            self._checks.warn(name, merged)
             tasks = self._info(name, stored).tasks
-            self._save(name, replace(stored, config=merged), renew=True)
-            return replace(self._info(name, self._stored[name]), tasks=tasks)
+            self._save(name, lambda: self._store.put(name, replace(stored, config=merged)))
+            return replace(self.info(name), tasks=tasks)
 
     def delete(self, name: str) -> None:
         """Remove a connector; its query stops, its consumer group keeps the position."""
-        with self._lock:
+        with self._writing:
             self._find(name, "Connector {} not found")
             self._store.delete(name)
-            del self._stored[name], self._wanted[name]
-            self._actors[name].want(None)
 
     def pause(self, name: str) -> None:
         """Stop reading and keep the tasks; nothing happens when it is paused already."""
@@ -194,7 +183,8 @@ class Herder:
         run stays as it is.
         """
         with self._lock:
-            self._find(name, "Unknown connector: {}")
+            stored = self._find(name, "Unknown connector: {}")
+            self._require_here(name)
             status = self.status(name)
             if only_failed and status.state != "FAILED" and all(task.state != "FAILED" for task in status.tasks):
                 return status
@@ -205,16 +195,17 @@ class Herder:
                 for task in status.tasks
             ]
             connector: State = status.state if only_failed and status.state != "FAILED" else "RESTARTING"
-            self._apply(name, renew=True)
+            self._actors.apply(name, stored, renew=True)
             return replace(status, state=connector, tasks=tuple(chosen))
 
     def restart_task(self, name: str, task: int) -> None:
         """Start the query of a task anew; raises NotFound when there is no such task."""
         with self._lock:
             stored = self._find(name, "Unknown connector: {}")
+            self._require_here(name)
             if not 0 <= task < self._info(name, stored).tasks:
                 raise NotFound(f"Unknown task: {name}-{task}")
-            self._apply(name, renew=True)
+            self._actors.apply(name, stored, renew=True)
 
     def while_stopped(self, name: str, action: Callable[[Mapping[str, str]], T]) -> T:
         """What `action` makes of the configuration of a stopped connector, which cannot start until it returns.
@@ -226,7 +217,8 @@ class Herder:
             stored = self._find(name, "Connector {} not found")
             if stored.target_state != "STOPPED":
                 raise ConfigError(_NOT_STOPPED.format(name))
-            future = self._actors[name].while_stopped(lambda: action(stored.config))
+            self._require_here(name)
+            future = self._actors.while_stopped(name, lambda: action(stored.config))
         try:
             return future.result(_ACTION_S)
         except CancelledError:
@@ -238,17 +230,14 @@ class Herder:
             ) from None
 
     def status(self, name: str) -> ConnectorStatus:
-        """What the connector and its tasks do now."""
+        """What the connector and its tasks do now, as its worker says."""
         with self._lock:
             stored = self._find(name, "No status found for connector {}")
-            actor = self._actors[name].status()
-        return ConnectorStatus(
-            name=name,
-            state=actor.state,
-            trace=actor.trace if actor.state in ("FAILED", "RESTARTING") else None,
-            tasks=tuple(TaskStatus(number, actor.task_state, actor.trace) for number in range(actor.tasks)),
-            type=_type(stored.config),
-        )
+            actor = self._actors.status(name)
+            told = self._board.of(name) if actor is None and self._board is not None else None
+        if told is not None:
+            return replace(told, type=type_of(stored.config))
+        return self._status_of(name, stored, NEW if actor is None else actor)
 
     def task_status(self, name: str, task: int) -> TaskStatus:
         """What one task does now."""
@@ -268,10 +257,17 @@ class Herder:
         return [{**info.config, "task.class": connector_of(info.config).task_class} for _ in range(info.tasks)]
 
     def _retarget(self, name: str, target: TargetState) -> None:
-        with self._lock:
+        with self._writing:
             stored = self._find(name, "Unknown connector {}")
             if stored.target_state != target:
-                self._save(name, replace(stored, target_state=target), renew=False)
+                self._save(name, lambda: self._store.retarget(name, target))
+
+    def _save(self, name: str, write: Callable[[], None]) -> None:
+        write()
+        if self._closing:
+            raise ServiceUnavailable(
+                f"The worker is shutting down; connector {name} is stored and takes this state at the next start"
+            )
 
     def _find(self, name: str, message: str) -> StoredConnector:
         stored = self._stored.get(name)
@@ -280,56 +276,52 @@ class Herder:
         return stored
 
     def _info(self, name: str, stored: StoredConnector) -> ConnectorInfo:
-        tasks = 0 if stored.target_state == "STOPPED" else self._actors[name].status().tasks
-        return ConnectorInfo(name, stored.config, tasks, _type(stored.config), stored.target_state)
+        tasks = 0 if stored.target_state == "STOPPED" else len(self.status(name).tasks)
+        return ConnectorInfo(name, stored.config, tasks, type_of(stored.config), stored.target_state)
 
-    def _checked(self, name: str, config: Config) -> dict[str, str]:
-        reason = non_empty_without_control_chars(name)
-        if reason is not None:
-            raise ConfigError(invalid_config_message([invalid_value("name", name, reason)]))
-        own = config.get("name", name)
-        if own != name:
-            raise ConfigError(f"Connector name configuration ({own}) doesn't match connector name in the URL ({name})")
-        named = {**config, "name": name}
-        _log_warnings(name, check_config(named) + self._providers.unknown(named))
-        return {key: value for key, value in named.items() if value is not None}
+    def _require_here(self, name: str) -> None:
+        if not self._owns(name) or self._closing:
+            raise Rebalancing(_NOT_HERE)
 
-    def _save(self, name: str, stored: StoredConnector, renew: bool) -> None:
-        self._store.put(name, stored)
-        self._stored[name] = stored
-        self._apply(name, renew)
+    def _changed(self, name: str, stored: StoredConnector | None, configured: bool) -> None:
+        """What the store tells: bring the connector to it where it runs."""
+        with self._lock:
+            before = self._stored.get(name)
+            if stored is None:
+                self._stored.pop(name, None)
+                self._actors.remove(name)
+                if self._board is not None and self._owns(name):
+                    self._board.forget(name)
+                return
+            self._stored[name] = stored
+            if self._closing or not self._owns(name):
+                return
+            status = self._actors.status(name)
+            failed = status is not None and status.state == "FAILED"
+            renew = configured and (before is None or before.config != stored.config or failed)
+            self._actors.apply(name, stored, renew)
 
-    def _apply(self, name: str, renew: bool) -> None:
-        if self._closing:
-            raise ServiceUnavailable(
-                f"The worker is shutting down; connector {name} is stored and takes this state at the next start"
-            )
-        stored = self._stored[name]
-        before = self._wanted.get(name)
-        generation = next(self._generations) if renew or before is None else before.generation
-        wanted = Wanted(stored.config, _tasks_max(stored.config), stored.target_state, generation)
-        self._wanted[name] = wanted
-        actor = self._actors.get(name)
-        if actor is None or not actor.want(wanted):
-            self._actors[name] = ConnectorActor(name, wanted, self._factory, self._policy, self._providers)
+    def _status_of(self, name: str, stored: StoredConnector, actor: ActorStatus) -> ConnectorStatus:
+        worker_id = self.worker_id
+        return ConnectorStatus(
+            name=name,
+            state=actor.state,
+            worker_id=worker_id,
+            trace=actor.trace if actor.state in ("FAILED", "RESTARTING") else None,
+            tasks=tuple(TaskStatus(number, actor.task_state, worker_id, actor.trace) for number in range(actor.tasks)),
+            type=type_of(stored.config),
+        )
 
+    def _observed(self, name: str, status: ActorStatus) -> None:
+        stored = self._stored.get(name)
+        if self._board is not None and stored is not None and self._actors.has(name):
+            self._board.publish(self._status_of(name, stored, status))
 
-def _tasks_max(config: Mapping[str, str]) -> int:
-    """A stored value that is no number fails the connector with a reason when it starts, not the worker."""
-    try:
-        return int(config.get("tasks.max", "1"))
-    except ValueError:
-        return 1
-
-
-def _type(config: Mapping[str, str]) -> str:
-    """`unknown` when the stored class is not one of this version any more."""
-    try:
-        return connector_of(config).type
-    except ConfigError:
-        return "unknown"
-
-
-def _log_warnings(name: str, warnings: list[str]) -> None:
-    for warning in warnings:
-        logger.warning("connector %s: %s", name, warning)
+    def _give_up(self, names: set[str]) -> None:
+        """Tell that connectors run nowhere at the moment; those that are not meant to run stay what they are."""
+        for name in names:
+            stored = self._stored.get(name)
+            if self._board is not None and stored is not None and stored.target_state == "RUNNING":
+                told = self._board.of(name)
+                tasks = len(told.tasks) if told is not None else 0
+                self._board.publish(self._status_of(name, stored, replace(NEW, tasks=tasks)))

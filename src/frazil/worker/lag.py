@@ -14,7 +14,7 @@ from frazil.worker.positions import cluster_of, group_of
 def lag_of_all(bootstrap: Bootstrap, herder: Herder, providers: ConfigProviders) -> Mapping[tuple[str, str, int], int]:
     """Lag by (connector, topic, partition) of the connectors that name their topics."""
     result: dict[tuple[str, str, int], int] = {}
-    for name in herder.connectors():
+    for name in herder.running_here():
         config = herder.info(name).config
         topics = [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()]
         cluster, group = cluster_of(bootstrap, config, providers), group_of(name, config, providers)

@@ -15,20 +15,25 @@ from frazil.clients import kafka
 from frazil.clients.catalog import connect
 from frazil.config.providers import ConfigProviders
 from frazil.config.settings import LOOPBACK, Settings
+from frazil.config.worker import WorkerConfig
 from frazil.errors import StackError
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.task import RESULT_DDL
 from frazil.worker import spark as spark_session
+from frazil.worker.actor import RestartPolicy
 from frazil.worker.actuator.app import actuator_app
 from frazil.worker.actuator.health import connector_states
 from frazil.worker.app import serve
+from frazil.worker.cluster.build import worker_group
 from frazil.worker.herder import Herder
 from frazil.worker.lag import lag_of_all
 from frazil.worker.loggers import Loggers
 from frazil.worker.logs import log_to_stderr
 from frazil.worker.metrics import Metrics
 from frazil.worker.positions import ConnectorPositions
+from frazil.worker.rest.forward import Forwarder
 from frazil.worker.rest.info import WorkerInfo
+from frazil.worker.rest.security.tls import worker_client
 from frazil.worker.rest.serve import serve_rest
 from frazil.worker.runner import StreamingRunner
 from frazil.worker.runner_api import Runner
@@ -39,10 +44,14 @@ from frazil.worker.topics import ActiveTopics
 logger = logging.getLogger(__name__)
 
 _CHECK_S = 1.0
+_FENCED = 3
+"""So often in a row the worker before may have been the one that stored what a connector has read."""
 
 
-def run(settings: Settings) -> None:
+def run(settings: Settings, worker: WorkerConfig) -> None:
     """Run until SIGTERM or SIGINT; returns when every connector has stopped between two batches.
+
+    `settings` are those that the worker's configuration says.
 
     Raises PortTaken, JavaNotFound, ServiceUnavailable or ConfigError when the worker cannot start, StackError when
     the JVM ends; connectors go on from their tables at the next start.
@@ -53,38 +62,58 @@ def run(settings: Settings) -> None:
     bootstrap = settings.bootstrap_servers
     cluster_id = kafka.cluster_id(bootstrap)
     session: list[SparkSession] = []
-    providers = ConfigProviders.load(settings.config_providers, settings.env)
+    busy: dict[str, threading.Lock] = {}
+    providers = ConfigProviders.load(worker.properties, settings.env)
     log_to_stderr(providers)
-    properties = providers.resolve(settings.worker_properties).config
-    topics = ActiveTopics(settings.topic_tracking, settings.topic_tracking_reset)
+    if worker.warning is not None:
+        logger.warning("%s", worker.warning)
+    worker_id = f"{worker.advertised.host}:{worker.advertised.port}"
+    loggers = Loggers(lambda name, level: spark_session.set_log_level(session[0], name, level))
+    group = worker_group(worker, bootstrap, loggers) if worker.group is not None else None
+    topics = ActiveTopics(
+        worker.parsed.flag("topic.tracking.enable"),
+        worker.parsed.flag("topic.tracking.allow.reset"),
+        None if group is None else group.statuses,
+    )
+    properties = providers.resolve(worker.properties).config
 
     def observe(report: BatchReport) -> None:
         metrics.observe(report)
         topics.observe(report)
 
     def runner(name: str, config: Mapping[str, str]) -> Runner:
-        return StreamingRunner(session[0], settings, name, config, observe)
+        lock = busy.setdefault(name, threading.Lock())
+        return StreamingRunner(session[0], settings, name, worker.with_converters(config), observe, lock)
 
     herder = Herder(
-        FileConfigStore(settings.home / "worker" / "connectors.json"),
+        FileConfigStore(settings.home / "worker" / "connectors.json") if group is None else group.configs,
         runner,
-        f"{LOOPBACK}:{settings.connect_port}",
-        providers=providers,
+        worker_id,
+        RestartPolicy(fenced=0 if group is None else _FENCED),
+        providers,
+        None if group is None else group.statuses,
+        worker.with_converters,
     )
+    forwarder = None if group is None else Forwarder(group, worker_id, lambda: worker_client(properties))
     metrics = Metrics(lambda: lag_of_all(bootstrap, herder, providers), lambda: connector_states(herder))
-    loggers = Loggers(lambda name, level: spark_session.set_log_level(session[0], name, level))
     sources = SourceRuntime(settings, properties)
-    info = WorkerInfo(cluster_id, ConnectorPositions(settings, providers), topics, loggers)
+    info = WorkerInfo(
+        cluster_id,
+        ConnectorPositions(settings, providers),
+        topics,
+        loggers,
+        None if group is None else group.configs.set_logger,
+    )
     checks = {
         "kafka": lambda: _answers(bootstrap),
         "catalog": lambda: _connects(settings.catalog_properties()),
     }
-    rest = serve_rest(herder, info, settings.listeners, properties, settings.env, sources)
+    rest = serve_rest(herder, info, settings.listeners, properties, settings.env, sources, forwarder)
     actuator = serve(actuator_app(herder, metrics, checks), LOOPBACK, settings.actuator_port, "ACTUATOR_PORT")
     try:
         session.append(spark_session.start(settings, logger.info))
         _warm_up(session[0])
-        herder.start()
+        herder.start(lambda: None if group is None else group.join(herder))
         threading.Thread(target=sources.resume, name="sources-resume", daemon=True).start()
         logger.info("worker ready: REST on port %d, actuator on port %d", rest[0].port, actuator.port)
         while not stop.wait(_CHECK_S):
@@ -98,6 +127,9 @@ def run(settings: Settings) -> None:
     finally:
         for server in (*rest, actuator):
             server.stop()
+        if group is not None and forwarder is not None:
+            forwarder.close()
+            group.close()
         sources.close()
         if session and not spark_session.ended(session[0]):
             session[0].stop()

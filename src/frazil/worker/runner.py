@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-import shutil
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -19,7 +19,15 @@ from frazil.clients.kafka_security import secured
 from frazil.config.framework import DLQ
 from frazil.config.iceberg_sink import iceberg_sink_config
 from frazil.config.settings import Settings
-from frazil.errors import ConfigError, FrazilError, NotFound, TerminalError, TransientError
+from frazil.errors import (
+    ConfigError,
+    Fenced,
+    FrazilError,
+    NotFound,
+    ServiceUnavailable,
+    TerminalError,
+    TransientError,
+)
 from frazil.logs.mapper import mapper_for
 from frazil.pipeline.deadletter import DeadLetterQueue
 from frazil.pipeline.offsets import Offsets, TopicPartition
@@ -27,13 +35,16 @@ from frazil.pipeline.report import BatchReport
 from frazil.sinks.iceberg.sink import IcebergSink
 from frazil.worker import failures
 from frazil.worker.checkpoint import Checkpoint
-from frazil.worker.runner_api import RunnerStatus
+from frazil.worker.runner_api import STOP_S, RunnerStatus
 from frazil.worker.source import source_options
 
 logger = logging.getLogger(__name__)
 
 _TRIGGER = "500 milliseconds"
 _DEAD_LETTER_BYTES = 64 << 20
+_PATIENCE, _END_S, _BEFORE_S = 0.6, 2.0, 5.0
+"""The part of the time for stopping that a batch has to finish; seconds for the end of a query, and for the end of a
+batch that was given up, before the connector starts again."""
 
 
 class StreamingRunner:
@@ -46,8 +57,12 @@ class StreamingRunner:
         name: str,
         config: Mapping[str, str],
         observe: Callable[[BatchReport], None],
+        busy: threading.Lock,
     ) -> None:
-        """Raises ConfigError for a configuration that cannot run."""
+        """All runners of a connector share the lock `busy`, which a running batch holds.
+
+        Raises ConfigError for a configuration that cannot run.
+        """
         self._spark = spark
         self._settings = settings
         self._bootstrap = settings.bootstrap_servers.overridden(config)
@@ -57,7 +72,7 @@ class StreamingRunner:
         self._checkpoint = Checkpoint(settings.home / "worker" / "checkpoints" / _file_name(name))
         self._query: StreamingQuery | None = None
         self._begin: Offsets = {}
-        self._busy = threading.Lock()
+        self._busy = busy
         self._stopping = threading.Event()
         self._failure: tuple[FrazilError, BaseException] | None = None
 
@@ -65,6 +80,11 @@ class StreamingRunner:
         """Return when the query runs; raises FrazilError when it cannot."""
         self._stopping.clear()
         self._failure = None
+        if not self._idle(_BEFORE_S):
+            raise ServiceUnavailable(
+                f"the batch that connector {self._config.name} ran before has not ended after {_BEFORE_S:.0f} s; the "
+                "connector starts when it has. Look at the store and at the catalog, which it waits for."
+            )
         config = self._config
         topics = self._topics()
         self._sink = IcebergSink(
@@ -85,22 +105,33 @@ class StreamingRunner:
             .load()
             .writeStream.foreachBatch(self._process)
             .option("checkpointLocation", f"file://{self._checkpoint.folder}")
-            .queryName(config.name)
             .trigger(processingTime=_TRIGGER)
             .start()
         )
 
-    def stop(self, timeout: float = 30.0) -> None:
-        """Let the running batch finish, for at most `timeout` seconds, and end the query; idempotent."""
+    def stop(self, timeout: float = STOP_S) -> None:
+        """End the query within `timeout` seconds, and let the running batch finish if it can; idempotent.
+
+        A batch that does not finish in time is cancelled. Whether it is committed or not, its records are not stored
+        twice: the next query of this connector waits for it, and takes its position from the table.
+        """
         self._stopping.set()
-        finished = self._busy.acquire(timeout=timeout)
-        if finished:
-            self._busy.release()
-        else:
-            logger.warning("connector %s: the running batch is abandoned, it will be read again", self._config.name)
-        if self._query is not None and self._query.isActive:
-            self._query.stop()
-        shutil.rmtree(self._checkpoint.folder, ignore_errors=True)
+        query = self._query
+        deadline = time.monotonic() + timeout
+        if not self._idle(timeout * _PATIENCE) and query is not None:
+            logger.warning("connector %s: the running batch is given up, its records are read again", self._config.name)
+            self._spark.sparkContext.cancelJobGroup(str(query.runId))
+            self._idle(deadline - time.monotonic() - _END_S)
+        if query is not None and query.isActive:
+            query.stop()
+        self._checkpoint.remove()
+
+    def _idle(self, timeout: float) -> bool:
+        """Whether no batch of this connector runs any more, after `timeout` seconds at most."""
+        if not self._busy.acquire(timeout=max(timeout, 0.0)):
+            return False
+        self._busy.release()
+        return True
 
     def status(self) -> RunnerStatus:
         """RUNNING, or FAILED with trace, once started."""
@@ -112,7 +143,12 @@ class StreamingRunner:
         if self._failure is None:
             return RunnerStatus("RUNNING")
         failure, cause = self._failure
-        return RunnerStatus("FAILED", failures.trace(failure, cause), isinstance(failure, TransientError))
+        return RunnerStatus(
+            "FAILED",
+            failures.trace(failure, cause),
+            transient=isinstance(failure, TransientError),
+            fenced=isinstance(failure, Fenced),
+        )
 
     def _topics(self) -> list[str]:
         """Names of the topics as they exist now. Raises NotFound for one that does not."""

@@ -10,16 +10,22 @@ State = Literal["UNASSIGNED", "RUNNING", "FAILED", "PAUSED", "STOPPED", "RESTART
 TargetState = Literal["RUNNING", "PAUSED", "STOPPED"]
 
 
+STOP_S = 10.0
+"""So long a query has to end, in seconds; a batch that runs longer is given up, and its records are read again."""
+
+
 @dataclass(frozen=True)
 class RunnerStatus:
     """State of a started query. `trace` belongs to FAILED, its first line says what happened.
 
-    `transient` tells that the failure was a TransientError: the herder starts the query again by itself.
+    `transient` tells that the failure was a TransientError: the herder starts the query again by itself. `fenced` tells
+    that it was Fenced: somebody else has written what this query had read.
     """
 
     state: State
     trace: str | None = None
     transient: bool = False
+    fenced: bool = False
 
 
 class Runner(Protocol):
@@ -28,8 +34,8 @@ class Runner(Protocol):
     def start(self) -> None:
         """Return when the query runs; raises FrazilError when it cannot."""
 
-    def stop(self, timeout: float = 30.0) -> None:
-        """Let the running batch finish, for at most `timeout` seconds, and end the query; idempotent."""
+    def stop(self, timeout: float = STOP_S) -> None:
+        """End the query within `timeout` seconds, and let the running batch finish if it can; idempotent."""
 
     def status(self) -> RunnerStatus:
         """RUNNING, or FAILED with trace, once started."""

@@ -6,8 +6,8 @@ import json
 import os
 import tempfile
 import threading
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Protocol, get_args
 
@@ -25,17 +25,28 @@ class StoredConnector:
     target_state: TargetState
 
 
-class ConfigStore(Protocol):
-    """Keeps connectors over restarts of the worker; a change is durable when the call returns."""
+OnChange = Callable[[str, StoredConnector | None, bool], None]
+"""Gets the name of a connector and what is stored of it now (None: deleted). The flag is False when only the wanted
+state was written."""
 
-    def load(self) -> dict[str, StoredConnector]:
-        """All connectors by name."""
+
+class ConfigStore(Protocol):
+    """Keeps connectors over restarts of the worker; a change is durable, and was told, when the call returns."""
+
+    def open(self, on_change: OnChange) -> None:
+        """Tell every connector that is stored, and from then on every change."""
 
     def put(self, name: str, connector: StoredConnector) -> None:
         """Add or replace a connector."""
 
+    def retarget(self, name: str, target: TargetState) -> None:
+        """Change the wanted state of a connector that is stored."""
+
     def delete(self, name: str) -> None:
         """Remove a connector; nothing happens when there is none."""
+
+    def close(self) -> None:
+        """Tell no more changes; idempotent."""
 
 
 class FileConfigStore:
@@ -47,20 +58,43 @@ class FileConfigStore:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._lock = threading.Lock()
+        self._on_change: OnChange = lambda name, connector, configured: None
 
     def load(self) -> dict[str, StoredConnector]:
+        """All connectors by name."""
         with self._lock:
             return self._read()
+
+    def open(self, on_change: OnChange) -> None:
+        with self._lock:
+            stored = self._read()
+            self._on_change = on_change
+        for name, connector in stored.items():
+            on_change(name, connector, True)
 
     def put(self, name: str, connector: StoredConnector) -> None:
         with self._lock:
             self._write({**self._read(), name: connector})
+        self._on_change(name, connector, True)
+
+    def retarget(self, name: str, target: TargetState) -> None:
+        with self._lock:
+            connectors = self._read()
+            connector = replace(connectors[name], target_state=target)
+            self._write({**connectors, name: connector})
+        self._on_change(name, connector, False)
 
     def delete(self, name: str) -> None:
         with self._lock:
             connectors = self._read()
-            if connectors.pop(name, None) is not None:
+            known = connectors.pop(name, None) is not None
+            if known:
                 self._write(connectors)
+        if known:
+            self._on_change(name, None, True)
+
+    def close(self) -> None:
+        self._on_change = lambda name, connector, configured: None
 
     def _read(self) -> dict[str, StoredConnector]:
         try:

@@ -6,6 +6,8 @@ from urllib.parse import quote
 
 import httpx
 
+from frazil.worker.rest import openapi
+from frazil.worker.rest.app import ROUTES
 from tests.config.samples import MINIMAL_SINK
 from tests.worker.runners import eventually
 
@@ -27,3 +29,13 @@ def wait_for(client: httpx.Client, name: str, state: str) -> None:
 def assert_error(response: httpx.Response, status: int, message: str) -> None:
     assert response.headers["content-type"] == "application/json"
     assert (response.status_code, response.json()) == (status, {"error_code": status, "message": message})
+
+
+def placed() -> list[tuple[str, str]]:
+    """Methods and paths that one certain worker of a group answers."""
+    return [
+        (method, route.path)
+        for route in ROUTES
+        for method, declared in openapi.operations(route)
+        if declared.place != "any"
+    ]

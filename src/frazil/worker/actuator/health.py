@@ -32,7 +32,7 @@ def rate_health(failure_rate: float) -> Health:
 def connector_states(herder: Herder) -> dict[str, str]:
     """State by connector; one that is deleted meanwhile is left out."""
     states: dict[str, str] = {}
-    for name in herder.connectors():
+    for name in herder.running_here():
         try:
             states[name] = herder.status(name).state
         except NotFound:

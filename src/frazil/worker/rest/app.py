@@ -12,6 +12,7 @@ from starlette.routing import Route
 from frazil.errors import FrazilError
 from frazil.worker.herder import Herder
 from frazil.worker.rest.connectors import Connector, ConnectorConfig, Connectors, Pause, Restart, Resume, Status, Stop
+from frazil.worker.rest.forward import Forwarder
 from frazil.worker.rest.http import on_error, on_frazil_error, on_http_exception
 from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.rest.loggers import AllLoggers, OneLogger
@@ -63,9 +64,10 @@ def rest_app(
     policy: RestPolicy | None = None,
     routes: Sequence[Route] = ROUTES,
     sources: SourceRuntime | None = None,
+    forwarder: Forwarder | None = None,
 ) -> Starlette:
     """The REST API over a herder; `routes` are those of a listener that does not serve all of them, `sources` is
-    where connectors run that are not this worker's own."""
+    where connectors run that are not this worker's own; a worker of a group has a `forwarder`."""
     own = [] if sources is None else [Middleware(SourceForwarding, herder=herder, sources=sources)]
     app = Starlette(
         routes=routes,
@@ -79,4 +81,5 @@ def rest_app(
     app.router.redirect_slashes = False
     app.state.herder = herder
     app.state.info = info
+    app.state.forwarder = forwarder
     return app

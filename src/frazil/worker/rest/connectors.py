@@ -39,7 +39,7 @@ class Connectors(Resource):
             entry: dict[str, object] = {}
             try:
                 if "status" in asked:
-                    entry["status"] = status_json(herder.status(name), herder.worker_id)
+                    entry["status"] = status_json(herder.status(name))
                 if "info" in asked:
                     entry["info"] = info_json(herder.info(name))
             except NotFound:
@@ -47,7 +47,7 @@ class Connectors(Resource):
             expanded[name] = entry
         return JSONResponse(expanded)
 
-    @operation("Create a connector", {201: "ConnectorInfo"}, errors=(400, 409), body="NewConnector")
+    @operation("Create a connector", {201: "ConnectorInfo"}, errors=(400, 409), body="NewConnector", place="leader")
     def post(self, request: Request, body: Any) -> Response:
         name, config, target = _create_request(body)
         info = herder_of(request).create(name, config, target)
@@ -80,7 +80,9 @@ class Connector(Resource):
     def get(self, request: Request) -> Response:
         return JSONResponse(info_json(herder_of(request).info(name_of(request))))
 
-    @operation("Delete a connector; its table, topics and position stay", {204: None}, errors=(404,))
+    @operation(
+        "Delete a connector; its table, topics and position stay", {204: None}, errors=(404, 409), place="leader"
+    )
     def delete(self, request: Request) -> Response:
         herder_of(request).delete(name_of(request))
         info_of(request).active_topics.reset(name_of(request))
@@ -97,8 +99,9 @@ class ConnectorConfig(Resource):
     @operation(
         "Create a connector or replace its configuration",
         {200: "ConnectorInfo", 201: "ConnectorInfo"},
-        errors=(400,),
+        errors=(400, 409),
         body="SentConfig",
+        place="leader",
     )
     def put(self, request: Request, body: Any) -> Response:
         name = name_of(request)
@@ -107,7 +110,7 @@ class ConnectorConfig(Resource):
             return JSONResponse(info_json(info), status_code=201, headers=location_of(request, name))
         return JSONResponse(info_json(info))
 
-    @operation("Change some keys", {200: "ConnectorInfo"}, errors=(400, 404), body="ConfigPatch")
+    @operation("Change some keys", {200: "ConnectorInfo"}, errors=(400, 404, 409), body="ConfigPatch", place="leader")
     def patch(self, request: Request, body: Any) -> Response:
         info = herder_of(request).patch_config(name_of(request), config_map(body, "The request body"))
         return JSONResponse(info_json(info))
@@ -119,7 +122,7 @@ class Status(Resource):
     @operation("State of a connector and of its tasks", {200: "Status"}, errors=(404,))
     def get(self, request: Request) -> Response:
         herder = herder_of(request)
-        return JSONResponse(status_json(herder.status(name_of(request)), herder.worker_id))
+        return JSONResponse(status_json(herder.status(name_of(request))))
 
 
 class Restart(Resource):
@@ -128,8 +131,9 @@ class Restart(Resource):
     @operation(
         "Restart a connector",
         {202: "Status", 204: None},
-        errors=(404,),
+        errors=(404, 409),
         query={"includeTasks": {**FLAG, "default": False}, "onlyFailed": {**FLAG, "default": False}},
+        place="owner",
     )
     def post(self, request: Request) -> Response:
         herder = herder_of(request)
@@ -137,13 +141,13 @@ class Restart(Resource):
         status = herder.restart(name_of(request), include_tasks, only_failed)
         if not include_tasks and not only_failed:
             return Response(status_code=204)
-        return JSONResponse(status_json(status, herder.worker_id), status_code=202)
+        return JSONResponse(status_json(status), status_code=202)
 
 
 class Pause(Resource):
     """Stop reading, keep the tasks."""
 
-    @operation("Stop reading and keep the tasks", {202: None}, errors=(404,))
+    @operation("Stop reading and keep the tasks", {202: None}, errors=(404, 409), place="leader")
     def put(self, request: Request) -> Response:
         herder_of(request).pause(name_of(request))
         return Response(status_code=202)
@@ -152,7 +156,7 @@ class Pause(Resource):
 class Resume(Resource):
     """Read again."""
 
-    @operation("Read again", {202: None}, errors=(404,))
+    @operation("Read again", {202: None}, errors=(404, 409), place="leader")
     def put(self, request: Request) -> Response:
         herder_of(request).resume(name_of(request))
         return Response(status_code=202)
@@ -161,7 +165,7 @@ class Resume(Resource):
 class Stop(Resource):
     """Stop reading, give up the tasks."""
 
-    @operation("Stop reading and give up the tasks", {204: None}, errors=(404,))
+    @operation("Stop reading and give up the tasks", {204: None}, errors=(404, 409), place="leader")
     def put(self, request: Request) -> Response:
         herder_of(request).stop(name_of(request))
         return Response(status_code=204)

@@ -7,16 +7,21 @@ no body, a field it does not know), this worker answers 400 with a text that say
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from starlette.concurrency import run_in_threadpool
 from starlette.endpoints import HTTPEndpoint
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
-from frazil.errors import AlreadyExists, ConfigError, Fenced, NotFound
+from frazil.errors import AlreadyExists, ConfigError, Fenced, NotFound, Rebalancing
 from frazil.worker.herder import Herder
 from frazil.worker.rest.body import parse_json, read_body
+from frazil.worker.rest.error import error_response
+from frazil.worker.rest.forward import Forwarder
+from frazil.worker.rest.operation import operation_of
+from frazil.worker.rest.paths import name_of
 
 logger = logging.getLogger(__name__)
 
@@ -29,11 +34,6 @@ _REASONS = {
 }
 
 
-def error_response(status: int, message: str) -> JSONResponse:
-    """The body of every error: {error_code, message}."""
-    return JSONResponse({"error_code": status, "message": message}, status_code=status)
-
-
 async def on_http_exception(request: Request, error: Exception) -> Response:
     """404 unknown path, 405, 406, 413, 415 and other refusals."""
     if not isinstance(error, HTTPException):
@@ -42,8 +42,8 @@ async def on_http_exception(request: Request, error: Exception) -> Response:
 
 
 async def on_frazil_error(request: Request, error: Exception) -> Response:
-    """Errors of the herder: ConfigError 400, NotFound 404, AlreadyExists and Fenced 409, others 500."""
-    codes = ((ConfigError, 400), (NotFound, 404), (AlreadyExists, 409), (Fenced, 409))
+    """Errors of the herder: ConfigError 400, NotFound 404, AlreadyExists, Rebalancing and Fenced 409, others 500."""
+    codes = ((ConfigError, 400), (NotFound, 404), (AlreadyExists, 409), (Rebalancing, 409), (Fenced, 409))
     status = next((code for kind, code in codes if isinstance(error, kind)), 500)
     if status == 500:
         logger.error("%s %s failed: %s", request.method, request.url.path, error)
@@ -76,11 +76,23 @@ class Resource(HTTPEndpoint):
             _negotiate(request, method)
             if not (self.while_starting or herder_of(request).started):
                 raise HTTPException(503, "Worker is still starting up.")
-            if "body" in handler.__annotations__:
-                response = await run_in_threadpool(handler, request, parse_json(await read_body(request)))
-            else:
-                response = await run_in_threadpool(handler, request)
+            response = await self._answer(request, handler)
         await response(self.scope, self.receive, self.send)
+
+    async def _answer(self, request: Request, handler: Callable[..., Response]) -> Response:
+        takes_body = "body" in handler.__annotations__
+        body = await read_body(request) if takes_body else b""
+        forwarder: Forwarder | None = request.app.state.forwarder
+        place = operation_of(handler).place
+        if forwarder is not None and place != "any":
+            name = name_of(request) if "name" in request.path_params else None
+            if forwarder.elsewhere(place, name):
+                return await run_in_threadpool(forwarder.send, request, place, name, body)
+        arguments = (request, parse_json(body)) if takes_body else (request,)
+        response: Response = await run_in_threadpool(handler, *arguments)
+        if forwarder is not None and place == "leader":
+            forwarder.mark(response)
+        return response
 
     def _options(self, request: Request) -> Response:
         allowed = [method for method in _METHODS if hasattr(self, "get" if method == "HEAD" else method.lower())]

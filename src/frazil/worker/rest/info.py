@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from starlette.requests import Request
@@ -17,12 +18,16 @@ CONNECT_VERSION = "4.3.1"
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """The cluster that the worker reads, and where positions, active topics and loggers are kept."""
+    """The cluster that the worker reads, and where positions, active topics and loggers are kept.
+
+    `set_on_all` sets the level of a logger on all workers of a group; None for a worker that is alone.
+    """
 
     kafka_cluster_id: str
     positions: Positions
     active_topics: ActiveTopics
     loggers: Loggers
+    set_on_all: Callable[[str, str], None] | None = None
     version: str = CONNECT_VERSION
     commit: str = f"frazil-{VERSION}"
 

@@ -43,10 +43,13 @@ class OneLogger(Resource):
         query={"scope": {**TEXT, "enum": ["worker", "cluster"], "default": "worker"}},
     )
     def put(self, request: Request, body: Any) -> Response:
-        changed = info_of(request).loggers.set(request.path_params["logger"], _level(body))
-        if request.query_params.get("scope", "").lower() == "cluster":
+        info, logger, level = info_of(request), request.path_params["logger"], _level(body)
+        everywhere = request.query_params.get("scope", "").lower() == "cluster"
+        if everywhere and info.set_on_all is not None:
+            info.set_on_all(logger, level)
             return Response(status_code=204)
-        return JSONResponse(changed)
+        changed = info.loggers.set(logger, level)
+        return Response(status_code=204) if everywhere else JSONResponse(changed)
 
 
 def _level(body: Any) -> str:

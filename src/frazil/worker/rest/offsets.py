@@ -37,7 +37,11 @@ class Offsets(Resource):
         )
 
     @operation(
-        "Move the position of a STOPPED connector", {200: "Message"}, errors=(400, 404, 409), body="OffsetChanges"
+        "Move the position of a STOPPED connector",
+        {200: "Message"},
+        errors=(400, 404, 409),
+        body="OffsetChanges",
+        place="owner",
     )
     def patch(self, request: Request, body: Any) -> Response:
         entries = _entries(body)
@@ -47,7 +51,7 @@ class Offsets(Resource):
         )
         return _done("altered", remarks)
 
-    @operation("Forget the position of a STOPPED connector", {200: "Message"}, errors=(400, 404, 409))
+    @operation("Forget the position of a STOPPED connector", {200: "Message"}, errors=(400, 404, 409), place="owner")
     def delete(self, request: Request) -> Response:
         name, positions = name_of(request), info_of(request).positions
         remarks = herder_of(request).while_stopped(name, lambda config: positions.alter(name, config, None))

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from frazil.worker.rest.forward import Place
+
 F = TypeVar("F", bound=Callable[..., Any])
 Schema = Mapping[str, Any]
 
@@ -20,6 +22,7 @@ class Operation:
 
     `answers` has the name of the body's schema by status, None for no body; `errors` are statuses whose body is
     `{error_code, message}`; `body` is the schema of the request's body; `query` has the schemas of the parameters.
+    `place` says which worker of a group answers.
     """
 
     summary: str
@@ -27,6 +30,7 @@ class Operation:
     errors: tuple[int, ...] = ()
     body: str | None = None
     query: Mapping[str, Schema] = field(default_factory=lambda: _NOTHING)
+    place: Place = "any"
 
 
 def operation(
@@ -35,9 +39,10 @@ def operation(
     errors: tuple[int, ...] = (),
     body: str | None = None,
     query: Mapping[str, Schema] = _NOTHING,
+    place: Place = "any",
 ) -> Callable[[F], F]:
     """Declare a method of a resource; see `Operation`."""
-    declared = Operation(summary, answers, errors, body, query)
+    declared = Operation(summary, answers, errors, body, query, place)
 
     def mark(method: F) -> F:
         setattr(method, _ATTRIBUTE, declared)

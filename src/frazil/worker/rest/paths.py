@@ -7,7 +7,7 @@ from urllib.parse import quote, unquote_to_bytes
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from frazil.worker.rest.http import error_response
+from frazil.worker.rest.error import error_response
 
 _SLASH = "\x00"
 

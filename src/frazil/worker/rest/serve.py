@@ -11,6 +11,7 @@ from frazil.config.listeners import Listener, parse_listeners
 from frazil.worker.app import Server, serve
 from frazil.worker.herder import Herder
 from frazil.worker.rest.app import ADMIN_ROUTES, PUBLIC_ROUTES, ROUTES, rest_app
+from frazil.worker.rest.forward import Forwarder
 from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.rest.security.policy import RestPolicy
 from frazil.worker.rest.security.tls import server_context
@@ -28,6 +29,7 @@ def serve_rest(
     properties: Mapping[str, str],
     env: Mapping[str, str],
     sources: SourceRuntime | None = None,
+    forwarder: Forwarder | None = None,
 ) -> list[Server]:
     """Start a server on every listener; `properties` are the worker's keys.
 
@@ -51,7 +53,7 @@ def serve_rest(
                     listener.url,
                 )
             tls = server_context(properties, prefix) if listener.scheme == "https" else None
-            app = rest_app(herder, info, policy, routes, sources)
+            app = rest_app(herder, info, policy, routes, sources, forwarder)
             servers.append(serve(app, listener.bind, listener.port, "KAFKA_CONNECT_PORT", tls))
     except BaseException:
         for server in servers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from frazil.config.connectors import VERSION
-from frazil.worker.herder import ConnectorInfo, ConnectorStatus, TaskStatus
+from frazil.worker.status import ConnectorInfo, ConnectorStatus, TaskStatus
 
 
 def info_json(info: ConnectorInfo) -> dict[str, object]:
@@ -16,23 +16,23 @@ def info_json(info: ConnectorInfo) -> dict[str, object]:
     }
 
 
-def status_json(status: ConnectorStatus, worker_id: str) -> dict[str, object]:
+def status_json(status: ConnectorStatus) -> dict[str, object]:
     """Status of a connector with its tasks; all values inside `connector` are strings."""
-    connector = {"state": status.state, "worker_id": worker_id, "version": VERSION}
+    connector = {"state": status.state, "worker_id": status.worker_id, "version": VERSION}
     return {
         "name": status.name,
         "connector": {**connector, "trace": status.trace} if status.trace else connector,
-        "tasks": [task_json(task, worker_id) for task in status.tasks],
+        "tasks": [task_json(task) for task in status.tasks],
         "type": status.type,
     }
 
 
-def task_json(task: TaskStatus, worker_id: str) -> dict[str, object]:
+def task_json(task: TaskStatus) -> dict[str, object]:
     """Status of one task."""
     body: dict[str, object] = {
         "id": task.id,
         "state": task.state,
-        "worker_id": worker_id,
+        "worker_id": task.worker_id,
         "version": VERSION,
     }
     return {**body, "trace": task.trace} if task.trace else body

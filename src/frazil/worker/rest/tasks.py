@@ -31,13 +31,13 @@ class TaskState(Resource):
     @operation("State of a task", {200: "TaskStatus"}, errors=(404,))
     def get(self, request: Request) -> Response:
         herder = herder_of(request)
-        return JSONResponse(task_json(herder.task_status(name_of(request), number_of(request)), herder.worker_id))
+        return JSONResponse(task_json(herder.task_status(name_of(request), number_of(request))))
 
 
 class TaskRestart(Resource):
     """Start the query that the task is a part of anew."""
 
-    @operation("Restart a task", {204: None}, errors=(404, 409))
+    @operation("Restart a task", {204: None}, errors=(404, 409), place="owner")
     def post(self, request: Request) -> Response:
         herder, name, number = herder_of(request), name_of(request), number_of(request)
         try:

@@ -21,7 +21,7 @@ from frazil.config.connectors import find_connector
 from frazil.errors import ConfigError, FrazilError, ServiceUnavailable
 from frazil.worker.herder import Herder
 from frazil.worker.rest.body import read_body
-from frazil.worker.rest.http import error_response
+from frazil.worker.rest.error import error_response
 from frazil.worker.sources.runtime import SourceRuntime
 
 _SENT = ("accept", "content-type")

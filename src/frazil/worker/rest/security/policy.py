@@ -17,7 +17,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from frazil.errors import ConfigError
-from frazil.worker.rest.http import error_response
+from frazil.worker.rest.error import error_response
 from frazil.worker.rest.security.users import Users
 
 logger = logging.getLogger(__name__)

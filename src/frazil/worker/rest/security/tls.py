@@ -8,9 +8,12 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+import httpx
+
 from frazil.clients.certificates import Identity, identity, trusted
 from frazil.errors import ConfigError
 
+LISTENERS = "listeners.https."
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 _CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
 
@@ -39,6 +42,20 @@ def server_context(properties: Mapping[str, str], prefix: str) -> ssl.SSLContext
         context.load_verify_locations(cadata=authorities)
         context.verify_mode = _CLIENT_AUTH[asked]
     return context
+
+
+def worker_client(properties: Mapping[str, str]) -> httpx.Client:
+    """A client for requests to the other workers of a group, whose listeners have the same keys as this one's.
+
+    With a truststore, below `listeners.https.` or bare, they are trusted by it, else by what Python trusts; the
+    keystore is this worker's own certificate for them.
+    """
+    prefix = LISTENERS if any(key.startswith(f"{LISTENERS}ssl.") for key in properties) else ""
+    context = ssl.create_default_context(cadata=trusted(properties, prefix))
+    own = identity(properties, prefix)
+    if own is not None:
+        _load(context, own, prefix)
+    return httpx.Client(trust_env=False, verify=context)
 
 
 def _oldest(text: str, prefix: str) -> ssl.TLSVersion:

@@ -1,0 +1,39 @@
+"""A worker's part in its group, from the worker's configuration."""
+
+from __future__ import annotations
+
+from frazil.config.bootstrap import Bootstrap
+from frazil.config.connectors import VERSION
+from frazil.config.worker import WorkerConfig
+from frazil.worker.cluster.group import GroupConfig, WorkerGroup
+from frazil.worker.cluster.member import Timing
+from frazil.worker.loggers import Loggers
+from frazil.worker.storage.topics import StorageTopic
+
+
+def worker_group(worker: WorkerConfig, bootstrap: Bootstrap, loggers: Loggers) -> WorkerGroup:
+    """The group of `group.id`; raises as `WorkerGroup` does, and makes the storage topics that are missing."""
+    parsed = worker.parsed
+    config = GroupConfig(
+        group=parsed.text("group.id"),
+        config_topic=_topic(worker, "config", 1),
+        status_topic=_topic(worker, "status", parsed.number("status.storage.partitions")),
+        offset_topic=_topic(worker, "offset", parsed.number("offset.storage.partitions")),
+        url=worker.advertised.url,
+        timing=Timing(
+            parsed.number("session.timeout.ms"),
+            parsed.number("heartbeat.interval.ms"),
+            parsed.number("rebalance.timeout.ms"),
+        ),
+    )
+    return WorkerGroup(config, bootstrap, VERSION, lambda logger, level: _set(loggers, logger, level))
+
+
+def _topic(worker: WorkerConfig, kind: str, partitions: int) -> StorageTopic:
+    key = f"{kind}.storage.topic"
+    replication = worker.parsed.number(f"{kind}.storage.replication.factor")
+    return StorageTopic(key, worker.parsed.text(key), partitions, replication, single=kind == "config")
+
+
+def _set(loggers: Loggers, logger: str, level: str) -> None:
+    loggers.set(logger, level)

@@ -1,0 +1,126 @@
+"""A group of workers: shared connectors, who runs which, and where a request belongs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from frazil.clients import kafka
+from frazil.config.bootstrap import Bootstrap, Client
+from frazil.worker.cluster.member import LEADER, GroupMember, Timing, slot_of
+from frazil.worker.cluster.members import Members
+from frazil.worker.herder import Herder
+from frazil.worker.runner_api import STOP_S
+from frazil.worker.storage.configs import ConfigTopic
+from frazil.worker.storage.statuses import StatusTopic
+from frazil.worker.storage.topics import StorageTopic, ensure_storage_topic
+
+logger = logging.getLogger(__name__)
+
+_JOIN_S = 60.0
+CONSUMER: Client = "consumer"
+PRODUCER: Client = "producer"
+
+
+@dataclass(frozen=True)
+class GroupConfig:
+    """The group that a worker belongs to, its topics, and the URL that the other workers reach this one at.
+
+    The partitions of the offset topic divide the connectors among the workers.
+    """
+
+    group: str
+    config_topic: StorageTopic
+    status_topic: StorageTopic
+    offset_topic: StorageTopic
+    url: str
+    timing: Timing = field(default_factory=Timing)
+
+
+class WorkerGroup:
+    """This worker's part in its group. The topics exist when it is made.
+
+    Raises ConfigError for topics that cannot serve, ServiceUnavailable when Kafka does not answer.
+    """
+
+    def __init__(
+        self,
+        config: GroupConfig,
+        bootstrap: Bootstrap,
+        version: str,
+        on_logger: Callable[[str, str], None] = lambda logger, level: None,
+    ) -> None:
+        for topic in (config.config_topic, config.status_topic):
+            ensure_storage_topic(bootstrap, topic)
+        self._slots = ensure_storage_topic(bootstrap, config.offset_topic)
+        consumer, producer = (kafka.client_config(bootstrap, kind) for kind in (CONSUMER, PRODUCER))
+        name = config.config_topic.name
+        self.url = config.url
+        self.configs = ConfigTopic(
+            consumer, producer, name, config.group, lambda: kafka.end_offsets(bootstrap, [name])[name, 0], on_logger
+        )
+        self.statuses = StatusTopic(consumer, producer, config.status_topic.name, config.group, version)
+        self._members = Members(kafka.client_config(bootstrap), config.group)
+        self._herder: Herder | None = None
+        self._member = GroupMember(
+            consumer, config.group, config.offset_topic.name, config.url, self._assigned, self._tick, config.timing
+        )
+
+    def join(self, herder: Herder) -> None:
+        """Become a member; `herder` runs what is assigned to this worker from now on. Raises as `GroupMember.join`."""
+        self._herder = herder
+        self.statuses.start()
+        self._member.join(_JOIN_S)
+
+    def close(self) -> None:
+        """Leave the group, when the herder has stopped its connectors."""
+        self.statuses.flush()
+        self._member.close()
+        self.configs.close()
+        self.statuses.close()
+
+    @property
+    def leads(self) -> bool:
+        """Whether this worker is the one that changes configurations."""
+        return LEADER in self._member.slots
+
+    def runs(self, name: str) -> bool:
+        """Whether a connector belongs to this worker."""
+        return slot_of(name, self._slots) in self._member.slots
+
+    def leader_url(self) -> str | None:
+        """Where configurations are changed; None while that is not settled."""
+        return self._members.url_of(LEADER)
+
+    def url_of(self, name: str) -> str | None:
+        """Where a connector runs; None while that is not settled."""
+        return self._members.url_of(slot_of(name, self._slots))
+
+    def unsettle(self) -> None:
+        """Ask the coordinator again where the workers are."""
+        self._members.forget()
+
+    @property
+    def position(self) -> int:
+        """How far this worker has read the configurations."""
+        return self.configs.position
+
+    def read_until(self, position: int, timeout: float) -> bool:
+        """Whether this worker has read the configurations so far within `timeout` seconds."""
+        return self.configs.read_until(position, timeout)
+
+    def _assigned(self, slots: frozenset[int]) -> None:
+        self._members.forget()
+        self.configs.lead(LEADER in slots)
+        if self._herder is not None:
+            self._herder.own(lambda name: slot_of(name, self._slots) in slots, STOP_S)
+            self.statuses.flush()
+
+    def _tick(self) -> None:
+        if self._herder is None:
+            return
+        self._herder.remind()
+        if self.leads:
+            for name in self.statuses.names() - set(self._herder.connectors()):
+                self.statuses.forget(name)

@@ -1,0 +1,148 @@
+"""Sends a request on to the worker of the group that can answer it: one hop, and never in a circle."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Literal, Protocol
+
+import httpx
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+logger = logging.getLogger(__name__)
+
+Place = Literal["any", "leader", "owner"]
+"""Who answers: any worker from what it has read, the one that writes configurations, or the one of the connector."""
+
+_HOP = "frazil-forwarded-by"
+_AT = "frazil-config-offset"
+_READ_S = 5.0
+_ASK_S = 0.1
+_ANSWER_S = 95.0
+# Of one connection only (RFC 9110, 7.6.1), or made anew by the client of this hop.
+_OWN = {
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "content-length",
+    "content-encoding",
+    "accept-encoding",
+}
+_NO_LEADER = "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway."
+_CONFLICT = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
+
+
+class Group(Protocol):
+    """What forwarding asks of the group."""
+
+    @property
+    def leads(self) -> bool:
+        """Whether this worker writes configurations."""
+        ...
+
+    def runs(self, name: str) -> bool:
+        """Whether a connector belongs to this worker."""
+        ...
+
+    def leader_url(self) -> str | None:
+        """URL of the worker that writes; None while that is not settled."""
+        ...
+
+    def url_of(self, name: str) -> str | None:
+        """URL of the worker of a connector; None while that is not settled."""
+        ...
+
+    def unsettle(self) -> None:
+        """What was known is not true any more."""
+
+    @property
+    def position(self) -> int:
+        """How far this worker has read the configurations."""
+        ...
+
+    def read_until(self, position: int, timeout: float) -> bool:
+        """Whether this worker has read so far within `timeout` seconds."""
+        ...
+
+
+class Forwarder:
+    """Answers requests that belong to another worker with what that one answers."""
+
+    def __init__(
+        self,
+        group: Group,
+        worker_id: str,
+        make_client: Callable[[], httpx.Client] | None = None,
+        patience_s: float = 5.0,
+    ) -> None:
+        """`make_client` gives the client for requests to other workers, with what they ask of their clients. A group
+        that is being rearranged is waited for, for `patience_s` seconds at most."""
+        self._group = group
+        self._patience_s = patience_s
+        self._worker_id = worker_id
+        make = make_client or (lambda: httpx.Client(trust_env=False))
+        self._http = make()
+        self._http.timeout = httpx.Timeout(_ANSWER_S, connect=5.0)
+
+    def close(self) -> None:
+        """Close the connections to the other workers."""
+        self._http.close()
+
+    def elsewhere(self, place: Place, name: str | None) -> bool:
+        """Whether the request belongs to another worker; `name` is the connector in its path."""
+        if place == "leader":
+            return not self._group.leads
+        return place == "owner" and name is not None and not self._group.runs(name)
+
+    def mark(self, response: Response) -> None:
+        """Tell a worker that has sent the request on how far it has to read to know of the change."""
+        response.headers[_AT] = str(self._group.position)
+
+    def send(self, request: Request, place: Place, name: str | None, body: bytes) -> Response:
+        """The answer of the other worker; this one has then read what the other one has changed.
+
+        Raises HTTPException 409 with Connect's text when it is not settled which one that is, when it does not answer,
+        and for a request that was sent on already.
+        """
+        if _HOP in request.headers:
+            raise HTTPException(409, _CONFLICT)
+        url = self._settled_url(None if place == "leader" else name)
+        path: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
+        target = url.rstrip("/") + path.split(b"?")[0].decode("latin-1")
+        headers = [(key, value) for key, value in request.headers.raw if key.decode().lower() not in _OWN]
+        try:
+            answer = self._http.request(
+                request.method,
+                httpx.URL(target, query=request.scope.get("query_string", b"")),
+                headers=[*headers, (_HOP.encode(), self._worker_id.encode())],
+                content=body,
+            )
+        except httpx.HTTPError as error:
+            self._group.unsettle()
+            logger.warning("worker %s did not answer %s: %s", url, request.method, type(error).__name__)
+            raise HTTPException(409, _CONFLICT) from None
+        if answer.status_code == httpx.codes.CONFLICT:
+            self._group.unsettle()
+        if answer.headers.get(_AT, "").isdecimal():
+            self._group.read_until(int(answer.headers[_AT]), _READ_S)
+        kept = {key: value for key, value in answer.headers.items() if key.lower() not in _OWN}
+        return Response(answer.content, status_code=answer.status_code, headers=kept)
+
+    def _settled_url(self, name: str | None) -> str:
+        """Where the connector runs, or without a name where the leader is."""
+        give_up = time.monotonic() + self._patience_s
+        while True:
+            url = self._group.leader_url() if name is None else self._group.url_of(name)
+            if url is not None:
+                return url
+            if time.monotonic() >= give_up:
+                raise HTTPException(409, _NO_LEADER)
+            time.sleep(_ASK_S)
+            self._group.unsettle()

@@ -1,0 +1,171 @@
+"""What the connectors of a group do, and what they have read, in Kafka's `status.storage.topic`."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from frazil.worker.status import ConnectorStatus, TaskStatus
+from frazil.worker.storage.reader import TopicReader
+from frazil.worker.storage.records import (
+    Record,
+    Status,
+    StatusRecord,
+    TopicRecord,
+    parse_status,
+    status_record,
+    topic_record,
+)
+
+logger = logging.getLogger(__name__)
+
+_FLUSH_S = 5.0
+
+
+class StatusTopic:
+    """Tells the other workers what happens here, and knows what they tell.
+
+    A state is sent once; `publish` may be called as often as one likes, and also puts right what a worker that was
+    replaced has written late. Nothing here raises when Kafka does not answer: the next call sends again.
+    """
+
+    def __init__(
+        self, consumer: Mapping[str, Any], producer: Mapping[str, Any], topic: str, group: str, version: str
+    ) -> None:
+        self._topic = topic
+        self._version = version
+        self._lock = threading.Lock()
+        self._connectors: dict[str, Status] = {}
+        self._tasks: dict[str, dict[int, Status]] = {}
+        self._topics: dict[str, set[str]] = {}
+        self._newest: dict[str, bytes | None] = {}
+        """By key the value that was sent or read last."""
+        self._failing = False
+        self._reader = TopicReader(consumer, group, topic, self._apply)
+        self._producer = Producer(
+            {**producer, "enable.idempotence": True, "message.timeout.ms": 30_000, "linger.ms": 2}
+        )
+
+    def start(self) -> None:
+        """Return when all that was told so far is known; raises ServiceUnavailable."""
+        self._reader.start()
+
+    def close(self) -> None:
+        """Wait a moment for what was sent, and end; idempotent."""
+        self.flush()
+        self._reader.close()
+
+    def flush(self) -> None:
+        """Wait until what was sent is stored, for 5 s at most."""
+        self._producer.flush(_FLUSH_S)
+
+    def publish(self, status: ConnectorStatus) -> None:
+        """Tell the state of a connector and of its tasks; returns at once."""
+        name, version = status.name, self._version
+        own = {task.id: Status(task.state, task.worker_id, task.trace) for task in status.tasks}
+        with self._lock:
+            gone = self._tasks.get(name, {}).keys() - own.keys()
+        connector = Status(status.state, status.worker_id, status.trace)
+        records = [status_record(name, None, connector, version)]
+        records += [status_record(name, number, task, version) for number, task in own.items()]
+        self._send(records + [status_record(name, number, None, version) for number in sorted(gone)])
+
+    def of(self, name: str) -> ConnectorStatus | None:
+        """What was told last of a connector, without its type."""
+        with self._lock:
+            found, tasks = self._connectors.get(name), sorted(self._tasks.get(name, {}).items())
+        if found is None:
+            return None
+        return ConnectorStatus(
+            name=name,
+            state=found.state,
+            worker_id=found.worker_id,
+            trace=found.trace,
+            tasks=tuple(TaskStatus(number, task.state, task.worker_id, task.trace) for number, task in tasks),
+            type="unknown",
+        )
+
+    def forget(self, name: str) -> None:
+        """Remove all that is known of a connector."""
+        with self._lock:
+            numbers = list(self._tasks.get(name, ()))
+            known = name in self._connectors
+        removed = [status_record(name, number, None, self._version) for number in numbers]
+        self._send([*removed, status_record(name, None, None, self._version)] if known or removed else [])
+        self.reset_topics(name)
+
+    def names(self) -> set[str]:
+        """Connectors that something is known of."""
+        with self._lock:
+            return {*self._connectors, *self._tasks, *self._topics}
+
+    def add_topic(self, name: str, topic: str) -> None:
+        """Tell that a connector has read a topic."""
+        with self._lock:
+            known = topic in self._topics.get(name, ())
+        if not known:
+            self._send([topic_record(name, topic, int(time.time() * 1000))])
+
+    def topics_of(self, name: str) -> list[str]:
+        """Topics that a connector has read, sorted."""
+        with self._lock:
+            return sorted(self._topics.get(name, ()))
+
+    def reset_topics(self, name: str) -> None:
+        """Forget the topics of a connector."""
+        self._send([topic_record(name, topic, None) for topic in self.topics_of(name)])
+
+    def _send(self, records: Iterable[Record]) -> None:
+        for key, value in records:
+            with self._lock:
+                if key in self._newest and self._newest[key] == value:
+                    continue
+                self._newest[key] = value
+            try:
+                self._producer.produce(self._topic, value, key, on_delivery=self._delivered)
+            except BufferError:
+                self._lost(key, "too much waits to be sent")
+        self._producer.poll(0)
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        key = message.key()
+        if error is None:
+            self._failing = False
+        elif isinstance(key, bytes):
+            self._lost(key.decode(), error.str())
+
+    def _lost(self, key: str, reason: str) -> None:
+        with self._lock:
+            self._newest.pop(key, None)
+        if not self._failing:
+            logger.warning("topic %s: states are not stored: %s; they are sent again", self._topic, reason)
+        self._failing = True
+
+    def _apply(self, key: str, value: bytes | None) -> None:
+        record = parse_status(key, value)
+        if record is None:
+            return
+        with self._lock:
+            self._newest[key] = value
+            match record:
+                case StatusRecord(name, None, None):
+                    self._connectors.pop(name, None)
+                case StatusRecord(name, None, status) if status is not None:
+                    self._connectors[name] = status
+                case StatusRecord(name, int(task), None):
+                    self._tasks.get(name, {}).pop(task, None)
+                    if not self._tasks.get(name):
+                        self._tasks.pop(name, None)
+                case StatusRecord(name, int(task), status) if status is not None:
+                    self._tasks.setdefault(name, {})[task] = status
+                case TopicRecord(name, topic, True):
+                    self._topics.setdefault(name, set()).add(topic)
+                case TopicRecord(name, topic, False):
+                    self._topics.get(name, set()).discard(topic)
+                    if not self._topics.get(name):
+                        self._topics.pop(name, None)

@@ -1,0 +1,94 @@
+"""A worker of a group without Spark: REST, storage topics and membership are real, its queries only keep a diary.
+
+`python -m tests.light_worker worker.properties`; the diary goes to stdout. Tests kill and stop it.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from frazil.config.settings import Settings
+from frazil.config.worker import WorkerConfig
+from frazil.worker.actor import RestartPolicy
+from frazil.worker.app import serve
+from frazil.worker.cluster.build import worker_group
+from frazil.worker.herder import Herder
+from frazil.worker.loggers import Loggers
+from frazil.worker.positions import Positions
+from frazil.worker.rest.app import rest_app
+from frazil.worker.rest.forward import Forwarder
+from frazil.worker.rest.info import WorkerInfo
+from frazil.worker.runner_api import RunnerFactory
+from frazil.worker.topics import ActiveTopics
+from tests.worker.positions import KeptPositions
+from tests.worker.runners import ScriptedFactory, ScriptedRunner
+
+
+def properties(bootstrap: str, group: str, port: int, **more: str) -> dict[str, str]:
+    """Configuration of a worker of a test's group; `more` with `__` for dots."""
+    topics = {f"{kind}.storage.topic": f"{group}-{kind}" for kind in ("config", "offset", "status")}
+    factors = {f"{kind}.storage.replication.factor": "1" for kind in ("config", "offset", "status")}
+    own = {
+        "bootstrap.servers": bootstrap,
+        "group.id": group,
+        "listeners": f"http://127.0.0.1:{port}",
+        "session.timeout.ms": "6000",
+        "heartbeat.interval.ms": "1000",
+    }
+    return {**own, **topics, **factors, **{key.replace("__", "."): value for key, value in more.items()}}
+
+
+def write(path: Path, values: Mapping[str, str]) -> Path:
+    """The file of a worker's configuration."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{key}={value}\n" for key, value in values.items()))
+    return path
+
+
+@contextmanager
+def light_worker(worker: WorkerConfig, factory: RunnerFactory, positions: Positions | None = None) -> Iterator[Herder]:
+    """A member of its group until the end of the block."""
+    own, loggers = worker.advertised, Loggers()
+    worker_id = f"{own.host}:{own.port}"
+    group = worker_group(worker, worker.settings(Settings({})).bootstrap_servers, loggers)
+    topics = ActiveTopics(board=group.statuses)
+    herder = Herder(group.configs, factory, worker_id, RestartPolicy(0.05, 0.2, fenced=3), None, group.statuses, dict)
+    forwarder = Forwarder(group, worker_id)
+    info = WorkerInfo("k", positions or KeptPositions(), topics, loggers, group.configs.set_logger)
+    server = serve(rest_app(herder, info, forwarder=forwarder), own.bind, own.port, "KAFKA_CONNECT_PORT")
+    try:
+        herder.start(lambda: group.join(herder))
+        yield herder
+    finally:
+        server.stop()
+        forwarder.close()
+        herder.close()
+        group.close()
+
+
+class _Diary(ScriptedFactory):
+    """Tells the diary to whoever reads stdout."""
+
+    def note(self, name: str, what: str) -> None:
+        print(what, name, flush=True)
+
+    def __call__(self, name: str, config: Mapping[str, str]) -> ScriptedRunner:
+        return super().__call__(name, config)
+
+
+def main() -> None:
+    """Run until SIGTERM."""
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    with light_worker(WorkerConfig.load(Settings({}), Path(sys.argv[1])), _Diary()):
+        print("ready", flush=True)
+        stop.wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,267 @@
+"""Workers of one group on a real broker: who runs what, who answers what, and what happens when one is gone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+from confluent_kafka import Consumer
+
+from frazil.config.settings import Settings
+from frazil.config.worker import WorkerConfig
+from frazil.errors import ConfigError
+from frazil.stack.kafka import kafka_service
+from frazil.stack.local import LocalStack
+from frazil.stack.ports import unused
+from frazil.worker.herder import Herder
+from tests.environment import isolated_settings
+from tests.light_worker import light_worker, properties, write
+from tests.worker.rest.requests import assert_error, sink
+from tests.worker.runners import ScriptedFactory, eventually
+
+pytestmark = pytest.mark.stack
+
+NAMES = [f"c{number}" for number in range(8)]
+
+
+@dataclass
+class Member:
+    """A worker of this process, or of one of its own."""
+
+    client: httpx.Client
+    worker_id: str
+    herder: Herder | None = None
+    factory: ScriptedFactory | None = None
+    process: subprocess.Popen[str] | None = None
+
+    def states(self) -> dict[str, tuple[str, str]]:
+        """State and worker by connector, as this worker tells them."""
+        answer = self.client.get("/connectors?expand=status").json()
+        return {
+            name: (found["status"]["connector"]["state"], found["status"]["connector"]["worker_id"])
+            for name, found in answer.items()
+        }
+
+    def runs(self) -> set[str]:
+        assert self.herder is not None
+        return set(self.herder.running_here())
+
+
+class Cluster:
+    """Makes the members of one group."""
+
+    def __init__(self, bootstrap: str, folder: Path) -> None:
+        self.bootstrap = bootstrap
+        self.name = f"group-{uuid.uuid4().hex[:8]}"
+        self._folder = folder
+
+    def _configure(self) -> tuple[Path, int]:
+        (port,) = unused(1)
+        return write(self._folder / f"{port}.properties", properties(self.bootstrap, self.name, port)), port
+
+    @contextmanager
+    def member(self) -> Iterator[Member]:
+        file, port = self._configure()
+        factory = ScriptedFactory()
+        with light_worker(WorkerConfig.load(Settings({}), file), factory) as herder, _client(port) as client:
+            yield Member(client, f"127.0.0.1:{port}", herder, factory)
+
+    @contextmanager
+    def process(self) -> Iterator[Member]:
+        file, port = self._configure()
+        command = [sys.executable, "-m", "tests.light_worker", str(file)]
+        with (
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
+            _client(port) as client,
+        ):
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            try:
+                yield Member(client, f"127.0.0.1:{port}", process=process)
+            finally:
+                process.send_signal(signal.SIGCONT)
+                process.terminate()
+                process.communicate(timeout=30)
+
+
+def _client(port: int) -> httpx.Client:
+    return httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=60)
+
+
+@pytest.fixture
+def cluster(stack: LocalStack, tmp_path: Path) -> Cluster:
+    return Cluster(stack.settings.bootstrap_servers, tmp_path)
+
+
+def create(member: Member, name: str, **more: str) -> None:
+    answer = member.client.put(f"/connectors/{name}/config", json=sink(name, **more))
+    assert answer.status_code == 201, answer.text
+
+
+def states_of(member: Member) -> set[str]:
+    return {state for state, _ in member.states().values()}
+
+
+def workers_of(member: Member) -> set[str]:
+    return {worker for _, worker in member.states().values()}
+
+
+def test_workers_share_connectors_and_answer_alike(cluster: Cluster) -> None:
+    with cluster.member() as one:
+        for name in NAMES:
+            create(one, name)
+        eventually(lambda: set(one.states().values()) == {("RUNNING", one.worker_id)})
+        with cluster.member() as two:
+            assert two.client.get("/connectors").json() == NAMES
+            eventually(lambda: one.runs() and two.runs() and one.runs() | two.runs() == set(NAMES))
+            assert not one.runs() & two.runs()
+            eventually(lambda: states_of(two) == {"RUNNING"} and one.states() == two.states())
+            assert workers_of(two) == {one.worker_id, two.worker_id}
+            for number, name in enumerate(NAMES):
+                _change((one, two)[number % 2], name)
+            eventually(lambda: states_of(one) == states_of(two) == {"RUNNING"})
+            for path in ("", "/config", "/tasks", "/tasks/1/status", "/status"):
+                answers = [member.client.get(f"/connectors/{NAMES[0]}{path}").json() for member in (one, two)]
+                assert answers[0] == answers[1]
+            _stop_and_resume(one, two)
+            _stop_and_resume(two, one)
+            assert two.client.delete(f"/connectors/{NAMES[0]}").status_code == 204
+            gone = two.client.get(f"/connectors/{NAMES[0]}/status")
+            assert_error(gone, 404, f"No status found for connector {NAMES[0]}")
+            eventually(lambda: NAMES[0] not in one.states() and one.client.get("/connectors").json() == NAMES[1:])
+        # One leaves, and tells so: its connectors are taken over at once.
+        begun = time.monotonic()
+        eventually(lambda: set(one.states().values()) == {("RUNNING", one.worker_id)})
+        assert time.monotonic() - begun < 5
+        assert two.factory is not None
+        assert all(two.factory.life(name).count("start") == two.factory.life(name).count("stop") for name in NAMES)
+    with cluster.member() as late:
+        assert late.client.get("/connectors").json() == NAMES[1:]
+        eventually(lambda: set(late.states().values()) == {("RUNNING", late.worker_id)})
+
+
+def _change(asked: Member, name: str) -> None:
+    """Whoever has to do it: the worker that is asked knows of it when it answers."""
+    changed = asked.client.put(f"/connectors/{name}/config", json=sink(name, tasks__max="2"))
+    assert changed.status_code == 200, changed.text
+    assert asked.client.get(f"/connectors/{name}").json()["config"]["tasks.max"] == "2"
+    restarted = asked.client.post(f"/connectors/{name}/restart?includeTasks=true")
+    assert restarted.json()["connector"]["state"] == "RESTARTING"
+
+
+def _stop_and_resume(asked: Member, other: Member) -> None:
+    path = f"/connectors/{NAMES[0]}"
+    assert asked.client.put(f"{path}/stop").status_code == 204
+    assert asked.client.get(path).json()["tasks"] == []
+    eventually(lambda: asked.states()[NAMES[0]][0] == other.states()[NAMES[0]][0] == "STOPPED")
+    forgotten = asked.client.delete(f"{path}/offsets")
+    assert forgotten.status_code == 200, forgotten.text
+    assert asked.client.put(f"{path}/resume").status_code == 202
+    eventually(lambda: asked.states()[NAMES[0]][0] == other.states()[NAMES[0]][0] == "RUNNING")
+
+
+def test_connectors_of_a_worker_that_is_killed_start_elsewhere(cluster: Cluster) -> None:
+    with cluster.member() as one, cluster.process() as other:
+        path = "/admin/loggers/frazil.worker.anywhere"
+        assert one.client.put(f"{path}?scope=cluster", json={"level": "TRACE"}).status_code == 204
+        eventually(lambda: [m.client.get(path).json().get("level") for m in (one, other)] == ["TRACE", "TRACE"])
+        for name in NAMES:
+            create(other, name)
+        eventually(lambda: workers_of(one) == {one.worker_id, other.worker_id})
+        assert other.process is not None
+        other.process.kill()
+        begun = time.monotonic()
+        eventually(lambda: set(one.states().values()) == {("RUNNING", one.worker_id)}, timeout=30)
+        assert time.monotonic() - begun < 6 + 10
+        create(one, "after")
+
+
+@pytest.mark.faults
+def test_a_worker_that_slept_gives_up_what_others_have_taken(cluster: Cluster) -> None:
+    with ExitStack() as stack:
+        one, other = stack.enter_context(cluster.member()), stack.enter_context(cluster.process())
+        for name in NAMES:
+            create(one, name)
+        eventually(lambda: workers_of(one) == {one.worker_id, other.worker_id})
+        taken = {name for name, (_, worker) in one.states().items() if worker == other.worker_id}
+        assert other.process is not None
+        other.process.send_signal(signal.SIGSTOP)
+        eventually(lambda: set(one.states().values()) == {("RUNNING", one.worker_id)}, timeout=30)
+        os.kill(other.process.pid, signal.SIGCONT)
+        eventually(lambda: workers_of(one) == {one.worker_id, other.worker_id}, 30)
+        eventually(lambda: one.states() == other.states())
+        other.process.terminate()
+        diary = (other.process.communicate(timeout=30)[0] or "").splitlines()
+        # Each query that was taken over has stopped before this worker has run it again.
+        for name in taken:
+            assert [line.split()[0] for line in diary if line.endswith(f" {name}")] == ["start", "stop"] * (
+                sum(line == f"start {name}" for line in diary)
+            )
+
+
+@pytest.mark.faults
+def test_workers_outlive_their_broker(tmp_path: Path) -> None:
+    """Requests that ask the coordinator go on all the time, also while it is elected anew."""
+    settings = isolated_settings(tmp_path / "home")
+    broker = kafka_service(settings)
+    broker.start(lambda text: None)
+    cluster = Cluster(settings.bootstrap_servers, tmp_path)
+    try:
+        with cluster.process() as one, cluster.process() as other:
+            for name in NAMES:
+                create(one, name)
+            eventually(lambda: workers_of(one) == {one.worker_id, other.worker_id})
+            with ThreadPoolExecutor(2) as pool:
+                stop = threading.Event()
+                asked = [pool.submit(_ask_until, member, stop) for member in (one, other)]
+                for _ in range(2):
+                    broker.stop()
+                    time.sleep(8)
+                    broker.start(lambda text: None)
+                    eventually(lambda: states_of(one) == {"RUNNING"} and one.states() == other.states(), timeout=60)
+                stop.set()
+                assert all(future.result(100) > 10 for future in asked)
+            for member in (one, other):
+                assert member.process is not None
+                assert member.process.poll() is None
+            create(other, "after")
+    finally:
+        broker.stop()
+
+
+def _ask_until(member: Member, stop: threading.Event) -> int:
+    """Restarts of connectors of either worker, one after the other."""
+    asked = 0
+    while not stop.is_set():
+        answer = member.client.post(f"/connectors/{NAMES[asked % len(NAMES)]}/restart")
+        assert answer.status_code in (204, 409), answer.text
+        asked += 1
+        time.sleep(0.05)
+    return asked
+
+
+def test_a_group_of_other_members_is_not_joined(cluster: Cluster, tmp_path: Path) -> None:
+    consumer = Consumer(
+        {"bootstrap.servers": cluster.bootstrap, "group.id": cluster.name, "partition.assignment.strategy": "range"}
+    )
+    with cluster.member():
+        pass  # makes the topics
+    consumer.subscribe([f"{cluster.name}-offset"])
+    try:
+        eventually(lambda: consumer.poll(0.1) is None and consumer.assignment(), timeout=30)
+        with pytest.raises(ConfigError, match="has members that are no frazil workers"), cluster.member():
+            pass
+    finally:
+        consumer.close()

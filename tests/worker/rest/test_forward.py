@@ -1,0 +1,136 @@
+"""Two workers that think that a third rules, and workers that know each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import pytest
+
+from frazil.worker.app import serve
+from frazil.worker.herder import Herder
+from frazil.worker.loggers import Loggers
+from frazil.worker.rest.app import rest_app
+from frazil.worker.rest.forward import Forwarder
+from frazil.worker.rest.info import WorkerInfo
+from frazil.worker.store import FileConfigStore
+from frazil.worker.topics import ActiveTopics
+from tests.worker.positions import KeptPositions
+from tests.worker.rest.requests import assert_error, placed, sink
+from tests.worker.runners import ScriptedFactory
+
+NO_LEADER = "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway."
+CONFLICT = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
+
+
+@dataclass
+class Told:
+    """A group whose facts are what the test says."""
+
+    leads: bool = False
+    url: str | None = None
+    position: int = 0
+    unsettled: int = 0
+    read: list[int] = field(default_factory=list)
+
+    def runs(self, name: str) -> bool:
+        return self.leads
+
+    def leader_url(self) -> str | None:
+        return self.url
+
+    def url_of(self, name: str) -> str | None:
+        return self.url
+
+    def unsettle(self) -> None:
+        self.unsettled += 1
+
+    def read_until(self, position: int, timeout: float) -> bool:
+        self.read.append(position)
+        return True
+
+
+@dataclass
+class Node:
+    group: Told
+    client: httpx.Client
+    herder: Herder
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> Iterator[list[Node]]:
+    """Two workers; neither knows of the other yet."""
+    with ExitStack() as stack:
+        made = []
+        for number in range(2):
+            group = Told()
+            herder = Herder(FileConfigStore(tmp_path / f"{number}.json"), ScriptedFactory(), f"worker-{number}:1")
+            herder.start()
+            stack.callback(herder.close)
+            info = WorkerInfo("k", KeptPositions(), ActiveTopics(), Loggers())
+            forwarder = Forwarder(group, f"worker-{number}:1", patience_s=0.0)
+            stack.callback(forwarder.close)
+            server = serve(rest_app(herder, info, forwarder=forwarder), "127.0.0.1", 0, "PORT")
+            stack.callback(server.stop)
+            client = httpx.Client(base_url=f"http://127.0.0.1:{server.port}", trust_env=False)
+            made.append(Node(group, stack.enter_context(client), herder))
+        yield made
+
+
+def ask(node: Node, method: str, path: str) -> httpx.Response:
+    path = path.replace("{name}", "c").replace("{task}", "0")
+    has_body = method in ("post", "put", "patch") and path.endswith(("connectors", "config", "offsets"))
+    return node.client.request(method.upper(), path, json={} if has_body else None)
+
+
+def test_a_group_that_is_being_arranged_answers_as_connect_does(nodes: list[Node]) -> None:
+    assert len(placed()) == 11
+    for method, path in placed():
+        assert_error(ask(nodes[0], method, path), 409, NO_LEADER)
+
+
+def test_a_request_is_sent_on_once(nodes: list[Node]) -> None:
+    one, other = nodes
+    one.group.url, other.group.url = str(other.client.base_url), str(one.client.base_url)
+    for number, (method, path) in enumerate(placed()):
+        assert_error(ask(one, method, path), 409, CONFLICT)
+        assert one.group.unsettled == number + 1
+
+
+def test_a_worker_that_does_not_answer(nodes: list[Node], free_ports: Callable[[int], list[int]]) -> None:
+    one = nodes[0]
+    one.group.url = f"http://127.0.0.1:{free_ports(1)[0]}"
+    assert_error(ask(one, "delete", "/connectors/{name}"), 409, CONFLICT)
+    assert one.group.unsettled == 1
+
+
+def test_the_answer_is_that_of_the_other_worker_which_this_one_then_knows(nodes: list[Node]) -> None:
+    one, other = nodes
+    one.group.url, other.group.leads, other.group.position = str(other.client.base_url), True, 17
+    name = "a b/ü%"
+    created = one.client.post("/connectors", json={"name": name, "config": sink(name)})
+    assert (created.status_code, created.json()["name"]) == (201, name)
+    # The address is that of the worker that was asked.
+    assert created.headers["location"] == f"{one.client.base_url}/connectors/a%20b%2F%C3%BC%25"
+    assert one.group.read == [17]
+    assert (one.herder.connectors(), other.herder.connectors()) == ([], [name])
+    path = "/connectors/a%20b%2F%C3%BC%25"
+    assert one.client.put(f"{path}/pause").status_code == 202
+    restarted = one.client.post(f"{path}/restart?includeTasks=true&onlyFailed=false")
+    assert (restarted.status_code, restarted.json()["name"]) == (202, name)
+    assert_error(
+        one.client.post("/connectors", json={"name": name, "config": sink(name)}),
+        409,
+        f"Connector {name} already exists",
+    )
+    assert_error(one.client.delete("/connectors/x"), 404, "Connector x not found")
+    assert one.client.delete(path).status_code == 204
+    assert other.herder.connectors() == []
+
+
+def test_what_any_worker_knows_is_not_sent_on(nodes: list[Node]) -> None:
+    for path in ("/", "/connectors", "/connector-plugins", "/admin/loggers"):
+        assert nodes[0].client.get(path).status_code == 200

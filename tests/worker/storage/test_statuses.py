@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from frazil.clients import kafka
+from frazil.stack.local import LocalStack
+from frazil.worker.status import ConnectorStatus, TaskStatus
+from frazil.worker.storage.statuses import StatusTopic
+from frazil.worker.storage.topics import StorageTopic, ensure_storage_topic
+from tests.worker.runners import eventually
+
+pytestmark = pytest.mark.stack
+
+Open = Callable[[], StatusTopic]
+
+
+@pytest.fixture
+def topic() -> str:
+    return f"statuses-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def open_topic(stack: LocalStack, topic: str) -> Iterator[Open]:
+    bootstrap = stack.settings.bootstrap_servers
+    ensure_storage_topic(bootstrap, StorageTopic("status.storage.topic", topic, 3, 1))
+    client = kafka.client_config(bootstrap)
+    with ExitStack() as opened:
+
+        def make() -> StatusTopic:
+            made = StatusTopic(client, client, topic, topic, "0.1")
+            opened.callback(made.close)
+            made.start()
+            return made
+
+        yield make
+
+
+def status(state: str, worker: str, tasks: int, trace: str | None = None) -> ConnectorStatus:
+    own = tuple(TaskStatus(number, state, worker, trace) for number in range(tasks))  # type: ignore[arg-type]
+    return ConnectorStatus("a", state, worker, trace, own, "unknown")  # type: ignore[arg-type]
+
+
+def test_states_are_told_to_all_and_outlive_the_worker(open_topic: Open) -> None:
+    one, other = open_topic(), open_topic()
+    one.publish(status("RUNNING", "h:1", 3))
+    eventually(lambda: other.of("a") == status("RUNNING", "h:1", 3))
+    failed = status("FAILED", "h:1", 1, "why")
+    one.publish(failed)
+    eventually(lambda: other.of("a") == failed)
+    assert open_topic().of("a") == failed
+    other.forget("a")
+    eventually(lambda: one.of("a") is None and one.names() == set())
+    assert open_topic().of("a") is None
+
+
+def test_a_state_is_sent_once_and_again_where_somebody_has_told_another(
+    stack: LocalStack, topic: str, open_topic: Open
+) -> None:
+    one, late = open_topic(), open_topic()
+    for _ in range(3):
+        one.publish(status("RUNNING", "h:1", 1))
+        one.flush()
+    assert sum(kafka.end_offsets(stack.settings.bootstrap_servers, [topic]).values()) == 2
+    late.publish(status("UNASSIGNED", "h:2", 1))
+    eventually(lambda: one.of("a") == status("UNASSIGNED", "h:2", 1))
+    one.publish(status("RUNNING", "h:1", 1))
+    eventually(lambda: late.of("a") == status("RUNNING", "h:1", 1))
+
+
+def test_topics_that_were_read(open_topic: Open) -> None:
+    one, other = open_topic(), open_topic()
+    for topic in ("t2", "t1", "t2"):
+        one.add_topic("a", topic)
+    eventually(lambda: other.topics_of("a") == ["t1", "t2"])
+    other.reset_topics("a")
+    eventually(lambda: one.topics_of("a") == [])
+    assert one.names() == set()
