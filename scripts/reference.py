@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -63,6 +64,7 @@ _ACTUATOR = {
 }
 
 
+@cache
 def pages() -> dict[Path, str]:
     """Text of every generated file by its path inside the repository."""
     reference = Path("docs/reference")

@@ -39,6 +39,19 @@ def test_a_connector_overrides_for_itself() -> None:
     assert "sasl.mechanism" not in SECURE.settings("consumer")
 
 
+def test_a_store_is_one_thing() -> None:
+    store = {"ssl.truststore.location": "/a.jks", "ssl.truststore.password": "p", "ssl.truststore.type": "JKS"}
+    own = Bootstrap.of("a:1", {**store, "ssl.key.password": "k"}).overridden(
+        {"consumer.override.ssl.truststore.location": "/b.pem", "consumer.override.ssl.truststore.type": "PEM"}
+    )
+    assert own.settings("consumer") == {
+        "ssl.truststore.location": "/b.pem",
+        "ssl.truststore.type": "PEM",
+        "ssl.key.password": "k",
+    }
+    assert own.settings("producer") == {**store, "ssl.key.password": "k"}
+
+
 def test_it_goes_to_other_processes_whole() -> None:
     copy = pickle.loads(pickle.dumps(SECURE))  # noqa: S301 - of this test's own
     assert (copy, copy.settings("producer")) == (SECURE, SECURE.settings("producer"))

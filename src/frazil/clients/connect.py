@@ -13,14 +13,15 @@ import httpx
 from frazil.config.access import ConnectAccess
 from frazil.errors import AlreadyExists, ConfigError, FrazilError, NotFound, ServiceUnavailable, TerminalError
 
-_TIMEOUT = httpx.Timeout(30.0, connect=5.0)
+_TIMEOUT = httpx.Timeout(95.0, connect=5.0)
+"""A worker ends a request itself after 90 s (connect-rest.md 2.7)."""
 _EXISTS = "already exists"
 
 
 class ConnectClient:
     """Calls one worker; use it as a context manager so that its connections are closed.
 
-    Every method raises ServiceUnavailable when the worker does not answer (30 s), rebalances or fails, NotFound for
+    Every method raises ServiceUnavailable when the worker does not answer (95 s), rebalances or fails, NotFound for
     an unknown connector, ConfigError for a configuration that it refuses, and TerminalError for any other refusal;
     messages carry the worker's own text.
     """
@@ -202,7 +203,7 @@ class ConnectClient:
             return ConfigError(text)
         if response.status_code == httpx.codes.UNAUTHORIZED:
             given = f"user {self._access.user} was refused" if self._access.user else "it asks for a user"
-            return TerminalError(f"{text}. Nothing was changed: {given}; correct {self._access.source}.")
+            return TerminalError(f"{text.rstrip('.')}. Nothing was changed: {given}; correct {self._access.source}.")
         if response.status_code == httpx.codes.CONFLICT and text.endswith(_EXISTS):
             return AlreadyExists(text)
         # Connect answers 409 while it rebalances, 5xx when a worker could not finish; the same call may succeed later.

@@ -91,15 +91,17 @@ def admin(bootstrap: str) -> AdminClient:
 def cluster_id(bootstrap: str, timeout: float = TIMEOUT_S) -> str:
     """Id of the cluster. Raises ServiceUnavailable when no broker answers within `timeout` seconds."""
     client = admin(bootstrap)
-    return str(_result(client.describe_cluster(request_timeout=timeout), bootstrap, "cluster").cluster_id)
+    return str(_result(client, client.describe_cluster(request_timeout=timeout), bootstrap, "cluster").cluster_id)
 
 
 @_until_settled
 def topics(bootstrap: str) -> list[str]:
     """Names of all topics. Raises ServiceUnavailable when no broker answers."""
+    client = admin(bootstrap)
     try:
-        return sorted(admin(bootstrap).list_topics(timeout=TIMEOUT_S).topics)
+        return sorted(client.list_topics(timeout=TIMEOUT_S).topics)
     except KafkaException as error:
+        client.poll(0)
         raise _translated(error, bootstrap, "topics") from error
 
 
@@ -232,7 +234,7 @@ def forget_group_offsets(bootstrap: str, group: str, partitions: Collection[tupl
         return
     client = admin(bootstrap)
     futures = client.delete_consumer_groups([group], request_timeout=TIMEOUT_S)
-    _result(futures[group], bootstrap, f"consumer group {group}")
+    _result(client, futures[group], bootstrap, f"consumer group {group}")
     set_group_offsets(bootstrap, group, kept)
 
 
@@ -283,7 +285,7 @@ def _list_offsets(bootstrap: str, topics: list[str], spec: OffsetSpec) -> Offset
         return {}
     futures = client.list_offsets(wanted, request_timeout=TIMEOUT_S)
     return {
-        (p.topic, p.partition): int(_result(future, bootstrap, f"offsets of {p.topic}-{p.partition}").offset)
+        (p.topic, p.partition): int(_result(client, future, bootstrap, f"offsets of {p.topic}-{p.partition}").offset)
         for p, future in futures.items()
     }
 
@@ -298,13 +300,14 @@ def _descriptions(client: AdminClient, bootstrap: str, topics: Collection[str]) 
     if not topics:
         return {}
     futures = client.describe_topics(TopicCollection(list(topics)), request_timeout=TIMEOUT_S)
-    return {name: _result(future, bootstrap, f"topic {name}") for name, future in futures.items()}
+    return {name: _result(client, future, bootstrap, f"topic {name}") for name, future in futures.items()}
 
 
-def _result(future: Future[T], bootstrap: str, what: str) -> T:
+def _result(client: AdminClient, future: Future[T], bootstrap: str, what: str) -> T:
     try:
         return future.result(TIMEOUT_S + 1)
     except KafkaException as error:
+        client.poll(0)  # hears why brokers did not let it in
         raise _translated(error, bootstrap, what) from error
     except TimeoutError as error:
         raise _unavailable(bootstrap, f"no answer about {what} in {TIMEOUT_S:.0f} s") from error

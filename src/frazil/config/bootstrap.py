@@ -25,6 +25,7 @@ _VARIABLES = (
     "KAFKA_SSL_ENDPOINT_IDENTIFICATION_ALGORITHM",
 )
 CLIENTS: tuple[Client, ...] = ("consumer", "producer", "admin")
+_STORES = ("ssl.truststore.", "ssl.keystore.")
 _SECURITY = ("security.", "sasl.", "ssl.")
 _ALGORITHM = "ssl.endpoint.identification.algorithm"
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -55,17 +56,23 @@ class Bootstrap(str):
         left out.
         """
         common = _chosen(properties, "")
-        return cls(servers, {kind: {**common, **_chosen(properties, f"{kind}.")} for kind in CLIENTS})
+        return cls(servers, {kind: _over(common, _chosen(properties, f"{kind}.")) for kind in CLIENTS})
 
     def overridden(self, config: Mapping[str, str]) -> Bootstrap:
         """The cluster as a connector sees it: `consumer.override.*`, `producer.override.*` and `admin.override.*` of
         its configuration win over what the worker has."""
         own = {kind: _chosen(config, f"{kind}.override.") for kind in CLIENTS}
-        return Bootstrap(str(self), {kind: {**self.settings(kind), **own[kind]} for kind in CLIENTS})
+        return Bootstrap(str(self), {kind: _over(self.settings(kind), own[kind]) for kind in CLIENTS})
 
     def settings(self, client: Client) -> Mapping[str, str]:
         """Security settings of one kind of client, in the spelling of Kafka's Java clients."""
         return self._settings.get(client, _NOTHING)
+
+
+def _over(base: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+    """`own` settings over `base`; a store is one thing, so one that is named anew keeps neither type nor password."""
+    renewed = tuple(store for store in _STORES if any(key.startswith(store) for key in own))
+    return {**{key: value for key, value in base.items() if not (renewed and key.startswith(renewed))}, **own}
 
 
 def _chosen(properties: Mapping[str, str], prefix: str) -> dict[str, str]:

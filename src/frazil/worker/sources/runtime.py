@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import os
+import tempfile
 import threading
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -43,10 +47,11 @@ class SourceRuntime:
         self.url = self._external or f"http://{LOOPBACK}:{settings.source_connect_port}"
         self._http = httpx.Client(base_url=self.url, timeout=_TIMEOUT, trust_env=False)
         self._lock = threading.Lock()
-        self._wanted = bool(self._external)
         self._closing = threading.Event()
         self._watch: threading.Thread | None = None
-        self._seen: dict[str, Any] = {}
+        self._memory = settings.home / "worker" / "sources.json"
+        self._seen: dict[str, Any] = self._remembered()
+        self._wanted = bool(self._external or self._seen)
         self._answers = False
 
     @property
@@ -64,7 +69,7 @@ class SourceRuntime:
         if self._external:
             return
         try:
-            if f"{self._group}-configs" in kafka.topics(self._settings.bootstrap_servers):
+            if self._wanted or f"{self._group}-configs" in kafka.topics(self._settings.bootstrap_servers):
                 self.ensure()
                 if not self.connectors():
                     self._end()
@@ -112,13 +117,17 @@ class SourceRuntime:
         if not self._wanted:
             return {}
         try:
-            answer = self.call("GET", "/connectors?expand=info&expand=status")
-            self._answers = answer.status_code == httpx.codes.OK  # while it starts, every path is 404
+            info, status = (self.call("GET", f"/connectors?expand={what}") for what in ("info", "status"))
+            self._answers = info.is_success and status.is_success  # while it starts, every path is 404
         except ServiceUnavailable:
             self._answers = False
         if not self._answers:
             return {name: _unassigned(entry) for name, entry in self._seen.items()}
-        self._seen = answer.json()
+        # A connector that was created a moment ago has no status yet.
+        found = {name: _unassigned(entry) | status.json().get(name, {}) for name, entry in info.json().items()}
+        if found.keys() != self._seen.keys():
+            self._remember(found)
+        self._seen = found
         return self._seen
 
     def require(self) -> None:
@@ -140,6 +149,21 @@ class SourceRuntime:
         return ServiceUnavailable(
             f"the Kafka Connect runtime {what} does not answer ({reason}). Nothing was changed; try again in a moment"
         )
+
+    def _remembered(self) -> dict[str, Any]:
+        """What this worker has seen before it was started again: until the runtime answers, nothing else is known."""
+        try:
+            found = json.loads(self._memory.read_text("utf-8"))
+        except (FileNotFoundError, ValueError):
+            return {}  # the runtime has all of it
+        return found if isinstance(found, dict) and not self._external else {}
+
+    def _remember(self, found: dict[str, Any]) -> None:
+        self._memory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor, draft = tempfile.mkstemp(prefix=self._memory.name, dir=self._memory.parent)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(found, file)
+        Path(draft).replace(self._memory)
 
     def _end(self) -> None:
         with self._lock:
@@ -169,11 +193,11 @@ class SourceRuntime:
 def runtime_properties(settings: Settings, properties: Mapping[str, str], group: str) -> dict[str, str]:
     """Keys of the child's worker: JSON without schemas unless this worker's keys say otherwise, loopback only."""
     bootstrap = settings.bootstrap_servers
-    json = "org.apache.kafka.connect.json.JsonConverter"
+    converter = "org.apache.kafka.connect.json.JsonConverter"
     return {
-        "key.converter": json,
+        "key.converter": converter,
         "key.converter.schemas.enable": "false",
-        "value.converter": json,
+        "value.converter": converter,
         "value.converter.schemas.enable": "false",
         **{key: value for key, value in properties.items() if key.startswith(_PASSED_ON)},
         **_security(bootstrap),
@@ -195,7 +219,10 @@ def _security(bootstrap: Bootstrap) -> dict[str, str]:
 
 
 def _unassigned(entry: Any) -> Any:
-    status = entry["status"]
-    connector = {**status["connector"], "state": "UNASSIGNED"}
-    tasks = [{**task, "state": "UNASSIGNED"} for task in status["tasks"]]
-    return {**entry, "status": {**status, "connector": connector, "tasks": tasks}}
+    """A connector with its `info`, and nothing known of its state."""
+    info = entry["info"]
+    connector = {"state": "UNASSIGNED", "worker_id": ""}
+    return {
+        "info": info,
+        "status": {"name": info["name"], "connector": connector, "tasks": [], "type": info["type"]},
+    }
