@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
@@ -426,3 +427,19 @@ def test_a_long_history_of_others_is_searched_quickly(make_table: MakeTable) -> 
     started = time.process_time()
     assert target(table).floor(long, ME).offsets == {("t", 0): 4}
     assert time.process_time() - started < 0.5
+
+
+def test_what_all_tables_had_is_in_the_snapshot(make_table: MakeTable) -> None:
+    table = make_table()
+    to = target(table)
+    to.commit(table, Floor(), replace(batch(table, [1], {("t", 0): 3}), complete={("t", 0): 1}))
+    found = to.floor(to.load(), ME)
+    assert (found.offsets, found.complete, found.rolled_back) == ({("t", 0): 3}, {("t", 0): 1}, False)
+
+    first = table.refresh().current_snapshot()
+    assert first is not None
+    store(table, [2], {("t", 0): 5})
+    assert to.floor(to.load(), ME).complete == {}
+    table.refresh().manage_snapshots().rollback_to_snapshot(first.snapshot_id).commit()
+    found = to.floor(to.load(), ME)
+    assert (found.offsets, found.complete, found.rolled_back) == ({("t", 0): 3}, {("t", 0): 1}, True)

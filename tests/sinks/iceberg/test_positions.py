@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -51,6 +52,20 @@ def start(bootstrap: str, topic: str, floors: dict[str, Floor], **options: Any) 
 def floor(topic: str, *offsets: int | None, identity: KafkaIdentity | None = None) -> Floor:
     known = {(topic, partition): offset for partition, offset in enumerate(offsets) if offset is not None}
     return Floor(known, identity or KafkaIdentity())
+
+
+def test_what_all_tables_had_counts_for_each(topic: str) -> None:
+    """Tables of which not each gets each record: one that gets few does not hold the others back."""
+    few = floor(topic, 2, 3)
+    many = replace(floor(topic, 9, 8), complete={(topic, 0): 7, (topic, 1): 2})
+    found = positions.effective({"db.few": few, "db.many": many, "db.new": Floor()})
+    assert {name: each.offsets for name, each in found.items()} == {
+        "db.few": {(topic, 0): 7, (topic, 1): 3},
+        "db.many": many.offsets,
+        "db.new": {},
+    }
+    back = positions.effective({"db.few": replace(few, rolled_back=True), "db.many": many})
+    assert back["db.few"].offsets == few.offsets
 
 
 def test_identity_is_that_of_cluster_and_topics(bootstrap: str, topic: str) -> None:

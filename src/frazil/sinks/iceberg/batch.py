@@ -206,8 +206,11 @@ class BatchJob:
             self.letters.close_stored(work.name if names_tables else "", dead, lows[work.name], work.cap(ceiling))
 
     def _commit(self, work: Work, result: TableResult, ceiling: Offsets) -> None:
-        """Commit one table; a table that is to have none of the records stays as it is."""
-        if work.table is not None and (result.read or not self.routed):
+        """Commit one table; a table that is to have none of the records stays as it is.
+
+        One that was rolled back moves on with every batch, until it is where it was.
+        """
+        if work.table is not None and (result.read or not self.routed or work.floor.rolled_back):
             batch = Batch(
                 self.config.name,
                 result.files,

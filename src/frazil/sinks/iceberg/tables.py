@@ -91,7 +91,14 @@ class Tables:
         work.floor, work.refusal = work.target.floor(work.table, connector), ""
         if self._named_by_records:
             positions.check_identity(work.name, work.floor.identity, self.identity)
-        elif self.config.route is None:
+            if work.floor.rolled_back:
+                logger.warning(
+                    "connector %s: table %s was rolled back. What it lost is not stored again, unless the offsets of "
+                    "the connector are moved back",
+                    connector,
+                    work.name,
+                )
+        elif self.config.route is None or work.floor.rolled_back:
             work.check_rollback(begin)
 
     def create(self, work: Work, columns: Mapping[infer.Path, Type]) -> None:
