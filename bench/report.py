@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from itertools import groupby
 
-from bench.results import Drain, Latency, Results, typical
+from bench.results import Drain, Latency, Results, Upsert, typical
 
 
 def to_json(results: Results) -> str:
@@ -31,6 +31,8 @@ def to_markdown(results: Results) -> str:
         parts += _audit_ratio(results.audit)
     if results.questions:
         parts += ["## Questions to a large table", "", _questions(results), ""]
+    if results.upserts:
+        parts += ["## Changes to a large table", "", _upserts(results.upserts), ""]
     if any(drain.system == "frazil" for drain in results.drains):
         parts += _ratios(results.drains)
     if results.failures:
@@ -169,6 +171,35 @@ def _questions(results: Results) -> str:
                 f"{one.program_s:.2f} s",
             )
             for one in results.questions
+        ),
+    )
+
+
+def _upserts(upserts: Sequence[Upsert]) -> str:
+    headers = (
+        "Way",
+        "rows",
+        "changes",
+        "until visible",
+        "CPU per round",
+        "peak PSS",
+        "files at the end",
+        "rows at the end",
+    )
+    return markdown_table(
+        headers,
+        (
+            (
+                one.mode,
+                f"{one.rows:,}",
+                f"{one.changes:,}",
+                ", ".join(f"{seconds:.1f} s" for seconds in one.seconds),
+                f"{one.cpu_s:.1f} s",
+                _memory(one.peak_pss),
+                f"{one.files:,}",
+                f"{one.live:,}, exact",
+            )
+            for one in upserts
         ),
     )
 

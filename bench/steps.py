@@ -19,12 +19,14 @@ from bench.load import Details, audit_records, fill, fixed_records
 from bench.query import QUESTIONS, ask, fill_table
 from bench.results import Drain, Results
 from bench.systems import FRAZIL, PEER_1, PEER_2, System
+from bench.upsert import MODES
+from bench.upsert import measure as measure_upsert
 from frazil.config.settings import Settings
 from frazil.errors import FrazilError
 from frazil.logs.tables import TableKind
 
 DRAINED = (FRAZIL, PEER_1, PEER_2)
-STEPS = (*(system.name for system in DRAINED), "limit", "latency", "backlog", "audit", "query")
+STEPS = (*(system.name for system in DRAINED), "limit", "latency", "backlog", "audit", "query", "upsert")
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ def measure(settings: Settings, plan: Plan, results: Results, show: Show, tell: 
         ("backlog", runner.backlog),
         ("audit", runner.audit),
         ("query", runner.query),
+        ("upsert", runner.upsert),
     ):
         if name in plan.steps:
             step()
@@ -105,6 +108,15 @@ class _Runner:
         if self._step("query table", lambda: table.append(fill_table(self._settings, "bench_query", rows, self._show))):
             for title in QUESTIONS:
                 self._step(f"query: {title}", partial(self._question, table[0], title))
+
+    def upsert(self) -> None:
+        for mode in MODES:
+            self._step(f"upsert: {mode}", partial(self._upsert, mode))
+
+    def _upsert(self, mode: str) -> None:
+        result = measure_upsert(self._settings, mode, self._plan.backlog_records, self._show)
+        self._results.upserts.append(result)
+        self._tell(f"upsert, {mode}: {', '.join(f'{seconds:.1f} s' for seconds in result.seconds)}")
 
     def _question(self, table: Table, title: str) -> None:
         result = ask(self._settings, table, title, self._show)

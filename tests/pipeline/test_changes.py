@@ -70,7 +70,11 @@ def test_what_should_hold_the_operation_is_no_object() -> None:
     decoded = decode({"id": 1, "name": "x", "_cdc": [1]}, {"id": 2, "name": "y"}, operation=("_cdc", "op"))
     assert shown(decoded) == {1: (2, False)}
     [(place, error)] = decoded.rejected
-    assert (place, error.path, error.reason) == (0, "_cdc", "expected an object that holds the operation, got array")
+    assert (place, error.path, error.reason) == (
+        0,
+        "_cdc",
+        "Expected a map type, got array: the field with the operation is _cdc.op",
+    )
 
 
 def test_a_delete_needs_its_key_only() -> None:

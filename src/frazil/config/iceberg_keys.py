@@ -40,7 +40,8 @@ ICEBERG_KEYS: tuple[Key, ...] = (
     Key(
         "iceberg.tables.default-id-columns",
         "STRING",
-        "Columns that identify a row, separated by commas; in tables that are created they are required.",
+        "Columns that identify a row, separated by commas; without it the identifier fields of the table. In tables that "
+        "are created they are required.",
         default=None,
     ),
     Key(
@@ -53,16 +54,15 @@ ICEBERG_KEYS: tuple[Key, ...] = (
     Key(
         "iceberg.tables.cdc-field",
         "STRING",
-        "Dotted path of the field that tells inserts, updates and deletes apart.",
+        "Dotted path of the field that says what a record does: text that begins with D deletes the row with the same "
+        "key, any other and none puts the record in its place.",
         default=None,
-        validator=unsupported("Remove this key to append every record."),
     ),
     Key(
         "iceberg.tables.upsert-mode-enabled",
         "BOOLEAN",
         "Whether each record replaces the row with the same key.",
         default=False,
-        validator=unsupported("Set it to false to append every record."),
     ),
     Key(
         "iceberg.tables.auto-create-enabled",

@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from frazil.pipeline import scalars
 from frazil.pipeline.arrow import arrow_schema
 from frazil.pipeline.decode import Decoded, DecodeSpec, RecordDecoder
 from frazil.pipeline.keys import Codes
-from frazil.pipeline.strict import ConversionError, parse_object
+from frazil.pipeline.route import CARE, field_reader, walk
+from frazil.pipeline.strict import ConversionError
 from frazil.pipeline.types import Field, Scalar, Struct
 
 Path = tuple[str, ...]
@@ -197,40 +197,21 @@ def _operation_reader(path: Path) -> Callable[[bytes], str]:
     It raises ConversionError where a field on the way is no object. What is wrong with a record that is no JSON object
     the decoder says.
     """
-    definition: Any = msgspec.Raw
-    for name in reversed(path):
-        definition = msgspec.defstruct("Part", [("x", definition | None, None)], rename={"x": name}, gc=False)
-    quick = msgspec.json.Decoder(definition).decode
+    quick = field_reader(path)
 
     def read(value: bytes) -> str:
         try:
             found = quick(value)
-            for _ in path:
-                found = None if found is None else found.x
-        except (msgspec.MsgspecError, ValueError, RecursionError):
-            found = _member(value, path)
-        return "" if found is None else _letter(bytes(found))
+        except CARE:
+            try:
+                found = walk(value, path, "the field with the operation")
+            except ConversionError as error:
+                if error.path:
+                    raise
+                found = None
+        return "" if found is None else _letter(found)
 
     return read
-
-
-def _member(value: bytes, path: Path) -> msgspec.Raw | None:
-    try:
-        found: msgspec.Raw | None = msgspec.Raw(value)
-        members = parse_object(value)
-    except ConversionError:
-        return None
-    for depth, name in enumerate(path):
-        found = members.get(name)
-        if found is None or bytes(found) == b"null" or depth == len(path) - 1:
-            break
-        try:
-            members = parse_object(bytes(found))
-        except ConversionError:
-            where = ".".join(path[: depth + 1])
-            reason = f"expected an object that holds the operation, got {scalars.kind_of(bytes(found))}"
-            raise ConversionError(where, reason) from None
-    return found
 
 
 def _letter(raw: bytes) -> str:
@@ -239,6 +220,17 @@ def _letter(raw: bytes) -> str:
     except (msgspec.DecodeError, UnicodeDecodeError):
         return ""
     return "" if raw == b"null" else text.strip()[:1].upper()
+
+
+def with_places(decoded: Decoded, rows: pa.RecordBatch) -> pa.Table:
+    """The decoded changes with the columns of PLACE, from the Kafka rows that they are from."""
+    at = pa.array(decoded.positions, pa.int64())
+    stamps = rows.column("timestamp").cast(pa.timestamp("ms")).cast(pa.int64())
+    table = decoded.table
+    columns = (rows.column("topic"), rows.column("partition"), rows.column("offset"), stamps)
+    for name, column in zip(PLACE, columns, strict=True):
+        table = table.append_column(name, column.take(at))
+    return table
 
 
 def last_in_partition(codes: Codes, places: pa.Table) -> Codes:

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyiceberg.manifest import DataFileContent, ManifestContent
+from pyiceberg.manifest import DataFile, DataFileContent, ManifestContent
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -39,7 +39,7 @@ from frazil.errors import CommitConflict, ConfigError, Fenced
 from frazil.pipeline.arrow import arrow_schema
 from frazil.pipeline.changes import DELETED, OFFSET, PARTITION, TIMESTAMP, TOPIC, Path
 from frazil.sinks.iceberg import commit
-from frazil.sinks.iceberg.changes import ChangeFileWriter, WrittenChanges
+from frazil.sinks.iceberg.changes import ChangeFileWriter
 from frazil.sinks.iceberg.commit import COMMIT_ID, OFFSETS, Batch, KafkaIdentity, Target
 from frazil.sinks.iceberg.merge import MERGE_MODE, Merge, rewrites
 from frazil.sinks.iceberg.schema import struct_of
@@ -105,9 +105,12 @@ def delete(**row: Any) -> Change:
     return Change(row, delete=True)
 
 
-def written(table: Table, tasks: Sequence[Sequence[Change]], keys: tuple[Path, ...]) -> list[WrittenChanges]:
+def written(
+    table: Table, tasks: Sequence[Sequence[Change]], keys: tuple[Path, ...]
+) -> tuple[list[DataFile], list[pa.Table]]:
     schema = arrow_schema(struct_of(table.schema()))
-    result: list[WrittenChanges] = []
+    result: list[DataFile] = []
+    told: list[pa.Table] = []
     number = 0
     for changes in tasks:
         files = ChangeFileWriter(writer_for(table), keys).open()
@@ -123,7 +126,9 @@ def written(table: Table, tasks: Sequence[Sequence[Change]], keys: tuple[Path, .
             }
             files.add(pa.table(columns))
         result += files.close()
-    return result
+        if (of_task := files.changes()) is not None:
+            told.append(of_task)
+    return result, told
 
 
 class Applier:
@@ -138,7 +143,7 @@ class Applier:
         """The commit of a run, with the table as it is now."""
         table = self.target.load()
         floor = self.target.floor(table, ME)
-        merge = Merge(written(table, tasks, self.keys), self.keys, writer_for, here)
+        merge = Merge(*written(table, tasks, self.keys), self.keys, writer_for, here)
         self.offset += sum(map(len, tasks))
         batch = Batch(ME, (), {("t", 0): 0}, {("t", 0): self.offset}, KafkaIdentity("c", {"t": "i"}), 1_684_408_953_007)
         return lambda: self.target.commit(table, floor, batch, merge.stage)
@@ -371,7 +376,7 @@ def test_only_files_that_can_hold_a_key_are_read(make_table: MakeTable, mode: st
         return here(function, items)
 
     merge = Merge(
-        written(now, [[put(id=102, name="b"), put(id=150, name="c")]], apply.keys), apply.keys, writer_for, watching
+        *written(now, [[put(id=102, name="b"), put(id=150, name="c")]], apply.keys), apply.keys, writer_for, watching
     )
     batch = Batch(ME, (), {}, {("t", 0): 99}, KafkaIdentity("c", {"t": "i"}), None)
     apply.target.commit(now, apply.target.floor(now, ME), batch, merge.stage)

@@ -6,7 +6,6 @@ a row that is not is taken out of its file again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,18 +19,7 @@ from frazil.sinks.iceberg.write import DataFileWriter, PartitionedWriter
 
 FILE = "frazil.file"
 POSITION = "frazil.position"
-"""Where the row of a change is: the number of its file, -1 where there is none, and its place in it."""
-
-
-@dataclass(frozen=True)
-class WrittenChanges:
-    """The changes of one task: durable files of new rows, and what the driver needs to know of each change.
-
-    `changes` has the key columns under their numbers, DELETED, the columns of PLACE, FILE and POSITION.
-    """
-
-    files: Sequence[DataFile]
-    changes: pa.Table
+"""Where the row of a change is: the path of its file, null where there is none, and its place in it."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +42,8 @@ class ChangeWriter:
         self._keys = keys
         self._collected: list[pa.Table] = []
         self._collected_bytes = 0
-        self._changes: list[pa.Table] = []
+        self._sorted_out: list[pa.Table] = []
+        self._changes: pa.Table | None = None
 
     @property
     def waiting_bytes(self) -> int:
@@ -70,12 +59,23 @@ class ChangeWriter:
         self._sort_out()
         self._files.encode_largest()
 
-    def close(self) -> list[WrittenChanges]:
+    def close(self) -> list[DataFile]:
         """Write what waits; the files are durable on return. Raises as `PartitionedWriter.close` does."""
         self._sort_out()
-        if not self._changes:
-            return []
-        return [WrittenChanges(self._files.close(), pa.concat_tables(self._changes))]
+        files = self._files.close()
+        if self._sorted_out:
+            table = pa.concat_tables(self._sorted_out)
+            paths = pa.array([file.file_path for file in files], pa.string())
+            place = table.schema.get_field_index(FILE)
+            self._changes = table.set_column(place, FILE, paths.take(table.column(FILE).combine_chunks()))
+        return files
+
+    def changes(self) -> pa.Table | None:
+        """The key columns under their numbers, DELETED, the columns of PLACE, FILE and POSITION; None without changes.
+
+        Complete after `close`.
+        """
+        return self._changes
 
     def _sort_out(self) -> None:
         """Hand the last change of each key and partition on to the files."""
@@ -86,8 +86,7 @@ class ChangeWriter:
         codes = Keys(columns_of(table, self._keys)).codes
         table = table.take(pa.array(last_in_partition(codes, table.select(PLACE))))
         kept = pc.invert(table.column(DELETED))
-        files = np.full(table.num_rows, -1, np.int32)
-        positions = np.full(table.num_rows, -1, np.int64)
+        files, positions = np.full(table.num_rows, -1, np.int64), np.full(table.num_rows, -1, np.int64)
         places = np.flatnonzero(kept.to_numpy())
         if len(places):
             rows = table.filter(kept).drop_columns([DELETED, *PLACE])
@@ -95,5 +94,5 @@ class ChangeWriter:
         changes = columns_of(table, self._keys)
         for name in (DELETED, *PLACE):
             changes = changes.append_column(name, table.column(name))
-        changes = changes.append_column(FILE, pa.array(files)).append_column(POSITION, pa.array(positions))
-        self._changes.append(changes)
+        changes = changes.append_column(FILE, pa.array(files, mask=files < 0))
+        self._sorted_out.append(changes.append_column(POSITION, pa.array(positions)))

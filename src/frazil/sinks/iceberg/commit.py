@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+import pyarrow as pa
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import (
     CommitFailedException,
@@ -97,7 +98,8 @@ class Batch:
 
     `begin` is where the connector reads on from when the table loses its first commit too. With `altered` the position
     becomes `offsets` as they are, lower ones and missing partitions too; else the highest of each partition counts.
-    `complete` is what all tables of the connector have, where not each of them gets each record.
+    `changes` is what the tasks tell of changes of rows (`changes.ChangeWriter`). `complete` is what all tables of the
+    connector have, where not each of them gets each record.
     """
 
     connector: str
@@ -107,6 +109,7 @@ class Batch:
     identity: KafkaIdentity
     valid_through_ms: int | None
     altered: bool = False
+    changes: Sequence[pa.Table] = ()
     complete: Offsets = field(default_factory=dict)
 
 

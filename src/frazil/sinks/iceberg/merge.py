@@ -18,10 +18,10 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table, Transaction
 
 from frazil.errors import ConfigError
-from frazil.pipeline.changes import DELETED, PLACE, Path, last_changes
+from frazil.pipeline.changes import PLACE, Path, last_changes
 from frazil.pipeline.keys import Codes, Keys
 from frazil.sinks.iceberg.bounds import Bounds
-from frazil.sinks.iceberg.changes import FILE, POSITION, WrittenChanges
+from frazil.sinks.iceberg.changes import FILE, POSITION
 from frazil.sinks.iceberg.deletes import write_deletes
 from frazil.sinks.iceberg.match import Candidate, Found, Search, search
 from frazil.sinks.iceberg.replace import Replacement, stage_replacement
@@ -64,17 +64,18 @@ class Merge:
 
     def __init__(
         self,
-        written: Sequence[WrittenChanges],
+        files: Sequence[DataFile],
+        changes: Sequence[pa.Table],
         paths: tuple[Path, ...],
         writer_for: Callable[[Table], DataFileWriter],
         run: RunTasks,
     ) -> None:
-        """`writer_for` gives the writer of a table's files."""
+        """`files` and `changes` are what the tasks wrote; `writer_for` gives the writer of a table's files."""
         self._paths = paths
         self._writer_for = writer_for
         self._run = run
-        self._new = [file for one in written for file in one.files]
-        self._keys, self._dropped = _sorted_out(written)
+        self._new = files
+        self._keys, self._lost = _sorted_out(changes)
         self._found: dict[tuple[str, frozenset[str]], tuple[DataFile, Found | None]] = {}
 
     def stage(self, transaction: Transaction, table: Table, branch: str, summary: Mapping[str, str]) -> None:
@@ -89,7 +90,7 @@ class Merge:
         rewrite = rewrites(table)
         head = table.metadata.snapshot_by_name(branch)
         old = self._candidates(table, head.snapshot_id) if head is not None else []
-        new = [Candidate(file, (), gone) for file, gone in zip(self._new, self._dropped, strict=True) if len(gone)]
+        new = [Candidate(file, (), self._lost[file.file_path]) for file in self._new if file.file_path in self._lost]
         self._search(table, [*old, *new], rewrite=rewrite)
         return self._replacement(table, old, new)
 
@@ -146,19 +147,15 @@ def _name(candidate: Candidate) -> tuple[str, frozenset[str]]:
     return candidate.file.file_path, frozenset(file.file_path for file in candidate.deletes)
 
 
-def _sorted_out(written: Sequence[WrittenChanges]) -> tuple[Keys, list[Codes]]:
-    """The keys that change, and for each new file the rows that a later change of another task has replaced."""
-    changes = pa.concat_tables([one.changes for one in written])
-    names = [name for name in changes.column_names if name.isdecimal()]
-    keys = Keys(changes.select(names))
-    last = np.zeros(changes.num_rows, bool)
-    last[last_changes(keys.codes, changes.select(PLACE))] = True
-    first_file = np.repeat(
-        np.cumsum([0, *(len(one.files) for one in written)])[:-1], [one.changes.num_rows for one in written]
-    )
-    files = changes.column(FILE).to_numpy() + first_file
-    positions = changes.column(POSITION).to_numpy()
-    lost = ~last & ~changes.column(DELETED).to_numpy()
-    return keys, [
-        np.sort(positions[lost & (files == number)]) for number in range(sum(len(one.files) for one in written))
-    ]
+def _sorted_out(tasks: Sequence[pa.Table]) -> tuple[Keys, dict[str, Codes]]:
+    """The keys that change, and by file the rows that a later change of another task has replaced."""
+    changes = pa.concat_tables(tasks)
+    keys = Keys(changes.select([name for name in changes.column_names if name.isdecimal()]))
+    lost = np.ones(changes.num_rows, bool)
+    lost[last_changes(keys.codes, changes.select(PLACE))] = False
+    rows = changes.filter(pa.array(lost)).select([FILE, POSITION])
+    by_file: dict[str, list[int]] = {}
+    for path, position in zip(rows.column(FILE).to_pylist(), rows.column(POSITION).to_pylist(), strict=True):
+        if path is not None:
+            by_file.setdefault(path, []).append(position)
+    return keys, {path: np.sort(np.array(positions, np.int64)) for path, positions in by_file.items()}

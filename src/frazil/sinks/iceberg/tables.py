@@ -17,6 +17,7 @@ from frazil.sinks.iceberg import positions
 from frazil.sinks.iceberg.commit import Floor, KafkaIdentity, Target
 from frazil.sinks.iceberg.create import EMPTY, create_table
 from frazil.sinks.iceberg.job import MapperFor, discovery
+from frazil.sinks.iceberg.merging import Merging
 from frazil.sinks.iceberg.strategy import Appending, Strategy
 from frazil.sinks.iceberg.work import Work
 
@@ -49,20 +50,29 @@ class Tables:
 
     def _make(self, name: str) -> _Known:
         target = Target(self.catalog, name, self.config.branch_of(name))
-        return _Known(target, Appending(self.config, self.mapper_for))
+        changes = self.config.row_changes
+        if changes is None:
+            return _Known(target, Appending(self.config, self.mapper_for))
+        return _Known(target, Merging(self.config, changes, self.mapper_for))
 
     def floors(self) -> dict[str, Floor]:
-        """The positions of the tables that are known from the beginning. Raises as `Target.load` does."""
-        floors = {name: self._floor(known.target) for name, known in self._known.items()}
+        """The positions of the tables that are known from the beginning, with their branches made where they lack.
+
+        Raises as `Target.ensure_branch` does, and ConfigError for a table that cannot be written as configured.
+        """
+        floors = {name: self._floor(known) for name, known in self._known.items()}
         return floors if self.config.route is None else positions.effective(floors)
 
-    def _floor(self, target: Target) -> Floor:
+    def _floor(self, known: _Known) -> Floor:
         try:
-            return target.floor(target.load(), self.config.name)
+            known.target.ensure_branch()
+            table = known.target.load()
         except NotFound:
             if self.config.auto_create:
                 return Floor()
             raise
+        known.strategy.check(table)
+        return known.target.floor(table, self.config.name)
 
     def works(self, begin: Offsets) -> list[Work]:
         """One for each table that is known, for a batch that begins there."""
