@@ -14,7 +14,7 @@ from bench.environment import Show
 from bench.load import SEED, Pace, create_topic
 from bench.results import Latency
 from bench.sampling import cpu_between
-from bench.systems import Connector, System
+from bench.systems import System
 from bench.tables import Commit
 from frazil.config.settings import Settings
 from frazil.errors import TerminalError

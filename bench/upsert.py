@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -91,7 +90,7 @@ def measure(settings: Settings, mode: str, rows: int, show: Show) -> Upsert:
         wait_until_running(connector, show)
         begin = time.time()
         for number in range(2, ROUNDS + 2):
-            changes = _Changes(np.random.default_rng(SEED + number), expected, number)
+            changes = Changes(np.random.default_rng(SEED + number), expected, number)
             show(f"upsert: {mode}, round {number - 1} of {ROUNDS}")
             seconds.append(_round(settings, connector, table, topic, changes))
             expected = changes.expected
@@ -104,7 +103,7 @@ def measure(settings: Settings, mode: str, rows: int, show: Show) -> Upsert:
 
 
 @dataclass
-class _Changes:
+class Changes:
     """A tenth are deletes, a tenth new rows, the others replace rows; `expected` is the table afterwards."""
 
     chance: np.random.Generator
@@ -134,7 +133,7 @@ class _Changes:
             yield key, json.dumps(record).encode()
 
 
-def _round(settings: Settings, connector: Connector, table: Table, topic: str, changes: _Changes) -> float:
+def _round(settings: Settings, connector: Connector, table: Table, topic: str, changes: Changes) -> float:
     """Seconds from the first record that is produced until a reader has seen the commit with all of them."""
     records = list(changes.records())
     before = _position(table, topic)

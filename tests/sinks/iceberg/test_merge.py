@@ -470,7 +470,7 @@ def test_k13_a_branch_is_changed_alone(make_table: MakeTable, mode: str) -> None
     table = make_table(PEOPLE, properties={MERGE_MODE: mode})
     Applier(table)([put(id=1, name="a"), put(id=2, name="b")])
     audit = Applier(table, branch="audit")
-    audit.target.ensure_branch()
+    audit.target.with_branch(audit.target.load())
     audit([put(id=1, name="c"), delete(id=2)])
     assert people(table) == {1: "a", 2: "b"}
     head = table.refresh().snapshot_by_name("audit")

@@ -35,7 +35,7 @@ def audited(make_table: MakeTable) -> Table:
     """A row on main, and two more, in two commits, on the branch `audit`."""
     table = make_table()
     table.append(rows(1))
-    Target(table.catalog, name(table), "audit").ensure_branch()
+    Target(table.catalog, name(table), "audit").with_branch(table)
     table.refresh().append(rows(2), branch="audit")
     table.refresh().append(rows(3), branch="audit")
     return table.refresh()
@@ -97,14 +97,14 @@ def test_a_branch_begins_where_main_is(make_table: MakeTable) -> None:
     table = make_table()
     table.append(rows(1))
     target = Target(table.catalog, name(table), "audit")
-    target.ensure_branch()
-    target.ensure_branch()
+    made = target.with_branch(table.refresh())
+    assert target.with_branch(made) is made
     assert (ids(table, "audit"), len(table.snapshots())) == ([1], 1)
 
 
 def test_a_branch_of_a_table_without_snapshots(make_table: MakeTable, catalog: Catalog) -> None:
     table = make_table()
-    Target(catalog, name(table), "audit").ensure_branch()
+    Target(catalog, name(table), "audit").with_branch(table)
     table.refresh().append(rows(1), branch="audit")
     assert (ids(table), ids(table, "audit")) == ([], [1])
     assert publish(catalog, name(table), "audit").commits == 1

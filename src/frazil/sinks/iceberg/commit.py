@@ -136,15 +136,14 @@ class Target:
         except (RequestException, RESTError) as error:
             raise catalog_error(self.catalog.properties.get("uri"), f"table {self.name}", error) from error
 
-    def ensure_branch(self) -> None:
-        """Make the branch at the head of main, when it does not exist (iceberg-sink.md 7.2.12).
+    def with_branch(self, table: Table) -> Table:
+        """The table with the branch, which is made at the head of main when it does not exist (iceberg-sink.md 7.2.12).
 
         Main gets a snapshot without files first when it has none: a table without snapshots can have no branch. Raises
         as `load` does, and ServiceUnavailable when the catalog does not confirm it.
         """
-        table = self.load()
         if self.branch == MAIN_BRANCH or self.branch in table.refs():
-            return
+            return table
         try:
             if table.current_snapshot() is None:
                 transaction = one_attempt(table).transaction()
@@ -155,11 +154,14 @@ class Target:
             if main is not None:
                 one_attempt(table).manage_snapshots().create_branch(main.snapshot_id, self.branch).commit()
         except (CommitFailedException, *NOT_CONFIRMED) as error:
-            if self.branch not in self.load().refs():
+            table = self.load()
+            if self.branch not in table.refs():
                 raise ServiceUnavailable(
                     f"the catalog did not confirm the new branch {self.branch} of {self.name} "
                     f"({type(error).__name__}: {error}). Nothing was written to it; it is tried again"
                 ) from error
+            return table
+        return self.load()
 
     def floor(self, table: Table, connector: str) -> Floor:
         """The newest position of the connector on the branch.

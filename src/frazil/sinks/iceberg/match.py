@@ -23,7 +23,7 @@ from frazil.pipeline.changes import Path
 from frazil.pipeline.keys import Codes, Keys, columns_of
 from frazil.pipeline.task import MAX_WAITING_BYTES
 from frazil.sinks.iceberg.schema import struct_of
-from frazil.sinks.iceberg.write import DataFileWriter
+from frazil.sinks.iceberg.write import DataFileWriter, Properties
 
 _CHUNK_ROWS = 1 << 20
 
@@ -75,7 +75,7 @@ def search(what: Search, candidate: Candidate) -> Found:
 
 def _search(what: Search, candidate: Candidate) -> Found:
     metadata = _metadata(what.rows.metadata_json)
-    io = PyArrowFileIO(dict(what.rows.io_properties))
+    io = _access(what.rows.io_properties)
     task = FileScanTask(candidate.file, set(candidate.deletes))
     deleted = _read_all_delete_files(io, [task]).get(candidate.file.file_path, [])
     if candidate.positions is None:
@@ -131,6 +131,11 @@ def _batches(
     deletes = {file.file_path: list(deleted)} if deleted else {}
     # The public function has all rows of a file in memory at once.
     yield from scan._record_batches_from_scan_tasks_and_deletes([FileScanTask(file)], deletes)  # noqa: SLF001
+
+
+@lru_cache(maxsize=8)
+def _access(properties: Properties) -> PyArrowFileIO:
+    return PyArrowFileIO(dict(properties))
 
 
 @lru_cache(maxsize=8)

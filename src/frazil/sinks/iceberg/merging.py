@@ -19,7 +19,7 @@ from frazil.sinks.iceberg.changes import ChangeFileWriter
 from frazil.sinks.iceberg.commit import Batch, Floor, Target
 from frazil.sinks.iceberg.job import MapperFor, decode_spec, file_writer
 from frazil.sinks.iceberg.merge import Merge, rewrites
-from frazil.sinks.iceberg.schema import struct_of
+from frazil.sinks.iceberg.schema import mapping_of, struct_of
 
 _TASKS_PER_CORE = 4
 
@@ -43,7 +43,7 @@ class Merging:
     def spec(self, table: Table, name: str, bounds: Bounds, no_more_columns: str) -> TableSpec:
         """See `Strategy`."""
         keys = self._keys(table)
-        decode = decode_spec(self.config, table.schema(), self.mapper_for, no_more_columns)
+        decode = decode_spec(self.config, table.schema(), self.mapper_for, no_more_columns, mapping_of(table))
         writer = ChangeFileWriter(file_writer(self.config, table), keys)
         return TableSpec(name, decode, writer, bounds, changes=ChangeSpec(keys, self.changes.operation))
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pyiceberg.catalog import Catalog
 
 from frazil.config.iceberg_sink import IcebergSinkConfig
-from frazil.errors import NotFound
+from frazil.errors import ConfigError, FrazilError, NotFound
 from frazil.pipeline import infer
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.types import Type
@@ -58,15 +58,14 @@ class Tables:
     def floors(self) -> dict[str, Floor]:
         """The positions of the tables that are known from the beginning, with their branches made where they lack.
 
-        Raises as `Target.ensure_branch` does, and ConfigError for a table that cannot be written as configured.
+        Raises as `Target.with_branch` does, and ConfigError for a table that cannot be written as configured.
         """
         floors = {name: self._floor(known) for name, known in self._known.items()}
         return floors if self.config.route is None else positions.effective(floors)
 
     def _floor(self, known: _Known) -> Floor:
         try:
-            known.target.ensure_branch()
-            table = known.target.load()
+            table = known.target.with_branch(known.target.load())
         except NotFound:
             if self.config.auto_create:
                 return Floor()
@@ -84,19 +83,23 @@ class Tables:
     def load(self, work: Work, begin: Offsets) -> None:
         """Read a table and its position as they are now.
 
-        A table that does not exist is to be created; if that may not be, it refuses its records when they name it.
-        Raises NotFound for any other (R12), PositionLost, CommitConflict when the table was rolled back, and as
-        `Target.load` does.
+        A table that does not exist is to be created; if that may not be, or it cannot be written, it refuses its records
+        where they name it. Raises NotFound for any other (R12), ConfigError, PositionLost, CommitConflict when the
+        table was rolled back, and as `Target.load` does.
         """
         connector = self.config.name
         try:
-            work.table = work.target.load()
+            work.table = work.target.with_branch(work.target.load())
         except NotFound as error:
-            work.table, work.floor = None, Floor()
-            if not self.config.auto_create:
-                if not self._named_by_records:
-                    raise
-                work.refusal = str(error)
+            if self.config.auto_create:
+                work.table, work.floor = None, Floor()
+            else:
+                self._refuse(work, error)
+            return
+        try:
+            work.strategy.check(work.table)
+        except ConfigError as error:
+            self._refuse(work, error)
             return
         work.floor, work.refusal = work.target.floor(work.table, connector), ""
         if self._named_by_records:
@@ -118,6 +121,12 @@ class Tables:
             logger.info("connector %s has created table %s", self.config.name, work.name)
         else:
             work.refusal = EMPTY
+
+    def _refuse(self, work: Work, error: FrazilError) -> None:
+        """The table can have no record; raises the error again where the table is one that has to be there."""
+        if not self._named_by_records:
+            raise error
+        work.table, work.floor, work.refusal = None, Floor(), str(error)
 
     def find(self, names: Mapping[str, Mapping[infer.Path, Type]], begin: Offsets) -> list[Work]:
         """Tables that records of this batch are the first to name; they are known from now on."""
