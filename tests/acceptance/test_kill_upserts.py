@@ -19,7 +19,7 @@ from pyiceberg.types import LongType, NestedField, StringType
 from frazil.stack.local import LocalStack
 from tests.harness import Pipe, eventually, own_worker
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.outage]
 
 KEYS = 300
 PARTITIONS = 3
