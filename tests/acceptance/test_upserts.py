@@ -169,6 +169,7 @@ def test_without_tolerance_the_key_is_named(worker: Worker, users: Pipe) -> None
         ),
         ({"iceberg.table.{table}.id-columns": "nope"}, "cannot find rows by nope (there is no such column)"),
     ],
+    ids=["default", "own"],
 )
 def test_key_columns_that_are_not_there(worker: Worker, users: Pipe, more: dict[str, str], reason: str) -> None:
     keys = {key.replace("{table}", users.table_name): value for key, value in more.items()}

@@ -129,7 +129,7 @@ class ChangeDecoder:
         gone = self._part(self._deletes, rows, deletes, deleted=True)
         return Decoded(
             pa.concat_tables([kept.table, gone.table]),
-            [*failed, *kept.rejected, *gone.rejected],
+            sorted([*failed, *kept.rejected, *gone.rejected], key=lambda one: one[0]),
             [*kept.skipped, *gone.skipped],
             kept.unknown,
             [*kept.positions, *gone.positions],
