@@ -146,7 +146,8 @@ def test_nested_key_columns() -> None:
 
 def test_key_columns_alone() -> None:
     part = only_keys(with_required_keys(ROW, [("inner", "key")]), [("inner", "key")])
-    assert part == Struct((Field("inner", Struct((Field("key", STRING, required=True),)), required=True),))
+    key = Field("key", STRING, required=True, firm=True)
+    assert part == Struct((Field("inner", Struct((key,)), required=True, firm=True),))
 
 
 @pytest.mark.parametrize(

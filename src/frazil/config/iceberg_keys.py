@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from frazil.config.definition import Key
-from frazil.config.validators import at_least, at_least_if_set, non_empty, one_of, table_names, unsupported
+from frazil.config.validators import at_least, at_least_if_set, non_empty, one_of, table_names
 
 _TABLE_PROGRESS = "the position is kept in the table's own snapshots, so no control topic is needed"
 _WHOLE_BATCH = "a commit holds a whole batch, so there is nothing to wait for and no partial commit"
@@ -40,8 +40,8 @@ ICEBERG_KEYS: tuple[Key, ...] = (
     Key(
         "iceberg.tables.default-id-columns",
         "STRING",
-        "Columns that identify a row, separated by commas; without it the identifier fields of the table. In tables that "
-        "are created they are required.",
+        "Columns that identify a row, separated by commas; without it the identifier fields of the table. They are "
+        "required in tables that are created.",
         default=None,
     ),
     Key(

@@ -9,6 +9,7 @@ from frazil.config.definition import Parsed, invalid_value
 from frazil.config.placeholders import has_placeholder
 
 UPSERT = "iceberg.tables.upsert-mode-enabled"
+AUTO_CREATE = "iceberg.tables.auto-create-enabled"
 CDC_FIELD = "iceberg.tables.cdc-field"
 ID_COLUMNS = "iceberg.tables.default-id-columns"
 _OWN_ID_COLUMNS = "iceberg.table.*.id-columns"
@@ -46,7 +47,8 @@ def check_row_changes(parsed: Parsed) -> None:
             parsed.fail(key, invalid_value(key, columns, "A name in the path of a column is empty"))
     if operation and parsed.flag(UPSERT):
         parsed.warn(f"{UPSERT} has no effect here: with {CDC_FIELD} every record says what it does to its row")
-    for key, columns in named.items() if not (operation or parsed.flag(UPSERT)) else ():
+    used = operation or parsed.flag(UPSERT) or parsed.flag(AUTO_CREATE)
+    for key, columns in named.items() if not used else ():
         if columns:
             parsed.warn(f"{key} has no effect here: rows are appended; row keys matter for upserts and deletes only")
 

@@ -68,14 +68,15 @@ def with_required_keys(struct: Struct, keys: Sequence[Path]) -> Struct:
     """The same columns; a record without one of the key columns cannot be stored."""
 
     def required(part: Struct, paths: Sequence[Path]) -> Struct:
-        return Struct(tuple(_required(f, [p[1:] for p in paths if p[0] == f.name]) for f in part.fields))
+        fields = tuple(_required(f, [p[1:] for p in paths if p[0] == f.name]) for f in part.fields)
+        return replace(part, fields=fields)
 
     def _required(field_: Field, inside: Sequence[Path]) -> Field:
         if not inside:
             return field_
         deeper = [path for path in inside if path]
         type_ = required(field_.type, deeper) if deeper and isinstance(field_.type, Struct) else field_.type
-        return replace(field_, required=True, type=type_)
+        return replace(field_, required=True, firm=True, type=type_)
 
     return required(struct, keys)
 
@@ -90,7 +91,7 @@ def only_keys(struct: Struct, keys: Sequence[Path]) -> Struct:
             deeper = [path for path in inside if path]
             if inside:
                 kept.append(replace(f, type=part(f.type, deeper)) if deeper and isinstance(f.type, Struct) else f)
-        return Struct(tuple(kept))
+        return replace(of, fields=tuple(kept))
 
     return part(struct, keys)
 
@@ -108,7 +109,7 @@ class ChangeDecoder:
         struct = with_required_keys(spec.struct, changes.keys)
         self._schema = arrow_schema(spec.struct)
         self._rows = RecordDecoder(replace(spec, struct=struct))
-        self._deletes = RecordDecoder(DecodeSpec(only_keys(struct, changes.keys), evolve=False, mapper=spec.mapper))
+        self._deletes = RecordDecoder(replace(spec, struct=only_keys(struct, changes.keys), evolve=False))
         self._operation = _operation_reader(changes.operation) if changes.operation else None
 
     def decode(self, rows: Sequence[bytes | None]) -> Decoded:
@@ -132,6 +133,7 @@ class ChangeDecoder:
             sorted([*failed, *kept.rejected, *gone.rejected], key=lambda one: one[0]),
             [*kept.skipped, *gone.skipped],
             kept.unknown,
+            kept.absent,
             [*kept.positions, *gone.positions],
         )
 
@@ -150,6 +152,7 @@ class ChangeDecoder:
             [(places[index], error) for index, error in decoded.rejected],
             [places[index] for index in decoded.skipped],
             decoded.unknown,
+            decoded.absent,
             [places[index] for index in decoded.positions],
         )
 

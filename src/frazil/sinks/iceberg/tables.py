@@ -83,9 +83,9 @@ class Tables:
     def load(self, work: Work, begin: Offsets) -> None:
         """Read a table and its position as they are now.
 
-        A table that does not exist is to be created; if that may not be, or it cannot be written, it refuses its records
-        where they name it. Raises NotFound for any other (R12), ConfigError, PositionLost, CommitConflict when the
-        table was rolled back, and as `Target.load` does.
+        A table that does not exist is to be created; if that may not be, or it cannot be written, it refuses its
+        records where they name it. Raises NotFound for any other (R12), ConfigError, PositionLost, CommitConflict when
+        the table was rolled back, and as `Target.load` does.
         """
         connector = self.config.name
         try:
