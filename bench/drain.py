@@ -19,6 +19,7 @@ from frazil.logs.tables import TableKind
 
 _LOOK_S = 0.25
 _STATUS_S = 2.0
+_RUNNING_S = 120
 _SLOWEST_RATE = 2_000
 """A system that stores fewer records per second than this is given up, two minutes of grace on top."""
 
@@ -101,6 +102,16 @@ def wait_for_rows(
             next_status = looked + _STATUS_S
             show(f"{connector.name}: {table.rows:,} of {records:,} rows visible after {elapsed:.0f} s")
         time.sleep(_LOOK_S)
+
+
+def wait_until_running(connector: Connector, show: Show) -> None:
+    """Return when it has a running task. Raises ServiceUnavailable when it has none in two minutes, and as `runs`."""
+    deadline = time.monotonic() + _RUNNING_S
+    while not connector.runs():
+        if time.monotonic() > deadline:
+            raise ServiceUnavailable(f"{connector.name} has no running task after {_RUNNING_S} s; it was stopped")
+        show(f"waiting for the tasks of {connector.name}")
+        time.sleep(0.5)
 
 
 def summarise(system: System, records: int, begin: float, table: WatchedTable, sampler: TreeSampler) -> Drain:

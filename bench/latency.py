@@ -9,20 +9,19 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from bench.drain import started, wait_for_rows
+from bench.drain import started, wait_for_rows, wait_until_running
 from bench.environment import Show
 from bench.load import SEED, Pace, create_topic
 from bench.results import Latency
 from bench.sampling import cpu_between
-from bench.systems import Connector, System
+from bench.systems import System
 from bench.tables import Commit
 from frazil.config.settings import Settings
-from frazil.errors import ServiceUnavailable, TerminalError
+from frazil.errors import TerminalError
 from frazil.logs.generate import records
 from frazil.logs.produce import produce
 from frazil.logs.tables import TableKind
 
-_RUNNING_S = 120
 _SETTLE_S = 5.0
 _LAST_ROWS_S = 300
 """Time for the last rows: the peer may need several commit timeouts of 60 s."""
@@ -40,7 +39,7 @@ def latency(
     create_topic(settings, topic)
     with started(settings, system, kind, topic, run, show) as (connector, table, sampler, config):
         connector.deploy(config)
-        _wait_until_running(connector, show)
+        wait_until_running(connector, show)
         time.sleep(_SETTLE_S)
         pace = Pace(time.time() + 0.5, rate)
         first = datetime.fromtimestamp(pace.first, UTC)
@@ -92,12 +91,3 @@ def _produce(bootstrap: str, topic: str, pace: Pace, values: Iterator[bytes], co
 def _raise_failure(sent: Future[float]) -> None:
     if sent.done():
         sent.result()
-
-
-def _wait_until_running(connector: Connector, show: Show) -> None:
-    deadline = time.monotonic() + _RUNNING_S
-    while not connector.runs():
-        if time.monotonic() > deadline:
-            raise ServiceUnavailable(f"{connector.name} has no running task after {_RUNNING_S} s; it was stopped")
-        show(f"waiting for the tasks of {connector.name}")
-        time.sleep(0.5)

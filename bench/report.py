@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from itertools import groupby
 
-from bench.results import Drain, IdleWorker, Latency, Results, typical
+from bench.results import Drain, IdleWorker, Latency, Results, Upsert, typical
 
 
 def to_json(results: Results) -> str:
@@ -33,6 +33,8 @@ def to_markdown(results: Results) -> str:
         parts += ["## Questions to a large table", "", _questions(results), ""]
     if results.workers:
         parts += ["## A worker that has nothing to read", "", _workers(results.workers), ""]
+    if results.upserts:
+        parts += ["## Changes to a large table", "", _upserts(results.upserts), ""]
     if any(drain.system == "frazil" for drain in results.drains):
         parts += _ratios(results.drains)
     if results.failures:
@@ -202,6 +204,35 @@ def _workers(workers: Sequence[IdleWorker]) -> str:
                 f"{one.stop_s:.1f} s",
             )
             for one in workers
+        ),
+    )
+
+
+def _upserts(upserts: Sequence[Upsert]) -> str:
+    headers = (
+        "Way",
+        "rows",
+        "changes",
+        "until visible",
+        "CPU per round",
+        "peak PSS",
+        "files at the end",
+        "rows at the end",
+    )
+    return markdown_table(
+        headers,
+        (
+            (
+                one.mode,
+                f"{one.rows:,}",
+                f"{one.changes:,}",
+                ", ".join(f"{seconds:.1f} s" for seconds in one.seconds),
+                f"{one.cpu_s:.1f} s",
+                _memory(one.peak_pss),
+                f"{one.files:,}",
+                f"{one.live:,}, exact",
+            )
+            for one in upserts
         ),
     )
 

@@ -118,6 +118,24 @@ class IdleWorker:
     stop_s: float
 
 
+@dataclass(frozen=True)
+class Upsert:
+    """Changes into a table of `rows` rows, in several rounds; `live` rows are visible at the end.
+
+    `seconds` has one figure for each round: from the first record produced until a reader saw the commit with all of
+    them. The first round is that of a worker that has just started. `cpu_s` is the worker's share of a round.
+    """
+
+    mode: str
+    rows: int
+    live: int
+    changes: int
+    seconds: Sequence[float]
+    cpu_s: float
+    peak_pss: int
+    files: int
+
+
 @dataclass
 class Results:
     """Everything of one call; `failures` has the message of each step that could not be measured."""
@@ -130,6 +148,7 @@ class Results:
     audit: list[Drain] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
     workers: list[IdleWorker] = field(default_factory=list)
+    upserts: list[Upsert] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
 
     @property

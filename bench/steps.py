@@ -19,13 +19,15 @@ from bench.load import Details, audit_records, fill, fixed_records
 from bench.query import QUESTIONS, ask, fill_table
 from bench.results import Drain, Results
 from bench.systems import FRAZIL, PEER_1, PEER_2, System
+from bench.upsert import MODES
+from bench.upsert import measure as measure_upsert
 from bench.worker import idle_worker
 from frazil.config.settings import Settings
 from frazil.errors import FrazilError
 from frazil.logs.tables import TableKind
 
 DRAINED = (FRAZIL, PEER_1, PEER_2)
-STEPS = (*(system.name for system in DRAINED), "limit", "latency", "backlog", "audit", "query", "worker")
+STEPS = (*(system.name for system in DRAINED), "limit", "latency", "backlog", "audit", "query", "worker", "upsert")
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ def measure(settings: Settings, plan: Plan, results: Results, show: Show, tell: 
         ("audit", runner.audit),
         ("query", runner.query),
         ("worker", runner.worker),
+        ("upsert", runner.upsert),
     ):
         if name in plan.steps:
             step()
@@ -118,6 +121,15 @@ class _Runner:
             f"worker: ready in {result.ready_s:.1f} s, a connector in {result.slowest_running_s:.2f} s, idle "
             f"{result.cores:.3f} cores and {result.pss >> 20:,} MiB"
         )
+
+    def upsert(self) -> None:
+        for mode in MODES:
+            self._step(f"upsert: {mode}", partial(self._upsert, mode))
+
+    def _upsert(self, mode: str) -> None:
+        result = measure_upsert(self._settings, mode, self._plan.backlog_records, self._show)
+        self._results.upserts.append(result)
+        self._tell(f"upsert, {mode}: {', '.join(f'{seconds:.1f} s' for seconds in result.seconds)}")
 
     def _question(self, table: Table, title: str) -> None:
         result = ask(self._settings, table, title, self._show)

@@ -55,17 +55,6 @@ def test_c08_both_spellings_of_write_properties(prefix: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("iceberg.tables.cdc-field", "op"),
-        ("iceberg.tables.upsert-mode-enabled", "true"),
-    ],
-)
-def test_features_that_are_not_built_are_refused(key: str, value: str) -> None:
-    assert any(f"for configuration {key}: Not supported yet." in text for text in errors({key: value}))
-
-
-@pytest.mark.parametrize(
     "changes",
     [
         {"iceberg.catalog.type": "hive"},

@@ -9,7 +9,21 @@ from typing import Annotated
 import typer
 from typer.completion import completion_init  # type: ignore[attr-defined]
 
-from frazil.cli import ask, completion, data, deadletters, demo, password, query, report, sql, stack, status, worker
+from frazil.cli import (
+    ask,
+    completion,
+    data,
+    deadletters,
+    demo,
+    password,
+    publish,
+    query,
+    report,
+    sql,
+    stack,
+    status,
+    worker,
+)
 from frazil.cli.connect import change, context, get, lifecycle, offsets, plugins
 from frazil.cli.console import make_console
 from frazil.cli.usage import PROGRAM, examples
@@ -34,7 +48,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for module in (stack, status, data, query, sql, ask, report, deadletters, demo, worker):
+for module in (stack, status, data, query, sql, ask, report, deadletters, publish, demo, worker):
     module.register(app)
 for module in (get, change, lifecycle, offsets, plugins, context, password, completion):
     module.register(app)

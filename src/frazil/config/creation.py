@@ -38,10 +38,6 @@ def check_creation(parsed: Parsed) -> None:
     if parsed.flag("iceberg.tables.auto-create-enabled"):
         return
     why = "it is for tables that are created, and iceberg.tables.auto-create-enabled is false"
-    if not (parsed.flag("iceberg.tables.upsert-mode-enabled") or parsed.text("iceberg.tables.cdc-field")):
-        for name in (_DEFAULT_IDS, *(_IDS.replace("*", table) for table in parsed.members(_IDS))):
-            if parsed.config.get(name):
-                parsed.warn(f"{name} has no effect here: rows are appended, and no table is created with it")
     names = [_DEFAULT_PARTITIONS] if parsed.text(_DEFAULT_PARTITIONS) else []
     for family in (_PARTITIONS, _PROPERTIES):
         names += [family.replace("*", member) for member in parsed.members(family)]

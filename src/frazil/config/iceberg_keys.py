@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from frazil.config.definition import Key
-from frazil.config.validators import at_least, at_least_if_set, non_empty, one_of, table_names, unsupported
+from frazil.config.validators import at_least, at_least_if_set, non_empty, one_of, table_names
 
 _TABLE_PROGRESS = "the position is kept in the table's own snapshots, so no control topic is needed"
 _WHOLE_BATCH = "a commit holds a whole batch, so there is nothing to wait for and no partial commit"
@@ -40,7 +40,8 @@ ICEBERG_KEYS: tuple[Key, ...] = (
     Key(
         "iceberg.tables.default-id-columns",
         "STRING",
-        "Columns that identify a row, separated by commas; in tables that are created they are required.",
+        "Columns that identify a row, separated by commas; without it the identifier fields of the table. They are "
+        "required in tables that are created.",
         default=None,
     ),
     Key(
@@ -53,16 +54,15 @@ ICEBERG_KEYS: tuple[Key, ...] = (
     Key(
         "iceberg.tables.cdc-field",
         "STRING",
-        "Dotted path of the field that tells inserts, updates and deletes apart.",
+        "Dotted path of the field that says what a record does: text that begins with D deletes the row with the same "
+        "key, any other and none puts the record in its place.",
         default=None,
-        validator=unsupported("Remove this key to append every record."),
     ),
     Key(
         "iceberg.tables.upsert-mode-enabled",
         "BOOLEAN",
         "Whether each record replaces the row with the same key.",
         default=False,
-        validator=unsupported("Set it to false to append every record."),
     ),
     Key(
         "iceberg.tables.auto-create-enabled",

@@ -32,6 +32,7 @@ from frazil.config.iceberg_keys import ICEBERG_KEYS
 from frazil.config.iceberg_tables import branches, check_tables, commit_threads, default_branch, route
 from frazil.config.placeholders import has_placeholder
 from frazil.config.routes import Route
+from frazil.config.row_changes import RowChanges, check_row_changes, row_changes
 from frazil.config.transforms import (
     TransformChain,
     check_transforms,
@@ -91,6 +92,7 @@ class IcebergSinkConfig:
     force_optional: bool = False
     any_case: bool = False
     legacy_conversion: bool = False
+    row_changes: RowChanges | None = None
 
     def branch_of(self, table: str) -> str:
         """The branch to commit to."""
@@ -133,6 +135,7 @@ def parse_iceberg_sink(config: Mapping[str, str | None]) -> Parsed:
     check_column_types(parsed)
     _check_catalog(parsed)
     _check_write_properties(parsed)
+    check_row_changes(parsed)
     return parsed
 
 
@@ -209,4 +212,5 @@ def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
         force_optional=parsed.flag("iceberg.tables.schema-force-optional"),
         any_case=parsed.flag("iceberg.tables.schema-case-insensitive"),
         legacy_conversion=parsed.text("frazil.conversion.mode") == "legacy",
+        row_changes=row_changes(parsed),
     )

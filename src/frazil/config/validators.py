@@ -102,15 +102,6 @@ def table_names(value: Value) -> str | None:
     return f"Table names are written namespace.table, as streaming.apilogs; without a namespace: {', '.join(wrong)}"
 
 
-def unsupported(instead: str) -> Validator:
-    """Refuses a feature that is not built: true, a text or a list; absent, blank and false pass."""
-
-    def check(value: Value) -> str | None:
-        return f"Not supported yet. {instead}" if value else None
-
-    return check
-
-
 def all_of(*validators: Validator) -> Validator:
     """The first reason that any of the validators gives."""
 

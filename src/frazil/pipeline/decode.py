@@ -59,6 +59,7 @@ class Decoded:
 
     `unknown` are fields without a column, and columns that are too narrow with the type that would do; `absent` are
     required columns without a value. When there are any, the rows are not yet what the records say.
+    `positions` are those of the rows, in the order of the table.
     """
 
     table: pa.Table
@@ -66,6 +67,7 @@ class Decoded:
     skipped: list[int] = field(default_factory=list)
     unknown: dict[infer.Path, Type] = field(default_factory=dict)
     absent: set[infer.Path] = field(default_factory=set)
+    positions: Sequence[int] = ()
 
 
 @lru_cache(maxsize=256)
@@ -112,7 +114,8 @@ class RecordDecoder:
         tables = self._read_plain([rows[i] for i in kept] if care else rows, kept, raw_values, care)
 
         result = Decoded(self._schema.empty_table())
-        strict_rows = self._convert_strictly(rows, care, result)
+        strict_rows, strict_positions = self._convert_strictly(rows, care, result)
+        result.positions = [*(index for index in kept if index not in care), *strict_positions] if care else kept
         if strict_rows:
             tables.append(pa.Table.from_pylist(strict_rows, schema=self._schema))
         if tables:
@@ -194,8 +197,10 @@ class RecordDecoder:
             table = table.add_column(index, self._schema.field(index), pa.array(values, self._schema.field(index).type))
         return [table]
 
-    def _convert_strictly(self, rows: Sequence[bytes | None], care: dict[int, Exception], result: Decoded) -> list[Row]:
-        """Exact rows of the records that need care; what cannot be one is put into `result`."""
+    def _convert_strictly(
+        self, rows: Sequence[bytes | None], care: dict[int, Exception], result: Decoded
+    ) -> tuple[list[Row], list[int]]:
+        """Exact rows of the records that need care, and their positions; what cannot be one is put into `result`."""
         mapper = self._spec.mapper
 
         unknown: list[tuple[infer.Path, bytes]] = []
@@ -210,6 +215,7 @@ class RecordDecoder:
             )
 
         converted: list[Row] = []
+        positions: list[int] = []
         for index in sorted(care):
             row = rows[index]
             if row is None or row.strip(b" \t\r\n") == b"null":
@@ -227,6 +233,7 @@ class RecordDecoder:
             except ValueError as error:
                 result.rejected.append((index, ConversionError("", str(error))))
             else:
+                positions.append(index)
                 found = [(path, self._spec.overrides.infer(path, raw)) for path, raw in unknown]
                 found += [(path, infer.infer(raw)) for path, raw in wider]
                 for path, type_ in found:
@@ -234,7 +241,7 @@ class RecordDecoder:
                     if merged is not None:
                         result.unknown[path] = merged
                 result.absent.update(absent)
-        return converted
+        return converted, positions
 
     def _learn_from(self, care: dict[int, Exception]) -> None:
         """Count which text columns made records need care, and read those that did so often from source text."""

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import pyarrow as pa
+
 from frazil.pipeline import infer, offsets
 from frazil.pipeline.deadletter import DeadLetter
 from frazil.pipeline.offsets import Offsets
@@ -23,7 +25,8 @@ class TableResult:
 
     `read == stored.total() + len(dead) + skipped.total()`, unless `overflow`: then the batch must be divided and read
     again. `unknown` and `absent` are what the table lacks for records (see `Decoded`); with any of them the files are
-    of no use. `write_s` is the time in seconds that went into storing files.
+    of no use. `changes` is what the driver has to know about changes of rows. `write_s` is the time in seconds that
+    went into storing files.
     """
 
     read: int = 0
@@ -33,6 +36,7 @@ class TableResult:
     unknown: dict[infer.Path, Type] = field(default_factory=dict)
     absent: set[infer.Path] = field(default_factory=set)
     files: list[Any] = field(default_factory=list)
+    changes: list[pa.Table] = field(default_factory=list)
     next_offsets: Offsets = field(default_factory=dict)
     last_timestamps: Offsets = field(default_factory=dict)
     overflow: bool = False
@@ -47,6 +51,7 @@ class TableResult:
         self.unknown = infer.merge_all([self.unknown, other.unknown])
         self.absent |= other.absent
         self.files += other.files
+        self.changes += other.changes
         self.next_offsets = offsets.merge(self.next_offsets, other.next_offsets)
         self.last_timestamps = offsets.merge(self.last_timestamps, other.last_timestamps)
         self.overflow |= other.overflow

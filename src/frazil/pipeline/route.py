@@ -16,7 +16,7 @@ from frazil.pipeline.strict import ConversionError, parse_object
 from frazil.pipeline.values import Values
 
 _CACHED = 10_000
-_CARE = (msgspec.MsgspecError, ValueError, RecursionError)
+CARE = (msgspec.MsgspecError, ValueError, RecursionError)
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _text = msgspec.json.Decoder(str).decode
 
@@ -43,7 +43,7 @@ class Router:
     def __init__(self, route: Route) -> None:
         self._route = route
         self._patterns = [(table, compile_java(regex)) for table, regex in route.regexes]
-        self._field = _field_reader(route.path)
+        self._field = field_reader(route.path)
         self._known: dict[str | bytes, tuple[str, ...] | ConversionError] = {}
 
     def assign(self, values: Values, topics: Callable[[], Sequence[str]]) -> Assigned:
@@ -65,11 +65,11 @@ class Router:
             try:
                 try:
                     found = self._field(value)
-                except _CARE:
+                except CARE:
                     if value.strip(b" \t\r\n") == b"null":
                         result.tombstones.append(index)
                         continue
-                    found = _walk(value, self._route.path)
+                    found = walk(value, self._route.path, "the route field")
             except ConversionError as error:
                 result.failed.append((index, error))
                 continue
@@ -116,13 +116,14 @@ class Router:
         return (name,) if problem is None else ConversionError(path, f"{text!r} is not the name of a table: {problem}")
 
 
-def _field_reader(path: tuple[str, ...]) -> Callable[[bytes], bytes | None]:
+def field_reader(path: tuple[str, ...]) -> Callable[[bytes], bytes | None]:
     """A function for the JSON text of the value at a path, None where there is none.
 
-    It raises for records where the way there leads through something else than objects, and for what is no object.
+    It raises one of CARE for records where the way there leads through something else than objects, and for what is no
+    object; `walk` says what is wrong with them.
     """
     if any(c in '"\\' or c < " " for name in path for c in name):
-        return lambda value: _walk(value, path)
+        return lambda value: walk(value, path, "the field")
     kind: Any = msgspec.Raw
     for name in reversed(path):
         member = kind if kind is msgspec.Raw else kind | None
@@ -140,8 +141,8 @@ def _field_reader(path: tuple[str, ...]) -> Callable[[bytes], bytes | None]:
     return read
 
 
-def _walk(value: bytes, path: tuple[str, ...]) -> bytes | None:
-    """As `_field_reader`, for all records. Raises ConversionError (R10)."""
+def walk(value: bytes, path: tuple[str, ...], what: str) -> bytes | None:
+    """As `field_reader`, for all records. Raises ConversionError (R10), which says `what` is looked for."""
     members: Mapping[str, msgspec.Raw] = parse_object(value)
     for depth, name in enumerate(path, 1):
         raw = bytes(members.get(name, b"null"))
@@ -150,7 +151,7 @@ def _walk(value: bytes, path: tuple[str, ...]) -> bytes | None:
         if depth == len(path):
             return raw
         if raw[:1] != b"{":
-            reason = f"Expected a map type, got {scalars.kind_of(raw)}: the route field is {'.'.join(path)}"
+            reason = f"Expected a map type, got {scalars.kind_of(raw)}: {what} is {'.'.join(path)}"
             raise ConversionError(".".join(path[:depth]), reason)
         members = _object(raw)
     return None

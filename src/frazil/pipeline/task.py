@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 import pyarrow as pa
@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from frazil.config.routes import Route
 from frazil.config.transforms import TransformChain
 from frazil.pipeline import infer, offsets
+from frazil.pipeline.changes import ChangeSpec, change_decoder, with_places
 from frazil.pipeline.deadletter import DeadLetter
 from frazil.pipeline.declared import declared
 from frazil.pipeline.decode import Decoded, DecodeSpec, decoder
@@ -24,7 +25,7 @@ from frazil.pipeline.route import Router, router
 from frazil.pipeline.strict import ConversionError
 from frazil.pipeline.transforms.record import StageError
 from frazil.pipeline.types import STRING, Field, Struct, Type
-from frazil.pipeline.values import Values
+from frazil.pipeline.values import Decoder, Values
 
 RESULT_SCHEMA = pa.schema([("result", pa.binary())])
 RESULT_DDL = "result binary"
@@ -42,8 +43,9 @@ ANY_COLUMNS = DecodeSpec(Struct((Field("\0", STRING),)), evolve=True)
 class TableWriter(Protocol):
     """Writes the rows of one task to files."""
 
-    waiting_bytes: int
-    """Size of the rows that are not encoded yet."""
+    @property
+    def waiting_bytes(self) -> int:
+        """Size of the rows that are not encoded yet."""
 
     def add(self, table: pa.Table) -> None:
         """Take rows."""
@@ -53,6 +55,14 @@ class TableWriter(Protocol):
 
     def close(self) -> list[Any]:
         """Descriptors of the durable files that hold the rows."""
+
+
+@runtime_checkable
+class TellsChanges(Protocol):
+    """A writer for a table whose rows change."""
+
+    def changes(self) -> pa.Table | None:
+        """What the driver has to know about the changes, after `close`; None when there were none."""
 
 
 class Writer(Protocol):
@@ -74,7 +84,7 @@ class Bounds:
 class TableSpec:
     """What the tasks of one run need for one table; without `writer` its columns are only looked for.
 
-    `refusal`: why the table cannot have any record.
+    `refusal`: why the table cannot have any record. `changes`: how records change rows, where they do.
     """
 
     name: str
@@ -82,6 +92,7 @@ class TableSpec:
     writer: Writer | None
     bounds: Bounds = Bounds()
     refusal: str = ""
+    changes: ChangeSpec | None = None
 
 
 @dataclass(frozen=True)
@@ -171,7 +182,8 @@ class _Table(_Bookings):
         self.name = spec.name
         self._refusal = spec.refusal
         self._decode = spec.decode
-        self._records = decoder(spec.decode)
+        self._changes = spec.changes is not None
+        self._records: Decoder = change_decoder(spec.decode, spec.changes) if spec.changes else decoder(spec.decode)
         self._files = spec.writer.open() if spec.writer is not None else None
 
     @property
@@ -207,7 +219,7 @@ class _Table(_Bookings):
             self.result.stored.update(names[index] for index in here if index not in gone)
         if self._files is not None:
             started = time.monotonic()
-            self._files.add(decoded.table)
+            self._files.add(with_places(decoded, rows) if self._changes else decoded.table)
             self.result.write_s += time.monotonic() - started
 
     def close(self) -> TableResult:
@@ -215,6 +227,8 @@ class _Table(_Bookings):
         if self._files is not None and not self.result.overflow:
             started = time.monotonic()
             self.result.files = self._files.close()
+            changes = self._files.changes() if isinstance(self._files, TellsChanges) else None
+            self.result.changes = [] if changes is None else [changes]
             self.result.write_s += time.monotonic() - started
         return self.result
 

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from frazil.pipeline import infer
-from frazil.pipeline.decode import Decoded, RecordDecoder
+from frazil.pipeline.decode import Decoded
 from frazil.pipeline.transforms.record import Typed
 from frazil.pipeline.types import Struct, Type
+
+
+class Decoder(Protocol):
+    """Turns the values of consecutive records into rows."""
+
+    def decode(self, rows: Sequence[bytes | None]) -> Decoded:
+        """Rows, and what became of the other values."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +56,13 @@ class Values:
             shapes=None if self.shapes is None else [self.shapes[i] for i in indexes],
         )
 
-    def decode(self, records: RecordDecoder) -> Decoded:
+    def decode(self, records: Decoder) -> Decoded:
         """Rows of one table; the positions in the result are those in the rows."""
         decoded = records.decode(self.values)
         if self.at is not None:
             decoded.rejected = [(self.at[index], error) for index, error in decoded.rejected]
             decoded.skipped = [self.at[index] for index in decoded.skipped]
+            decoded.positions = [self.at[index] for index in decoded.positions]
         if self.typed:
             _apply_types([(name, value) for _, name, value in self.typed], decoded.unknown)
         return decoded

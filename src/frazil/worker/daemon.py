@@ -8,7 +8,7 @@ from pyspark import daemon
 
 import frazil.logs.mapper
 import frazil.pipeline.task
-import frazil.sinks.iceberg.write  # noqa: F401
+import frazil.sinks.iceberg.match  # noqa: F401
 
 if __name__ == "__main__":
     gc.freeze()

@@ -219,6 +219,7 @@ class BatchJob:
                 self.identity,
                 valid_through(result, ceiling),
                 complete=self.begin if self.routed else {},
+                changes=result.changes,
             )
             work.strategy.commit(work.target, work.table, work.floor, batch)
             work.commits += 1

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+import pyarrow as pa
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import (
     CommitFailedException,
@@ -25,7 +26,8 @@ from pyiceberg.exceptions import (
     TooManyRequestsError,
 )
 from pyiceberg.manifest import DataFile
-from pyiceberg.table import Table
+from pyiceberg.table import Table, Transaction
+from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.table.update.snapshot import UpdateSnapshot
 from requests.exceptions import RequestException
@@ -96,7 +98,8 @@ class Batch:
 
     `begin` is where the connector reads on from when the table loses its first commit too. With `altered` the position
     becomes `offsets` as they are, lower ones and missing partitions too; else the highest of each partition counts.
-    `complete` is what all tables of the connector have, where not each of them gets each record.
+    `changes` is what the tasks tell of changes of rows (`changes.ChangeWriter`). `complete` is what all tables of the
+    connector have, where not each of them gets each record.
     """
 
     connector: str
@@ -106,7 +109,12 @@ class Batch:
     identity: KafkaIdentity
     valid_through_ms: int | None
     altered: bool = False
+    changes: Sequence[pa.Table] = ()
     complete: Offsets = field(default_factory=dict)
+
+
+Stage = Callable[[Transaction, Table, str, Mapping[str, str]], None]
+"""Adds a snapshot to a transaction on the table, for a branch and with a summary."""
 
 
 class Target:
@@ -127,6 +135,33 @@ class Target:
             ) from error
         except (RequestException, RESTError) as error:
             raise catalog_error(self.catalog.properties.get("uri"), f"table {self.name}", error) from error
+
+    def with_branch(self, table: Table) -> Table:
+        """The table with the branch, which is made at the head of main when it does not exist (iceberg-sink.md 7.2.12).
+
+        Main gets a snapshot without files first when it has none: a table without snapshots can have no branch. Raises
+        as `load` does, and ServiceUnavailable when the catalog does not confirm it.
+        """
+        if self.branch == MAIN_BRANCH or self.branch in table.refs():
+            return table
+        try:
+            if table.current_snapshot() is None:
+                transaction = one_attempt(table).transaction()
+                append_files(transaction.update_snapshot(), table, [])
+                transaction.commit_transaction()
+                table = self.load()
+            main = table.current_snapshot()
+            if main is not None:
+                one_attempt(table).manage_snapshots().create_branch(main.snapshot_id, self.branch).commit()
+        except (CommitFailedException, *NOT_CONFIRMED) as error:
+            table = self.load()
+            if self.branch not in table.refs():
+                raise ServiceUnavailable(
+                    f"the catalog did not confirm the new branch {self.branch} of {self.name} "
+                    f"({type(error).__name__}: {error}). Nothing was written to it; it is tried again"
+                ) from error
+            return table
+        return self.load()
 
     def floor(self, table: Table, connector: str) -> Floor:
         """The newest position of the connector on the branch.
@@ -159,8 +194,8 @@ class Target:
         text = table.properties.get(f"{OFFSETS}.{connector}.{self.branch}")
         return dict(json.loads(text)) if text else {}
 
-    def commit(self, table: Table, floor: Floor, batch: Batch) -> None:
-        """Append the files and move the floor, once.
+    def commit(self, table: Table, floor: Floor, batch: Batch, stage: Stage | None = None) -> None:
+        """Append the files, or make the change that `stage` adds to a transaction, and move the floor, once.
 
         `table` is the state that `floor` was read from. Raises Fenced when another worker has committed for the
         connector since, NotFound when the table is gone, ConfigError when the store refuses access, CommitConflict,
@@ -179,7 +214,7 @@ class Target:
                 )
             return False
 
-        self.apply(table, lambda now: self._try(now, floor, batch, commit_id), arrived)
+        self.apply(table, lambda now: self._try(now, floor, batch, commit_id, stage), arrived)
 
     def apply(self, table: Table, attempt: Callable[[Table], None], arrived: Callable[[Table], bool]) -> None:
         """Make one change to the table, whatever happens on the way; `attempt` commits it, without retries of its own.
@@ -206,7 +241,7 @@ class Target:
             if number == _RETRIES:
                 break
             try:
-                attempt(_ready(table, spec_id))
+                attempt(one_attempt(table, spec_id))
                 return
             except CommitFailedException as error:
                 problem = error
@@ -240,7 +275,7 @@ class Target:
             "committed, the batch will be read again"
         )
 
-    def _try(self, table: Table, floor: Floor, batch: Batch, commit_id: str) -> None:
+    def _try(self, table: Table, floor: Floor, batch: Batch, commit_id: str, stage: Stage | None) -> None:
         reached = batch.offsets if batch.altered else offsets.merge(floor.offsets, batch.offsets)
         position = {
             OFFSETS: offsets.to_json(reached),
@@ -257,8 +292,11 @@ class Target:
             moment = datetime.fromtimestamp(batch.valid_through_ms / 1000, UTC)
             summary["kafka.connect.valid-through-ts"] = moment.isoformat(timespec="milliseconds")
         transaction = table.transaction()
-        update = transaction.update_snapshot(snapshot_properties=summary, branch=self.branch)
-        append_files(update, table, batch.files)
+        if stage is None:
+            update = transaction.update_snapshot(snapshot_properties=summary, branch=self.branch)
+            append_files(update, table, batch.files)
+        else:
+            stage(transaction, table, self.branch, summary)
         begin = _begin(self._copy(table, batch.connector).get(BEGIN), batch)
         copy = {**position, BEGIN: offsets.to_json(begin)}
         transaction.set_properties({f"{OFFSETS}.{batch.connector}.{self.branch}": json.dumps(copy)})
@@ -273,16 +311,17 @@ def _begin(before: str | None, batch: Batch) -> Offsets:
     return {**batch.begin, **first}
 
 
-def _ready(table: Table, spec_id: int) -> Table:
-    """A copy for one attempt to commit files of one partition spec.
+def one_attempt(table: Table, spec_id: int | None = None) -> Table:
+    """A copy for one attempt to commit, of files of one partition spec where that is given.
 
     Its transactions fail on a conflict, since PyIceberg's own retries would not look at the floor again; and they
     write the files under the spec they were written for, even if the table has got another one since (K08).
     """
     properties = {**table.metadata.properties, "commit.retry.num-retries": "0"}
+    spec = {} if spec_id is None else {"default_spec_id": spec_id}
     return Table(
         table.name(),
-        table.metadata.model_copy(update={"properties": properties, "default_spec_id": spec_id}),
+        table.metadata.model_copy(update={"properties": properties} | spec),
         table.metadata_location,
         table.io,
         table.catalog,

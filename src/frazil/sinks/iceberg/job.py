@@ -60,9 +60,8 @@ def discovery(config: IcebergSinkConfig) -> DecodeSpec:
 
 def file_writer(config: IcebergSinkConfig, table: Table) -> DataFileWriter:
     """The writer of the table's data files."""
-    return DataFileWriter(
-        _slim(table), tuple(sorted(table.io.properties.items())), tuple(config.write_properties.items())
-    )
+    access = sorted((key, value) for key, value in table.io.properties.items() if isinstance(value, str))
+    return DataFileWriter(_slim(table), tuple(access), tuple(config.write_properties.items()))
 
 
 def abandon(table: Table | None, files: Sequence[DataFile]) -> None:

@@ -99,7 +99,16 @@ class Replayer:
         *,
         dry_run: bool = False,
     ) -> None:
-        """Raises ServiceUnavailable or ConfigError when the catalog cannot be reached."""
+        """Raises ServiceUnavailable or ConfigError when the catalog cannot be reached.
+
+        ConfigError also for a connector whose records change rows: a later change of the same row may be in the table.
+        """
+        if config.row_changes is not None:
+            raise ConfigError(
+                f"dead letters of {config.name} cannot be replayed: its records change rows, and a later change of the "
+                "same row may be in the table by now. They stay open. Produce each correct record to its topic again, "
+                "then drop them."
+            )
         self._config = config
         self._bootstrap = bootstrap
         self._mapper_for = mapper_for

@@ -17,6 +17,9 @@ from frazil.sinks.iceberg.schema import mapping_of
 class Strategy(Protocol):
     """One way; the target decides which it is."""
 
+    def check(self, table: Table) -> None:
+        """Raises ConfigError for a table that cannot be written this way."""
+
     def spec(self, table: Table, name: str, bounds: Bounds, no_more_columns: str) -> TableSpec:
         """What tasks need for the table as it is. Raises ConfigError for a table that cannot be written this way."""
 
@@ -30,6 +33,9 @@ class Appending:
 
     config: IcebergSinkConfig
     mapper_for: MapperFor
+
+    def check(self, table: Table) -> None:
+        """See `Strategy`; any table can have new rows."""
 
     def spec(self, table: Table, name: str, bounds: Bounds, no_more_columns: str) -> TableSpec:
         """See `Strategy`."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pyiceberg.catalog import Catalog
 
 from frazil.config.iceberg_sink import IcebergSinkConfig
-from frazil.errors import NotFound
+from frazil.errors import ConfigError, FrazilError, NotFound
 from frazil.pipeline import infer
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.types import Type
@@ -17,6 +17,7 @@ from frazil.sinks.iceberg import positions
 from frazil.sinks.iceberg.commit import Floor, KafkaIdentity, Target
 from frazil.sinks.iceberg.create import EMPTY, create_table
 from frazil.sinks.iceberg.job import MapperFor, discovery
+from frazil.sinks.iceberg.merging import Merging
 from frazil.sinks.iceberg.strategy import Appending, Strategy
 from frazil.sinks.iceberg.work import Work
 
@@ -49,20 +50,28 @@ class Tables:
 
     def _make(self, name: str) -> _Known:
         target = Target(self.catalog, name, self.config.branch_of(name))
-        return _Known(target, Appending(self.config, self.mapper_for))
+        changes = self.config.row_changes
+        if changes is None:
+            return _Known(target, Appending(self.config, self.mapper_for))
+        return _Known(target, Merging(self.config, changes, self.mapper_for))
 
     def floors(self) -> dict[str, Floor]:
-        """The positions of the tables that are known from the beginning. Raises as `Target.load` does."""
-        floors = {name: self._floor(known.target) for name, known in self._known.items()}
+        """The positions of the tables that are known from the beginning, with their branches made where they lack.
+
+        Raises as `Target.with_branch` does, and ConfigError for a table that cannot be written as configured.
+        """
+        floors = {name: self._floor(known) for name, known in self._known.items()}
         return floors if self.config.route is None else positions.effective(floors)
 
-    def _floor(self, target: Target) -> Floor:
+    def _floor(self, known: _Known) -> Floor:
         try:
-            return target.floor(target.load(), self.config.name)
+            table = known.target.with_branch(known.target.load())
         except NotFound:
             if self.config.auto_create:
                 return Floor()
             raise
+        known.strategy.check(table)
+        return known.target.floor(table, self.config.name)
 
     def works(self, begin: Offsets) -> list[Work]:
         """One for each table that is known, for a batch that begins there."""
@@ -74,19 +83,23 @@ class Tables:
     def load(self, work: Work, begin: Offsets) -> None:
         """Read a table and its position as they are now.
 
-        A table that does not exist is to be created; if that may not be, it refuses its records when they name it.
-        Raises NotFound for any other (R12), PositionLost, CommitConflict when the table was rolled back, and as
-        `Target.load` does.
+        A table that does not exist is to be created; if that may not be, or it cannot be written, it refuses its
+        records where they name it. Raises NotFound for any other (R12), ConfigError, PositionLost, CommitConflict when
+        the table was rolled back, and as `Target.load` does.
         """
         connector = self.config.name
         try:
-            work.table = work.target.load()
+            work.table = work.target.with_branch(work.target.load())
         except NotFound as error:
-            work.table, work.floor = None, Floor()
-            if not self.config.auto_create:
-                if not self._named_by_records:
-                    raise
-                work.refusal = str(error)
+            if self.config.auto_create:
+                work.table, work.floor = None, Floor()
+            else:
+                self._refuse(work, error)
+            return
+        try:
+            work.strategy.check(work.table)
+        except ConfigError as error:
+            self._refuse(work, error)
             return
         work.floor, work.refusal = work.target.floor(work.table, connector), ""
         if self._named_by_records:
@@ -108,6 +121,12 @@ class Tables:
             logger.info("connector %s has created table %s", self.config.name, work.name)
         else:
             work.refusal = EMPTY
+
+    def _refuse(self, work: Work, error: FrazilError) -> None:
+        """The table can have no record; raises the error again where the table is one that has to be there."""
+        if not self._named_by_records:
+            raise error
+        work.table, work.floor, work.refusal = None, Floor(), str(error)
 
     def find(self, names: Mapping[str, Mapping[infer.Path, Type]], begin: Offsets) -> list[Work]:
         """Tables that records of this batch are the first to name; they are known from now on."""

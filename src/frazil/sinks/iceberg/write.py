@@ -30,6 +30,9 @@ from frazil.clients.store import refuses
 from frazil.errors import ConfigError, ServiceUnavailable
 
 Properties = tuple[tuple[str, str], ...]
+_Index = np.ndarray[Any, np.dtype[np.int64]]
+
+_ROW = "frazil.row"
 
 _DEFAULT_CODEC = "zstd"
 _ROW_GROUP_ROWS = 1 << 20
@@ -68,12 +71,28 @@ class PartitionedWriter:
     def add(self, table: pa.Table) -> None:
         """Take rows of the table's Arrow schema."""
         for values, part in self._target.split(table):
-            file = self._files.get(values)
-            if file is None:
-                file = self._files[values] = _File(values)
-            file.waiting.append(part)
-            file.waiting_bytes += part.nbytes
-            self.waiting_bytes += part.nbytes
+            self._append(self._file(values), part)
+
+    def place(self, table: pa.Table) -> tuple[_Index, _Index]:
+        """Take rows, and tell where each one will be: the number of its file, as `close` gives them, and the place."""
+        files, places = np.zeros(table.num_rows, np.int64), np.zeros(table.num_rows, np.int64)
+        for values, part in self._target.split(table.append_column(_ROW, pa.array(np.arange(table.num_rows)))):
+            file, rows = self._file(values), part.column(_ROW).to_numpy()
+            files[rows], places[rows] = file.number, np.arange(file.rows, file.rows + len(rows))
+            self._append(file, part.drop_columns([_ROW]))
+        return files, places
+
+    def _file(self, values: tuple[Any, ...]) -> _File:
+        file = self._files.get(values)
+        if file is None:
+            file = self._files[values] = _File(values, len(self._files))
+        return file
+
+    def _append(self, file: _File, part: pa.Table) -> None:
+        file.rows += part.num_rows
+        file.waiting.append(part)
+        file.waiting_bytes += part.nbytes
+        self.waiting_bytes += part.nbytes
 
     def encode_largest(self) -> None:
         """Turn the rows of the file that has most of them waiting into a row group."""
@@ -95,6 +114,8 @@ class PartitionedWriter:
 @dataclass
 class _File:
     values: tuple[Any, ...]
+    number: int
+    rows: int = 0
     waiting: list[pa.Table] = field(default_factory=list)
     waiting_bytes: int = 0
     encoded: pa.BufferOutputStream | None = None
@@ -178,18 +199,19 @@ class _Target:
         statistics = data_file_statistics_from_parquet_metadata(
             file.parquet.writer.metadata, self._statistics, self._column_ids
         )
-        return DataFile.from_args(
+        data_file = DataFile.from_args(
             content=DataFileContent.DATA,
             file_path=location,
             file_format=FileFormat.PARQUET,
             partition=key.partition if key else Record(),
             file_size_in_bytes=content.size,
             sort_order_id=None,
-            spec_id=self._spec.spec_id,
             equality_ids=None,
             key_metadata=None,
             **statistics.to_serialized_dict(),
         )
+        data_file.spec_id = self._spec.spec_id
+        return data_file
 
     def _partition_key(self, values: tuple[Any, ...]) -> PartitionKey | None:
         if not self._spec.fields:

@@ -1,0 +1,277 @@
+"""Changes to rows with a key: what each record does to its row, and which change of a key is the last one.
+
+Two changes of a key in one partition of a topic are ordered by their offsets. Kafka gives no order across partitions:
+there the one with the later Kafka timestamp is the last, then the one of the later topic and partition (X13).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from frazil.pipeline.arrow import arrow_schema
+from frazil.pipeline.decode import Decoded, DecodeSpec, RecordDecoder
+from frazil.pipeline.keys import Codes
+from frazil.pipeline.route import CARE, field_reader, walk
+from frazil.pipeline.strict import ConversionError
+from frazil.pipeline.types import Field, Scalar, Struct
+
+Path = tuple[str, ...]
+
+DELETED = "frazil.deleted"
+TOPIC = "frazil.topic"
+PARTITION = "frazil.partition"
+OFFSET = "frazil.offset"
+TIMESTAMP = "frazil.timestamp"
+PLACE = (TOPIC, PARTITION, OFFSET, TIMESTAMP)
+"""Columns beside those of the table: whether the record deletes its row, and where in Kafka it stands."""
+
+_DELETE = "D"
+_LEFT_OUT = "__debezium_unavailable_value"
+_NOT_SENT = (
+    "Debezium did not send the value, since it has not changed and PostgreSQL keeps it apart (TOAST); with REPLICA "
+    "IDENTITY FULL on the table it does"
+)
+_NO_KEYS = ("float", "double")
+
+
+@dataclass(frozen=True)
+class ChangeSpec:
+    """How records become changes; `operation` is the path of the field that tells deletes, None where none is one."""
+
+    keys: tuple[Path, ...]
+    operation: Path | None
+
+
+def key_error(struct: Struct, path: Path) -> str:
+    """Why the columns of a table cannot have this one as a key column; empty when they can."""
+    found: Any = struct
+    for name in path:
+        fields = found.fields if isinstance(found, Struct) else ()
+        inner = next((f.type for f in fields if f.name == name), None)
+        if inner is None:
+            return "there is no such column"
+        found = inner
+    if not isinstance(found, Scalar):
+        return f"its type is {found}, and rows are found by single values only"
+    return f"its type is {found.kind}, whose values are not exact" if found.kind in _NO_KEYS else ""
+
+
+def with_required_keys(struct: Struct, keys: Sequence[Path]) -> Struct:
+    """The same columns; a record without one of the key columns cannot be stored."""
+
+    def required(part: Struct, paths: Sequence[Path]) -> Struct:
+        fields = tuple(_required(f, [p[1:] for p in paths if p[0] == f.name]) for f in part.fields)
+        return replace(part, fields=fields)
+
+    def _required(field_: Field, inside: Sequence[Path]) -> Field:
+        if not inside:
+            return field_
+        deeper = [path for path in inside if path]
+        type_ = required(field_.type, deeper) if deeper and isinstance(field_.type, Struct) else field_.type
+        return replace(field_, required=True, firm=True, type=type_)
+
+    return required(struct, keys)
+
+
+def only_keys(struct: Struct, keys: Sequence[Path]) -> Struct:
+    """The key columns alone: of a deleted row nothing else is known for sure (cdc.md 4)."""
+
+    def part(of: Struct, paths: Sequence[Path]) -> Struct:
+        kept = []
+        for f in of.fields:
+            inside = [path[1:] for path in paths if path[0] == f.name]
+            deeper = [path for path in inside if path]
+            if inside:
+                kept.append(replace(f, type=part(f.type, deeper)) if deeper and isinstance(f.type, Struct) else f)
+        return replace(of, fields=tuple(kept))
+
+    return part(struct, keys)
+
+
+@lru_cache(maxsize=16)
+def change_decoder(spec: DecodeSpec, changes: ChangeSpec) -> ChangeDecoder:
+    """The decoder for a spec; equal specs share one in a Python worker."""
+    return ChangeDecoder(spec, changes)
+
+
+class ChangeDecoder:
+    """Decodes records as changes: rows of the table with a column DELETED, deletes with nothing but their keys."""
+
+    def __init__(self, spec: DecodeSpec, changes: ChangeSpec) -> None:
+        struct = with_required_keys(spec.struct, changes.keys)
+        self._schema = arrow_schema(spec.struct)
+        self._rows = RecordDecoder(replace(spec, struct=struct))
+        self._deletes = RecordDecoder(replace(spec, struct=only_keys(struct, changes.keys), evolve=False))
+        self._operation = _operation_reader(changes.operation) if changes.operation else None
+
+    def decode(self, rows: Sequence[bytes | None]) -> Decoded:
+        """Decode the values of consecutive records; `positions` of the result says where each row was among them."""
+        failed: list[tuple[int, ConversionError]] = []
+        deletes: list[int] = []
+        others: list[int] = []
+        for index, value in enumerate(rows):
+            try:
+                is_delete = value is not None and self._operation is not None and self._operation(value) == _DELETE
+            except ConversionError as error:
+                failed.append((index, error))
+                continue
+            (deletes if is_delete else others).append(index)
+        kept = self._part(self._rows, rows, others, deleted=False)
+        if self._operation is not None:
+            kept = _without_placeholders(kept)
+        gone = self._part(self._deletes, rows, deletes, deleted=True)
+        return Decoded(
+            pa.concat_tables([kept.table, gone.table]),
+            sorted([*failed, *kept.rejected, *gone.rejected], key=lambda one: one[0]),
+            [*kept.skipped, *gone.skipped],
+            kept.unknown,
+            kept.absent,
+            [*kept.positions, *gone.positions],
+        )
+
+    def _part(
+        self, decoder: RecordDecoder, rows: Sequence[bytes | None], places: Sequence[int], *, deleted: bool
+    ) -> Decoded:
+        decoded = decoder.decode([rows[place] for place in places])
+        table = decoded.table
+        arrays = [_widened(table, f) for f in self._schema]
+        marked = pa.table(
+            [*arrays, pa.repeat(pa.scalar(deleted), table.num_rows)],
+            schema=pa.schema([*self._schema, pa.field(DELETED, pa.bool_())]),
+        )
+        return Decoded(
+            marked,
+            [(places[index], error) for index, error in decoded.rejected],
+            [places[index] for index in decoded.skipped],
+            decoded.unknown,
+            decoded.absent,
+            [places[index] for index in decoded.positions],
+        )
+
+
+def _without_placeholders(decoded: Decoded) -> Decoded:
+    """The rows whose values were all sent (cdc.md 4, D11); what stands for an unknown value is not one."""
+    table = decoded.table
+    failed: dict[int, ConversionError] = {}
+    for name in table.column_names:
+        if pa.types.is_string(table.schema.field(name).type):
+            hits = pc.equal(table.column(name), _LEFT_OUT).fill_null(False)
+            if pc.any(hits).as_py():
+                failed |= {int(index): ConversionError(name, _NOT_SENT) for index in np.flatnonzero(hits.to_numpy())}
+    if not failed:
+        return decoded
+    good = [index for index in range(table.num_rows) if index not in failed]
+    return replace(
+        decoded,
+        table=table.take(pa.array(good, pa.int64())),
+        rejected=[*decoded.rejected, *((decoded.positions[index], error) for index, error in failed.items())],
+        positions=[decoded.positions[index] for index in good],
+    )
+
+
+def _widened(of: pa.Table | pa.StructArray, wanted: pa.Field) -> pa.Array:
+    """A column as the table has it; null where there is none."""
+    if isinstance(of, pa.Table):
+        if wanted.name not in of.column_names:
+            return pa.nulls(of.num_rows, wanted.type)
+        chunks = of.column(wanted.name).combine_chunks()
+        array = pa.concat_arrays(chunks.chunks) if isinstance(chunks, pa.ChunkedArray) else chunks
+    elif of.type.get_field_index(wanted.name) < 0:
+        return pa.nulls(len(of), wanted.type)
+    else:
+        array = of.field(wanted.name)
+    if not isinstance(array, pa.StructArray) or array.type == wanted.type:
+        return array
+    members = [_widened(array, member) for member in wanted.type]
+    return pa.StructArray.from_arrays(members, fields=list(wanted.type), mask=array.is_null())
+
+
+def _operation_reader(path: Path) -> Callable[[bytes], str]:
+    """A function that gives the first letter of a record's operation, in upper case; empty where it has none (U04).
+
+    It raises ConversionError where a field on the way is no object. What is wrong with a record that is no JSON object
+    the decoder says.
+    """
+    quick = field_reader(path)
+
+    def read(value: bytes) -> str:
+        try:
+            found = quick(value)
+        except CARE:
+            try:
+                found = walk(value, path, "the field with the operation")
+            except ConversionError as error:
+                if error.path:
+                    raise
+                found = None
+        return "" if found is None else _letter(found)
+
+    return read
+
+
+def _letter(raw: bytes) -> str:
+    try:
+        text = msgspec.json.decode(raw, type=str) if raw[:1] == b'"' else raw.decode()
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+    return "" if raw == b"null" else text.strip()[:1].upper()
+
+
+def with_places(decoded: Decoded, rows: pa.RecordBatch) -> pa.Table:
+    """The decoded changes with the columns of PLACE, from the Kafka rows that they are from."""
+    at = pa.array(decoded.positions, pa.int64())
+    stamps = rows.column("timestamp").cast(pa.timestamp("ms")).cast(pa.int64())
+    table = decoded.table
+    columns = (rows.column("topic"), rows.column("partition"), rows.column("offset"), stamps)
+    for name, column in zip(PLACE, columns, strict=True):
+        table = table.append_column(name, column.take(at))
+    return table
+
+
+def last_in_partition(codes: Codes, places: pa.Table) -> Codes:
+    """Row numbers of the last change of each key in each partition of a topic, ascending."""
+    return np.sort(_last(codes, _partition_ranks(places), _numbers(places, OFFSET)))
+
+
+def last_changes(codes: Codes, places: pa.Table) -> Codes:
+    """Row numbers of the last change of each key, ascending."""
+    ranks = _partition_ranks(places)
+    newest = _last(codes, ranks, _numbers(places, OFFSET))
+    last = _last(codes[newest], np.zeros(len(newest), np.int64), _numbers(places, TIMESTAMP)[newest], ranks[newest])
+    return np.sort(newest[last])
+
+
+def _last(codes: Codes, groups: Codes, *order: Codes) -> Codes:
+    """The last row of each code and group by the given order, the first one of which counts most."""
+    sorted_rows = np.lexsort((*reversed(order), groups, codes))
+    ordered_codes, ordered_groups = codes[sorted_rows], groups[sorted_rows]
+    is_last = np.ones(len(sorted_rows), bool)
+    is_last[:-1] = (ordered_codes[1:] != ordered_codes[:-1]) | (ordered_groups[1:] != ordered_groups[:-1])
+    result: Codes = sorted_rows[is_last]
+    return result
+
+
+def _numbers(places: pa.Table, name: str) -> Codes:
+    numbers: Codes = places.column(name).to_numpy().astype(np.int64)
+    return numbers
+
+
+def _partition_ranks(places: pa.Table) -> Codes:
+    """A number per row that grows with topic and partition."""
+    topics = places.column(TOPIC).combine_chunks()
+    names = topics.unique().to_pylist()
+    rank = {name: number for number, name in enumerate(sorted(names))}
+    encoded = topics.dictionary_encode()
+    encoded = pa.concat_arrays(encoded.chunks) if isinstance(encoded, pa.ChunkedArray) else encoded
+    by_code = np.array([rank[name] for name in encoded.dictionary.to_pylist()], np.int64)
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    ranks: Codes = (by_code[codes] if len(codes) else np.zeros(0, np.int64)) << 32 | _numbers(places, PARTITION)
+    return ranks
