@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from frazil.cli import ask, data, deadletters, demo, query, report, sql, stack, status, worker
+from frazil.cli import ask, data, deadletters, demo, maintain, query, report, sql, stack, status, worker
 from frazil.cli.console import make_console
 from frazil.cli.usage import PROGRAM, examples
 from frazil.errors import ConfigError, FrazilError, UsageError
@@ -30,7 +30,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for module in (stack, status, data, query, sql, ask, report, deadletters, demo, worker):
+for module in (stack, status, data, query, sql, ask, report, deadletters, maintain, demo, worker):
     module.register(app)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from frazil.config.definition import Key
+from frazil.config.maintenance_keys import MAINTENANCE_KEYS
 from frazil.config.validators import at_least, table_names, unsupported
 
 _TABLE_PROGRESS = "the position is kept in the table's own snapshots, so no control topic is needed"
@@ -214,6 +215,7 @@ ICEBERG_KEYS: tuple[Key, ...] = (
         default=1000,
         validator=at_least(1),
     ),
+    *MAINTENANCE_KEYS,
     # Families; a name belongs to the first one that matches
     Key(
         "iceberg.tables.write-props.*",

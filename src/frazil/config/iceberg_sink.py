@@ -27,6 +27,7 @@ from frazil.config.framework import (
     group_id,
 )
 from frazil.config.iceberg_keys import ICEBERG_KEYS
+from frazil.config.maintenance_keys import MaintenanceConfig, maintenance_config
 from frazil.config.placeholders import has_placeholder
 from frazil.config.transforms import (
     TransformChain,
@@ -79,6 +80,7 @@ class IcebergSinkConfig:
     max_new_columns_per_batch: int
     max_columns: int
     transforms: TransformChain | None = None
+    maintenance: MaintenanceConfig | None = None
 
     def dead_letter_topic_of(self, topic: str) -> str | None:
         """Where dead letters of `topic` go: the configured topic or `<topic>-dlq`; None with tolerance `none`."""
@@ -203,4 +205,5 @@ def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
         max_new_columns_per_batch=parsed.number("frazil.schema.max.new.columns"),
         max_columns=parsed.number("frazil.schema.max.columns"),
         transforms=transform_chain(parsed),
+        maintenance=maintenance_config(parsed),
     )

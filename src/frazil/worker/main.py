@@ -18,6 +18,7 @@ from frazil.config.settings import LOOPBACK, Settings
 from frazil.errors import StackError
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.task import RESULT_DDL
+from frazil.sinks.iceberg.runtime import IcebergRuntime
 from frazil.worker import spark as spark_session
 from frazil.worker.actuator.app import actuator_app
 from frazil.worker.actuator.health import connector_states
@@ -26,6 +27,7 @@ from frazil.worker.herder import Herder
 from frazil.worker.lag import lag_of_all
 from frazil.worker.loggers import Loggers
 from frazil.worker.logs import log_to_stderr
+from frazil.worker.maintenance import MaintenanceSchedule, maintainer
 from frazil.worker.metrics import Metrics
 from frazil.worker.positions import ConnectorPositions
 from frazil.worker.rest.app import rest_app
@@ -61,7 +63,7 @@ def run(settings: Settings) -> None:
         topics.observe(report)
 
     def runner(name: str, config: Mapping[str, str]) -> Runner:
-        return StreamingRunner(session[0], settings, name, config, observe)
+        return StreamingRunner(session[0], settings, name, config, observe, maintenance)
 
     herder = Herder(
         FileConfigStore(settings.home / "worker" / "connectors.json"),
@@ -70,6 +72,8 @@ def run(settings: Settings) -> None:
         providers=providers,
     )
     metrics = Metrics(lambda: lag_of_all(bootstrap, herder, providers), lambda: connector_states(herder))
+    runtime = IcebergRuntime(lambda: session[0], settings, logger.info)
+    maintenance = MaintenanceSchedule(maintainer(runtime), metrics.observe_maintenance)
     loggers = Loggers(lambda name, level: spark_session.set_log_level(session[0], name, level))
     info = WorkerInfo(cluster_id, ConnectorPositions(settings, providers), topics, loggers)
     checks = {
@@ -90,6 +94,7 @@ def run(settings: Settings) -> None:
                     "positions in their tables when it is started again. The log above has the JVM's last words."
                 )
         logger.info("stopping: running batches are finished first")
+        maintenance.close()
         herder.close()
     finally:
         rest.stop()

@@ -26,6 +26,7 @@ from frazil.pipeline.report import BatchReport
 from frazil.sinks.iceberg.sink import IcebergSink
 from frazil.worker import failures
 from frazil.worker.checkpoint import Checkpoint
+from frazil.worker.maintenance import MaintenanceSchedule, Tables
 from frazil.worker.runner_api import RunnerStatus
 from frazil.worker.source import source_options
 
@@ -45,6 +46,7 @@ class StreamingRunner:
         name: str,
         config: Mapping[str, str],
         observe: Callable[[BatchReport], None],
+        maintenance: MaintenanceSchedule,
     ) -> None:
         """Raises ConfigError for a configuration that cannot run."""
         self._spark = spark
@@ -53,6 +55,7 @@ class StreamingRunner:
         self._config = iceberg_sink_config({**config, "name": name})
         self._class = config.get("connector.class", "")
         self._observe = observe
+        self._maintenance = maintenance
         self._checkpoint = Checkpoint(settings.home / "worker" / "checkpoints" / _file_name(name))
         self._query: StreamingQuery | None = None
         self._begin: Offsets = {}
@@ -66,8 +69,9 @@ class StreamingRunner:
         self._failure = None
         config = self._config
         topics = self._topics()
+        properties = with_credentials(config.catalog_properties, self._settings)
         self._sink = IcebergSink(
-            replace(config, catalog_properties=with_credentials(config.catalog_properties, self._settings)),
+            replace(config, catalog_properties=properties),
             self._bootstrap,
             self._dead_letter_queue(topics),
             lambda schema: mapper_for(schema, redact=config.redact),
@@ -88,10 +92,13 @@ class StreamingRunner:
             .trigger(processingTime=_TRIGGER)
             .start()
         )
+        if config.maintenance is not None:
+            self._maintenance.add(config.name, Tables(config.commit_branches, properties, config.maintenance))
 
     def stop(self, timeout: float = 30.0) -> None:
         """Let the running batch finish, for at most `timeout` seconds, and end the query; idempotent."""
         self._stopping.set()
+        self._maintenance.remove(self._config.name)
         finished = self._busy.acquire(timeout=timeout)
         if finished:
             self._busy.release()
