@@ -7,11 +7,10 @@ import time
 from typing import Any
 
 from pyiceberg.table import Table
-from pyiceberg.table.refs import SnapshotRefType
+from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
 from pyspark.sql import SparkSession
 
-from frazil.config.iceberg_sink import MAIN_BRANCH
 from frazil.sinks.iceberg.commit import CONNECTOR, OFFSETS, history, position_property, summary_of
 from frazil.sinks.iceberg.maintenance.policy import DAY_MS, Policy, Step, StepResult
 from frazil.sinks.iceberg.runtime import jvm

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
 from pyspark.sql import SparkSession
 
-from frazil.config.iceberg_sink import MAIN_BRANCH
 from frazil.sinks.iceberg.maintenance.policy import Policy, Step, StepResult
 from frazil.sinks.iceberg.runtime import jvm
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from frazil.config.iceberg_sink import MAIN_BRANCH
+from pyiceberg.table.refs import MAIN_BRANCH
+
 from frazil.errors import UsageError
 
 MINUTE_MS = 60_000

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from pyiceberg.table.refs import MAIN_BRANCH
 from pyspark.sql import SparkSession
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
 from frazil.clients import catalog as catalogs
-from frazil.config.iceberg_sink import MAIN_BRANCH
 from frazil.errors import ConfigError, FrazilError, NotFound, TransientError
 from frazil.sinks.iceberg.commit import Target
 from frazil.sinks.iceberg.maintenance.compact import compact
