@@ -5,6 +5,8 @@ from prometheus_client import generate_latest
 
 from frazil.errors import ServiceUnavailable
 from frazil.pipeline.report import BatchReport
+from frazil.sinks.iceberg.maintenance.policy import Step, StepResult
+from frazil.worker.maintenance import MaintenanceReport
 from frazil.worker.metrics import Lag, Metrics
 
 
@@ -97,3 +99,23 @@ def test_names() -> None:
     names = Metrics(lambda: {}, lambda: {}).names()
     assert {"kafka_connector_records_processed", "frazil_consumer_lag_records"} <= set(names)
     assert names == sorted(names)
+
+
+def test_maintenance_is_counted_by_table_and_result() -> None:
+    metrics = Metrics(lambda: {}, lambda: {})
+    grown = StepResult(Step.COMPACT, "data files", 9, 1, -50)
+    freed = StepResult(Step.EXPIRE, "snapshots", 9, 1, 1050)
+    metrics.observe_maintenance(MaintenanceReport("c", "n.t", 2.0, (grown, freed)))
+    metrics.observe_maintenance(MaintenanceReport("c", "n.t", 3.0, (StepResult(Step.EXPIRE, "", failed=True),)))
+    metrics.observe_maintenance(MaintenanceReport("c", "n.u", 1.0, error="the catalog is away"))
+    text = lines(metrics)
+    for line in (
+        'frazil_maintenance_runs_total{connector="c",result="done",table="n.t"} 1.0',
+        'frazil_maintenance_runs_total{connector="c",result="failed",table="n.t"} 1.0',
+        'frazil_maintenance_runs_total{connector="c",result="failed",table="n.u"} 1.0',
+        'frazil_maintenance_seconds_total{connector="c",table="n.t"} 5.0',
+        'frazil_maintenance_freed_bytes_total{connector="c",table="n.t"} 1000.0',
+    ):
+        assert line in text
+    assert any(x.startswith('frazil_maintenance_last_run_timestamp_seconds{connector="c",table="n.t"}') for x in text)
+    assert not any("last_run_timestamp" in line and "n.u" in line for line in text)

@@ -15,6 +15,7 @@ from frazil.cli import (
     data,
     deadletters,
     demo,
+    maintain,
     password,
     publish,
     query,
@@ -48,7 +49,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for module in (stack, status, data, query, sql, ask, report, deadletters, publish, demo, worker):
+for module in (stack, status, data, query, sql, ask, report, deadletters, maintain, publish, demo, worker):
     module.register(app)
 for module in (get, change, lifecycle, offsets, plugins, context, password, completion):
     module.register(app)

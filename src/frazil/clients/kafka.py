@@ -149,7 +149,7 @@ def topic_settings(bootstrap: str, name: str) -> dict[str, str]:
     client = admin(bootstrap)
     resource = ConfigResource(ConfigResource.Type.TOPIC, name)
     future = client.describe_configs([resource], request_timeout=TIMEOUT_S)[resource]
-    return {key: str(entry.value) for key, entry in _result(future, bootstrap, f"topic {name}").items()}
+    return {key: str(entry.value) for key, entry in _result(client, future, bootstrap, f"topic {name}").items()}
 
 
 @_until_settled

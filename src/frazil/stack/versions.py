@@ -10,6 +10,12 @@ SPARK_KAFKA_CLIENTS = "3.9.1"
 SPARK_COMMONS_POOL = "2.12.1"
 ICEBERG = "1.12.0"
 ICEBERG_PARQUET = "1.17.1"
+# Those that Iceberg's own bundle of the AWS SDK was built from.
+AWS_SDK = "2.54.17"
+AWS_EVENTSTREAM = "1.0.1"
+REACTIVE_STREAMS = "1.0.4"
+HTTP_CLIENT = "5.6.4"
+HTTP_CORE = "5.4.3"
 
 # Java releases that both Spark 4.1 and Kafka 4.3 run on; 25 fails on Spark's first file read (spark-and-stack.md 1.3).
 JAVA_RELEASES = (17, 21)

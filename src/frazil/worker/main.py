@@ -19,6 +19,7 @@ from frazil.config.worker import WorkerConfig
 from frazil.errors import StackError
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.task import RESULT_DDL
+from frazil.sinks.iceberg.runtime import IcebergRuntime
 from frazil.worker import spark as spark_session
 from frazil.worker.actor import RestartPolicy
 from frazil.worker.actuator.app import actuator_app
@@ -29,6 +30,7 @@ from frazil.worker.herder import Herder
 from frazil.worker.lag import lag_of_all
 from frazil.worker.loggers import Loggers
 from frazil.worker.logs import log_to_stderr
+from frazil.worker.maintenance import MaintenanceSchedule, maintainer
 from frazil.worker.metrics import Metrics
 from frazil.worker.positions import ConnectorPositions
 from frazil.worker.rest.forward import Forwarder
@@ -83,7 +85,7 @@ def run(settings: Settings, worker: WorkerConfig) -> None:
 
     def runner(name: str, config: Mapping[str, str]) -> Runner:
         lock = busy.setdefault(name, threading.Lock())
-        return StreamingRunner(session[0], settings, name, worker.with_converters(config), observe, lock)
+        return StreamingRunner(session[0], settings, name, worker.with_converters(config), observe, lock, maintenance)
 
     herder = Herder(
         FileConfigStore(settings.home / "worker" / "connectors.json") if group is None else group.configs,
@@ -96,6 +98,8 @@ def run(settings: Settings, worker: WorkerConfig) -> None:
     )
     forwarder = None if group is None else Forwarder(group, worker_id, lambda: worker_client(properties))
     metrics = Metrics(lambda: lag_of_all(bootstrap, herder, providers), lambda: connector_states(herder))
+    runtime = IcebergRuntime(lambda: session[0], settings, logger.info)
+    maintenance = MaintenanceSchedule(maintainer(runtime), metrics.observe_maintenance)
     sources = SourceRuntime(settings, properties)
     info = WorkerInfo(
         cluster_id,
@@ -123,6 +127,7 @@ def run(settings: Settings, worker: WorkerConfig) -> None:
                     "positions in their tables when it is started again. The log above has the JVM's last words."
                 )
         logger.info("stopping: running batches are finished first")
+        maintenance.close()
         herder.close()
     finally:
         for server in (*rest, actuator):

@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector
 
 from frazil.errors import FrazilError
 from frazil.pipeline.report import BatchReport
+from frazil.worker.maintenance import MaintenanceReport
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +90,26 @@ class Metrics:
         self._last_commit = Gauge(
             "frazil_last_commit_timestamp_seconds", "Time of the last commit", connector, registry=registry
         )
+        table = ["connector", "table"]
+        self._maintenance = counter("frazil_maintenance_runs", "Maintenance runs over a table", [*table, "result"])
+        self._maintenance_seconds = counter("frazil_maintenance_seconds", "Time spent in maintenance", table)
+        self._maintenance_bytes = counter("frazil_maintenance_freed_bytes", "Bytes that maintenance has freed", table)
+        self._maintenance_last = Gauge(
+            "frazil_maintenance_last_run_timestamp_seconds",
+            "Time of the last maintenance run that did not fail",
+            table,
+            registry=registry,
+        )
         registry.register(_AtScrape(lag, states))
+
+    def observe_maintenance(self, report: MaintenanceReport) -> None:
+        """Count one maintenance run."""
+        table = report.connector, report.table
+        self._maintenance.labels(*table, "failed" if report.failed else "done").inc()
+        self._maintenance_seconds.labels(*table).inc(report.seconds)
+        self._maintenance_bytes.labels(*table).inc(max(report.bytes_freed, 0))
+        if not report.failed:
+            self._maintenance_last.labels(*table).set(time.time())
 
     def observe(self, report: BatchReport) -> None:
         """Count one committed batch."""

@@ -35,6 +35,7 @@ from frazil.pipeline.report import BatchReport
 from frazil.sinks.iceberg.sink import IcebergSink
 from frazil.worker import failures
 from frazil.worker.checkpoint import Checkpoint
+from frazil.worker.maintenance import MaintenanceSchedule, Tables
 from frazil.worker.runner_api import STOP_S, RunnerStatus
 from frazil.worker.source import source_options
 
@@ -58,6 +59,7 @@ class StreamingRunner:
         config: Mapping[str, str],
         observe: Callable[[BatchReport], None],
         busy: threading.Lock,
+        maintenance: MaintenanceSchedule,
     ) -> None:
         """All runners of a connector share the lock `busy`, which a running batch holds.
 
@@ -69,6 +71,7 @@ class StreamingRunner:
         self._config = iceberg_sink_config({**config, "name": name})
         self._class = config.get("connector.class", "")
         self._observe = observe
+        self._maintenance = maintenance
         self._checkpoint = Checkpoint(settings.home / "worker" / "checkpoints" / _file_name(name))
         self._query: StreamingQuery | None = None
         self._begin: Offsets = {}
@@ -87,8 +90,9 @@ class StreamingRunner:
             )
         config = self._config
         topics = self._topics()
+        properties = with_credentials(config.catalog_properties, self._settings)
         self._sink = IcebergSink(
-            replace(config, catalog_properties=with_credentials(config.catalog_properties, self._settings)),
+            replace(config, catalog_properties=properties),
             self._bootstrap,
             self._dead_letter_queue(topics),
             lambda schema: mapper_for(schema, redact=config.redact),
@@ -108,6 +112,8 @@ class StreamingRunner:
             .trigger(processingTime=_TRIGGER)
             .start()
         )
+        if config.maintenance is not None:
+            self._maintenance.add(config.name, Tables(config.commit_branches, properties, config.maintenance))
 
     def stop(self, timeout: float = STOP_S) -> None:
         """End the query within `timeout` seconds, and let the running batch finish if it can; idempotent.
@@ -116,6 +122,7 @@ class StreamingRunner:
         twice: the next query of this connector waits for it, and takes its position from the table.
         """
         self._stopping.set()
+        self._maintenance.remove(self._config.name)
         query = self._query
         deadline = time.monotonic() + timeout
         if not self._idle(timeout * _PATIENCE) and query is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Iterator, Mapping
 from typing import Protocol
@@ -14,10 +15,13 @@ from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField, StringType
+from pyspark.sql import SparkSession
 
 from frazil.clients.catalog import connect
+from frazil.sinks.iceberg.runtime import IcebergRuntime
 from frazil.sinks.iceberg.write import DataFileWriter
 from frazil.stack.local import LocalStack
+from frazil.worker import spark as spark_session
 from tests.sinks.iceberg.proxy import CatalogProxy
 
 SIMPLE = Schema(NestedField(1, "id", LongType()), NestedField(2, "text", StringType()))
@@ -74,3 +78,20 @@ def proxy(stack: LocalStack) -> Iterator[CatalogProxy]:
 def proxied(stack: LocalStack, proxy: CatalogProxy) -> Catalog:
     """The same catalog through the proxy."""
     return connect({**stack.settings.catalog_properties(), "uri": proxy.uri})
+
+
+@pytest.fixture(scope="session")
+def spark(stack: LocalStack) -> Iterator[SparkSession]:
+    """A session as a worker starts it, in this process."""
+    before = dict(os.environ)
+    session = spark_session.start(stack.settings)
+    os.environ.clear()
+    os.environ.update(before)
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def runtime(spark: SparkSession, stack: LocalStack) -> IcebergRuntime:
+    """Iceberg in that session."""
+    return IcebergRuntime(lambda: spark, stack.settings)

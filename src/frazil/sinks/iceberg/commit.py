@@ -183,15 +183,11 @@ class Target:
 
     def history(self, table: Table) -> Iterator[Snapshot]:
         """The snapshots of the branch, the newest first, as far back as they have not been expired."""
-        by_id = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
-        snapshot = table.metadata.snapshot_by_name(self.branch)
-        while snapshot is not None:
-            yield snapshot
-            snapshot = by_id.get(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id else None
+        return history(table, self.branch)
 
     def _copy(self, table: Table, connector: str) -> dict[str, str]:
         """The position that stands in the table's properties; empty when there is none."""
-        text = table.properties.get(f"{OFFSETS}.{connector}.{self.branch}")
+        text = table.properties.get(position_property(connector, self.branch))
         return dict(json.loads(text)) if text else {}
 
     def commit(self, table: Table, floor: Floor, batch: Batch, stage: Stage | None = None) -> None:
@@ -299,7 +295,7 @@ class Target:
             stage(transaction, table, self.branch, summary)
         begin = _begin(self._copy(table, batch.connector).get(BEGIN), batch)
         copy = {**position, BEGIN: offsets.to_json(begin)}
-        transaction.set_properties({f"{OFFSETS}.{batch.connector}.{self.branch}": json.dumps(copy)})
+        transaction.set_properties({position_property(batch.connector, self.branch): json.dumps(copy)})
         transaction.commit_transaction()
 
 
@@ -335,6 +331,20 @@ def append_files(update: UpdateSnapshot, table: Table, files: Sequence[DataFile]
     with update.merge_append() if merge else update.fast_append() as append:
         for file in files:
             append.append_data_file(file)
+
+
+def history(table: Table, branch: str) -> Iterator[Snapshot]:
+    """The snapshots of a branch, the newest first, as far back as they have not been expired."""
+    by_id = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
+    snapshot = table.metadata.snapshot_by_name(branch)
+    while snapshot is not None:
+        yield snapshot
+        snapshot = by_id.get(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id else None
+
+
+def position_property(connector: str, branch: str) -> str:
+    """Name of the table's property with the copy of a connector's position."""
+    return f"{OFFSETS}.{connector}.{branch}"
 
 
 def has_commit(table: Table, commit_id: str) -> bool:

@@ -1,0 +1,84 @@
+"""Listing and removing the objects below a table's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from pyarrow.fs import FileSelector, FileSystem
+from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.table import Table
+
+from frazil.clients.store import refuses
+from frazil.errors import ConfigError, ServiceUnavailable, TerminalError
+
+_DELETES = 8
+
+
+@dataclass(frozen=True)
+class StoredObject:
+    """An object: location as Iceberg writes it, size in bytes, time of its last change in ms since 1970."""
+
+    location: str
+    size: int
+    changed_ms: int
+
+
+class Objects:
+    """The object store of a table.
+
+    Raises ServiceUnavailable when the store does not answer, ConfigError when it refuses.
+    """
+
+    def __init__(self, table: Table) -> None:
+        if not isinstance(table.io, PyArrowFileIO):
+            raise TerminalError(f"the files of {'.'.join(table.name())} cannot be listed; nothing was removed")
+        self._io = table.io
+
+    def below(self, folder: str) -> Iterator[StoredObject]:
+        """Every object in the folder and those below, without what is hidden: names that begin with `.` or `_`.
+
+        A name `_column=value` is a partition's and not hidden.
+        """
+        parts = urlsplit(folder)
+        filesystem: FileSystem = self._io.fs_by_scheme(parts.scheme, parts.netloc)
+        root = parts.netloc + parts.path.rstrip("/")
+        found: list[Any] = self._asked(
+            folder, lambda: filesystem.get_file_info(FileSelector(root, allow_not_found=True, recursive=True))
+        )
+        for info in found:
+            if info.is_file and not _hidden(info.path.removeprefix(root + "/")):
+                yield StoredObject(f"{parts.scheme}://{info.path}", info.size, info.mtime_ns // 1_000_000)
+
+    def remove(self, locations: Iterable[str]) -> None:
+        """Remove objects; one that is gone already is no error."""
+        with ThreadPoolExecutor(_DELETES) as threads:
+            for _ in threads.map(lambda location: self._asked(location, lambda: self._remove(location)), locations):
+                pass
+
+    def _remove(self, location: str) -> None:
+        try:
+            self._io.delete(location)
+        except FileNotFoundError:
+            return
+
+    def _asked(self, location: str, call: Any) -> Any:
+        try:
+            return call()
+        except OSError as error:
+            if refuses(error):
+                raise ConfigError(
+                    f"the object store refused {location}: {error}. What was removed before stays removed. Check the "
+                    "bucket and the access keys (iceberg.catalog.s3.*)."
+                ) from error
+            raise ServiceUnavailable(
+                f"the object store did not answer for {location}: {error}. What was removed before stays removed; run "
+                "maintenance again."
+            ) from error
+
+
+def _hidden(path: str) -> bool:
+    return any(part.startswith((".", "_")) and "=" not in part for part in path.split("/"))
