@@ -41,6 +41,17 @@ def test_text_is_no_markup_and_standard_error_is_another_stream(capsys: pytest.C
     assert capsys.readouterr() == ("", "[bold]a[/bold] :smile: 1.5\n")
 
 
+def test_control_characters_are_shown_and_not_sent(capsys: pytest.CaptureFixture[str]) -> None:
+    console = make_console()
+    console.print("a\x1b]0;title\x07\n\x9b31m")
+    table = Table("\x1b[2J", box=None)
+    table.add_row("\x1b[31m")
+    console.print(table)
+    shown = capsys.readouterr().out
+    assert shown.splitlines()[:2] == [r"a\x1b]0;title\x07", r"\x9b31m"]
+    assert shown.split()[2:] == [r"\x1b[2J", r"\x1b[31m"]
+
+
 @pytest.mark.parametrize(("variables", "width"), [({}, 70), ({"COLUMNS": "40"}, 40)])
 def test_a_terminal_has_its_own_width(variables: dict[str, str], width: int) -> None:
     ours, theirs = pty.openpty()

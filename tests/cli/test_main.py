@@ -72,6 +72,22 @@ def test_wrong_usage_is_said_on_standard_error(
     assert message in err
 
 
+def test_an_output_that_is_full_is_said() -> None:
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "frazil.cli.main", "--help"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert ended.returncode == 1
+    assert ended.stderr == (
+        "frazil: what it writes to takes no more: No space left on device. The output is not complete; "
+        "make room there.\n"
+    )
+
+
 @pytest.mark.parametrize("arguments", [["query"], ["sql", "SHOW TABLES"]])
 def test_a_catalog_that_does_not_answer(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     code, out, err = run(capsys, *arguments)

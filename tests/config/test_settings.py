@@ -103,7 +103,7 @@ def test_fallbacks_give_way_to_the_name_itself() -> None:
 
 
 @pytest.mark.parametrize("name", [v.name for v in VARIABLES.values() if v.kind == "port"])
-@pytest.mark.parametrize("value", ["0", "65536", "-1", "nine"])
+@pytest.mark.parametrize("value", ["0", "65536", "-1", "nine", "9_000", "٩٠٠٠", "1" * 5000])
 def test_a_wrong_port_is_refused_by_name(name: str, value: str) -> None:
     with pytest.raises(ConfigError, match=f"^{name}={value}: expected a port"):
         Settings.load({name: value}, env_file=Path(os.devnull))
@@ -113,6 +113,8 @@ def test_a_wrong_port_is_refused_by_name(name: str, value: str) -> None:
 def test_a_wrong_url_is_refused_by_name(name: str) -> None:
     with pytest.raises(ConfigError, match=f"^{name}=minio:9000: expected a URL"):
         Settings.load({name: "minio:9000"}, env_file=Path(os.devnull))
+    with pytest.raises(ConfigError, match=f"^{name}: its value is not a URL"):
+        Settings.load({name: "http://[::1"}, env_file=Path(os.devnull))
 
 
 @pytest.mark.parametrize("name", [v.name for v in VARIABLES.values() if v.kind == "switch"])

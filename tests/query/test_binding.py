@@ -70,6 +70,10 @@ def test_a_text_stays_one_token(text: str) -> None:
     assert [token.text for token in statement.tokens][1:] == [text]
 
 
+def test_an_early_time_keeps_the_digits_of_its_year() -> None:
+    assert literal(datetime(99, 1, 2)) == "TIMESTAMP '0099-01-02 00:00:00.000000 UTC'"
+
+
 def test_a_value_reaches_the_scan_as_a_filter() -> None:
     sql, used = bind("SELECT name FROM apilogs WHERE bucket = :bucket", {"bucket": "it's", "other": 1})
     [statement] = split(sql)

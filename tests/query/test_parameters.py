@@ -18,6 +18,7 @@ from frazil.query.parameters import Value, parse_parameter
         ("a:int=-5", ("a", -5)),
         ("a:double=1e300", ("a", 1e300)),
         ("a:decimal=1.50", ("a", Decimal("1.50"))),
+        (f"a:decimal={'9' * 38}", ("a", Decimal("9" * 38))),
         ("a:boolean=True", ("a", True)),
         ("a:date=2025-01-15", ("a", date(2025, 1, 15))),
         ("a:timestamp=2025-01-15T10:30:00+01:00", ("a", datetime(2025, 1, 15, 9, 30, tzinfo=UTC))),
@@ -41,7 +42,12 @@ def test_assignments(text: str, expected: tuple[str, Value]) -> None:
         ("a:boolean=yes", "is no boolean"),
         ("a:date=2025-13-01", "is no date"),
         ("a:timestamp=now", "is no timestamp"),
+        ("a:decimal=1E+999999999", "is no decimal"),
+        ("a:decimal=1E-999999999", "is no decimal"),
+        ("a:timestamp=0001-01-01T00:00:00+14:00", "is no timestamp"),
+        ("a:timestamp=9999-12-31T23:59:59-14:00", "is no timestamp"),
         ("a=x\0", "is no string"),
+        ("a=\udcff", "is no string"),
     ],
 )
 def test_what_is_no_parameter(text: str, message: str) -> None:

@@ -43,3 +43,10 @@ def test_csv_is_rfc_4180() -> None:
 def test_csv_gives_back_text_and_numbers(rows: list[tuple[str, int]]) -> None:
     text = rendered(Result(("t", "n"), rows), Format.CSV)
     assert list(csv.reader(io.StringIO(text, newline="")))[1:] == [[t, str(n)] for t, n in rows]
+
+
+def test_csv_on_a_terminal_shows_control_characters_instead_of_sending_them() -> None:
+    out = io.StringIO()
+    result = Result(("a\x1b[2J",), [("\x1b]0;title\x07",), ({"k": "\x9b31m"},)])
+    render(result, Format.CSV, Console(file=out, width=10_000, force_terminal=True))
+    assert out.getvalue() == 'a\\x1b[2J\r\n\\x1b]0;title\\x07\r\n"{""k"": ""\\x9b31m""}"\r\n'

@@ -9,6 +9,11 @@ from frazil.query.statements import split
 from tests.query.seeds import STATEMENTS
 
 
+def test_bytes_that_are_no_text_are_refused() -> None:
+    with pytest.raises(QueryError, match="not UTF-8"):
+        split("SELECT '\udcff'")
+
+
 def test_the_seeds_statements_are_split_and_keep_their_text() -> None:
     found = split(STATEMENTS)
     assert len(found) == 10

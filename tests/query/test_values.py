@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 import math
+import unicodedata
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -9,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.query.values import json_value, printable, text_of, unique_names
+from frazil.query.values import json_text, json_value, printable, printable_lines, text_of, unique_names
 
 WHEN = datetime(2025, 1, 15, 10, 30, 0, 123456, tzinfo=UTC)
 
@@ -47,3 +49,21 @@ def test_nested_values_as_text() -> None:
 
 def test_names_that_occur_again_get_a_number() -> None:
     assert unique_names(("a", "a", "a_2")) == ["a", "a_2", "a_2_2"]
+
+
+def test_lines_and_tabs_stay_and_nothing_steers_the_terminal() -> None:
+    assert printable_lines("a\tb\n\x1b]0;title\x07\r\x9b31m\u202eé") == "a\tb\n\\x1b]0;title\\x07\\r\\x9b31m\\u202eé"
+    assert printable("a\nb") == "a\\nb"
+
+
+@given(st.text(st.characters(codec="utf-8")))
+def test_json_text_is_the_same_value_without_control_characters(text: str) -> None:
+    written = json_text({text: [text, 1]})
+    assert json.loads(written) == {text: [text, 1]}
+    assert not any(unicodedata.category(character) == "Cc" for character in written)
+
+
+def test_json_text_keeps_readable_characters() -> None:
+    assert json_text("é\x9b\u202e\x7f") == '"é\\u009b\\u202e\\u007f"'
+    with pytest.raises(ValueError, match="JSON"):
+        json_text(math.nan)

@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 import os
-from typing import IO
+from typing import IO, Any
 
 from rich.console import Console
+from rich.text import Text
+
+from frazil.query.values import printable_lines
 
 # Wider than any line: nothing is wrapped.
 _UNLIMITED = 1_000_000
 
 
+class _PlainConsole(Console):
+    """Prints strings without markup; a control character in one is shown, not sent to the terminal.
+
+    A message may quote what somebody else wrote: a server, a record, a file.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(markup=False, highlight=False, emoji=False, **options)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """A string as rich's text."""
+        return super().render_str(printable_lines(text), **options)
+
+
 def make_console(*, stderr: bool = False) -> Console:
-    """A console that prints text as it is, without markup.
+    """A console that prints text as it is, without markup and without control characters.
 
     It is as wide as the terminal; where there is none lines stay whole, so that programs can read them. The
     environment variable `COLUMNS` sets another width for both.
     """
-    console = Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+    console = _PlainConsole(stderr=stderr)
     if not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
         console.width = _UNLIMITED
     return console
@@ -25,6 +42,4 @@ def make_console(*, stderr: bool = False) -> Console:
 
 def file_console(file: IO[str]) -> Console:
     """A console on a file: whole lines, no colours."""
-    return Console(
-        file=file, markup=False, highlight=False, emoji=False, width=_UNLIMITED, force_terminal=False, no_color=True
-    )
+    return _PlainConsole(file=file, width=_UNLIMITED, force_terminal=False, no_color=True)

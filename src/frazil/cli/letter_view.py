@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import heapq
-import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,7 +19,7 @@ from frazil.cli.console import make_console
 from frazil.cli.status import Output
 from frazil.logs.redact import REDACTED, SENSITIVE_KEYS, redact_bytes
 from frazil.pipeline.letters.letter import Letter, described
-from frazil.query.values import printable
+from frazil.query.values import json_text, printable
 
 if TYPE_CHECKING:
     from frazil.sinks.iceberg.replay import Outcome
@@ -212,7 +211,7 @@ def print_outcomes(outcomes: Iterable[Outcome], say: Callable[[str], None], outp
         reason = masked(outcome.reason)
         if output == Output.JSON:
             line = {**brief(outcome.letter), "verdict": outcome.verdict, "verdict_reason": reason or None}
-            typer.echo(("," if printed else "[") + "\n " + json.dumps(line, ensure_ascii=False), nl=False)
+            typer.echo(("," if printed else "[") + "\n " + json_text(line), nl=False)
             printed += 1
         elif dry_run or not outcome.closed:
             topic, partition, offset = outcome.letter.position
@@ -329,5 +328,5 @@ def _print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
 
 
 def _print_json(items: Sequence[object], *, single: bool = False) -> None:
-    lines = [json.dumps(item, ensure_ascii=False) for item in items]
+    lines = [json_text(item) for item in items]
     typer.echo(lines[0] if single else "[" + ",\n ".join(lines) + "]")

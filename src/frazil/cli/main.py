@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import Annotated
@@ -31,6 +32,7 @@ from frazil.cli.usage import PROGRAM, examples
 from frazil.errors import ConfigError, FrazilError, UsageError
 
 _COMPLETING = "_FRAZIL_COMPLETE"
+_NOT_WRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 app = typer.Typer(
     name="frazil",
@@ -73,9 +75,12 @@ def main(arguments: list[str] | None = None) -> None:
     except FrazilError as error:
         _fail(str(error), 1)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         sys.exit(1)
     except OSError as error:
+        if error.filename is None and error.errno in _NOT_WRITTEN:
+            _drop_output()
+            _fail(f"what it writes to takes no more: {error.strerror}. The output is not complete; make room there.", 1)
         if error.filename is None:
             raise
         _fail(
@@ -83,6 +88,11 @@ def main(arguments: list[str] | None = None) -> None:
             "written with FRAZIL_HOME and FRAZIL_CACHE, and try again.",
             1,
         )
+
+
+def _drop_output() -> None:
+    """Let what is still to be written go nowhere, instead of failing again at the end of the program."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _show_version(wanted: bool) -> None:

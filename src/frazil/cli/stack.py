@@ -16,6 +16,7 @@ from frazil.cli.progress import progress
 from frazil.cli.usage import examples
 from frazil.config.settings import LOOPBACK, Settings
 from frazil.errors import UsageError
+from frazil.query.values import printable_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -278,13 +279,13 @@ def logs(
     for name, path in paths.items():
         last, positions[name] = tail(path, lines)
         for line in last:
-            print(f"{prefix[name]}{line}")
+            print(f"{prefix[name]}{printable_lines(line)}")
         if not path.exists() and not follow_:
             print(f"{name} has no log yet ({path})", file=sys.stderr)
     if follow_:
         with suppress(KeyboardInterrupt):  # the way to end it
             for name, line in follow(paths, positions):
-                print(f"{prefix[name]}{line}", flush=True)
+                print(f"{prefix[name]}{printable_lines(line)}", flush=True)
 
 
 def clean(yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False) -> None:

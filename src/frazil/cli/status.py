@@ -270,11 +270,10 @@ def _print(found: StackStatus) -> None:
 def _table(header: Sequence[str], rows: Iterable[tuple[object, ...]]) -> Table:
     """The first value of a row says whether it is as it should be."""
     from rich.table import Table
-    from rich.text import Text
 
     table = Table(*header, box=None, pad_edge=False)
     for up, *values in rows:
-        table.add_row(*(Text(str(value)) for value in values), style=None if up else "red")
+        table.add_row(*map(str, values), style=None if up else "red")
     return table
 
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
 
@@ -17,6 +16,7 @@ from frazil.config.bootstrap import Bootstrap, kafka_security
 from frazil.config.listeners import Listener, parse_listeners
 from frazil.config.placeholders import has_placeholder
 from frazil.config.providers import ConfigProviders
+from frazil.config.urls import check_url
 from frazil.config.variables import VARIABLES
 from frazil.errors import ConfigError
 
@@ -64,8 +64,8 @@ class Settings:
                 self._port(variable.name)
             elif variable.kind == "switch":
                 self._switch(variable.name)
-            elif variable.kind == "url" and urlsplit(text).scheme not in ("http", "https"):
-                raise ConfigError(f"{variable.name}={text}: expected a URL that starts with http:// or https://")
+            elif variable.kind == "url":
+                check_url(variable.name, text)
         if not self.kafka_external and self.kafka_security:
             raise ConfigError(
                 f"{next(iter(self.kafka_security))} is set by a KAFKA_… variable, but KAFKA_BOOTSTRAP_SERVERS is not: "
@@ -88,13 +88,12 @@ class Settings:
 
     def _port(self, name: str) -> int:
         text = self._text(name)
-        try:
-            port = int(text)
-        except ValueError:
-            raise ConfigError(f"{self._source(name)}={text}: expected a port number") from None
-        if not 0 < port < 65536:
+        # int() also reads 9_000 and the digits of other scripts, which no other program takes for a port.
+        if not (text.isascii() and text.isdigit()):
+            raise ConfigError(f"{self._source(name)}={text}: expected a port number")
+        if len(text) > len("65535") or not 0 < int(text) < 65536:
             raise ConfigError(f"{self._source(name)}={text}: expected a port between 1 and 65535")
-        return port
+        return int(text)
 
     def _file(self, name: str) -> Path | None:
         text = self._text(name)

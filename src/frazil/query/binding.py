@@ -52,7 +52,7 @@ def literal(value: Value) -> str:
         return f"DECIMAL '{value:f}'"
     if isinstance(value, datetime):
         moment = value.replace(tzinfo=value.tzinfo or UTC).astimezone(UTC)
-        return f"TIMESTAMP '{moment:%Y-%m-%d %H:%M:%S.%f} UTC'"
+        return f"TIMESTAMP '{moment.replace(tzinfo=None).isoformat(' ', 'microseconds')} UTC'"
     if isinstance(value, date):
         return f"DATE '{value.isoformat()}'"
     text: str = exp.Literal.string(value).sql(_DIALECT)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 
 from frazil.errors import UsageError
@@ -12,6 +12,7 @@ from frazil.errors import UsageError
 Value = str | int | float | bool | Decimal | date | datetime
 
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)(?::(?P<type>\w+))?=(?P<value>.*)", re.DOTALL)
+_DECIMAL_DIGITS = 38  # of Trino
 _BOOLEANS = {"true": True, "false": False}
 
 
@@ -28,7 +29,7 @@ def parse_parameter(text: str) -> tuple[str, Value]:
         raise UsageError(f"--param {found['name']}: there is no type {kind}; there are {', '.join(TYPES)}")
     try:
         return found["name"], TYPES[kind](found["value"])
-    except (ValueError, InvalidOperation, KeyError):
+    except (ValueError, InvalidOperation, KeyError, OverflowError):
         raise UsageError(f"--param {found['name']}: {found['value']!r} is no {kind}") from None
 
 
@@ -41,12 +42,19 @@ def _finite(text: str) -> float:
 
 def _decimal(text: str) -> Decimal:
     value = Decimal(text)
-    if not value.is_finite():
+    # The digits are written out, and 1E+999999999 has a billion of them.
+    if not value.is_finite() or max(value.adjusted() + 1, -int(value.as_tuple().exponent)) > _DECIMAL_DIGITS:
         raise ValueError(text)
     return value
 
 
+def _moment(text: str) -> datetime:
+    value = datetime.fromisoformat(text)
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
 def _text(text: str) -> str:
+    text.encode()  # a byte that is not UTF-8 comes as half a surrogate
     if "\0" in text:
         raise ValueError(text)
     return text
@@ -60,5 +68,5 @@ TYPES: dict[str, Callable[[str], Value]] = {
     "decimal": _decimal,
     "boolean": lambda text: _BOOLEANS[text.lower()],
     "date": date.fromisoformat,
-    "timestamp": datetime.fromisoformat,
+    "timestamp": _moment,
 }

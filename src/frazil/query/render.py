@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from frazil.query.result import Result
 from frazil.query.tables import Expanded, write_table
-from frazil.query.values import json_value, text_of, unique_names
+from frazil.query.values import json_text, json_value, printable_lines, text_of, unique_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -39,14 +38,16 @@ def render(result: Result, form: Format, console: Console, look: TableLook | Non
     """Write an answer.
 
     Timestamps are ISO 8601, with their offset where they have a zone. A table fits the width of the console, JSON and
-    CSV are never cut; `look` is for tables. CSV follows RFC 4180, nested values as JSON text, null as an empty field.
+    CSV are never cut; `look` is for tables. CSV follows RFC 4180, nested values as JSON text, null as an empty field;
+    a control character in it reaches a file or a pipe as it is, and a terminal as an escape.
     """
     if form == Format.JSON:
         write_json(records(result), console.file)
     elif form == Format.CSV:
+        text = printable_lines if console.is_terminal else str
         writer = csv.writer(console.file)
-        writer.writerow(result.columns)
-        writer.writerows([["" if value is None else text_of(value) for value in row] for row in result.rows])
+        writer.writerow(map(text, result.columns))
+        writer.writerows([["" if value is None else text(text_of(value)) for value in row] for row in result.rows])
     else:
         look = look or TableLook()
         write_table(result, console, expanded=look.expanded, hint=look.hint, footer=look.footer, timing=look.timing)
@@ -60,5 +61,4 @@ def records(result: Result) -> list[dict[str, Any]]:
 
 def write_json(items: Sequence[Any], out: IO[str]) -> None:
     """One array, one element a line."""
-    lines = (json.dumps(json_value(item), ensure_ascii=False, allow_nan=False) for item in items)
-    out.write("[" + ",\n ".join(lines) + "]\n")
+    out.write("[" + ",\n ".join(json_text(json_value(item)) for item in items) + "]\n")

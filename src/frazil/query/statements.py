@@ -62,6 +62,8 @@ def split(sql: str) -> list[Statement]:
     Raises QueryError when the text holds no statement, cannot be split into tokens, or holds a statement that would
     write, change settings or attach something; nothing has run then.
     """
+    if not _is_unicode(sql):
+        raise QueryError("the statement holds bytes that are not UTF-8 text; nothing was run")
     groups: list[list[Token]] = [[]]
     for token in tokenize(sql):
         if token.token_type == TokenType.SEMICOLON:
@@ -79,6 +81,11 @@ def split(sql: str) -> list[Statement]:
                 f"read are answered: SELECT, WITH, VALUES, TABLE, SHOW and DESCRIBE. Nothing was run"
             )
     return statements
+
+
+def _is_unicode(text: str) -> bool:
+    """No for half a surrogate, as which a byte of the command line comes that is not UTF-8."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def ends_statement(sql: str) -> bool:

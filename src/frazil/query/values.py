@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from datetime import date, datetime, time
 from typing import Any
+
+# Delete, the C1 controls, line separators, and what turns the direction of writing: inside strings only, as JSON goes.
+_CONTROLS = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def json_value(value: Any) -> Any:
@@ -27,6 +31,15 @@ def json_value(value: Any) -> Any:
     return str(value)
 
 
+def json_text(value: Any) -> str:
+    """JSON text of a value that has JSON's types; what a terminal would obey is escaped, other characters stay.
+
+    Raises ValueError for a number that JSON has not.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def text_of(value: Any) -> str:
     """A value in one field: plain text, and JSON for what is nested."""
     plain = json_value(value)
@@ -35,9 +48,16 @@ def text_of(value: Any) -> str:
     return json.dumps(plain, ensure_ascii=False, separators=(", ", ": "))
 
 
-def printable(text: str) -> str:
-    """Text that cannot steer a terminal: control characters become escapes."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+def printable(text: str, keep: str = "") -> str:
+    """Text that cannot steer a terminal: control characters become escapes, except those in `keep`."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
+
+
+def printable_lines(text: str) -> str:
+    """The same for text of several lines: line ends and tabs stay."""
+    return printable(text, keep="\n\t")
 
 
 def unique_names(columns: tuple[str, ...]) -> list[str]:
