@@ -38,7 +38,7 @@ class Maintained:
 
 
 def tables(config: MaintenanceConfig = HOURLY, **branches: str) -> Tables:
-    return Tables(branches, {"uri": "u"}, config)
+    return Tables(lambda: branches, {"uri": "u"}, config)
 
 
 def test_every_table_of_a_connector_gets_its_policy() -> None:

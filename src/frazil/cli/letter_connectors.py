@@ -32,19 +32,13 @@ class Connectors:
     @classmethod
     def read(cls, file: Path, name: str | None) -> Connectors:
         """From a file in one of the two shapes that Connect's REST API takes. Raises UsageError."""
-        try:
-            found = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise UsageError(f"--config {file} cannot be read: {error}") from None
-        config = found.get("config", found) if isinstance(found, dict) else None
-        if not isinstance(config, dict) or not all(isinstance(v, str | int | float | bool) for v in config.values()):
-            raise UsageError(f"--config {file}: expected the keys and values of one connector as a JSON object")
-        own = str(found.get("name") or config.get("name") or name or "")
+        own, config = read_connector(file, f"--config {file}")
+        own = own or name or ""
         if not own:
             raise UsageError(f"--config {file} has no name; give the connector's with --connector")
         if name not in (None, own):
             raise UsageError(f"--config {file} is of connector {own}, not of {name}")
-        return cls({own: {key: v if isinstance(v, str) else json.dumps(v) for key, v in config.items()}}, only=own)
+        return cls({own: config}, only=own)
 
     def config_of(self, name: str) -> Mapping[str, str]:
         """Raises NotFound for a connector that does not exist, ServiceUnavailable when nobody can tell."""
@@ -56,3 +50,19 @@ class Connectors:
                 "Start it with `start`, or give the configuration with --config"
             )
         raise NotFound(f"connector {name} does not exist; give its configuration with --config")
+
+
+def read_connector(file: Path, what: str) -> tuple[str, dict[str, str]]:
+    """Name, empty when there is none, and configuration of a connector, in one of the shapes that the REST API takes.
+
+    Raises UsageError that begins with `what`.
+    """
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{what} cannot be read: {error}") from None
+    config = found.get("config", found) if isinstance(found, dict) else None
+    if not isinstance(config, dict) or not all(isinstance(v, str | int | float | bool) for v in config.values()):
+        raise UsageError(f"{what}: expected the keys and values of one connector as a JSON object")
+    name = str(found.get("name") or config.get("name") or "")
+    return name, {key: v if isinstance(v, str) else json.dumps(v) for key, v in config.items()}

@@ -24,6 +24,7 @@ from frazil.cli import (
     sql,
     stack,
     status,
+    validate,
     worker,
 )
 from frazil.cli.connect import change, context, get, lifecycle, offsets, plugins
@@ -51,7 +52,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for module in (stack, status, data, query, sql, ask, report, deadletters, maintain, publish, demo, worker):
+for module in (stack, status, data, query, sql, ask, report, deadletters, maintain, publish, validate, demo, worker):
     module.register(app)
 for module in (get, change, lifecycle, offsets, plugins, context, password, completion):
     module.register(app)

@@ -24,9 +24,9 @@ _FIRST_S = 600.0
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables of a connector, by name with the branch that it commits to, and how they are reached."""
+    """How the tables of a connector are reached; `branches` gives their names with the branch that it commits to."""
 
-    branches: Mapping[str, str]
+    branches: Callable[[], Mapping[str, str]]
     catalog_properties: Mapping[str, str]
     config: MaintenanceConfig
 
@@ -113,7 +113,7 @@ class MaintenanceSchedule:
                 tables = self._tables.get(connector)
             if tables is None:
                 continue
-            for table, branch in tables.branches.items():
+            for table, branch in tables.branches().items():
                 if not self._closing:
                     self._visit(connector, table, branch, tables)
             with self._changed:

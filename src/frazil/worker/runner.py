@@ -113,7 +113,7 @@ class StreamingRunner:
             .start()
         )
         if config.maintenance is not None:
-            self._maintenance.add(config.name, Tables(config.commit_branches, properties, config.maintenance))
+            self._maintenance.add(config.name, Tables(self._sink.branches, properties, config.maintenance))
 
     def stop(self, timeout: float = STOP_S) -> None:
         """End the query within `timeout` seconds, and let the running batch finish if it can; idempotent.

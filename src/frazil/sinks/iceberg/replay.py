@@ -40,7 +40,7 @@ Verdict = Literal["stored", "present", "skipped", "waits", "fails"]
 """Of a dead letter: stored now; in the table already; nothing to store (a transform leaves it out); its connector has
 not read past the record yet and may still store it itself; still refused. The first three close it."""
 
-_ROWS = pa.schema(
+ROWS = pa.schema(
     [
         ("value", pa.binary()),
         ("topic", pa.string()),
@@ -340,7 +340,7 @@ def _rows(letters: Sequence[Letter]) -> pa.RecordBatch:
         "key": [letter.key for letter in letters],
         "headers": [_headers_text(letter) for letter in letters],
     }
-    return pa.RecordBatch.from_pydict(columns, schema=_ROWS)
+    return pa.RecordBatch.from_pydict(columns, schema=ROWS)
 
 
 def _headers_text(letter: Letter) -> str | None:

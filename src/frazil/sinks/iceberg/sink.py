@@ -68,6 +68,10 @@ class IcebergSink:
         self._letters.start(topics, min((f.committed_ms for f in floors.values()), default=0), start)
         return start
 
+    def branches(self) -> dict[str, str]:
+        """The tables that are known now, each with its branch; for any thread."""
+        return self._tables.branches()
+
     def process(self, rows: DataFrame, begin: Offsets, end: Offsets, committed: Callable[[BatchReport], None]) -> None:
         """Store the rows of one micro-batch, which covers `begin` to `end`.
 

@@ -73,6 +73,10 @@ class Tables:
         known.strategy.check(table)
         return known.target.floor(table, self.config.name)
 
+    def branches(self) -> dict[str, str]:
+        """The tables that are known now, each with its branch; for any thread."""
+        return {name: known.target.branch for name, known in tuple(self._known.items())}
+
     def works(self, begin: Offsets) -> list[Work]:
         """One for each table that is known, for a batch that begins there."""
         return [self._work(known, begin) for known in self._known.values()]
