@@ -20,7 +20,8 @@ def test_x20_new_partitions_and_topics_are_read_from_their_beginning(worker: Wor
     worker.client.put_config(pipe.connector, config)
     eventually(lambda: pipe.ids() == list(range(10)))
 
-    AdminClient({"bootstrap.servers": bootstrap}).create_partitions([NewPartitions(pipe.name, 5)])[pipe.name].result()
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_partitions([NewPartitions(pipe.name, 5)])[pipe.name].result()
     more = f"{pipe.name}_more"
     kafka.ensure_topics(bootstrap, {more: (1, {})})
     eventually(lambda: kafka.end_offsets(bootstrap, [pipe.name]).get((pipe.name, 4)) == 0)

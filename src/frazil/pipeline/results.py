@@ -24,8 +24,8 @@ class TableResult:
     """What became of the records that one table was to have, or of those that no table was to have.
 
     `read == stored.total() + len(dead) + skipped.total()`, unless `overflow`: then the batch must be divided and read
-    again. `unknown` and `absent` are what the table lacks for records (see `Decoded`); with any of them the files are
-    of no use. `changes` is what the driver has to know about changes of rows. `write_s` is the time in seconds that
+    again. `unknown` and `absent` are what the table lacks for records (see `Decoded`); with any of them there are
+    no files. `changes` is what the driver has to know about changes of rows. `write_s` is the time in seconds that
     went into storing files.
     """
 

@@ -190,6 +190,11 @@ class _Table(_Bookings):
     def waiting_bytes(self) -> int:
         return self._files.waiting_bytes if self._files is not None else 0
 
+    @property
+    def _lacks(self) -> bool:
+        """Whether the table must change before it can have the rows."""
+        return bool(self.result.unknown or self.result.absent)
+
     def encode_largest(self) -> None:
         if self._files is not None:
             self._files.encode_largest()
@@ -217,14 +222,14 @@ class _Table(_Bookings):
             here = range(rows.num_rows) if values.at is None else values.at
             names = topics.to_pylist()
             self.result.stored.update(names[index] for index in here if index not in gone)
-        if self._files is not None:
+        if self._files is not None and not self._lacks:
             started = time.monotonic()
             self._files.add(with_places(decoded, rows) if self._changes else decoded.table)
             self.result.write_s += time.monotonic() - started
 
     def close(self) -> TableResult:
-        """The result, with files that are durable; without files when the batch must be divided."""
-        if self._files is not None and not self.result.overflow:
+        """The result, with files that are durable; without files when the batch must be read again."""
+        if self._files is not None and not self.result.overflow and not self._lacks:
             started = time.monotonic()
             self.result.files = self._files.close()
             changes = self._files.changes() if isinstance(self._files, TellsChanges) else None

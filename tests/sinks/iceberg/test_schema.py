@@ -114,7 +114,7 @@ def test_v36_columns_have_the_names_of_a_mapping() -> None:
     ii, st, li = struct_of(MAPPED, mapping).fields
     assert (ii.members, st.members, li.members) == (("renamed_ii", "ii"), ("st",), ("li",))
     assert isinstance(st.type, Struct)
-    assert [field.members for field in st.type.fields] == [("X",), ()]
+    assert [field.members for field in st.type.fields] == [("X",), ("y",)]
     assert has_aliases(struct_of(MAPPED, mapping))
     assert not has_aliases(struct_of(MAPPED))
     assert struct_of(MAPPED, create_mapping_from_schema(MAPPED)) == struct_of(MAPPED)

@@ -72,7 +72,7 @@ def mapping_of(table: Table) -> NameMapping | None:
 def struct_of(schema: Schema, name_mapping: NameMapping | None = None) -> Struct:
     """The columns of a table. Raises ConfigError for a column type that cannot be written.
 
-    With a name mapping records have its names for the columns, and columns that it leaves out get no values (V36).
+    With a name mapping records have its names for the columns; one that it does not know keeps its own name (V36).
     """
     names = None if name_mapping is None else dict(_names(name_mapping.root))
     return _Reader(names, _identifiers(schema)).struct(schema.fields)
@@ -116,7 +116,7 @@ class _Reader:
         return Struct(tuple(self._field(field) for field in fields))
 
     def _field(self, field: NestedField) -> Field:
-        aliases = None if self.names is None else self.names.get(field.field_id, ())
+        aliases = None if self.names is None else self.names.get(field.field_id)
         return Field(
             field.name,
             self._type(field.field_type, field.name),
