@@ -156,7 +156,8 @@ def test_without_tolerance_the_key_is_named(worker: Worker, users: Pipe) -> None
 
     text = trace(worker, users)
 
-    assert f"{users.name}-0" in text and "column id" in text
+    assert f"topic {users.name}, partition 0, offset 1" in text
+    assert "column id: the required value is missing" in text
     assert names(users) == {1: "good"}
 
 
