@@ -242,13 +242,15 @@ def test_workers_outlive_their_broker(tmp_path: Path) -> None:
 
 
 def _ask_until(member: Member, stop: threading.Event) -> int:
-    """Restarts of connectors of either worker, one after the other."""
+    """Restarts of connectors of either worker, one after the other, each over a connection of its own."""
     asked = 0
-    while not stop.is_set():
-        answer = member.client.post(f"/connectors/{NAMES[asked % len(NAMES)]}/restart")
-        assert answer.status_code in (204, 409), answer.text
-        asked += 1
-        time.sleep(0.05)
+    limits = httpx.Limits(max_keepalive_connections=0)
+    with httpx.Client(base_url=member.client.base_url, trust_env=False, timeout=60, limits=limits) as client:
+        while not stop.is_set():
+            answer = client.post(f"/connectors/{NAMES[asked % len(NAMES)]}/restart")
+            assert answer.status_code in (204, 409), answer.text
+            asked += 1
+            time.sleep(0.05)
     return asked
 
 

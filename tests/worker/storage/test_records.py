@@ -16,6 +16,7 @@ from frazil.worker.storage.records import (
     StatusRecord,
     TargetRecord,
     TopicRecord,
+    WorkerRecord,
 )
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -53,6 +54,15 @@ def test_target_states_of_older_workers() -> None:
 def test_values_with_a_schema_around_them() -> None:
     value = json.dumps({"schema": {"type": "struct"}, "payload": {"properties": {"name": "x", "gone": None}}})
     assert records.parse_config("connector-x", value.encode()) == ConfigRecord("x", {"name": "x"})
+
+
+def test_workers() -> None:
+    worker = WorkerRecord("h:1", "http://h:1", frozenset({3, 1}))
+    assert records.worker_record(worker) == ("worker-h:1", b'{"url":"http://h:1","partitions":[1,3]}')
+    assert records.parse_status(*records.worker_record(worker)) == worker
+    assert records.parse_status("worker-h:1", None) == WorkerRecord("h:1", None)
+    with pytest.raises(Malformed):
+        records.parse_status("worker-h:1", b'{"url":"http://h:1","partitions":["1"]}')
 
 
 def test_loggers() -> None:

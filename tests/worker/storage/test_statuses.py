@@ -9,6 +9,7 @@ import pytest
 from frazil.clients import kafka
 from frazil.stack.local import LocalStack
 from frazil.worker.status import ConnectorStatus, TaskStatus
+from frazil.worker.storage.records import WorkerRecord
 from frazil.worker.storage.statuses import StatusTopic
 from frazil.worker.storage.topics import StorageTopic, ensure_storage_topic
 from tests.worker.runners import eventually
@@ -79,3 +80,16 @@ def test_topics_that_were_read(open_topic: Open) -> None:
     other.reset_topics("a")
     eventually(lambda: one.topics_of("a") == [])
     assert one.names() == set()
+
+
+def test_the_last_worker_that_says_so_has_a_partition(open_topic: Open) -> None:
+    one, other = open_topic(), open_topic()
+    one.announce(WorkerRecord("a:1", "http://a:1", frozenset({0, 1})))
+    eventually(lambda: other.url_of(1) == "http://a:1")
+    other.announce(WorkerRecord("b:1", "http://b:1", frozenset({1})))
+    eventually(lambda: one.url_of(1) == "http://b:1")
+    assert (one.url_of(0), one.url_of(2), one.superseded()) == ("http://a:1", None, [])
+    other.announce(WorkerRecord("b:1", "http://b:1", frozenset({0, 1})))
+    eventually(lambda: one.superseded() == ["a:1"])
+    other.announce(WorkerRecord("b:1", None))
+    eventually(lambda: one.url_of(1) == "http://a:1")

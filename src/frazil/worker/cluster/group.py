@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from frazil.clients import kafka
 from frazil.config.bootstrap import Bootstrap, Client
 from frazil.worker.cluster.member import LEADER, GroupMember, Timing, slot_of
-from frazil.worker.cluster.members import Members
 from frazil.worker.herder import Herder
 from frazil.worker.runner_api import STOP_S
 from frazil.worker.storage.configs import ConfigTopic
+from frazil.worker.storage.records import WorkerRecord
 from frazil.worker.storage.statuses import StatusTopic
 from frazil.worker.storage.topics import StorageTopic, ensure_storage_topic
 
@@ -56,13 +56,13 @@ class WorkerGroup:
         self._slots = ensure_storage_topic(bootstrap, config.offset_topic)
         consumer, producer = (kafka.client_config(bootstrap, kind) for kind in (CONSUMER, PRODUCER))
         name = config.config_topic.name
-        self.url = config.url
+        self._url, self._worker_id = config.url, config.url.partition("://")[2]
         self.configs = ConfigTopic(
             consumer, producer, name, config.group, lambda: kafka.end_offsets(bootstrap, [name])[name, 0], on_logger
         )
         self.statuses = StatusTopic(consumer, producer, config.status_topic.name, config.group, version)
-        self._members = Members(kafka.client_config(bootstrap), config.group)
         self._herder: Herder | None = None
+        self._closing = False
         self._member = GroupMember(
             consumer, config.group, config.offset_topic.name, config.url, self._assigned, self._tick, config.timing
         )
@@ -71,12 +71,14 @@ class WorkerGroup:
         """Become a member; `herder` runs what is assigned to this worker from now on. Raises as `GroupMember.join`."""
         self._herder = herder
         self.statuses.start()
+        self.statuses.announce(WorkerRecord(self._worker_id, None))
         self._member.join(_JOIN_S)
 
     def close(self) -> None:
         """Leave the group, when the herder has stopped its connectors."""
-        self.statuses.flush()
+        self._closing = True
         self._member.close()
+        self.statuses.announce(WorkerRecord(self._worker_id, None))
         self.configs.close()
         self.statuses.close()
 
@@ -91,15 +93,11 @@ class WorkerGroup:
 
     def leader_url(self) -> str | None:
         """Where configurations are changed; None while that is not settled."""
-        return self._members.url_of(LEADER)
+        return self.statuses.url_of(LEADER)
 
     def url_of(self, name: str) -> str | None:
         """Where a connector runs; None while that is not settled."""
-        return self._members.url_of(slot_of(name, self._slots))
-
-    def unsettle(self) -> None:
-        """Ask the coordinator again where the workers are."""
-        self._members.forget()
+        return self.statuses.url_of(slot_of(name, self._slots))
 
     @property
     def position(self) -> int:
@@ -111,16 +109,23 @@ class WorkerGroup:
         return self.configs.read_until(position, timeout)
 
     def _assigned(self, slots: frozenset[int]) -> None:
-        self._members.forget()
         self.configs.lead(LEADER in slots)
         if self._herder is not None:
             self._herder.own(lambda name: slot_of(name, self._slots) in slots, STOP_S)
+            self._announce()
             self.statuses.flush()
+
+    def _announce(self) -> None:
+        if not self._closing:
+            self.statuses.announce(WorkerRecord(self._worker_id, self._url, self._member.slots))
 
     def _tick(self) -> None:
         if self._herder is None:
             return
         self._herder.remind()
+        self._announce()
         if self.leads:
+            for worker_id in self.statuses.superseded():
+                self.statuses.announce(WorkerRecord(worker_id, None))
             for name in self.statuses.names() - set(self._herder.connectors()):
                 self.statuses.forget(name)

@@ -54,8 +54,8 @@ class GroupMember:
         timing: Timing,
     ) -> None:
         """`on_slots` gets the partitions of this worker whenever they change, and returns when those connectors that
-        are not of this worker any more have stopped. `on_tick` is called every second. `url` is where the others reach
-        this worker; they learn it from the coordinator.
+        are not of this worker any more have stopped. `on_tick` is called every second. `url` names the worker in the
+        tools for consumer groups.
         """
         self._group = group
         self._topic = topic

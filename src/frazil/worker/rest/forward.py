@@ -59,9 +59,6 @@ class Group(Protocol):
         """URL of the worker of a connector; None while that is not settled."""
         ...
 
-    def unsettle(self) -> None:
-        """What was known is not true any more."""
-
     @property
     def position(self) -> int:
         """How far this worker has read the configurations."""
@@ -125,11 +122,8 @@ class Forwarder:
                 content=body,
             )
         except httpx.HTTPError as error:
-            self._group.unsettle()
             logger.warning("worker %s did not answer %s: %s", url, request.method, type(error).__name__)
             raise HTTPException(409, _CONFLICT) from None
-        if answer.status_code == httpx.codes.CONFLICT:
-            self._group.unsettle()
         if answer.headers.get(_AT, "").isdecimal():
             self._group.read_until(int(answer.headers[_AT]), _READ_S)
         kept = {key: value for key, value in answer.headers.items() if key.lower() not in _OWN}
@@ -145,4 +139,3 @@ class Forwarder:
             if time.monotonic() >= give_up:
                 raise HTTPException(409, _NO_LEADER)
             time.sleep(_ASK_S)
-            self._group.unsettle()

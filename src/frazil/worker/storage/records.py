@@ -3,7 +3,8 @@
 Keys are text, values are JSON objects without a schema; an empty value removes the key. In the configuration topic
 they are `connector-<name>` and `target-state-<name>` (and `logger-cluster-<logger>`), in the status topic
 `status-connector-<name>`, `status-task-<name>-<n>` and `status-topic-<topic>:connector-<name>`. Records of other kinds
-belong to Kafka Connect's own tasks and sessions; they are passed over and left as they are.
+belong to Kafka Connect's own tasks and sessions; they are passed over and left as they are. One kind is frazil's own,
+`worker-<worker id>` in the status topic, which Kafka Connect passes over.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ Record = tuple[str, bytes | None]
 _CONFIG, _TARGET, _LOGGER = "connector-", "target-state-", "logger-cluster-"
 _CONNECTOR_STATUS, _TASK_STATUS, _TOPIC_STATUS = "status-connector-", "status-task-", "status-topic-"
 _OF_CONNECTOR = ":connector-"
+_WORKER = "worker-"
 _RUNNING = "STARTED"
 
 
@@ -79,6 +81,15 @@ class TopicRecord:
     active: bool
 
 
+@dataclass(frozen=True)
+class WorkerRecord:
+    """Where a worker is, and the partitions of its group's topic that it has; `url` is None when it has left."""
+
+    worker_id: str
+    url: str | None
+    slots: frozenset[int] = frozenset()
+
+
 def config_record(name: str, config: Mapping[str, str] | None) -> Record:
     """The record of a configuration, or of its removal."""
     return _CONFIG + name, None if config is None else _json({"properties": dict(config)})
@@ -114,6 +125,12 @@ def topic_record(name: str, topic: str, since_ms: int | None) -> Record:
     return key, _json({"topic": {"name": topic, "connector": name, "task": 0, "discoverTimestamp": since_ms}})
 
 
+def worker_record(worker: WorkerRecord) -> Record:
+    """The record of a worker, or of its leaving."""
+    value = None if worker.url is None else _json({"url": worker.url, "partitions": sorted(worker.slots)})
+    return _WORKER + worker.worker_id, value
+
+
 def parse_config(key: str, value: bytes | None) -> ConfigRecord | TargetRecord | LoggerRecord | None:
     """A record of the configuration topic; None for kinds that are not of concern here. Raises Malformed."""
     if key.startswith(_CONFIG):
@@ -125,7 +142,7 @@ def parse_config(key: str, value: bytes | None) -> ConfigRecord | TargetRecord |
     return None
 
 
-def parse_status(key: str, value: bytes | None) -> StatusRecord | TopicRecord | None:
+def parse_status(key: str, value: bytes | None) -> StatusRecord | TopicRecord | WorkerRecord | None:
     """A record of the status topic; None for kinds that are not of concern here. Raises Malformed."""
     if key.startswith(_CONNECTOR_STATUS):
         return StatusRecord(key.removeprefix(_CONNECTOR_STATUS), None, None if value is None else _status(value))
@@ -140,7 +157,19 @@ def parse_status(key: str, value: bytes | None) -> StatusRecord | TopicRecord | 
         if not mark:
             raise Malformed("its key has no connector")
         return TopicRecord(name, topic, value is not None)
+    if key.startswith(_WORKER):
+        return _worker(key.removeprefix(_WORKER), value)
     return None
+
+
+def _worker(worker_id: str, value: bytes | None) -> WorkerRecord:
+    if value is None:
+        return WorkerRecord(worker_id, None)
+    body = _object(value)
+    slots = body.get("partitions")
+    if not isinstance(slots, list) or not all(isinstance(slot, int) for slot in slots):
+        raise Malformed("its partitions are no numbers")
+    return WorkerRecord(worker_id, _text(body, "url"), frozenset(slots))
 
 
 def _json(body: Mapping[str, object]) -> bytes:

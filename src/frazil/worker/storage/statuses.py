@@ -17,14 +17,18 @@ from frazil.worker.storage.records import (
     Status,
     StatusRecord,
     TopicRecord,
+    WorkerRecord,
     parse_status,
     status_record,
     topic_record,
+    worker_record,
 )
 
 logger = logging.getLogger(__name__)
 
 _FLUSH_S = 5.0
+_ANY, _WORKERS = -1, 0
+"""Partitions: the one that a key belongs to, and the one of all workers, so that their records have one order."""
 
 
 class StatusTopic:
@@ -43,6 +47,8 @@ class StatusTopic:
         self._connectors: dict[str, Status] = {}
         self._tasks: dict[str, dict[int, Status]] = {}
         self._topics: dict[str, set[str]] = {}
+        self._workers: dict[str, WorkerRecord] = {}
+        """In the order of their records, which all are in one partition."""
         self._newest: dict[str, bytes | None] = {}
         """By key the value that was sent or read last."""
         self._failing = False
@@ -120,14 +126,30 @@ class StatusTopic:
         """Forget the topics of a connector."""
         self._send([topic_record(name, topic, None) for topic in self.topics_of(name)])
 
-    def _send(self, records: Iterable[Record]) -> None:
+    def announce(self, worker: WorkerRecord) -> None:
+        """Tell where a worker is and what it has, or that it has left; returns at once."""
+        self._send([worker_record(worker)], partition=_WORKERS)
+
+    def url_of(self, slot: int) -> str | None:
+        """Where the worker is that was the last to say that it has a partition; None when nobody says so."""
+        with self._lock:
+            claims = [worker.url for worker in self._workers.values() if slot in worker.slots]
+        return claims[-1] if claims else None
+
+    def superseded(self) -> list[str]:
+        """Workers all of whose partitions others have by now."""
+        with self._lock:
+            last = {slot: worker.worker_id for worker in self._workers.values() for slot in worker.slots}
+            return [name for name, worker in self._workers.items() if worker.slots and name not in last.values()]
+
+    def _send(self, records: Iterable[Record], partition: int = _ANY) -> None:
         for key, value in records:
             with self._lock:
                 if key in self._newest and self._newest[key] == value:
                     continue
                 self._newest[key] = value
             try:
-                self._producer.produce(self._topic, value, key, on_delivery=self._delivered)
+                self._producer.produce(self._topic, value, key, partition=partition, on_delivery=self._delivered)
             except BufferError:
                 self._lost(key, "too much waits to be sent")
         self._producer.poll(0)
@@ -163,6 +185,10 @@ class StatusTopic:
                         self._tasks.pop(name, None)
                 case StatusRecord(name, int(task), status) if status is not None:
                     self._tasks.setdefault(name, {})[task] = status
+                case WorkerRecord(worker_id, url):
+                    self._workers.pop(worker_id, None)
+                    if url is not None:
+                        self._workers[worker_id] = record
                 case TopicRecord(name, topic, True):
                     self._topics.setdefault(name, set()).add(topic)
                 case TopicRecord(name, topic, False):
