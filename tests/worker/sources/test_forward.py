@@ -105,6 +105,7 @@ def test_life_of_a_source_connector(
             )
             assert created.headers["location"] == f"{url}/connectors/sp%20ace"
             client.delete("sp ace")
+            eventually(lambda: client.connectors() == ["lines", "sink"])
 
             other = SourceRuntime(isolated_settings(tmp_path / "other", SOURCE_CONNECT_URL=runtime.url), {})
             assert "lines" in other.connectors()
