@@ -49,7 +49,14 @@ def runtime(stack: LocalStack, tmp_path: Path) -> Iterator[SourceRuntime]:
     plugins = tmp_path / "plugins"
     plugins.mkdir()
     (plugins / "file").symlink_to(CONNECT_FILE.folder(settings.cache), target_is_directory=True)
-    made = SourceRuntime(settings, {"plugin.path": str(plugins), "group.id": f"group-{settings.source_connect_port}"})
+    made = SourceRuntime(
+        settings,
+        {
+            "plugin.path": str(plugins),
+            "group.id": f"group-{settings.source_connect_port}",
+            "offset.flush.interval.ms": "500",
+        },
+    )
     yield made
     made.close()
     assert made.pid is None
@@ -105,6 +112,7 @@ def test_life_of_a_source_connector(
             )
             assert created.headers["location"] == f"{url}/connectors/sp%20ace"
             client.delete("sp ace")
+            eventually(lambda: client.connectors() == ["lines", "sink"])
 
             other = SourceRuntime(isolated_settings(tmp_path / "other", SOURCE_CONNECT_URL=runtime.url), {})
             assert "lines" in other.connectors()
@@ -119,6 +127,7 @@ def test_life_of_a_source_connector(
             eventually(lambda: len(messages(bootstrap, topic)) == 3, timeout=120)
             assert [m.value() for m in messages(bootstrap, topic)] == [b'"one"', b'"two"', b'"three"']
 
+            eventually(lambda: client.offsets("lines")[0]["offset"] == {"position": 14})
             monkeypatch.setenv("KAFKA_CONNECT_URL", url)
             with pytest.raises(SystemExit):
                 main(["offsets", "get", "lines"])
