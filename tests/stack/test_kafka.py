@@ -70,6 +70,7 @@ def test_restart_and_kill_keep_records_and_cluster_id(broker: tuple[Settings, Se
 
     pid = service.state().pid
     assert pid is not None
+    assert any("/classes/kafka-" in file.path for file in psutil.Process(pid).memory_maps())
     os.kill(pid, signal.SIGKILL)
     deadline = time.monotonic() + 5
     while service.state().status is not Status.DIED and time.monotonic() < deadline:
