@@ -44,6 +44,11 @@ def draft(archive: ClassArchive) -> Path:
     return Path(option.removeprefix(DRAFT))
 
 
+def refuse(*arguments: object) -> None:
+    """What a read-only folder says; root would be let in."""
+    raise PermissionError("read-only")
+
+
 def used(archive: ClassArchive) -> Path:
     option, _ = archive.options()
     assert option.startswith(ARCHIVE)
@@ -51,9 +56,11 @@ def used(archive: ClassArchive) -> Path:
     return Path(option.removeprefix(ARCHIVE))
 
 
-def test_without_an_archive_a_draft_of_its_own_is_written(make: Make) -> None:
+def test_without_an_archive_one_jvm_at_a_time_writes_a_draft(make: Make) -> None:
     assert make().reading() == []
-    assert draft(make()) != draft(make())
+    assert draft(make()).read_bytes() == b""
+    assert make().options() == []
+    assert draft(make(["-Xmx2g"])).read_bytes() == b""
 
 
 def test_a_whole_draft_becomes_the_archive(make: Make) -> None:
@@ -66,8 +73,10 @@ def test_a_whole_draft_becomes_the_archive(make: Make) -> None:
 
 
 def test_of_two_drafts_one_becomes_the_archive_and_the_other_goes(make: Make) -> None:
-    first, second = draft(make()), draft(make())
-    first.write_bytes(b"first")
+    first = draft(make())
+    os.utime(first, (0, time.time() - 3601))
+    second = draft(make())
+    first.write_bytes(b"first")  # of a JVM that has run for more than an hour
     second.write_bytes(b"second")
     path = used(make())
     assert path.read_bytes() in (b"first", b"second")
@@ -78,7 +87,6 @@ def test_a_draft_without_a_header_is_not_used_and_the_next_is_written_an_hour_la
     written = draft(make())
     written.write_bytes(bytes(4096) + b"classes")
     assert make().options() == []
-    draft(make(["-Xmx2g"]))
     os.utime(written, (0, time.time() - 3601))
     draft(make())
     assert not written.exists()
@@ -138,8 +146,8 @@ def test_a_cache_that_cannot_be_written_to_is_no_failure(
     assert make(cache=tmp_path / "file").options() == []
     draft(make()).write_bytes(b"whole")
     path = used(make())
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    monkeypatch.setattr(os, "utime", lambda *_: (_ for _ in ()).throw(PermissionError("read-only")))
+    monkeypatch.setattr(os, "utime", refuse)
+    monkeypatch.setattr(Path, "touch", refuse)
     assert used(make()) == path
     assert make(["-Xmx2g"]).options() == []
 
@@ -185,7 +193,7 @@ def test_the_second_run_maps_what_the_first_has_loaded(tmp_path: Path, java: Pat
     assert "org.apache.ivy.Main source: shared objects file (top)" in loaded
 
 
-def test_a_run_that_is_killed_leaves_nothing(program: Program, tmp_path: Path) -> None:
+def test_a_run_that_is_killed_leaves_an_empty_draft(program: Program, tmp_path: Path) -> None:
     settings = tmp_path / "settings"
     os.mkfifo(settings)  # it waits there
     command = program.command(*program.archive().options())[:-1]
@@ -193,7 +201,9 @@ def test_a_run_that_is_killed_leaves_nothing(program: Program, tmp_path: Path) -
         assert process.stdout is not None
         assert process.stdout.read(1)
         process.kill()
-    assert list((program.cache / "classes").iterdir()) == []
+    left = list((program.cache / "classes").iterdir())
+    assert [path.stat().st_size for path in left] == [0]
+    assert program.archive().options() == []
 
 
 def test_java_goes_on_without_an_archive_that_is_not_one(program: Program) -> None:

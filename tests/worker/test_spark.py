@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from frazil.config.settings import Settings
 from frazil.worker.spark import is_local, listen_options
-from tests.environment import isolated_settings
+from tests.environment import isolated_settings, own_cache
 
 _PROGRAM = """
 import json, sys, psutil
@@ -40,16 +39,13 @@ def test_a_cluster_reaches_the_driver_where_spark_says(master: str) -> None:
 @pytest.mark.spark
 def test_the_second_session_maps_the_classes_of_the_first(tmp_path: Path) -> None:
     """In a cache with a blank in its name, whose path is an option of the JVM."""
-    env = isolated_settings(tmp_path / "home").env
-    shared = Settings(env).cache
-    own = tmp_path / "a cache"
-    own.mkdir()
-    (own / "jars").symlink_to(shared / "jars")
-    env = {**env, "FRAZIL_CACHE": str(own)}
+    settings = isolated_settings(tmp_path / "home")
+    cache = own_cache(settings, tmp_path / "a cache")
+    env = {**settings.env, "FRAZIL_CACHE": cache}
     for _ in range(2):
         done = subprocess.run([sys.executable, "-c", _PROGRAM], env=env, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         assert "cds" not in done.stdout + done.stderr
         found = json.loads(done.stdout)
         assert found["count"] == 10
-    assert any(path.startswith(f"{own}/classes/spark-") for path in found["archives"])
+    assert any(path.startswith(f"{cache}/classes/spark-") for path in found["archives"])

