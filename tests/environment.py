@@ -27,3 +27,12 @@ def isolated_settings(home: Path, **variables: str) -> Settings:
     ports = dict(zip(_PORTS, map(str, unused(len(_PORTS))), strict=True))
     env = {**minimal_env(os.environ), **kept, **ports, "FRAZIL_HOME": str(home), **variables}
     return Settings.load(env, env_file=Path(os.devnull))
+
+
+def own_cache(settings: Settings, folder: Path) -> str:
+    """A value for FRAZIL_CACHE: `folder` with the downloads of these settings' cache, and nothing else of it."""
+    jars = settings.cache / "jars"
+    jars.mkdir(parents=True, exist_ok=True)
+    folder.mkdir()
+    (folder / "jars").symlink_to(jars)
+    return str(folder)

