@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import os
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -17,6 +16,7 @@ from trino.dbapi import Connection
 from trino.exceptions import Error, HttpError, TrinoQueryError
 
 from frazil.clients.trino_catalog import catalog_statement
+from frazil.config.paths import expanded
 from frazil.config.settings import LOOPBACK, Settings
 from frazil.errors import ConfigError, FrazilError, ServiceUnavailable, TerminalError
 
@@ -181,7 +181,7 @@ def _session(url: SplitResult, env: Mapping[str, str], *, own: bool, secret: boo
     if own:
         session.trust_env = False  # no proxy before loopback
     elif ca_file:
-        path = Path(ca_file).expanduser()
+        path = expanded("TRINO_CA_FILE", ca_file)
         if not path.is_file():
             raise ConfigError(f"TRINO_CA_FILE={ca_file}: there is no such file; correct the path or unset the variable")
         # With trust_env other bundles of the environment would win over this one.
