@@ -20,7 +20,9 @@ from frazil.config.paths import expanded
 from frazil.config.settings import LOOPBACK, Settings
 from frazil.errors import ConfigError, FrazilError, ServiceUnavailable, TerminalError
 
-FAILURES: Final = (Error, HttpError, RequestException)
+# What the client raises for an answer that is not one of Trino's, such as the page of a proxy.
+_NOT_TRINO = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+FAILURES: Final = (Error, HttpError, RequestException, *_NOT_TRINO)
 """What a call of the client raises; `failure` tells what it means."""
 
 _TIMEOUT_S = 60.0
@@ -137,6 +139,11 @@ def failure(settings: Settings, error: Exception) -> FrazilError:
     if isinstance(error, HttpError) and any(f"error {code}" in str(error) for code in (401, 403)):
         return ConfigError(
             f"{server} refuses {_user(settings.env)}: check TRINO_USER and TRINO_PASSWORD or TRINO_TOKEN"
+        )
+    if isinstance(error, _NOT_TRINO) and not isinstance(error, RequestException):
+        return ServiceUnavailable(
+            f"{server} does not answer as Trino does ({type(error).__name__}); check TRINO_URL, or ask the embedded "
+            "engine with `--engine embedded`"
         )
     return ServiceUnavailable(
         f"{server} does not answer: {reason}; check TRINO_URL, or ask the embedded engine with `--engine embedded`"
