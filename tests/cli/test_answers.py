@@ -55,3 +55,11 @@ def test_parquet_never_goes_to_a_terminal(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     with pytest.raises(UsageError, match="Name a file with --output-file"):
         Answers(SqlFormat.PARQUET).check()
+
+
+@pytest.mark.parametrize("form", SqlFormat)
+def test_a_full_device_is_told_once(form: SqlFormat) -> None:
+    answers = Answers(form, Path("/dev/full"))
+    with pytest.raises(UsageError, match="/dev/full cannot be written: No space left on device"):
+        answers.write(ONE, LOOK)
+    answers.close()

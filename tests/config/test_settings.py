@@ -157,6 +157,17 @@ def test_dot_env_of_the_working_directory_is_read(tmp_path: Path, monkeypatch: p
     assert Settings.load({}).actuator_port == 18081
 
 
+def test_a_folder_is_no_file_with_variables(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is a folder and no file with variables"):
+        Settings.load({"FRAZIL_ENV_FILE": str(tmp_path)})
+
+
+@pytest.mark.parametrize("name", ["FRAZIL_HOME", "FRAZIL_CACHE", "FRAZIL_ENV_FILE"])
+def test_a_home_folder_of_nobody_is_refused_by_name(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"^{name}=~nosuchuser/x: there is no home folder"):
+        resolved(Settings.load({name: "~nosuchuser/x"}))
+
+
 def test_a_named_file_that_is_missing_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such file"):
         Settings.load({"FRAZIL_ENV_FILE": str(tmp_path / "missing")})

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 import trustme
@@ -26,6 +29,50 @@ def test_a_server_that_does_not_answer(free_ports: Callable[[int], list[int]], s
     with pytest.raises(ServiceUnavailable, match=f"Trino at {url} does not answer") as caught:
         list(engine(url, **env).run("SELECT 1"))
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>Sign in</html>",
+        b"[]",
+        b"{}",
+        b"[" * 100_000,
+        b'{"id": "1", "infoUri": "", "stats": {"state": "FINISHED"}, "columns": [], "data": 5}',
+    ],
+)
+def test_a_server_that_is_not_trino(body: bytes) -> None:
+    with (
+        running_server(body) as url,
+        pytest.raises(ServiceUnavailable, match=f"Trino at {url} does not answer"),
+    ):
+        list(engine(url).run("SELECT 1"))
+
+
+@contextmanager
+def running_server(body: bytes) -> Iterator[str]:
+    """A web server that answers everything with one page."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Nothing of it is shown."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def test_a_statement_that_writes_is_refused_before_the_server_is_asked(

@@ -19,7 +19,7 @@ from frazil.clients.catalog import connect
 from frazil.config.settings import LOOPBACK, Settings
 from frazil.errors import PortTaken, StackError
 from frazil.stack.local import LocalStack
-from frazil.stack.seaweedfs import seaweedfs_service
+from frazil.stack.seaweedfs import _inner_ports, seaweedfs_service
 from frazil.stack.service import Service, Status
 from tests.environment import isolated_settings
 
@@ -46,6 +46,19 @@ def store(tmp_path: Path) -> Iterator[tuple[Settings, Service]]:
     service = seaweedfs_service(settings)
     yield settings, service
     service.stop()
+
+
+@pytest.mark.parametrize(
+    "content", ["", "null", "[]", '{"master": 3', '{"master": "x", "volume": -1, "filer": 99999}', "\x00"]
+)
+def test_a_file_of_ports_that_was_cut_short_is_made_anew(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "ports.json"
+    path.write_text(content)
+    ports = _inner_ports(path, set())
+    assert json.loads(path.read_text()) == ports
+    assert all(20_000 <= port < 30_000 for port in ports.values())
+    assert _inner_ports(path, set()) == ports
+    assert [file.name for file in tmp_path.iterdir()] == ["ports.json"]
 
 
 @pytest.mark.stack

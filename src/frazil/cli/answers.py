@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from enum import StrEnum
+from io import BytesIO
 from pathlib import Path
 from typing import IO
 
 import typer
 
 from frazil.cli.console import file_console, make_console
+from frazil.cli.outfile import whole_file
 from frazil.errors import UsageError
 from frazil.query.render import Format, TableLook, render
 from frazil.query.result import Result
@@ -61,8 +64,12 @@ class Answers:
             sys.stdout.flush()
         else:
             file = self._open(self.path)
-            render(result, Format(self.form), file_console(file), look)
-            file.flush()
+            try:
+                render(result, Format(self.form), file_console(file), look)
+                file.flush()
+            except OSError as error:
+                self._give_up(file)
+                raise _unwritable(self.path, error) from None
         self._written += 1
 
     def close(self) -> None:
@@ -70,6 +77,12 @@ class Answers:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+    def _give_up(self, file: IO[str]) -> None:
+        """Close a file whose rest cannot be written."""
+        self._file = None
+        with suppress(OSError):  # that it fails was the reason
+            file.close()
 
     def _open(self, path: Path) -> IO[str]:
         if self._file is None:
@@ -85,10 +98,10 @@ class Answers:
         if self.path is None:
             write_parquet(result, sys.stdout.buffer)
             return
-        try:
-            write_parquet(result, self.path)
-        except OSError as error:
-            raise _unwritable(self.path, error) from None
+        content = BytesIO()
+        write_parquet(result, content)
+        with whole_file(self.path) as save:
+            save(content.getvalue())
         typer.echo(f"{result.row_count:,} {'row is' if result.row_count == 1 else 'rows are'} in {self.path}", err=True)
 
 

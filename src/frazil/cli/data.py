@@ -28,6 +28,7 @@ ODD_SHARE = 0.001
 _ERROR_SHARE, _AUDIT_SHARE = 0.1, 0.05
 
 _MIX_LINES = 12
+_LONGEST_INTERVAL_S = 86_400
 _MIN_LINES = 10_000  # fewer records are there at once: no progress lines
 
 
@@ -89,8 +90,8 @@ def continuous(
     from frazil.logs.produce import RecordProducer
 
     settings = Settings.load()
-    if not 0 < interval < float("inf"):
-        raise UsageError(f"--interval must be more than 0 seconds, not {interval:g}")
+    if not 0 < interval <= _LONGEST_INTERVAL_S:
+        raise UsageError(f"--interval must be more than 0 seconds, not {interval:g}, and at most a day")
     if batch <= 0:
         raise UsageError(f"--batch must be more than 0, not {batch}")
     acknowledged, started = Counter[str](), time.monotonic()

@@ -17,7 +17,7 @@ from frazil.query.render import Format, TableLook, records, render, write_json
 from frazil.query.result import Result
 from frazil.query.startup import leave_out_pandas
 from frazil.query.tables import Expanded
-from frazil.query.values import json_value
+from frazil.query.values import json_value, printable
 
 if TYPE_CHECKING:
     from frazil.query.summary import TableSummary
@@ -95,7 +95,7 @@ def _known(table: str, known: list[str], namespace: str) -> str:
 
 
 def _print(summary: TableSummary, namespace: str, expanded: Expanded) -> None:
-    typer.echo(f"{namespace}.{summary.name}: {summary.rows:,} rows")
+    typer.echo(f"{printable(f'{namespace}.{summary.name}')}: {summary.rows:,} rows")
     snapshot = summary.snapshot
     if snapshot is None:
         typer.echo("  no snapshot yet: nothing was committed\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +10,7 @@ import typer
 
 from frazil.cli.console import make_console
 from frazil.cli.engines import EngineOption, open_engine
+from frazil.cli.outfile import whole_file
 from frazil.cli.progress import progress
 from frazil.cli.usage import examples
 from frazil.config.settings import Settings
@@ -52,20 +52,10 @@ def report(
     if span.start >= span.end:
         raise UsageError(f"--since {since} is not before --until {until or 'now'}; nothing was written")
     settings = Settings.load()
-    with progress(make_console(stderr=True)) as show:
-        show("opening the catalog")
-        text = build(open_engine(settings, engine), span, now, show)
-    _write(output, text)
-    typer.echo(f"{output}: {len(text.encode()) / 1000:,.0f} kB; open it with a browser: {output.resolve().as_uri()}")
-
-
-def _write(path: Path, text: str) -> None:
-    """Write the page at once: a reader sees the old file or the new one. Raises UsageError when that cannot be done."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
-    except OSError as error:
-        raise UsageError(f"--output {path} cannot be written: {error.strerror}; what was there is unchanged") from None
-    finally:
-        draft.unlink(missing_ok=True)
+    with whole_file(output, "--output") as save:
+        with progress(make_console(stderr=True)) as show:
+            show("opening the catalog")
+            page = build(open_engine(settings, engine), span, now, show).encode()
+        save(page)
+    if output.is_file():
+        typer.echo(f"{output}: {len(page) / 1000:,.0f} kB; open it with a browser: {output.resolve().as_uri()}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import os
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
@@ -17,10 +16,13 @@ from trino.dbapi import Connection
 from trino.exceptions import Error, HttpError, TrinoQueryError
 
 from frazil.clients.trino_catalog import catalog_statement
+from frazil.config.paths import expanded
 from frazil.config.settings import LOOPBACK, Settings
 from frazil.errors import ConfigError, FrazilError, ServiceUnavailable, TerminalError
 
-FAILURES: Final = (Error, HttpError, RequestException)
+# What the client raises for an answer that is not one of Trino's, such as the page of a proxy.
+_NOT_TRINO = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+FAILURES: Final = (Error, HttpError, RequestException, *_NOT_TRINO)
 """What a call of the client raises; `failure` tells what it means."""
 
 _TIMEOUT_S = 60.0
@@ -138,6 +140,11 @@ def failure(settings: Settings, error: Exception) -> FrazilError:
         return ConfigError(
             f"{server} refuses {_user(settings.env)}: check TRINO_USER and TRINO_PASSWORD or TRINO_TOKEN"
         )
+    if isinstance(error, _NOT_TRINO) and not isinstance(error, RequestException):
+        return ServiceUnavailable(
+            f"{server} does not answer as Trino does ({type(error).__name__}); check TRINO_URL, or ask the embedded "
+            "engine with `--engine embedded`"
+        )
     return ServiceUnavailable(
         f"{server} does not answer: {reason}; check TRINO_URL, or ask the embedded engine with `--engine embedded`"
     )
@@ -181,7 +188,7 @@ def _session(url: SplitResult, env: Mapping[str, str], *, own: bool, secret: boo
     if own:
         session.trust_env = False  # no proxy before loopback
     elif ca_file:
-        path = Path(ca_file).expanduser()
+        path = expanded("TRINO_CA_FILE", ca_file)
         if not path.is_file():
             raise ConfigError(f"TRINO_CA_FILE={ca_file}: there is no such file; correct the path or unset the variable")
         # With trust_env other bundles of the environment would win over this one.

@@ -14,6 +14,7 @@ from dotenv import dotenv_values
 from frazil.config.access import ConnectAccess
 from frazil.config.bootstrap import Bootstrap, kafka_security
 from frazil.config.listeners import Listener, parse_listeners
+from frazil.config.paths import expanded
 from frazil.config.placeholders import has_placeholder
 from frazil.config.providers import ConfigProviders
 from frazil.config.urls import check_url
@@ -43,9 +44,11 @@ class Settings:
         """
         environ = os.environ if environ is None else environ
         named = environ.get("FRAZIL_ENV_FILE", "").strip()
-        path = env_file or Path(named or VARIABLES["FRAZIL_ENV_FILE"].default).expanduser()
+        path = env_file or expanded("FRAZIL_ENV_FILE", named or VARIABLES["FRAZIL_ENV_FILE"].default)
         if named and not path.exists():
             raise ConfigError(f"FRAZIL_ENV_FILE={named}: there is no such file; correct the path or unset the variable")
+        if path.is_dir():
+            raise ConfigError(f"{path} is a folder and no file with variables; remove it, or set FRAZIL_ENV_FILE")
         try:
             from_file = {k: v for k, v in dotenv_values(path, interpolate=False).items() if v is not None}
         except UnicodeDecodeError as error:
@@ -97,7 +100,7 @@ class Settings:
 
     def _file(self, name: str) -> Path | None:
         text = self._text(name)
-        return Path(text).expanduser() if text else None
+        return expanded(name, text) if text else None
 
     def _switch(self, name: str) -> bool:
         text = self._text(name).lower()
@@ -108,13 +111,13 @@ class Settings:
     @cached_property
     def home(self) -> Path:
         """Data, logs and process files of the embedded stack (`FRAZIL_HOME`)."""
-        return Path(self._text("FRAZIL_HOME")).expanduser().resolve()
+        return expanded("FRAZIL_HOME", self._text("FRAZIL_HOME")).resolve()
 
     @cached_property
     def cache(self) -> Path:
         """Downloads that outlive a home (`FRAZIL_CACHE`)."""
         caches = self._text("XDG_CACHE_HOME", derived=str(Path(self._set("HOME") or "/") / ".cache"))
-        return Path(self._text("FRAZIL_CACHE", derived=f"{caches}/frazil")).expanduser()
+        return expanded("FRAZIL_CACHE", self._text("FRAZIL_CACHE", derived=f"{caches}/frazil"))
 
     @property
     def logs(self) -> Path:
@@ -258,7 +261,7 @@ class Settings:
     def contexts_file(self) -> Path:
         """The user's named workers; see `frazil.config.contexts`."""
         folder = self._text("XDG_CONFIG_HOME", derived=str(Path(self._set("HOME") or "/") / ".config"))
-        return Path(folder).expanduser() / "frazil" / "contexts.json"
+        return expanded("XDG_CONFIG_HOME", folder) / "frazil" / "contexts.json"
 
     @property
     def context(self) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
@@ -29,22 +27,9 @@ _PRIMITIVES = {
 }
 
 
-def write_parquet(result: Result, target: Path | IO[bytes]) -> None:
-    """Write an answer to a file, which appears only when it is complete, or to a stream.
-
-    A column name that occurs again gets a number. Raises OSError when the file cannot be written.
-    """
-    table = arrow_table(result)
-    if not isinstance(target, Path):
-        pq.write_table(table, pa.PythonFile(target, mode="w"))
-        return
-    draft = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with draft.open("wb") as file:
-            pq.write_table(table, file)
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
+def write_parquet(result: Result, target: IO[bytes]) -> None:
+    """Write an answer to a stream. A column name that occurs again gets a number."""
+    pq.write_table(arrow_table(result), pa.PythonFile(target, mode="w"))
 
 
 def arrow_table(result: Result) -> pa.Table:

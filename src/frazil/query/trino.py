@@ -42,7 +42,7 @@ class TrinoEngine:
             cursor = self._connection.cursor()
             try:
                 cursor.execute(statement.text)
-                rows = [tuple(plain(value) for value in row) for row in cursor.fetchall()]
+                fetched = cursor.fetchall()
                 columns = tuple(column.name for column in cursor.description or ())
                 types = tuple(column.type_code for column in cursor.description or ())
             except KeyboardInterrupt:
@@ -53,6 +53,7 @@ class TrinoEngine:
                 raise QueryError(f"{error.error_name}: {error.message}") from None
             except FAILURES as error:
                 raise failure(self._settings, error) from None
+            rows = [tuple(plain(value) for value in row) for row in fetched]
             yield Result(columns, rows, time.perf_counter() - started, types=types)
 
 

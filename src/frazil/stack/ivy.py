@@ -11,6 +11,7 @@ from xml.sax.saxutils import quoteattr
 
 import pyspark
 
+from frazil.config.paths import expanded
 from frazil.errors import StackError
 from frazil.stack.process import minimal_env
 
@@ -116,7 +117,7 @@ def retrieve(
 def user_settings(env: Mapping[str, str]) -> Path | None:
     """The Ivy settings file that `FRAZIL_IVY_SETTINGS` names."""
     named = env.get("FRAZIL_IVY_SETTINGS", "")
-    return Path(named).expanduser().resolve() if named else None
+    return expanded("FRAZIL_IVY_SETTINGS", named).resolve() if named else None
 
 
 def _dependency(coordinate: str, transitive: bool) -> str:

@@ -97,7 +97,7 @@ def _write_identities(settings: Settings, path: Path) -> Path:
 
 
 def _inner_ports(path: Path, avoid: set[int]) -> dict[str, int]:
-    known = json.loads(path.read_text()) if path.exists() else {}
+    known = _known_ports(path)
     ports: dict[str, int] = {}
     for part in _INNER:
         port = known.get(part)
@@ -105,8 +105,21 @@ def _inner_ports(path: Path, avoid: set[int]) -> dict[str, int]:
             taken = avoid | set(ports.values()) | {p + _GRPC_OFFSET for p in ports.values()}
             (port,) = unused(1, avoid=taken, grpc_offset=_GRPC_OFFSET)
         ports[part] = port
-    path.write_text(json.dumps(ports))
+    draft = path.with_suffix(".new")
+    draft.write_text(json.dumps(ports))
+    draft.replace(path)
     return ports
+
+
+def _known_ports(path: Path) -> dict[str, int]:
+    """Ports by part as far as the file tells them; one that was cut short by a full disk tells none."""
+    try:
+        content = json.loads(path.read_text())
+    except (FileNotFoundError, ValueError):
+        return {}
+    highest = 65535 - _GRPC_OFFSET
+    found = content if isinstance(content, dict) else {}
+    return {part: port for part, port in found.items() if type(port) is int and 0 < port <= highest}
 
 
 def _missing(settings: Settings) -> str | None:

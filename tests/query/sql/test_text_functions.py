@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from frazil.query.engine import Engine
 from frazil.query.sql.text_functions import (
     double_text,
+    json_extract,
+    json_extract_scalar,
     json_parse,
     real_text,
     shortest_real,
@@ -16,6 +19,7 @@ from frazil.query.sql.text_functions import (
     url_parameter,
     url_part,
 )
+from tests.query.catalogs import LOG_TABLES, MetadataCatalog
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -87,3 +91,29 @@ def test_parts_of_urls() -> None:
     assert url_part("http://[", "host") is None
     assert (url_part("a b", "host"), url_part("abc", "host")) == (None, "")
     assert url_encode("a b/~*") == "a+b%2F%7E*"
+
+
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+@pytest.mark.parametrize("written", [DEEP, f'{{"a": {"[" * 900 + "]" * 900}}}', f'{{"a": {"1" * 6000}}}'])
+def test_json_that_no_engine_takes_is_none(written: str) -> None:
+    assert json_extract(written, "$.a") is None
+    assert json_extract_scalar(written, "$.a") is None
+    with pytest.raises(ValueError, match="Cannot convert value to JSON"):
+        json_parse(written)
+
+
+@pytest.mark.parametrize(
+    ("function", "answers"),
+    [
+        ("json_extract_scalar(x, '$.a')", ["?b", "ok"]),
+        ("json_format(json_extract(x, '$.a'))", ['"?b"', '"ok"']),
+        ("json_format(json_parse(x))", ['{"a":"?b"}', '{"a":"ok"}']),
+    ],
+)
+def test_half_a_surrogate_in_one_row_does_not_end_the_statement(function: str, answers: list[str]) -> None:
+    engine = Engine(MetadataCatalog(LOG_TABLES), "s3://kafkawarehouse", "streaming")
+    rows = r"""(VALUES '{"a":"\ud800b"}', '{"a":"ok"}') AS t(x)"""
+    [result] = engine.run(f"SELECT {function} FROM {rows}")  # noqa: S608
+    assert [row[0] for row in result.rows] == answers

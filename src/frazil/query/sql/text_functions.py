@@ -21,6 +21,8 @@ def json_parse(written: str) -> str:
     """JSON in Trino's one form: members by name, the last of equal names, numbers with a point as doubles."""
     try:
         return _json(json.loads(written, parse_constant=_refuse))
+    except RecursionError:
+        raise ValueError(f"Cannot convert value to JSON: '{written[:100]}' (it is nested too deeply)") from None
     except ValueError as error:
         raise ValueError(f"Cannot convert value to JSON: '{written[:100]}' ({error})") from None
 
@@ -81,7 +83,7 @@ def _at(written: str, path: str) -> Any:
     """The value at a path such as `$.a[0]["b c"]`; _MISSING where there is none or the text is no JSON."""
     try:
         value = json.loads(written, parse_float=_number, parse_constant=_refuse, object_pairs_hook=_Members)
-    except ValueError:
+    except (ValueError, RecursionError):
         return _MISSING
     for step in _steps(path):
         if isinstance(step, str):
@@ -97,9 +99,12 @@ def _at(written: str, path: str) -> Any:
 
 
 def json_extract(written: str, path: str) -> str | None:
-    """The JSON at a path; None where there is none."""
+    """The JSON at a path; None where there is none, or one that is nested too deeply."""
     value = _at(written, path)
-    return None if value is _MISSING else _json(value)
+    try:
+        return None if value is _MISSING else _json(value)
+    except RecursionError:
+        return None
 
 
 def json_extract_scalar(written: str, path: str) -> str | None:
@@ -223,10 +228,15 @@ def register(connection: duckdb.DuckDBPyConnection, name: str) -> None:
     )
 
 
+def _unicode(text: str | None) -> str | None:
+    """Text with a `?` for half a surrogate, as Java encodes it: JSON has one in `"\\ud800"`, and no column can."""
+    return text if text is None or text.isascii() else text.encode(errors="replace").decode()
+
+
 def _arrow(function: Callable[..., str | None], arguments: int) -> Callable[..., pa.Array]:
     def over(*columns: pa.ChunkedArray) -> pa.Array:
         rows = zip(*(column.to_pylist() for column in columns), strict=True)
-        return pa.array([None if None in row else function(*row) for row in rows], pa.string())
+        return pa.array([None if None in row else _unicode(function(*row)) for row in rows], pa.string())
 
     # the engine counts the parameters
     return (lambda one: over(one)) if arguments == 1 else lambda one, two: over(one, two)
