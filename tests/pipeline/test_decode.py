@@ -34,6 +34,13 @@ def alone(row: bytes, columns: Struct, *, evolve: bool = False) -> dict[str, obj
     return oracle.stored(pa.Table.from_pylist([values], schema=arrow_schema(columns)), columns)[0]
 
 
+def too_wide(row: bytes, columns: Struct) -> bool:
+    """Whether a number needs a wider column, which evolution makes before any row of the batch is stored."""
+    wide: list[object] = []
+    Converter(columns).row(parse_object(row), Notes(lambda path, raw: None, lambda path, raw: wide.append(path)))
+    return bool(wide)
+
+
 def expected(row: bytes, columns: Struct) -> dict[str, object] | None:
     try:
         return oracle.row(row, columns)
@@ -69,7 +76,7 @@ def test_a_chunk_gives_what_the_strict_converter_and_the_oracle_give_row_by_row(
             assert slow is None or "cannot become a column" in rejected[index]
         else:
             assert oracle.same(found[index], strict), (found[index], strict)
-            assert oracle.same(found[index], slow), (found[index], slow)
+            assert oracle.same(found[index], slow) or (evolve and too_wide(row, columns)), (found[index], slow)
 
 
 HOSTILE: dict[str, bytes | None] = {
