@@ -83,3 +83,15 @@ def test_colours_and_sizes_are_left_to_the_page() -> None:
     assert 'fill="currentColor"' in svg
     assert "style=" not in svg
     assert "viewBox" in svg
+
+
+@pytest.mark.parametrize(
+    "name", ["a\x00b", "\x1b]0;title\x07", "\ufffe", "\uffff", "\x9b\u202e", "\n\r\t", "\U0010ffff", "x" * 100_000]
+)
+def test_names_that_xml_does_not_allow_are_drawn_as_escapes(name: str) -> None:
+    svg = greatest([(name, 2.0), ("good", 1.0)], COUNT)
+    assert len(marks(svg)) == 2
+    assert "good" in texts(svg)
+    svg = bars_over_time([(START, name, 1.0)], (name, "good"), START, START + timedelta(hours=1), 3600, COUNT)
+    assert len(marks(svg)) == 1
+    assert "good" in texts(svg)

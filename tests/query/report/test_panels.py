@@ -90,3 +90,12 @@ def test_figures() -> None:
         Fact("Failed sign-ins", "1 of 2"),
     ]
     assert facts("no answer", "no answer") == []
+
+
+def test_values_are_shown_without_control_characters_and_cut() -> None:
+    [view] = [view for view in VIEWS if view.question == "slowest"]
+    shown = panel(view, answer("slowest", {"who": "a\x00\x1b[31m\u202e\nb", "api": "x" * 5_000_000}), SPAN)
+    cells = [cell for row in shown.rows for cell in row]
+    assert "a\\x00\\x1b[31m\\u202e\nb" in cells
+    assert f"{'x' * 2_000}…" in cells
+    assert max(map(len, cells)) == 2_001

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from frazil.query.values import printable
+
 # All plots are equally wide, so that their text is equally large wherever the page scales them.
 _WIDTH = 400
 _HEIGHT = 150
@@ -14,6 +16,8 @@ _NUMBERS_WIDTH = 50
 _NAMES_WIDTH = 195
 # Narrower than the place for it: a browser's font may be wider than the one that is measured here.
 _NAME_LIMIT = 155
+# More than fits anywhere; the library measures every character.
+_NAME_CHARACTERS = 200
 _BAR_HEIGHT = 22
 _HOUR = 3600
 # Distinct on light and on dark ground, and for the colour-blind (Okabe and Ito, without black and yellow).
@@ -104,14 +108,14 @@ def bars_over_time(
         "color": {
             "field": "series",
             "type": "nominal",
-            "scale": {"domain": list(series), "range": list(_COLOURS[: len(series)])},
+            "scale": {"domain": list(map(_label, series)), "range": list(_COLOURS[: len(series)])},
         },
         "order": {"field": "order", "type": "quantitative"},
     }
     if len(series) == 1:
         encoding["color"]["legend"] = None
     values = [
-        {"time": _ms(moment), "series": name, "value": value, "order": series.index(name)}
+        {"time": _ms(moment), "series": _label(name), "value": value, "order": series.index(name)}
         for moment, name, value in points
     ]
     return _svg(
@@ -153,7 +157,7 @@ def greatest(items: Sequence[tuple[str, float]], unit: Unit) -> str:
     }
     return _svg(
         {
-            "params": [{"name": "names", "value": [name for name, _ in items]}],
+            "params": [{"name": "names", "value": [_label(name) for name, _ in items]}],
             "data": {"values": values},
             "mark": {"type": "bar", "color": _COLOURS[0]},
             "encoding": encoding,
@@ -161,6 +165,11 @@ def greatest(items: Sequence[tuple[str, float]], unit: Unit) -> str:
             "height": {"step": _BAR_HEIGHT},
         }
     )
+
+
+def _label(name: str) -> str:
+    """A name without the characters that XML does not allow: the library ends the program over one."""
+    return printable(name[:_NAME_CHARACTERS])
 
 
 def _svg(spec: dict[str, Any]) -> str:

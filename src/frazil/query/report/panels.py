@@ -11,11 +11,12 @@ from typing import Any
 from frazil.query.report.charts import Unit, bars_over_time, greatest
 from frazil.query.report.page import Column, Fact, Panel
 from frazil.query.result import Result
-from frazil.query.values import text_of
+from frazil.query.values import printable_lines, text_of
 
 Row = dict[str, Any]
 
 _ROWS_SHOWN = 200
+_CELL_CHARACTERS = 2_000
 _BARS = 10
 _SERIES = 6
 _OTHERS = "others"
@@ -274,7 +275,8 @@ def _text(value: Any) -> str:
         return f"{value:,}"
     if isinstance(value, float):
         return f"{value:,.6g}"
-    return text_of(value)
+    text = text_of(value)
+    return printable_lines(text if len(text) <= _CELL_CHARACTERS else f"{text[:_CELL_CHARACTERS]}…")
 
 
 def _all_numbers(values: Sequence[Any]) -> bool:

@@ -15,10 +15,14 @@ CREATE MACRO frazil_round_to(x, digits) AS CASE WHEN isfinite(x) THEN round(x, d
 CREATE MACRO frazil_sign(x) AS CASE WHEN isnan(x) OR x = 0 THEN x ELSE CAST(sign(x) AS DOUBLE) END;
 CREATE MACRO frazil_number(x) AS CASE WHEN isnan(x) THEN frazil_fail('the embedded engine does not put NaN in order here; ask Trino with --engine trino', x) ELSE x END;
 CREATE MACRO frazil_to_base(x, base) AS CASE WHEN x < 0 THEN '-' || lower(to_base(-x, CAST(base AS INTEGER))) ELSE lower(to_base(x, CAST(base AS INTEGER))) END;
+CREATE MACRO frazil_from_digits(digits, base) AS list_reduce(
+    list_transform(string_split(digits, ''), lambda c: CAST(strpos('0123456789abcdefghijklmnopqrstuvwxyz', c) - 1 AS HUGEINT)),
+    lambda whole, digit: CASE WHEN digit < base AND whole >= 0 THEN whole * base + digit ELSE -1 END);
 CREATE MACRO frazil_from_base(x, base) AS CASE
-    WHEN x = '' OR NOT regexp_full_match(lower(x), '[0-9a-z]+') THEN frazil_fail('Not a valid base-' || base || ' number: ' || x, 0::BIGINT)
-    ELSE CAST(list_sum(list_transform(range(1, length(x) + 1), lambda i:
-        CAST((strpos('0123456789abcdefghijklmnopqrstuvwxyz', lower(x)[i]) - 1) AS HUGEINT) * CAST(pow(base, length(x) - i) AS HUGEINT))) AS BIGINT) END;
+    WHEN base < 2 OR base > 36 THEN frazil_fail('Radix must be between 2 and 36', 0::BIGINT)
+    WHEN NOT regexp_full_match(lower(x), '[+-]?[0-9a-z]{1,70}') OR frazil_from_digits('0' || ltrim(lower(x), '+-'), base) < 0
+        THEN frazil_fail('Not a valid base-' || base || ' number: ' || x, 0::BIGINT)
+    ELSE CAST(CASE WHEN x[1] = '-' THEN -1 ELSE 1 END * frazil_from_digits('0' || ltrim(lower(x), '+-'), base) AS BIGINT) END;
 
 -- text
 CREATE MACRO frazil_spaces() AS chr(9) || chr(10) || chr(11) || chr(12) || chr(13) || chr(28) || chr(29) || chr(30) || chr(31) || chr(32) || chr(133) || chr(5760) || chr(8192) || chr(8193) || chr(8194) || chr(8195) || chr(8196) || chr(8197) || chr(8198) || chr(8200) || chr(8201) || chr(8202) || chr(8232) || chr(8233) || chr(8287) || chr(12288);
@@ -120,7 +124,9 @@ CREATE MACRO frazil_greatest(l) AS CASE WHEN len(list_filter(l, lambda x: x IS N
 CREATE MACRO frazil_least(l) AS CASE WHEN len(list_filter(l, lambda x: x IS NULL)) > 0 THEN NULL ELSE list_min(l) END;
 CREATE MACRO frazil_join(l, d) AS CASE WHEN l IS NULL THEN NULL ELSE array_to_string(list_filter(l, lambda x: x IS NOT NULL), d) END;
 CREATE MACRO frazil_join_nulls(l, d, n) AS CASE WHEN l IS NULL THEN NULL ELSE array_to_string(list_transform(l, lambda x: coalesce(x, n)), d) END;
-CREATE MACRO frazil_sequence(a, b) AS CASE WHEN a <= b THEN generate_series(a, b) ELSE generate_series(a, b, -1) END;
+CREATE MACRO frazil_sequence(a, b) AS CASE
+    WHEN abs(a::HUGEINT - b) >= 10000 THEN frazil_fail('result of sequence function must not have more than 10000 entries', [0::BIGINT])
+    WHEN a <= b THEN generate_series(a, b) ELSE generate_series(a, b, -1) END;
 CREATE MACRO frazil_slice(l, s, n) AS CASE
     WHEN s = 0 THEN frazil_fail('SQL array indices start at 1', l) WHEN n < 0 THEN frazil_fail('length must be greater than or equal to 0', l)
     WHEN n = 0 OR abs(s) > len(l) THEN l[1:0]
