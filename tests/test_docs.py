@@ -21,6 +21,7 @@ from frazil.config.connectors import check_config
 from frazil.config.iceberg_keys import ICEBERG_KEYS
 from frazil.config.settings import Settings
 from frazil.config.variables import VARIABLES
+from frazil.logs.connectors import connectors
 
 GENERATED = reference.pages()
 PAGES = sorted(
@@ -49,6 +50,15 @@ OTHER_NAMES = {
     "JAVA_HOME_25",
     "JAVA_HOME_25_X64",
 }
+
+# What a connector has to say of the stack's catalog and store. Access keys it gets from the worker.
+CATALOG_KEYS = [
+    f"iceberg.catalog.{key}"
+    for key in (
+        *("type", "uri", "warehouse", "rest.sigv4-enabled", "rest.signing-name", "rest.signing-region"),
+        *("s3.endpoint", "s3.path-style-access"),
+    )
+]
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -178,6 +188,19 @@ def test_connectors_of_the_pages_would_be_taken(page: Path) -> None:
     for block in blocks(page, "json"):
         found = check_config({**json.loads(block), "name": "x"})  # raises for a key that is refused
         assert not [text for text in found if "is not a key of this connector" in text]
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=str)
+def test_connectors_of_the_pages_run_on_the_stack(page: Path) -> None:
+    """They say all that the catalog and the store of the stack need, and write to tables that exist or are created."""
+    deployed = connectors(Settings({}))
+    needed = {key: value for key, value in deployed["iceberg-sink-apilogs"].items() if key in CATALOG_KEYS}
+    tables = {config["iceberg.tables"] for config in deployed.values()}
+    for config in map(json.loads, blocks(page, "json")):
+        if "connector.class" in config:
+            assert needed.items() <= config.items()
+            own = {table.strip() for table in config.get("iceberg.tables", "").split(",")} <= tables
+            assert own or config.get("iceberg.tables.auto-create-enabled") == "true"
 
 
 def test_every_connector_key_is_listed() -> None:

@@ -54,10 +54,26 @@ def test_produce_to_all_topics_and_to_one(settings: Settings) -> None:
     assert counts(settings) == [100, 100, 107]
 
 
+def test_lines_become_records_of_a_new_topic(settings: Settings, tmp_path: Path) -> None:
+    lines = tmp_path / "orders.jsonl"
+    lines.write_text('{"id": 1}\r\n\n{"id": 2.50}\nno json')
+    result = run("produce", "cli.orders", "--values", str(lines))
+    assert result.exit_code == 0, result.output
+    assert re.fullmatch(r"cli\.orders: 3 records in [0-9.]+ s \(the topic is new\)\n", result.stdout)
+    app = typer.Typer()
+    data.register(app)
+    more = CliRunner().invoke(app, ["produce", "cli.orders", "--values", "-"], input='{"id": 3}\n')
+    assert more.stdout.startswith("cli.orders: 1 record in ")
+    assert sum(end_offsets(settings.bootstrap_servers, ["cli.orders"]).values()) == 4
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["produce", "nope"], "unknown topic `nope`; choose one of: "),
+        (["produce", "nope"], "`nope` is no topic of log records, which are: "),
+        (["produce", "--values", "-"], "--values needs a topic"),
+        (["produce", "mine", "--values", "-", "-n", "5"], "takes no -n"),
+        (["produce", "mine", "--values", "/none"], "--values /none cannot be read: No such file"),
         (["produce", "-n", "0"], "-n must be more than 0, not 0"),
         (["produce", "-n", "-5"], "-n must be more than 0, not -5"),
         (["generate", "api", "-n", "0"], "-n must be more than 0, not 0"),

@@ -31,10 +31,30 @@ from frazil.errors import ConfigError, ServiceUnavailable
     ],
 )
 def test_what_passes_and_what_does_not(error: RequestException | RESTError, kind: type[Exception]) -> None:
-    made = catalog_error("http://127.0.0.1:1", "table a.b", error)
+    made = catalog_error({"uri": "http://127.0.0.1:1", "rest.sigv4-enabled": "true"}, "table a.b", error)
     assert type(made) is kind
     assert "http://127.0.0.1:1" in str(made)
     assert "table a.b" in str(made)
+
+
+@pytest.mark.parametrize("error", [ForbiddenError("403"), UnauthorizedError("401")])
+@pytest.mark.parametrize(
+    ("identity", "unsigned"),
+    [
+        ({}, True),
+        ({"rest.sigv4-enabled": "false"}, True),
+        ({"rest.sigv4-enabled": "true"}, False),
+        ({"rest.auth.type": "sigv4"}, False),
+        ({"token": "t"}, False),
+        ({"credential": "a:b"}, False),
+    ],
+)
+def test_a_refusal_names_the_signature_that_is_missing(
+    error: RESTError, identity: dict[str, str], unsigned: bool
+) -> None:
+    text = str(catalog_error({"uri": "http://127.0.0.1:1", **identity}, "table a.b", error))
+    assert ("iceberg.catalog.rest.sigv4-enabled=true (or iceberg.catalog.rest.auth.type=sigv4)" in text) is unsigned
+    assert ("the access keys" in text) is not unsigned
 
 
 @pytest.mark.parametrize("uri", ["127.0.0.1:8181", "htp://127.0.0.1:8181", "http://[::1"])

@@ -8,12 +8,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from frazil.cli.console import make_console
 from frazil.cli.usage import examples
+from frazil.cli.values import send_values
 from frazil.config.settings import Settings
 from frazil.errors import UsageError
 
@@ -34,19 +36,42 @@ _MIN_LINES = 10_000  # fewer records are there at once: no progress lines
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the command line."""
-    app.command(epilog=examples("produce", "produce apilogs -n 500"))(produce)
+    app.command(
+        epilog=examples("produce", "produce apilogs -n 500", "produce orders --values orders.jsonl  # your own records")
+    )(produce)
     app.command(epilog=examples("generate api -n 100000", "generate all -n 10000 --odd"))(generate)
     app.command(epilog=examples("continuous", "continuous -i 0.5 -b 20"))(continuous)
     app.command(epilog=examples("init"))(init)
 
 
 def produce(
-    topic: Annotated[str | None, typer.Argument(help="Topic; all three log topics when left out.")] = None,
-    count: Annotated[int, typer.Option("-n", "--count", help="Records for each topic.")] = 100,
+    topic: Annotated[
+        str | None, typer.Argument(help="Topic; all three log topics when left out. Any topic with --values.")
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option("-n", "--count", help="Log records for each topic.", show_default="100")
+    ] = None,
+    values: Annotated[
+        Path | None,
+        typer.Option(
+            "--values",
+            help="Produce the lines of this file (`-`: standard input) instead, each as the value of a record.",
+        ),
+    ] = None,
 ) -> None:
-    """Produce test records to the log topics."""
+    """Produce log records, or records of your own.
+
+    With --values the topic is created when it is missing, with as many partitions as the broker's default says. Empty
+    lines are left out; nothing else is changed or checked.
+    """
     settings = Settings.load()
+    if values is not None:
+        if topic is None or count is not None:
+            raise UsageError("--values needs a topic, and takes no -n: `produce TOPIC --values FILE`")
+        send_values(settings, topic, values)
+        return
     kinds = _kinds_of_topic(settings, topic)
+    count = 100 if count is None else count
     _check_count(count)
     for kind in kinds:
         acknowledged, _, seconds = send(settings, kind, count, odd=0.0)
@@ -141,7 +166,10 @@ def _kinds_of_topic(settings: Settings, topic: str | None) -> list[TableKind]:
         return list(_KINDS)
     kinds = [kind for kind in _KINDS if settings.topics[kind] == topic]
     if not kinds:
-        raise UsageError(f"unknown topic `{topic}`; choose one of: {', '.join(settings.topics.values())}")
+        raise UsageError(
+            f"`{topic}` is no topic of log records, which are: {', '.join(settings.topics.values())}. Records of your "
+            f"own go to any topic: `produce {topic} --values FILE`"
+        )
     return kinds
 
 

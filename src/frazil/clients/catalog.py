@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import (
     AuthorizationExpiredError,
+    ForbiddenError,
     RESTError,
     ServerError,
     ServiceUnavailableError,
     TooManyRequestsError,
+    UnauthorizedError,
 )
 from requests.exceptions import InvalidSchema, InvalidURL, MissingSchema, RequestException
 
@@ -50,10 +52,13 @@ _WRONG_URI = (InvalidSchema, InvalidURL, MissingSchema)
 
 
 def catalog_error(
-    uri: str | None, asked_for: str, error: RequestException | RESTError
+    properties: Mapping[str, str], asked_for: str, error: RequestException | RESTError
 ) -> ConfigError | ServiceUnavailable:
-    """What a failed request means: the catalog is away for the moment, or it will never grant this."""
-    catalog = f"the Iceberg catalog at {uri}"
+    """What a failed request means: the catalog is away for the moment, or it will never grant this.
+
+    `properties` are those of the catalog, in the spelling of either side.
+    """
+    catalog = f"the Iceberg catalog at {properties.get('uri')}"
     if isinstance(error, _WRONG_URI):
         return ConfigError(f"{catalog} cannot be asked: {error}. Correct iceberg.catalog.uri or ICEBERG_CATALOG_URI.")
     if isinstance(error, RequestException):
@@ -63,7 +68,19 @@ def catalog_error(
         )
     if isinstance(error, _PASSING):
         return ServiceUnavailable(f"{catalog} failed when asked for {asked_for}: {error}")
+    if isinstance(error, ForbiddenError | UnauthorizedError) and not _identified(properties):
+        return ConfigError(
+            f"{catalog} refused {asked_for}: {error}. The requests were not signed and had no token: set "
+            "iceberg.catalog.rest.sigv4-enabled=true (or iceberg.catalog.rest.auth.type=sigv4) with "
+            "iceberg.catalog.rest.signing-name and rest.signing-region, or iceberg.catalog.credential or token."
+        )
     return ConfigError(f"{catalog} refused {asked_for}: {error}. Check the warehouse's name and the access keys.")
+
+
+def _identified(properties: Mapping[str, str]) -> bool:
+    """Whether requests say who sends them."""
+    signed = properties.get("rest.sigv4-enabled", "").lower() == "true" or "rest.auth.type" in properties
+    return signed or any(properties.get(key) for key in ("token", "credential"))
 
 
 def connect(properties: Mapping[str, str], name: str = "iceberg") -> Catalog:
@@ -71,8 +88,7 @@ def connect(properties: Mapping[str, str], name: str = "iceberg") -> Catalog:
 
     Raises ServiceUnavailable when it does not answer, ConfigError when it refuses the warehouse or the credentials.
     """
-    uri = properties.get("uri", "")
     try:
         return load_catalog(name, **pyiceberg_properties(properties))
     except (RequestException, RESTError) as error:
-        raise catalog_error(uri, f"warehouse {properties.get('warehouse')!r}", error) from error
+        raise catalog_error(properties, f"warehouse {properties.get('warehouse')!r}", error) from error

@@ -323,7 +323,9 @@ def _translated(error: KafkaException, bootstrap: str, what: str) -> FrazilError
     if cause.code() in _UNREACHABLE:
         return _unavailable(bootstrap, f"{what}: {cause.str()}")
     if cause.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC):  # noqa: SLF001
-        return NotFound(f"{what} does not exist at {bootstrap}. Create it (`frazil init` creates the seeds' topics).")
+        return NotFound(
+            f"{what} does not exist at {bootstrap}. Create it; `frazil init` creates the topics of the log records."
+        )
     return TerminalError(f"Kafka at {bootstrap} refuses {what}: {cause.name()}: {cause.str()}")
 
 

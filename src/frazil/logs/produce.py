@@ -61,11 +61,16 @@ class RecordProducer:
         return self._acknowledged
 
     def send(
-        self, topic: str, records: Iterable[bytes], total: int, on_progress: Callable[[int], None] | None = None
+        self,
+        topic: str,
+        records: Iterable[bytes],
+        total: int | None,
+        on_progress: Callable[[int], None] | None = None,
     ) -> int:
         """Produce all records and wait until the broker has them; returns how many it has acknowledged.
 
-        `total` is the number of records, for messages; `on_progress` gets the number acknowledged so far.
+        `total` is the number of records where it is known, for messages; `on_progress` gets the number acknowledged so
+        far.
 
         Raises NotFound for a topic that does not exist, ServiceUnavailable when the broker does not answer (within
         30 s), TerminalError when it refuses a record; the message says how many records were acknowledged.
@@ -125,9 +130,10 @@ class RecordProducer:
         if found.error is not None:
             raise self._failure(topic, found.error, "nothing was produced")
 
-    def _raise_on_error(self, topic: str, total: int) -> None:
+    def _raise_on_error(self, topic: str, total: int | None) -> None:
         if self._error is not None:
-            state = f"{self._acknowledged} of {total} records were acknowledged and are in the topic"
+            known = "" if total is None else f" of {total}"
+            state = f"{self._acknowledged}{known} records were acknowledged and are in the topic"
             raise self._failure(topic, self._error, state)
 
     def _failure(self, topic: str, error: KafkaError, state: str) -> FrazilError:

@@ -134,7 +134,7 @@ class Target:
                 f"table {self.name} does not exist; create it, or set iceberg.tables.auto-create-enabled=true"
             ) from error
         except (RequestException, RESTError) as error:
-            raise catalog_error(self.catalog.properties.get("uri"), f"table {self.name}", error) from error
+            raise catalog_error(self.catalog.properties, f"table {self.name}", error) from error
 
     def with_branch(self, table: Table) -> Table:
         """The table with the branch, which is made at the head of main when it does not exist (iceberg-sink.md 7.2.12).

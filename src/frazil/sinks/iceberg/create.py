@@ -59,7 +59,7 @@ def create_table(catalog: Catalog, name: str, columns: Mapping[Path, Type], crea
     except TableAlreadyExistsError:
         return
     except (RequestException, RESTError) as error:
-        raise catalog_error(catalog.properties.get("uri"), f"a new table {name}", error) from error
+        raise catalog_error(catalog.properties, f"a new table {name}", error) from error
     except (ValueError, ValidationError) as error:
         raise ConfigError(f"table {name} cannot be created: {error}. Nothing was read past") from error
 

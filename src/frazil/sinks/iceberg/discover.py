@@ -34,7 +34,7 @@ def tables_with_position(catalog: Catalog, connector: str) -> list[str]:
         with ThreadPoolExecutor(_THREADS) as threads:
             found = list(threads.map(has_position, tables))
     except (RequestException, RESTError) as error:
-        raise catalog_error(catalog.properties.get("uri"), "its tables", error) from error
+        raise catalog_error(catalog.properties, "its tables", error) from error
     return [".".join(table) for table, has in zip(tables, found, strict=True) if has]
 
 
