@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
 
 
 def completion(shell: Annotated[Shell, typer.Argument(help="Shell of yours.")]) -> None:
-    """Print a script that lets a shell complete commands of `frazil`.
+    """Print a script that lets a shell complete commands.
 
     It is for the program `frazil` on the PATH. Nothing is installed: put the script where your shell reads such.
     """

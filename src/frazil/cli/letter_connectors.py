@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from frazil.clients.connect import ConnectClient
 from frazil.config.settings import Settings
 from frazil.errors import NotFound, ServiceUnavailable, UsageError
 
@@ -23,6 +22,8 @@ class Connectors:
     @classmethod
     def known(cls, settings: Settings) -> Connectors:
         """Those of the worker; none when it does not answer."""
+        from frazil.clients.connect import ConnectClient
+
         try:
             with ConnectClient(settings.connect_access) as client:
                 return cls({name: client.config(name) for name in client.connectors()})

@@ -45,7 +45,7 @@ def validate(
     ] = 0,
     output: Annotated[Output, typer.Option("--output", "-o", help="For people or for programs.")] = Output.TABLE,
 ) -> None:
-    """Check a connector's configuration, and what it would make of live records.
+    """Check a connector's configuration, and try it on live records.
 
     Errors and warnings are those of the worker, which does not have to run. With --sample the newest records of the
     connector's topics go through its transforms and conversion: each is shown as stored, skipped or a dead letter, with

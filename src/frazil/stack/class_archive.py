@@ -32,6 +32,7 @@ _BASES = ("classes.jsa", "classes_nocoops.jsa")
 # Older ones refuse to start when they are to write an archive and cannot use the one below it.
 _OWN_BASE_RELEASE = 21
 _USER_OPTIONS = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
+_HARMLESS = ("-D", "-XX:TieredStopAtLevel=")
 _QUIET = "-Xlog:cds*=off"
 _BASE_TIMEOUT_S = 60
 _MIN_FREE_BYTES = 1 << 30
@@ -43,8 +44,8 @@ class ClassArchive:
     """The archive of one program: in `cache/classes`, named after the JVM, the jars and the options.
 
     `jars` are those of the class path; `options` those of the JVM that change what can be shared, such as the size of
-    the heap. There is none when the user's Java variables in `env` hold more than system properties: such options may
-    keep a JVM from writing or using archives.
+    the heap. There is none when the user's Java variables in `env` hold more than system properties and a level of the
+    compiler: such options may keep a JVM from writing or using archives.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class ClassArchive:
         self._own_base = not all(base.is_file() for base in bases)
         given = " ".join(env.get(variable, "") for variable in _USER_OPTIONS).split()
         self._possible = (
-            all(option.startswith("-D") for option in given)
+            all(option.startswith(_HARMLESS) for option in given)
             and os.pathsep not in str(cache)
             and (not self._own_base or (java_release(java) or 0) >= _OWN_BASE_RELEASE)
         )
