@@ -39,3 +39,4 @@ step "  3/3 frazil itself"
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 mkdir "$made"
 cp "${inputs[@]}" "$made"
+step "the environment is made, in $SECONDS s"

@@ -27,6 +27,7 @@ def program(settings: Settings, *arguments: str, stdin: int = subprocess.DEVNULL
 def _heed_interrupts() -> None:
     """Background jobs of a shell are started with SIGINT ignored, and what they start inherits that."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored below `nohup`
 
 
 def finished(process: subprocess.Popen[str], timeout: float = 120) -> tuple[int, str]:

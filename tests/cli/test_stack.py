@@ -221,10 +221,11 @@ def test_clean_of_a_home_that_does_not_exist(settings: Settings) -> None:
 
 
 @pytest.mark.stack
-def test_start_is_interrupted_while_kafka_starts(settings: Settings) -> None:
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
+def test_start_is_interrupted_while_kafka_starts(settings: Settings, by: signal.Signals) -> None:
     starting = program(settings, "start")
     output_until(starting, "✓ seaweedfs")
-    starting.send_signal(signal.SIGINT)
+    starting.send_signal(by)
     code, shown = finished(starting)
     assert code == 130, shown
     assert "seaweedfs  stopped again" in shown

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 from typer.testing import CliRunner
 
 from frazil.cli.main import app
@@ -13,7 +14,7 @@ from frazil.cli.status import MISSING, ConnectorRow, ServiceRow, StackStatus, Ta
 from frazil.clients.catalog import connect
 from frazil.clients.connect import ConnectClient
 from frazil.config.settings import Settings
-from frazil.logs.connectors import CONNECTOR_NAMES
+from frazil.logs.connectors import CONNECTOR_NAMES, connectors
 from frazil.logs.deploy import deploy
 from frazil.stack.local import LocalStack
 from tests.cli.test_data import counts
@@ -74,8 +75,9 @@ def test_json_always_has_the_same_members(stopped: Settings) -> None:
     shown = CliRunner().invoke(app, ["status", "-o", "json"])
     assert shown.exit_code == 1
     found = json.loads(shown.stdout)
-    assert list(found) == ["up", "services", "connectors", "tables", "errors"]
+    assert list(found) == ["up", "services", "connectors", "tables", "dead_letters", "errors"]
     assert found["up"] is False
+    assert found["dead_letters"] is None
     assert [list(service) for service in found["services"]] == [SHAPES["services"]] * 3
     assert (found["connectors"], found["tables"], found["errors"]) == ([], [], [])
 
@@ -114,10 +116,11 @@ def test_everything_is_up(deployed: tuple[Settings, ScriptedFactory]) -> None:
     assert shown.exit_code == 0, shown.output
     found = json.loads(shown.stdout)
     assert {service["state"] for service in found["services"]} == {"external"}
-    assert [row["name"] for row in found["connectors"]] == sorted(CONNECTOR_NAMES.values())
+    assert [row["name"] for row in found["connectors"]] == list(CONNECTOR_NAMES.values())
     for kind, members in SHAPES.items():
         assert [list(row) for row in found[kind]] == [members] * 3
     assert {row["lag"] for row in found["connectors"]} == {0}
+    assert isinstance(found["dead_letters"], int)
     assert [(row["rows"], row["last_commit"]) for row in found["tables"]] == [(0, None)] * 3
     table = CliRunner().invoke(app, ["status"], env={"COLUMNS": ""})
     assert table.exit_code == 0
@@ -152,7 +155,40 @@ def test_a_connector_that_is_not_deployed(deployed: tuple[Settings, ScriptedFact
         client.delete("iceberg-sink-auditlogs")
     shown = eventually_exit(1)
     assert f"iceberg-sink-auditlogs  {MISSING}" in shown
-    assert "What is MISSING is created by `init`." in shown
+    assert "What is MISSING of the log records is created by `init`." in shown
+
+
+@pytest.mark.stack
+def test_tables_of_ones_own(deployed: tuple[Settings, ScriptedFactory]) -> None:
+    """One that is to be created is not missed; one that has to be there is, and `init` does not make it."""
+    settings, _ = deployed
+    config = connectors(settings)["iceberg-sink-apilogs"]
+    with ConnectClient(settings.connect_url) as client:
+        client.put_config("own", {**config, "iceberg.tables": f"{settings.namespace}.own"})
+        created = {"iceberg.tables": f"{settings.namespace}.made", "iceberg.tables.auto-create-enabled": "true"}
+        client.put_config("made", {**config, **created})
+    shown = eventually_exit(1)
+    assert f"Table {settings.namespace}.own does not exist: create it, or set iceberg.tables.auto-create" in shown
+    assert "created by `init`" not in shown
+    assert f"{settings.namespace}.made" not in shown
+    assert [row.name for row in look(settings).connectors] == [*CONNECTOR_NAMES.values(), "made", "own"]
+
+
+@pytest.mark.stack
+def test_open_dead_letters_are_counted(deployed: tuple[Settings, ScriptedFactory]) -> None:
+    settings, _ = deployed
+    before = look(settings).dead_letters
+    headers: dict[str, str | bytes | None] = {
+        "__connect.errors.topic": b"t",
+        "__connect.errors.partition": b"0",
+        "__connect.errors.offset": b"7",
+    }
+    producer = Producer({"bootstrap.servers": settings.bootstrap_servers})
+    producer.produce(f"{settings.topics['api']}-dlq", b"x", headers=headers)
+    assert producer.flush(10) == 0
+    assert before is not None
+    assert look(settings).dead_letters == before + 1
+    assert "wait as dead letters: `deadletters list` says why" in CliRunner().invoke(app, ["status"]).stdout
 
 
 @pytest.mark.stack

@@ -13,6 +13,7 @@ from frazil.clients import kafka
 from frazil.errors import NotFound, ServiceUnavailable, TerminalError
 from frazil.stack.kafka import kafka_service
 from frazil.stack.local import LocalStack
+from frazil.stack.ports import unused
 from tests.environment import isolated_settings
 
 pytestmark = pytest.mark.stack
@@ -166,3 +167,17 @@ def test_offsets_of_a_group_with_members_are_kept(bootstrap: str, topic: str) ->
     finally:
         member.close()
     assert (topic, 1) in kafka.all_group_offsets(bootstrap, group)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_a_port_of_loopback_that_nobody_listens_on_is_told_at_once(host: str) -> None:
+    (port,) = unused(1)
+    started = time.monotonic()
+    with pytest.raises(ServiceUnavailable, match=f"Kafka at {host}:{port} does not answer .nothing listens there"):
+        kafka.ensure_topics(f"{host}:{port}", {"t": (1, {})})
+    assert time.monotonic() - started < 2
+
+
+@pytest.mark.parametrize("bootstrap", ["kafka.example:9092", "127.0.0.1:9,kafka.example:9092", "nonsense"])
+def test_other_addresses_are_left_to_the_client(bootstrap: str) -> None:
+    kafka.require_listener(bootstrap)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from frazil.errors import QueryError
+from frazil.query.questions.catalog import VIEWS
 from frazil.query.result import Result
 from frazil.query.show import show, shows
 from frazil.query.statements import split
@@ -47,6 +48,13 @@ def test_columns_have_trinos_types(sql: str) -> None:
     assert types["time"] == "timestamp(6) with time zone"
     assert types["tags"] == "map(varchar, varchar)"
     assert types["callInfo"].startswith("row(httpStatusCode integer, rx bigint,")
+
+
+@pytest.mark.parametrize("sql", ["DESCRIBE who_deleted", "SHOW COLUMNS FROM kafkawarehouse.streaming.WHO_DELETED"])
+def test_columns_of_a_question(sql: str) -> None:
+    types = {row[0]: row[1] for row in shown(sql).rows}
+    assert list(types) == list(VIEWS["who_deleted"].columns)
+    assert types["time"] == "timestamp(6) with time zone"
 
 
 def test_columns_of_lists_and_metadata_tables() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.errors import QueryError
-from frazil.query.statements import split
+from frazil.query.statements import pieces, split
 from tests.query.seeds import STATEMENTS
 
 
@@ -58,6 +58,26 @@ def test_semicolons_in_quotes_and_comments_do_not_split() -> None:
 def test_what_does_not_read_is_refused_before_anything_runs(sql: str) -> None:
     with pytest.raises(QueryError, match="is refused; only statements that read"):
         split(sql)
+
+
+@pytest.mark.parametrize(
+    ("sql", "text"),
+    [
+        ("SELEC 1", "line 1, column 1: syntax error at or near 'SELEC'; did you mean SELECT?"),
+        ("select 1;\n  descibe t", "line 2, column 3: syntax error at or near 'descibe'; did you mean DESCRIBE?"),
+        ("help;", "line 1, column 1: syntax error at or near 'help'. A statement begins with SELECT, WITH, SHOW"),
+        ("42", "line 1, column 1: syntax error at or near '42'. A statement begins"),
+    ],
+)
+def test_a_first_word_that_begins_no_statement_is_a_syntax_error(sql: str, text: str) -> None:
+    with pytest.raises(QueryError) as error:
+        split(sql)
+    assert str(error.value).startswith(text)
+
+
+def test_pairs_of_words_begin_with_their_first_one() -> None:
+    [statement] = pieces("DESCRIBE  INPUT x")
+    assert (statement.keyword, statement.rest) == ("DESCRIBE", "  INPUT x")
 
 
 @pytest.mark.parametrize("sql", ["", "  ", ";;", "-- nothing", "/* nothing */ ;"])

@@ -89,6 +89,12 @@ def test_the_line_below() -> None:
     assert "(0 rows in 0.00 s)" in written(Result(("n",), []))
 
 
+@pytest.mark.parametrize("column", ["Create Table", "Query Plan"])
+def test_statements_and_plans_are_printed_as_their_lines(column: str) -> None:
+    text = written(Result((column,), [("CREATE TABLE t (\n   a \x1bbigint\n)",)], 0.5))
+    assert text == "CREATE TABLE t (\n   a \\x1bbigint\n)\n(1 row in 0.50 s)\n"
+
+
 def test_a_value_cannot_steer_the_terminal_or_the_layout() -> None:
     for expanded in Expanded:
         text = written(Result(("[red]a",), [("\x1b[31m\n[bold]b\u202e",)]), expanded=expanded)

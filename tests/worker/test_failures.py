@@ -128,9 +128,18 @@ def test_a_trace_begins_with_the_error_by_its_full_name() -> None:
         raise NotFound("table a.b does not exist")
     except NotFound as error:
         lines = trace(classify(error), error).splitlines()
-    assert lines[0] == "frazil.errors.NotFound: table a.b does not exist"
-    assert lines[1] == "Traceback (most recent call last):"
-    assert lines[-1] == lines[0]
+    assert lines == ["frazil.errors.NotFound: table a.b does not exist"]
+
+
+def test_only_an_error_that_nothing_has_foreseen_has_frames() -> None:
+    try:
+        raise ZeroDivisionError("oops")
+    except ZeroDivisionError as error:
+        lines = trace(classify(error), error).splitlines()
+    assert lines[:2] == ["frazil.errors.TerminalError: ZeroDivisionError: oops", "Traceback (most recent call last):"]
+    assert lines[-1] == "ZeroDivisionError: oops"
+    gone = StreamingQueryException(BROKER_GONE)
+    assert len(trace(classify(gone), gone).splitlines()) == 1
 
 
 def test_a_python_worker_that_was_killed_is_no_reason_to_stop_for_good() -> None:

@@ -106,7 +106,8 @@ def _deploy(settings: Settings, console: Console) -> None:
 
         deploy(settings, report)
     new = sum(step.outcome == "created" for step in done)
-    console.print(f"      {new} created, {len(done) - new} were there")
+    there = len(done) - new
+    console.print(f"      {new} created, {there} {'was' if there == 1 else 'were'} there already")
 
 
 def _wait_until_committed(settings: Settings, console: Console) -> None:

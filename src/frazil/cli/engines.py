@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -30,7 +31,8 @@ EngineOption = Annotated[
 def open_engine(settings: Settings, name: EngineName | None = None) -> Engine | TrinoEngine:
     """The engine of a name; without one, Trino where TRINO_URL is set, else the embedded engine.
 
-    Raises ServiceUnavailable when the catalog does not answer, ConfigError when Trino's variables cannot be used.
+    Raises ConfigError when Trino's variables cannot be used. A catalog that does not answer shows with the first
+    statement that names a table.
     """
     if name is EngineName.TRINO or (name is None and settings.trino_external):
         from frazil.query.trino import TrinoEngine
@@ -39,4 +41,6 @@ def open_engine(settings: Settings, name: EngineName | None = None) -> Engine | 
     from frazil.clients.catalog import connect
     from frazil.query.engine import Engine
 
-    return Engine(connect(settings.catalog_properties()), settings.warehouse, settings.namespace)
+    # The catalogs in question know views without saying so.
+    properties = {**settings.catalog_properties(), "view-endpoints-supported": "true"}
+    return Engine(cache(lambda: connect(properties)), settings.warehouse, settings.namespace)

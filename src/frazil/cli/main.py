@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
+import threading
 from typing import Annotated
 
 import typer
@@ -62,8 +64,9 @@ def main(arguments: list[str] | None = None) -> None:
     """Entry point.
 
     Exit code 0 for success, 1 for a failure or a reader that has closed the output, 2 for wrong usage or
-    configuration, 130 for Ctrl+C.
+    configuration, 130 for Ctrl+C and for a terminal that is closed.
     """
+    _end_with_the_terminal()
     try:
         try:
             if _COMPLETING in os.environ:
@@ -89,6 +92,12 @@ def main(arguments: list[str] | None = None) -> None:
             "written with FRAZIL_HOME and FRAZIL_CACHE, and try again.",
             1,
         )
+
+
+def _end_with_the_terminal() -> None:
+    """Let SIGHUP end a verb as Ctrl+C does, with what it cleans up; under `nohup` it stays without effect."""
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, signal.default_int_handler)
 
 
 def _drop_output() -> None:

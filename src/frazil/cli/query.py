@@ -106,7 +106,7 @@ def _print(summary: TableSummary, namespace: str, expanded: Expanded) -> None:
     render(summary.newest, Format.TABLE, make_console(), TableLook(expanded=expanded, footer=False))
     if summary.last is not None:
         typer.echo("newest row in full:")
-        write_json(records(summary.last), sys.stdout)
+        render(summary.last, Format.TABLE, make_console(), TableLook(expanded=Expanded.ON, footer=False))
 
 
 def _as_object(summary: TableSummary) -> dict[str, object]:

@@ -88,13 +88,13 @@ def sql(
         _shell(answers, look, values, engine)
         return
     from frazil.query.binding import bind
-    from frazil.query.statements import split
+    from frazil.query.statements import pieces
 
     text, used = bind(_text(statement, file), values)
     unused = ", ".join(name for name in values if name not in used)
     if unused:
         raise UsageError(f"no statement has a parameter {unused}, written :name; nothing was run")
-    if form is SqlFormat.PARQUET and len(split(text)) > 1:
+    if form is SqlFormat.PARQUET and len(pieces(text)) > 1:
         raise UsageError("a Parquet file holds one answer and there are several statements; nothing was run")
     leave_out_pandas()
     settings = Settings.load()
@@ -114,14 +114,14 @@ def answer(engine: Engine | TrinoEngine, text: str, answers: Answers, look: Tabl
 
     Raises QueryError, ServiceUnavailable, and UsageError where an answer cannot be written.
     """
-    from frazil.query.statements import split
-
     answers.check()
     results = engine.run(text)
-    for _ in split(text):
+    while True:
         with progress(make_console(stderr=True)) as show:
             show("running")
-            result = next(results)
+            result = next(results, None)
+        if result is None:
+            return
         answers.write(result, look)
 
 

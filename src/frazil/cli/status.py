@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -18,10 +18,13 @@ from frazil.config.settings import LOOPBACK, Settings
 from frazil.errors import FrazilError, ServiceUnavailable
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
 MISSING = "MISSING"
 EXTERNAL = "external"
+# Records in dead-letter topics that are gone through to count the open ones.
+_COUNTED = 20_000
 # What a user has paused or stopped is as it should be; RESTARTING is on its way.
 _FINE = ("RUNNING", "PAUSED", "STOPPED", "RESTARTING", "UNASSIGNED")  # the last while it starts
 
@@ -86,11 +89,16 @@ class TableRow:
 
 @dataclass
 class StackStatus:
-    """Everything that `status` shows; `errors` are the parts that could not be asked."""
+    """Everything that `status` shows; `errors` are the parts that could not be asked.
+
+    `dead_letters` are those that are open, None when they were not counted: Kafka does not answer, or there are so many
+    records in the topics that counting takes long.
+    """
 
     services: list[ServiceRow] = field(default_factory=list)
     connectors: list[ConnectorRow] = field(default_factory=list)
     tables: list[TableRow] = field(default_factory=list)
+    dead_letters: int | None = None
     errors: list[str] = field(default_factory=list)
 
     @property
@@ -107,7 +115,7 @@ def register(app: typer.Typer) -> None:
 def status(
     output: Annotated[Output, typer.Option("--output", "-o", help="For people or for programs.")] = Output.TABLE,
 ) -> None:
-    """Show services, connectors with lag, and last commits.
+    """Show services, connectors with lag, last commits, dead letters.
 
     The exit code is 1 when something is down: a service, a connector or task that has failed, or one of the three log
     connectors or tables that is missing.
@@ -127,12 +135,12 @@ def look(settings: Settings) -> StackStatus:
 
     found = StackStatus(_services(settings))
     expected = {name: config["iceberg.tables"] for name, config in connectors(settings).items()}
-    tables = dict.fromkeys(expected.values())
+    tables = dict.fromkeys(expected.values(), True)
     down = {row.name for row in found.services if not row.up}
     if "worker" not in down:
-        tables |= dict.fromkeys(_connectors(settings, list(expected), found, ask_lag="kafka" not in down))
+        tables |= _connectors(settings, list(expected), found, ask_lag="kafka" not in down) | tables
     if "seaweedfs" not in down:
-        _tables(settings, list(tables), found)
+        _tables(settings, tables, found)
     return found
 
 
@@ -158,16 +166,19 @@ def _services(settings: Settings) -> list[ServiceRow]:
     return rows
 
 
-def _connectors(settings: Settings, expected: Sequence[str], found: StackStatus, *, ask_lag: bool) -> list[str]:
-    """Add the connectors to `found`; the tables that they write to, as far as these have to exist beforehand."""
+def _connectors(settings: Settings, expected: Sequence[str], found: StackStatus, *, ask_lag: bool) -> dict[str, bool]:
+    """Add the connectors to `found`, and the dead letters; the tables that they write to, and whether each of them has
+    to exist beforehand."""
     from frazil.clients.connect import ConnectClient
 
-    tables: list[str] = []
+    tables: dict[str, bool] = {}
+    configs: list[dict[str, str]] = []
     try:
         with ConnectClient(settings.connect_access) as client:
             names = client.connectors()
             for name in names:
                 config, state = client.config(name), client.status(name)
+                configs.append(config)
                 parts = [state["connector"], *state["tasks"]]
                 trace = next((part["trace"] for part in parts if part.get("trace")), "")
                 lag = None
@@ -186,13 +197,20 @@ def _connectors(settings: Settings, expected: Sequence[str], found: StackStatus,
                         trace.partition("\n")[0],
                     )
                 )
-                if config.get("iceberg.tables.auto-create-enabled", "false").lower() != "true":
-                    tables += [t.strip() for t in config.get("iceberg.tables", "").split(",") if t.strip()]
+                created = config.get("iceberg.tables.auto-create-enabled", "false").lower() == "true"
+                for table in filter(None, map(str.strip, config.get("iceberg.tables", "").split(","))):
+                    tables[table] = tables.get(table, False) or not created
     except FrazilError as error:
         found.errors.append(str(error))
     else:
         found.connectors += [ConnectorRow(name, MISSING) for name in expected if name not in names]
-        found.connectors.sort(key=lambda row: row.name)
+        places = {name: place for place, name in enumerate(expected)}
+        found.connectors.sort(key=lambda row: (places.get(row.name, len(places)), row.name))
+        if ask_lag:
+            try:
+                found.dead_letters = _dead_letters(settings, configs)
+            except FrazilError as error:
+                found.errors.append(str(error))
     return tables
 
 
@@ -204,7 +222,22 @@ def _lag(settings: Settings, name: str, config: dict[str, str]) -> int | None:
     return sum(kafka.lag(settings.bootstrap_servers, topics, group_id(name, config)).values()) if topics else None
 
 
-def _tables(settings: Settings, names: Sequence[str], found: StackStatus) -> None:
+def _dead_letters(settings: Settings, configs: Sequence[dict[str, str]]) -> int | None:
+    """How many dead letters are open; None when that would take long."""
+    from frazil.clients import kafka
+    from frazil.pipeline.letters.log import LetterLog
+    from frazil.pipeline.letters.queues import queue_topics
+
+    servers = settings.bootstrap_servers
+    topics = queue_topics(kafka.topics(servers), configs)
+    if sum(kafka.end_offsets(servers, topics).values()) - sum(kafka.begin_offsets(servers, topics).values()) > _COUNTED:
+        return None
+    log = LetterLog(servers)
+    queues = log.look(topics, lambda done, total: None)
+    return sum(1 for _ in log.letters(queues, None, lambda done, total: None))
+
+
+def _tables(settings: Settings, names: Mapping[str, bool], found: StackStatus) -> None:
     from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, RESTError
     from requests.exceptions import RequestException
 
@@ -212,11 +245,12 @@ def _tables(settings: Settings, names: Sequence[str], found: StackStatus) -> Non
 
     try:
         catalog = connect(settings.catalog_properties())
-        for name in names:
+        for name, required in names.items():
             try:
                 snapshot = catalog.load_table(name).current_snapshot()
             except (NoSuchTableError, NoSuchNamespaceError):
-                found.tables.append(TableRow(name, MISSING))
+                if required:
+                    found.tables.append(TableRow(name, MISSING))
                 continue
             if snapshot is None:
                 found.tables.append(TableRow(name, rows=0))
@@ -261,10 +295,30 @@ def _print(found: StackStatus) -> None:
             console.print(f"{row.name}: {row.trace}", style="red", soft_wrap=True)
     for error in found.errors:
         console.print(error, style="red", soft_wrap=True)
-    if MISSING in [row.state for row in found.connectors] + [row.state for row in found.tables]:
-        console.print("What is MISSING is created by `init`.")
+    if found.dead_letters:
+        records = "1 record was" if found.dead_letters == 1 else f"{found.dead_letters:,} records were"
+        console.print(f"{records} not stored and wait as dead letters: `deadletters list` says why.", style="yellow")
+    elif found.dead_letters is None and found.connectors:
+        console.print("Dead letters were not counted; `deadletters list` does.")
+    _print_missing(console, found)
     if not all(row.up for row in found.services):
         console.print("What does not run is started by `start`; `logs SERVICE` says why it ended.")
+
+
+def _print_missing(console: Console, found: StackStatus) -> None:
+    """What to do about what is MISSING: `init` makes what it has to do with, the rest is the user's."""
+    from frazil.logs.tables import TABLE_NAMES
+
+    tables = [row.name for row in found.tables if row.state == MISSING]
+    own = [name for name in tables if name.rpartition(".")[2] not in TABLE_NAMES.values()]
+    if len(tables) > len(own) or MISSING in [row.state for row in found.connectors]:
+        console.print("What is MISSING of the log records is created by `init`.")
+    for name in own:
+        console.print(
+            f"Table {name} does not exist: create it, or set iceberg.tables.auto-create-enabled=true in its connector, "
+            "then restart the connector.",
+            soft_wrap=True,
+        )
 
 
 def _table(header: Sequence[str], rows: Iterable[tuple[object, ...]]) -> Table:

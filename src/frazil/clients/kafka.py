@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import socket
 import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future
@@ -67,7 +68,11 @@ _until_settled = retry(
 
 
 def client_config(bootstrap: str, client: Client = "admin") -> dict[str, Any]:
-    """What every client of the cluster has in common; raises ConfigError for security settings that cannot be used."""
+    """What every client of the cluster has in common.
+
+    Raises ConfigError for security settings that cannot be used, ServiceUnavailable when nothing listens on loopback.
+    """
+    require_listener(bootstrap)
     return {
         **watched(bootstrap, client),
         "client.id": "frazil",
@@ -75,6 +80,26 @@ def client_config(bootstrap: str, client: Client = "admin") -> dict[str, Any]:
         "enable.metrics.push": False,
         "log_level": 0,
     }
+
+
+def require_listener(bootstrap: str) -> None:
+    """Raise ServiceUnavailable when all addresses are on loopback and nothing listens there.
+
+    A client would try them again for ten seconds and more, as it should with brokers that may be on their way.
+    """
+    for address in bootstrap.split(","):
+        host, _, port = address.strip().rpartition(":")
+        host = host.rpartition("://")[2].strip("[]")
+        if not (host in ("localhost", "::1") or host.startswith("127.")) or not port.isdigit():
+            return
+        try:
+            socket.create_connection((host, int(port)), timeout=1).close()
+        except ConnectionRefusedError:
+            continue
+        except OSError:
+            return
+        return
+    raise _unavailable(bootstrap, "nothing listens there")
 
 
 def admin(bootstrap: str) -> AdminClient:

@@ -7,6 +7,7 @@ from types import TracebackType
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from frazil.clients.kafka import require_listener
 from frazil.clients.kafka_security import refusal, watched
 from frazil.errors import FrazilError, NotFound, ServiceUnavailable, TerminalError
 
@@ -113,6 +114,7 @@ class RecordProducer:
             self._error = error
 
     def _check_topic(self, topic: str) -> None:
+        require_listener(self._bootstrap)
         try:
             found = self._producer.list_topics(topic, timeout=_METADATA_TIMEOUT_S).topics[topic]
         except KafkaException as error:

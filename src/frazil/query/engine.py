@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -35,7 +35,14 @@ class Engine:
     is spilled to disk.
     """
 
-    def __init__(self, catalog: Catalog, warehouse: str, namespace: str, memory_limit: int | None = None) -> None:
+    def __init__(
+        self,
+        catalog: Catalog | Callable[[], Catalog],
+        warehouse: str,
+        namespace: str,
+        memory_limit: int | None = None,
+    ) -> None:
+        """`catalog` may be a function, which is called by statements that name a table."""
         self._catalog = catalog
         self._warehouse = warehouse
         self._namespace = namespace

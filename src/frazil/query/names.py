@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import BadRequestError, NoSuchNamespaceError, NoSuchTableError, RESTError
@@ -15,6 +16,8 @@ from pyiceberg.table import Table
 from requests.exceptions import RequestException
 
 from frazil.errors import QueryError, ServiceUnavailable
+from frazil.query.near import did_you_mean
+from frazil.query.questions.catalog import VIEWS
 
 # Only such names go into a request as they stand; others are looked for among the names that the catalog lists.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -78,11 +81,16 @@ class Source:
 class Names:
     """Looks up catalogs, schemas and tables; each table is loaded once, so a statement sees one snapshot of it."""
 
-    def __init__(self, catalog: Catalog, warehouse: str, namespace: str) -> None:
-        self._catalog = catalog
+    def __init__(self, catalog: Catalog | Callable[[], Catalog], warehouse: str, namespace: str) -> None:
+        """`catalog` may be a function, which is called when a name is looked up."""
+        self._given = catalog
         self._loaded: dict[tuple[str, ...], Table] = {}
         self.catalog_name = warehouse.rstrip("/").rsplit("/", 1)[-1]
         self.default_schema = namespace
+
+    @cached_property
+    def _catalog(self) -> Catalog:
+        return self._given if isinstance(self._given, Catalog) else self._given()
 
     def source(self, parts: Sequence[str]) -> Source:
         """Table of `table`, `schema.table` or `catalog.schema.table`. Raises QueryError when there is none."""
@@ -145,7 +153,16 @@ class Names:
                 if found or ".".join(namespace) in self.schemas():
                     return found
         known = ", ".join(self.schemas()) or "none"
-        raise QueryError(f"there is no schema {'.'.join(namespace)}; known schemas: {known}")
+        name = ".".join(namespace)
+        raise QueryError(f"there is no schema {name}{did_you_mean(name, self.schemas())}; known schemas: {known}")
+
+    def views(self, namespace: tuple[str, ...]) -> list[str]:
+        """Names of the views that are stored in a namespace; none where the catalog stores no views."""
+        try:
+            with answers():
+                return sorted(identifier[-1] for identifier in self._catalog.list_views(namespace))
+        except (*_NO_SUCH_NAME, NotImplementedError):
+            return []
 
     def _table(self, namespace: tuple[str, ...], name: str) -> Table:
         key = (*namespace, name.lower())
@@ -165,7 +182,8 @@ class Names:
         if found:
             raise QueryError(f"{name} could be any of {', '.join(found)}; write it exactly")
         schema = ".".join(namespace)
-        raise QueryError(f"there is no table {schema}.{name}; known tables: {', '.join(known) or 'none'}")
+        near = did_you_mean(name, [*known, *(VIEWS if schema == self.default_schema else ())])
+        raise QueryError(f"there is no table {schema}.{name}{near}; known tables: {', '.join(known) or 'none'}")
 
 
 @contextmanager

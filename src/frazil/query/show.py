@@ -8,6 +8,8 @@ from sqlglot import Token, TokenType
 
 from frazil.errors import QueryError
 from frazil.query.names import Names, Source
+from frazil.query.questions.catalog import VIEWS
+from frazil.query.questions.question import Question
 from frazil.query.result import Result
 from frazil.query.sql.types import from_arrow_field, from_iceberg
 from frazil.query.sql.value import OTHER_ENGINE
@@ -42,7 +44,8 @@ def show(statement: Statement, names: Names) -> Result:
             schema = words.name(longest=2)
         if len(schema) == 2:
             names.check_catalog(schema[0])
-        return _list("Table", names.tables(names.namespace(schema[-1])), words)
+        namespace = names.namespace(schema[-1])
+        return _list("Table", sorted({*names.tables(namespace), *names.views(namespace)}), words)
     if subject == "COLUMNS":
         if not words.skip("FROM", "IN"):
             raise QueryError("SHOW COLUMNS needs FROM and a table")
@@ -51,10 +54,17 @@ def show(statement: Statement, names: Names) -> Result:
 
 
 def _columns(names: Names, parts: list[str], words: _Words) -> Result:
-    source = names.source(parts)
+    view = VIEWS.get(parts[-1].lower()) if names.in_default_schema(parts) and not names.exists(parts) else None
+    described = _described(names.source(parts)) if view is None else _described_view(view)
     like = words.like()
-    rows = [row for row in _described(source) if like is None or like.fullmatch(row[0])]
+    rows = [row for row in described if like is None or like.fullmatch(row[0])]
     return Result(("Column", "Type", "Extra", "Comment"), rows, types=("varchar",) * 4)
+
+
+def _described_view(question: Question) -> list[tuple[str, str, str, str]]:
+    from frazil.query.questions.publish import view_schema
+
+    return [(field.name, str(from_iceberg(field.field_type)), "", "") for field in view_schema(question).fields]
 
 
 def _described(source: Source) -> list[tuple[str, str, str, str]]:

@@ -9,9 +9,19 @@ from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError, TokenError
 
 from frazil.errors import QueryError
+from frazil.query.near import did_you_mean
 from frazil.query.sql.dialect import TrinoAsWritten
 
 READING = ("SELECT", "WITH", "VALUES", "TABLE", "SHOW", "DESCRIBE", "DESC", "(")
+# First words of statements that Trino or another engine knows and this one does not answer.
+_OTHERS = frozenset(
+    {
+        "ALTER", "ANALYZE", "ATTACH", "BEGIN", "CALL", "COMMENT", "COMMIT", "COPY", "CREATE", "DEALLOCATE",
+        "DELETE", "DENY", "DETACH", "DROP", "EXECUTE", "EXPLAIN", "EXPORT", "GRANT", "IMPORT", "INSERT",
+        "INSTALL", "LOAD", "MERGE", "PRAGMA", "PREPARE", "REFRESH", "REPLACE", "RESET", "REVOKE", "ROLLBACK",
+        "SET", "START", "TRUNCATE", "UPDATE", "USE", "VACUUM",
+    }
+)  # fmt: skip
 _DIALECT = TrinoAsWritten()
 _WRITING_NODES = (exp.DDL, exp.DML, exp.Command, exp.Into, exp.Lock, exp.Placeholder, exp.Parameter)
 
@@ -30,11 +40,21 @@ class Statement:
     @property
     def keyword(self) -> str:
         """First word, in upper case."""
-        return self.tokens[0].text.upper()
+        return self._first.upper()
+
+    @property
+    def rest(self) -> str:
+        """What follows the first word."""
+        return self.text[len(self._first) :]
 
     def words(self) -> list[Token]:
-        """Tokens after the first word; sqlglot reads the rest of a SHOW as one piece. Raises QueryError."""
-        return tokenize(self.text[len(self.tokens[0].text) :])
+        """Tokens of `rest`; sqlglot reads the rest of a SHOW as one piece. Raises QueryError."""
+        return tokenize(self.rest)
+
+    @property
+    def _first(self) -> str:
+        """sqlglot makes one token of some pairs of words, such as DESCRIBE INPUT."""
+        return (self.tokens[0].text.split() or [""])[0]
 
     def parse(self) -> exp.Expr:
         """Syntax tree in Trino's dialect.
@@ -62,6 +82,18 @@ def split(sql: str) -> list[Statement]:
     Raises QueryError when the text holds no statement, cannot be split into tokens, or holds a statement that would
     write, change settings or attach something; nothing has run then.
     """
+    statements = pieces(sql)
+    for statement in statements:
+        if statement.keyword not in READING:
+            raise refused(
+                statement, "only statements that read are answered: SELECT, WITH, VALUES, TABLE, SHOW and DESCRIBE"
+            )
+    return statements
+
+
+def pieces(sql: str) -> list[Statement]:
+    """Statements of a text, separated by `;`, whatever they do. Raises QueryError when the text holds none, or cannot
+    be split into tokens."""
     if not _is_unicode(sql):
         raise QueryError("the statement holds bytes that are not UTF-8 text; nothing was run")
     groups: list[list[Token]] = [[]]
@@ -73,14 +105,18 @@ def split(sql: str) -> list[Statement]:
     statements = [Statement(sql[group[0].start : group[-1].end + 1], tuple(group), sql) for group in groups if group]
     if not statements:
         raise QueryError("there is no SQL statement")
-    for statement in statements:
-        if statement.keyword not in READING:
-            first = statement.tokens[0]
-            raise QueryError(
-                f"line {first.line}, column {_column(first)}: {statement.keyword} is refused; only statements that "
-                f"read are answered: SELECT, WITH, VALUES, TABLE, SHOW and DESCRIBE. Nothing was run"
-            )
     return statements
+
+
+def refused(statement: Statement, why: str) -> QueryError:
+    """The error for a statement that is not run; a first word that begins no statement is a slip of the pen."""
+    first = statement.tokens[0]
+    where = f"line {first.line}, column {_column(first)}"
+    if statement.keyword in _OTHERS:
+        return QueryError(f"{where}: {statement.keyword} is refused; {why}. Nothing was run")
+    meant = did_you_mean(statement.keyword, (*READING, *_OTHERS))
+    meant = meant or ". A statement begins with SELECT, WITH, SHOW or DESCRIBE"
+    return QueryError(f"{where}: syntax error at or near {first.text[:40]!r}{meant}")
 
 
 def _is_unicode(text: str) -> bool:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from frazil.query.result import Result
-from frazil.query.values import printable, text_of
+from frazil.query.values import printable, printable_lines, text_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _READABLE = 12
 _NAMES_SHOWN = 12
 _NULL = "NULL"
+# What Trino calls the only column of SHOW CREATE … and EXPLAIN.
+_TEXTS = ("Create ", "Query Plan")
 
 
 class Expanded(StrEnum):
@@ -41,9 +43,16 @@ def write_table(
     """Print an answer as wide as the console.
 
     A value that is too long ends in `…`. Columns without room are left out on the right, and a line below says how many
-    of them, which, and that `hint` shows them. `footer` adds the number of rows, `timing` the seconds. Control
-    characters are shown, not sent.
+    of them, which, and that `hint` shows them. The answer to SHOW CREATE or EXPLAIN is printed as the lines it has.
+    `footer` adds the number of rows, `timing` the seconds. Control characters are shown, not sent.
     """
+    from rich.text import Text
+
+    if expanded is not Expanded.ON and _is_text(result):
+        for (value,) in result.rows:
+            console.print(Text(_NULL if value is None else printable_lines(str(value))), soft_wrap=True)
+        _write_footer(result, console, footer=footer, timing=timing)
+        return
     cells = [[_text(value) for value in row] for row in result.rows]
     layout = _Layout(result, cells, console.width)
     if expanded is Expanded.ON or (expanded is Expanded.AUTO and layout.hidden and len(cells) == 1):
@@ -61,6 +70,15 @@ def write_table(
             style="yellow",
             soft_wrap=True,
         )
+    _write_footer(result, console, footer=footer, timing=timing)
+
+
+def _is_text(result: Result) -> bool:
+    """Whether an answer is text of several lines: that of SHOW CREATE or EXPLAIN, never a value of a table."""
+    return len(result.columns) == 1 and result.columns[0].startswith(_TEXTS)
+
+
+def _write_footer(result: Result, console: Console, *, footer: bool, timing: bool) -> None:
     if footer:
         rows = "1 row" if result.row_count == 1 else f"{result.row_count:,} rows"
         console.print(f"({rows} in {result.elapsed_s:.2f} s)" if timing else f"({rows})", style="dim")

@@ -17,7 +17,7 @@ from frazil.config.settings import Settings
 from frazil.errors import QueryError
 from frazil.query.arrow_values import day_interval, month_interval
 from frazil.query.result import Result
-from frazil.query.statements import split
+from frazil.query.trino_statements import reading
 
 
 class TrinoEngine:
@@ -32,12 +32,12 @@ class TrinoEngine:
         self._connection = connect(settings)
 
     def run(self, sql: str) -> Iterator[Result]:
-        """Answers to the statements of a text, one after the other.
+        """Answers to the statements of a text, one after the other; see `reading` for those that are sent.
 
         Raises QueryError for what Trino refuses (a statement that writes is refused before any has run),
         ServiceUnavailable when it does not answer, ConfigError when it refuses the user or is not trusted.
         """
-        for statement in split(sql):
+        for statement in reading(sql):
             started = time.perf_counter()
             cursor = self._connection.cursor()
             try:

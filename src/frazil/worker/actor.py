@@ -242,6 +242,7 @@ class ConnectorActor:
 
     def _raised(self, wanted: Wanted, error: Exception) -> None:
         failure = failures.classify(error)
+        logger.debug("connector %s raised", self._name, exc_info=error)
         status = RunnerStatus(
             "FAILED", transient=isinstance(failure, TransientError), fenced=isinstance(failure, Fenced)
         )

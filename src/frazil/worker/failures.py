@@ -61,6 +61,10 @@ def classify(error: BaseException) -> FrazilError:
 
 
 def trace(failure: FrazilError, cause: BaseException) -> str:
-    """The trace of a failed connector: what happened, then where."""
-    lines = traceback.format_exception(cause)
-    return f"{type(failure).__module__}.{type(failure).__qualname__}: {failure}\n{''.join(lines).rstrip()}"
+    """The trace of a failed connector: what happened, and where it did when nothing of ours has foreseen it.
+
+    The frames of an error that we know lead through libraries and say no more than its text.
+    """
+    what = f"{type(failure).__module__}.{type(failure).__qualname__}: {failure}"
+    known = isinstance(cause, FrazilError) or type(failure) is not TerminalError
+    return what if known else f"{what}\n{''.join(traceback.format_exception(cause)).rstrip()}"

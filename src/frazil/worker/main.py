@@ -51,7 +51,7 @@ _FENCED = 3
 
 
 def run(settings: Settings, worker: WorkerConfig) -> None:
-    """Run until SIGTERM or SIGINT; returns when every connector has stopped between two batches.
+    """Run until SIGTERM, SIGINT or SIGHUP; returns when every connector has stopped between two batches.
 
     `settings` are those that the worker's configuration says.
 
@@ -59,8 +59,9 @@ def run(settings: Settings, worker: WorkerConfig) -> None:
     the JVM ends; connectors go on from their tables at the next start.
     """
     stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` has it
+            signal.signal(number, lambda *_: stop.set())
     bootstrap = settings.bootstrap_servers
     cluster_id = kafka.cluster_id(bootstrap)
     session: list[SparkSession] = []

@@ -53,6 +53,9 @@ logger.write.name = org.apache.spark.sql.execution.streaming.runtime.ResolveWrit
 logger.write.level = error
 logger.conf.name = org.apache.spark.SparkConf
 logger.conf.level = error
+# What ends a query is logged by its connector, in words.
+logger.batch.name = org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution
+logger.batch.level = off
 logger.native.name = org.apache.hadoop.util.NativeCodeLoader
 logger.native.level = error
 """

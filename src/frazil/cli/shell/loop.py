@@ -65,6 +65,8 @@ def _answer(text: str, session: Session) -> None:
     line = text.strip()
     if line.rstrip(";").strip().lower() in ("quit", "exit"):
         raise Leave
+    if line.rstrip(";").strip().lower() == "help":
+        line = "\\?"
     if line.startswith("\\"):
         session.command(line)
     elif line:
@@ -77,7 +79,7 @@ def _answer(text: str, session: Session) -> None:
 def _is_whole(text: str) -> bool:
     """Whether Enter ends what was typed, instead of adding a line to it."""
     line = text.strip()
-    return not line or line.startswith("\\") or line.lower() in ("quit", "exit") or ends_statement(line)
+    return not line or line.startswith("\\") or line.lower() in ("quit", "exit", "help") or ends_statement(line)
 
 
 def _history(home: Path) -> Path:

@@ -110,7 +110,7 @@ WITH complaints AS (
         nullif("apiName", '') AS api,
         element_at(tags, 'level') AS level,
         element_at("trace"."source", 1) AS source,
-        regexp_replace(message, '\b[0-9A-F]{16}\b|[0-9]+', '#') AS pattern
+        regexp_replace(message, '[0-9A-Fa-f]*[0-9][0-9A-Fa-f-]*', '#') AS pattern
     FROM errorlogs
     WHERE time >= :since AND time < :until
         AND (element_at(tags, 'bucket') = :bucket OR element_at("trace"."variables", 'bucket') = :bucket)

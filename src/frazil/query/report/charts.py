@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from frazil.query.values import printable
@@ -89,7 +89,7 @@ def bars_over_time(
             "field": "time",
             "type": "temporal",
             "timeUnit": "utcyearmonthdatehours" if step_s == _HOUR else "utcyearmonthdate",
-            "title": None,
+            "title": _days(start, end),
             "scale": {"type": "utc", "domain": [_ms(start), _ms(end)]},
             "axis": {"format": _TIMES, "labelOverlap": True, "grid": False, "tickCount": 6},
         },
@@ -170,6 +170,12 @@ def greatest(items: Sequence[tuple[str, float]], unit: Unit) -> str:
 def _label(name: str) -> str:
     """A name without the characters that XML does not allow: the library ends the program over one."""
     return printable(name[:_NAME_CHARACTERS])
+
+
+def _days(start: datetime, end: datetime) -> str:
+    """The days of a plot, since the axis may have room for hours only."""
+    first, last = (f"{moment:%b} {moment.day}" for moment in (start, end - timedelta(microseconds=1)))
+    return f"{first} (UTC)" if first == last else f"{first} to {last} (UTC)"
 
 
 def _svg(spec: dict[str, Any]) -> str:

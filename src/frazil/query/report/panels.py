@@ -144,12 +144,13 @@ def _bytes_of_buckets(rows: list[Row], _: Span) -> tuple[str, list[Row]]:
 
 
 def _slowest(rows: list[Row], _: Span) -> tuple[str, list[Row]]:
-    bars = [(_named(row, "api", "bucket"), row["duration_ms"] / 1000) for row in rows[:_BARS]]
-    return greatest(bars, Unit("seconds", ",.3~r")), rows
+    bars = [(_named(row, "api", "bucket"), row["duration_ms"]) for row in rows[:_BARS]]
+    return greatest(bars, Unit("duration in ms", ",.3~r")), rows
 
 
 def _errors(rows: list[Row], _: Span) -> tuple[str, list[Row]]:
-    return greatest([(_named(row, "status", "api", "node"), row["failed"]) for row in rows[:_BARS]], _CALLS), rows
+    names = [_named({**row, "node": _host(row["node"])}, "status", "api", "node") for row in rows[:_BARS]]
+    return greatest([(name, row["failed"]) for name, row in zip(names, rows, strict=False)], _CALLS), rows
 
 
 def _talkers(rows: list[Row], _: Span) -> tuple[str, list[Row]]:
@@ -231,6 +232,12 @@ def _events(rows: Sequence[Row], span: Span, column: str, unit: Unit, first: Seq
 def _named(row: Row, *columns: str) -> str:
     """Values of columns that are there, as the name of a bar."""
     return " ".join(str(row[column]) for column in columns if row[column]) or _NONE
+
+
+def _host(node: str | None) -> str:
+    """The name of a server without its domain and port, which have no room beside a bar."""
+    name = (node or "").partition(":")[0]
+    return name if name.replace(".", "").isdigit() else name.partition(".")[0]
 
 
 def _by_step(rows: Sequence[Row], span: Span, column: str, sums: Sequence[str]) -> list[Row]:

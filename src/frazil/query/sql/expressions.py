@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from frazil.errors import QueryError
+from frazil.query.near import did_you_mean
 from frazil.query.sql import calls, casts
 from frazil.query.sql.functions import dates
 from frazil.query.sql.operators import arithmetic, as_text, joined, negated, row_of, unify
@@ -84,8 +85,9 @@ class Expressions:
         if found is None:
             if len(parts) == 1 and scope.is_relation(parts[0]):
                 raise QueryError(f"column {parts[0]} cannot be resolved; it is the name of a table")
+            near = did_you_mean(parts[-1], scope.names())
             raise QueryError(
-                f"column {'.'.join(parts)} cannot be resolved; SHOW COLUMNS FROM a table lists its columns"
+                f"column {'.'.join(parts)} cannot be resolved{near or '; SHOW COLUMNS FROM a table lists its columns'}"
             )
         column, inside = found
         value = Value(column.sql, column.type, column.reads, column=column)
@@ -101,7 +103,8 @@ def _fields(value: Value, names: list[str]) -> Value:
         kind = value.type
         found = [i for i, known in enumerate(kind.fields) if known.lower() == name.lower()]
         if kind.name != "row" or len(found) != 1:
-            raise QueryError(f"{name} cannot be resolved: there is no field of that name in {kind}")
+            meant = did_you_mean(name, kind.fields)
+            raise QueryError(f"{name} cannot be resolved: there is no field of that name in {kind}{meant}")
         inner = field_names(kind)[found[0]]
         paths = frozenset((scan, f"{path}.{inner}") for scan, path in paths)
         value = replace(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from frazil.errors import QueryError
@@ -63,9 +64,21 @@ def together(left: Value, right: Value, doing: str) -> tuple[Value, Value, Type]
     kind = common_type(left.type, right.type)
     if kind is None:
         raise QueryError(
-            f"{left.type} {doing} {right.type}: values of these types cannot be put together; write a CAST"
+            f"{left.type} {doing} {right.type}: values of these types cannot be put together; "
+            f"write {_as_time(left, right) or _as_time(right, left) or 'a CAST'}"
         )
     return coerce(left, kind), coerce(right, kind), kind
+
+
+def _as_time(time: Value, written: Value) -> str:
+    """A text that stands beside a time, as the literal that was meant; empty for anything else."""
+    if written.type.name != "varchar" or not (time.type.is_moment or time.type.name == "date"):
+        return ""
+    literal = written.sql if re.fullmatch(r"'\d{4}-\d\d-\d\d[^']*'", written.sql) else "'2026-01-31'"
+    if time.type.name == "date":
+        return f"DATE {literal[:11]}'"
+    clock = "" if len(literal) > len("'2026-01-31'") else " 00:00:00"
+    return f"TIMESTAMP {literal[:-1]}{clock}'"
 
 
 def unify(values: list[Value], doing: str) -> tuple[list[Value], Type]:

@@ -80,6 +80,11 @@ class Scope:
                 return found[0], list(parts[position + 1 :])
         return self.outer.resolve(parts) if self.outer else None
 
+    def names(self) -> list[str]:
+        """Names of all columns that can be used, those of the queries around last."""
+        own = [column.name for column in self.columns if not column.hidden]
+        return own + (self.outer.names() if self.outer else [])
+
     def is_relation(self, name: str) -> bool:
         """Whether a name stands for a whole table of the query."""
         inside = any(column.qualifier[-1:] == (name.lower(),) for column in self.columns)
