@@ -17,7 +17,7 @@ from pyiceberg.table import Table
 
 from tests.harness import Pipe, Worker, event, eventually
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.faults]
 
 
 def maintain(worker: Worker, table: str, *options: str) -> dict[str, dict[str, Any]]:

@@ -159,7 +159,7 @@ def _changes(before: Schema, after: Schema) -> dict[str, str]:
     """Columns that are new or of another type, without what is inside of new ones."""
     found: dict[str, str] = {}
     known = set(before.column_names)
-    for name in after.column_names:
+    for name in sorted(after.column_names, key=lambda name: name.count(".")):
         column = after.find_field(name)
         text = f"{column.field_type}{' not null' if column.required else ''}"
         if name not in known:
