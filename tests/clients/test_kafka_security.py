@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
-from frazil.clients.kafka import admin
+from frazil.clients.kafka import client_config
 from frazil.clients.kafka_security import secured, translated
 from frazil.config.bootstrap import Bootstrap
 from frazil.errors import ConfigError
@@ -57,7 +58,7 @@ def test_tokens_come_from_an_endpoint() -> None:
         "sasl.oauthbearer.scope": "kafka",
         "sasl.oauthbearer.extensions": "logicalCluster=lkc-1",
     }
-    assert admin(Bootstrap.of("127.0.0.1:9", config)) is not None
+    assert AdminClient(client_config(Bootstrap.of("127.0.0.1:9", config))) is not None
 
 
 def test_certificates_are_passed_as_text(tmp_path: Path) -> None:
@@ -79,7 +80,7 @@ def test_certificates_are_passed_as_text(tmp_path: Path) -> None:
         "ssl.endpoint.identification.algorithm",
     }
     assert found["ssl.endpoint.identification.algorithm"] == "none"
-    assert admin(Bootstrap.of("127.0.0.1:9", config)) is not None
+    assert AdminClient(client_config(Bootstrap.of("127.0.0.1:9", config))) is not None
 
 
 @pytest.mark.parametrize(
