@@ -291,7 +291,8 @@ def logs(
 def clean(yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False) -> None:
     """Stop all and remove topics, tables, logs and connectors.
 
-    The shell's history goes too. It asks first. What is removed lies in FRAZIL_HOME and cannot be brought back; downloads are kept.
+    The shell's history goes too. It asks first. What is removed lies in FRAZIL_HOME and cannot be brought back;
+    downloads are kept.
     """
     from frazil.stack.local import LocalStack
 
