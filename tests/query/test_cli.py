@@ -51,7 +51,7 @@ def test_query_shows_every_table(log_tables: LogTables) -> None:
 def test_query_of_a_table_shows_ten_rows_and_the_newest_in_full(log_tables: LogTables) -> None:
     shown = run(log_tables, "query", f"{NAMESPACE}.ApiLogs")
     assert shown.returncode == 0
-    assert shown.stdout.count(" s3.") == 10
+    assert shown.stdout.count(" s3.") == 11, "ten rows, and the newest in full"
     assert '"requestHeader": {"Range": "bytes=0-1"}' in shown.stdout
 
 
