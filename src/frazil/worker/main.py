@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from frazil.clients import kafka
 from frazil.clients.catalog import connect
 from frazil.config.providers import ConfigProviders
-from frazil.config.settings import LOOPBACK, Settings
+from frazil.config.settings import Settings
 from frazil.config.worker import WorkerConfig
 from frazil.errors import StackError
 from frazil.pipeline.report import BatchReport
@@ -22,9 +22,8 @@ from frazil.pipeline.task import RESULT_DDL
 from frazil.sinks.iceberg.runtime import IcebergRuntime
 from frazil.worker import spark as spark_session
 from frazil.worker.actor import RestartPolicy
-from frazil.worker.actuator.app import actuator_app
+from frazil.worker.actuator.app import serve_actuator
 from frazil.worker.actuator.health import connector_states
-from frazil.worker.app import serve
 from frazil.worker.cluster.build import worker_group
 from frazil.worker.herder import Herder
 from frazil.worker.lag import lag_of_all
@@ -114,7 +113,7 @@ def run(settings: Settings, worker: WorkerConfig) -> None:
         "catalog": lambda: _connects(settings.catalog_properties()),
     }
     rest = serve_rest(herder, info, settings.listeners, properties, settings.env, sources, forwarder)
-    actuator = serve(actuator_app(herder, metrics, checks), LOOPBACK, settings.actuator_port, "ACTUATOR_PORT")
+    actuator = serve_actuator(herder, metrics, checks, settings.actuator_port, properties)
     try:
         session.append(spark_session.start(settings, logger.info))
         _warm_up(session[0])
