@@ -56,6 +56,11 @@ logger.conf.level = error
 # What ends a query is logged by its connector, in words.
 logger.batch.name = org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution
 logger.batch.level = off
+# Both warn of queries that are stopped, which is what was wanted.
+logger.shell.name = org.apache.hadoop.util.Shell
+logger.shell.level = error
+logger.jobs.name = org.apache.spark.scheduler.DAGScheduler
+logger.jobs.level = error
 logger.native.name = org.apache.hadoop.util.NativeCodeLoader
 logger.native.level = error
 """
