@@ -101,6 +101,9 @@ def run(settings: Settings, worker: WorkerConfig) -> None:
     runtime = IcebergRuntime(lambda: session[0], settings, logger.info)
     maintenance = MaintenanceSchedule(maintainer(runtime), metrics.observe_maintenance)
     sources = SourceRuntime(settings, properties)
+    if group is not None:
+        silence_s = worker.parsed.number("session.timeout.ms") / 1000
+        sources = SourceRuntime(settings, properties, lambda: group.leads, silence_s)
     info = WorkerInfo(
         cluster_id,
         ConnectorPositions(settings, providers),
@@ -118,7 +121,7 @@ def run(settings: Settings, worker: WorkerConfig) -> None:
         session.append(spark_session.start(settings, logger.info))
         _warm_up(session[0])
         herder.start(lambda: None if group is None else group.join(herder))
-        threading.Thread(target=sources.resume, name="sources-resume", daemon=True).start()
+        sources.start()
         logger.info("worker ready: REST on port %d, actuator on port %d", rest[0].port, actuator.port)
         while not stop.wait(_CHECK_S):
             if spark_session.ended(session[0]):
