@@ -29,7 +29,7 @@ from frazil.errors import (
 )
 from frazil.pipeline.arrow import arrow_schema
 from frazil.pipeline.offsets import Offsets
-from frazil.sinks.iceberg import commit
+from frazil.sinks.iceberg import attempts
 from frazil.sinks.iceberg.commit import COMMIT_ID, CONNECTOR, OFFSETS, Batch, Floor, KafkaIdentity, Target
 from frazil.sinks.iceberg.schema import struct_of
 from frazil.sinks.iceberg.write import DataFileWriter
@@ -45,8 +45,8 @@ IDENTITY = KafkaIdentity("cluster-1", {"t": "topic-id-1"})
 
 @pytest.fixture(autouse=True)
 def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commit, "_FIRST_WAIT_S", 0.001)
-    monkeypatch.setattr(commit, "_LONGEST_WAIT_S", 0.01)
+    monkeypatch.setattr(attempts, "_FIRST_WAIT_S", 0.001)
+    monkeypatch.setattr(attempts, "_LONGEST_WAIT_S", 0.01)
 
 
 def rows(table: Table, ids: Sequence[int]) -> pa.Table:
@@ -282,6 +282,7 @@ def test_of_workers_that_commit_at_once_one_wins(make_table: MakeTable) -> None:
     [
         (["500 after"], 1),
         (["close after"], 1),
+        (["409 after"], 1),
         (["503 before"], 1),
         (["500 before", "503 before"], 1),
         (["409 before", "500 after"], 1),
