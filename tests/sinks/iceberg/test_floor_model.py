@@ -150,7 +150,8 @@ class Floors(RuleBasedStateMachine):
     def floors_are_what_the_table_has(self) -> None:
         table = self._target.load()
         found = {name: self._target.floor(table, name).offsets for name in CONNECTORS}
-        assert found == {name: known.floor for name, known in self._known.items()}
+        expected = {name: known.floor for name, known in self._known.items()}
+        assert found == expected, (found, expected)
 
 
 @pytest.fixture(autouse=True)

@@ -37,6 +37,9 @@ TOPIC_IDS = "frazil.kafka.topic-ids"
 BEGIN = "frazil.begin"
 COMPLETE = "frazil.offsets.complete"
 """What every table of a connector had when this one was committed, where not each of them gets each record."""
+BEFORE = "frazil.offsets.before"
+"""What the table had before a commit, where no snapshot told it: nothing, or older ones are expired. A rollback may lead
+there."""
 ALTERED = "frazil.offsets.altered"
 """Marks a snapshot whose position was set by a user, and may lie below that of the snapshot before it."""
 
@@ -129,9 +132,10 @@ class Target:
     def floor(self, table: Table, connector: str) -> Floor:
         """The newest position of the connector on the branch.
 
-        The copy in the table's properties counts when it may have been expired. When it was not, the table has been
-        rolled back to before the connector's first commit, and the position is where that began. Expired snapshots
-        leave a hole: the next one names a parent that is gone or, as some catalogs have it, none.
+        The copy in the table's properties counts when it may have been expired, unless a rollback has taken the commit
+        from the branch that has put it there. When it was not, the table has been rolled back to before the connector's
+        first commit, and the position is where that began. Expired snapshots leave a hole: the next one names a parent
+        that is gone or, as some catalogs have it, none.
         """
         expired = False
         copy = self._copy(table, connector)
@@ -143,7 +147,11 @@ class Target:
             expired = snapshot.parent_snapshot_id is not None or (snapshot.sequence_number or 0) > 1
         if not copy:
             return Floor()
-        return _floor(copy[OFFSETS] if expired else copy.get(BEGIN, copy[OFFSETS]), copy, 0, most)
+        taken = first_taken_back(table, connector, self.branch)
+        position = copy[OFFSETS] if expired else ""
+        if taken is not None:
+            position = summary_of(taken)[BEFORE]
+        return _floor(position or copy.get(BEGIN, copy[OFFSETS]), copy, 0, most)
 
     def history(self, table: Table) -> Iterator[Snapshot]:
         """The snapshots of the branch, the newest first, as far back as they have not been expired."""
@@ -184,6 +192,10 @@ class Target:
         if batch.complete:
             position[COMPLETE] = offsets.to_json(batch.complete)
         summary = {CONNECTOR: batch.connector, COMMIT_ID: commit_id, **position}
+        copied = self._copy(table, batch.connector)
+        known = self.floor(table, batch.connector)
+        if not known.committed_ms:
+            summary[BEFORE] = offsets.to_json(known.offsets) if copied else ""
         if batch.altered:
             summary[ALTERED] = "true"
         if batch.valid_through_ms is not None:
@@ -196,7 +208,7 @@ class Target:
             append_files(update, table, batch.files)
         else:
             stage(transaction, table, self.branch, summary)
-        begin = _begin(self._copy(table, batch.connector).get(BEGIN), batch)
+        begin = _begin(copied.get(BEGIN), batch)
         copy = {**position, BEGIN: offsets.to_json(begin)}
         transaction.set_properties({position_property(batch.connector, self.branch): json.dumps(copy)})
         transaction.commit_transaction()
@@ -231,6 +243,27 @@ def history(table: Table, branch: str) -> Iterator[Snapshot]:
     while snapshot is not None:
         yield snapshot
         snapshot = by_id.get(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id else None
+
+
+def first_taken_back(table: Table, connector: str, branch: str) -> Snapshot | None:
+    """The first commit of a connector since its earlier ones were expired, if a rollback took it from the branch."""
+    by_id = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
+    kept = {snapshot.snapshot_id for snapshot in history(table, branch)}
+
+    def comes_from_the_branch(snapshot: Snapshot | None) -> bool:
+        while snapshot is not None and snapshot.snapshot_id not in kept:
+            snapshot = by_id.get(snapshot.parent_snapshot_id or 0)
+        return snapshot is not None
+
+    taken = [
+        snapshot
+        for snapshot in table.metadata.snapshots
+        if snapshot.snapshot_id not in kept
+        and summary_of(snapshot).get(CONNECTOR) == connector
+        and BEFORE in summary_of(snapshot)
+        and comes_from_the_branch(snapshot)
+    ]
+    return min(taken, key=lambda snapshot: (snapshot.sequence_number or 0, snapshot.timestamp_ms), default=None)
 
 
 def position_property(connector: str, branch: str) -> str:
