@@ -66,6 +66,7 @@ def run(settings: Settings, worker: WorkerConfig) -> None:
     session: list[SparkSession] = []
     busy: dict[str, threading.Lock] = {}
     providers = ConfigProviders.load(worker.properties, settings.env)
+    providers.keep_out(settings.catalog_properties())
     log_to_stderr(providers)
     if worker.warning is not None:
         logger.warning("%s", worker.warning)
