@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Literal
 
-from frazil.config.definition import ConfigDef, Parsed
-from frazil.config.iceberg_sink import iceberg_sink_definition, invalid_config_message, parse_iceberg_sink
+from frazil.config.definition import ConfigDef, Parsed, invalid_config_message
+from frazil.config.iceberg_sink import iceberg_sink_definition, parse_iceberg_sink
 from frazil.errors import ConfigError
 
 VERSION = version("frazil")
