@@ -103,6 +103,10 @@ def _check_converters(parsed: Parsed) -> None:
         what = "ParquetFormat" if data == "ParquetFormat" else "FieldPartitioner"
         reason = f"{what} needs records with fields. Set value.converter to {JSON_CONVERTER}"
         parsed.fail("value.converter", invalid_value("value.converter", value, reason))
+    changed = [step.alias for step in chain.steps if step.part == "key" or step.name == "ValueToKey"] if chain else []
+    if changed and parsed.flag("store.kafka.keys"):
+        reason = f"Not supported with transformations that change keys ({', '.join(changed)})"
+        parsed.fail("store.kafka.keys", invalid_value("store.kafka.keys", True, reason))
     if value == BYTES_CONVERTER and chain is not None:
         reason = f"Transformations read JSON. Set value.converter to {JSON_CONVERTER}"
         parsed.fail("value.converter", invalid_value("value.converter", value, reason))
