@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
@@ -53,4 +56,54 @@ def records(
         np.array([len(text or b"") for text in texts], np.int64),
         topics=None if topics is None else tuple(topics),
         schemas=None if schemas is None else np.array(schemas, np.int64),
+    )
+
+
+@dataclass(frozen=True)
+class FolderStore:
+    """Objects as files of a folder."""
+
+    folder: str
+
+    def open(self) -> FolderStore:
+        return self
+
+    def put(self, name: str, body: IO[bytes], size: int, tags: tuple[tuple[str, str], ...]) -> None:
+        path = Path(self.folder) / "objects" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        data = body.read()
+        assert len(data) == size
+        path.write_bytes(data)
+
+    def objects(self) -> dict[str, bytes]:
+        """All objects by their names."""
+        root = Path(self.folder) / "objects"
+        return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A record of Kafka in topic `t`."""
+
+    offset: int
+    value: bytes | None = b"{}"
+    stamp: int = 0
+    key: bytes | None = None
+    headers: str | None = None
+    partition: int = 0
+    topic: str = "t"
+
+
+def batch(rows: Sequence[Row]) -> pa.RecordBatch:
+    """The columns that Spark gives the tasks."""
+    return pa.record_batch(
+        {
+            "value": pa.array([row.value for row in rows], pa.binary()),
+            "topic": pa.array([row.topic for row in rows], pa.string()),
+            "partition": pa.array([row.partition for row in rows], pa.int32()),
+            "offset": pa.array([row.offset for row in rows], pa.int64()),
+            "timestamp": pa.array([row.stamp * 1000 for row in rows], pa.int64()).cast(pa.timestamp("us")),
+            "key": pa.array([row.key for row in rows], pa.binary()),
+            "headers": pa.array([row.headers for row in rows], pa.string()),
+        }
     )
