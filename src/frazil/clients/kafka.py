@@ -220,6 +220,21 @@ def group_offsets(bootstrap: str, group: str, partitions: Iterable[tuple[str, in
 
 
 @_until_settled
+def group_metadata(bootstrap: str, group: str, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], str]:
+    """The texts beside the committed offsets of a consumer group, where there are any.
+
+    Raises ServiceUnavailable when the group's coordinator does not answer.
+    """
+    wanted = [TopicPartition(topic, partition) for topic, partition in partitions]
+    if not wanted:
+        return {}
+    with _group_member(bootstrap, group) as consumer:
+        found = consumer.committed(wanted, timeout=TIMEOUT_S)
+        _check_partitions(found)
+    return {(p.topic, p.partition): p.metadata for p in found if p.offset >= 0 and p.metadata}
+
+
+@_until_settled
 def all_group_offsets(bootstrap: str, group: str) -> Offsets:
     """Committed next offsets of a consumer group, of every partition that it has committed.
 
@@ -232,15 +247,21 @@ def all_group_offsets(bootstrap: str, group: str) -> Offsets:
 
 
 @_until_settled
-def set_group_offsets(bootstrap: str, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
-    """Commit next offsets for a consumer group that has no members.
+def set_group_offsets(
+    bootstrap: str,
+    group: str,
+    offsets: Mapping[tuple[str, int], int],
+    metadata: Mapping[tuple[str, int], str] | None = None,
+) -> None:
+    """Commit next offsets for a consumer group that has no members, with a text beside each that has one.
 
     Raises TerminalError when the group has members (nothing is committed then), ServiceUnavailable when its
     coordinator does not answer.
     """
     if not offsets:
         return
-    positions = [TopicPartition(topic, partition, offset) for (topic, partition), offset in offsets.items()]
+    texts = metadata or {}
+    positions = [TopicPartition(*key, offset, texts.get(key)) for key, offset in offsets.items()]
     with _group_member(bootstrap, group) as consumer:
         consumer.committed(positions, timeout=TIMEOUT_S)  # finds the coordinator; commit has no timeout of its own
         _check_partitions(consumer.commit(offsets=positions, asynchronous=False))

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.sinks.objects.clock import MAX_TICKS, Clock, Tick, read_metadata
+from frazil.sinks.objects.clock import MAX_TICKS, Clock, Tick
+from frazil.sinks.objects.metadata import Metadata, read_metadata
 from frazil.sinks.objects.schedule import next_boundary
 from tests.sinks.objects.samples import BY_TIME, sink_with
 
@@ -120,21 +121,28 @@ def test_metadata_is_read_back(zone: str) -> None:
     assert clock is not None
     for second in range(5):
         clock.advance(second * 10, second * 1000)
-    again = Clock.of(config, clock.metadata())
+    again = Clock.of(config, read_metadata(Metadata(ticks=clock.ticks).text()).ticks)
     assert again == clock
     assert [tick.offset for tick in again.ticks if tick.cut] == [10, 20, 30, 40]
 
 
+def test_a_new_bucket_is_noted_at_once() -> None:
+    clock = wall()
+    clock.advance(0, HOUR - 1000)
+    assert not clock.advance(1, HOUR - 1)
+    assert clock.advance(2, HOUR)
+
+
 @pytest.mark.parametrize("text", ["", "x", "{}", '{"frazil":2,"ticks":[]}', '{"frazil":1,"ticks":[[1]]}', "\x00"])
 def test_what_others_stored_is_not_taken(text: str) -> None:
-    assert read_metadata(text) == []
+    assert read_metadata(text) == Metadata()
 
 
 def test_metadata_fits_into_what_a_broker_takes() -> None:
     clock = Clock(wallclock=True, step_ms=1)
     for number in range(MAX_TICKS):
         clock.advance(2**62 + number, 4 * 10**12 + number)
-    assert len(clock.metadata()) < 4096
+    assert len(Metadata(cluster="c" * 22, topic="t" * 22, ticks=clock.ticks).text()) < 4096
     assert not any(tick.cut for tick in clock.ticks)
     clock.advance(2**62 + MAX_TICKS, 5 * 10**12)
     assert clock.ticks[-1].cut

@@ -26,8 +26,12 @@ def folders(
     return result
 
 
-def by_field(names: str, *texts: bytes | None, schema: Struct | None = None, **more: str) -> list[str]:
-    config = sink_with({"partitioner.class": STORAGE + "FieldPartitioner", "partition.field.name": names, **more})
+def by_field(
+    names: str, *texts: bytes | None, schema: Struct | None = None, more: dict[str, str] | None = None
+) -> list[str]:
+    config = sink_with(
+        {"partitioner.class": STORAGE + "FieldPartitioner", "partition.field.name": names} | (more or {})
+    )
     schemas = [Schema(b"", schema)] if schema is not None else None
     found = records(texts, schemas=[0] * len(texts) if schema is not None else None)
     return [one.removeprefix("t/").removeprefix("t|") for one in folders(config, found, schemas)]
@@ -85,7 +89,7 @@ def test_f5_f6_with_a_schema() -> None:
 
 
 def test_f7_the_delimiter() -> None:
-    assert by_field("string,int", RECORD, **{"directory.delim": "|"}) == ["topics|t|string=def|int=12|"]
+    assert by_field("string,int", RECORD, more={"directory.delim": "|"}) == ["topics|t|string=def|int=12|"]
 
 
 def test_records_without_a_value_have_their_folder() -> None:

@@ -264,6 +264,18 @@ def test_r12_a_schedule_stores_what_is_open(tmp_path: Path) -> None:
     assert (found.position, [(each.first, each.count) for each in found.objects]) == (3, [(0, 3)])
 
 
+@pytest.mark.parametrize("chunk", [1, 2, 3, 100])
+def test_a_schedule_cuts_once_where_a_replay_reads_on(tmp_path: Path, chunk: int) -> None:
+    disk = Disk(tmp_path, **{"rotate.schedule.interval.ms": "1000", "timezone": "UTC", "flush.size": "100"})
+    clock = Clock.of(disk.config)
+    assert clock is not None
+    for offset, now in ((0, 100), (3, 1100), (7, 2200)):
+        clock.advance(offset, now)
+    found = disk.run_all([Row(n, b"1") for n in (0, 1, 2, 5, 8, 9, 11)], chunk=chunk, clocks={KEY: clock})
+    assert [(each.first, each.count) for each in found.partitions[KEY].objects] == [(0, 3), (5, 1)]
+    assert found.partitions[KEY].position == 8
+
+
 def test_renamed_topics_keep_the_name_that_was_read_in_the_file(tmp_path: Path) -> None:
     route = {
         "transforms": "r",
@@ -356,10 +368,10 @@ def _go(
     """One run up to an end. Position and clock are what a consumer group would hold, on `disk` unless given."""
     held = disk.__dict__.setdefault("held", {}) if state is None else state
     position = held.get("position", 0)
-    clock = Clock.of(disk.config, held.get("metadata", ""))
+    clock = Clock.of(disk.config, held.get("ticks", ()))
     if clock is not None:
         clock.advance(max(end, position), now)
-        held["metadata"] = clock.metadata()
+        held["ticks"] = tuple(clock.ticks)
     here = [row for row in rows if position <= row.offset < end]
     refused: dict[int, str] = {}
     while here:
@@ -377,4 +389,4 @@ def _go(
     held["position"] = found.position
     if clock is not None:
         clock.forget(found.position)
-        held["metadata"] = clock.metadata()
+        held["ticks"] = tuple(clock.ticks)

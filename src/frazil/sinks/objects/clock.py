@@ -7,11 +7,13 @@ group before any object that depends on it: a worker that is killed finds the sa
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
 
+from frazil.config.joda_dates import bucket_start
 from frazil.config.object_sink import ObjectSinkConfig
 from frazil.sinks.objects.rotation import Numbers
 from frazil.sinks.objects.schedule import next_boundary
@@ -30,16 +32,6 @@ class Tick(msgspec.Struct, frozen=True, array_like=True):
     cut: bool = False
 
 
-class _Metadata(msgspec.Struct, frozen=True):
-    """What is stored with a position."""
-
-    frazil: int
-    ticks: tuple[Tick, ...]
-
-
-_decode = msgspec.json.Decoder(_Metadata).decode
-
-
 @dataclass
 class Clock:
     """The times of one Kafka partition, by ascending offset. Without `wallclock` only cuts of the schedule matter."""
@@ -48,10 +40,12 @@ class Clock:
     step_ms: int = 0
     schedule_ms: int | None = None
     zone: str = "UTC"
+    bucket_ms: int = 0
+    bucket_zone: str = "UTC"
     ticks: list[Tick] = field(default_factory=list)
 
     @classmethod
-    def of(cls, config: ObjectSinkConfig, metadata: str = "") -> Clock | None:
+    def of(cls, config: ObjectSinkConfig, ticks: Iterable[Tick] = ()) -> Clock | None:
         """The clock of a partition as it was stored; None when no object depends on it."""
         partitioning, rotation = config.partitioning, config.rotation
         wallclock = partitioning.kind == "TimeBased" and partitioning.extractor == "Wallclock"
@@ -59,7 +53,10 @@ class Clock:
             return None
         spans = [span for span in (rotation.interval_ms, partitioning.duration_ms) if span]
         step = max(min(spans) // _STEPS, 1) if wallclock and spans else 0
-        return cls(wallclock, step, rotation.schedule_ms, rotation.zone, read_metadata(metadata))
+        bucket = partitioning.duration_ms if wallclock else 0
+        return cls(
+            wallclock, step, rotation.schedule_ms, rotation.zone, bucket, partitioning.zone or "UTC", list(ticks)
+        )
 
     def advance(self, offset: int, now_ms: int) -> bool:
         """Note the time at which records from `offset` on are read; True when it makes a difference.
@@ -73,7 +70,7 @@ class Clock:
         if offset < last.offset or now_ms <= last.ms:
             return False
         cut = self._is_due(last.ms, now_ms)
-        if not cut and not (self.wallclock and now_ms - last.ms >= self.step_ms):
+        if not cut and not self._moved(last.ms, now_ms):
             return False
         if len(self.ticks) >= MAX_TICKS:
             cut = True
@@ -88,6 +85,15 @@ class Clock:
         if self.schedule_ms is None or not self.ticks:
             return None
         return next_boundary(self.ticks[-1].ms, self.schedule_ms, self.zone)
+
+    def _moved(self, last_ms: int, now_ms: int) -> bool:
+        """Whether records that come now need another time than those that came before."""
+        if not self.wallclock:
+            return False
+        if now_ms - last_ms >= self.step_ms:
+            return True
+        here = (bucket_start(ms, self.bucket_ms, self.bucket_zone) for ms in (last_ms, now_ms))
+        return bool(self.bucket_ms) and next(here) != next(here)
 
     def _is_due(self, last_ms: int, now_ms: int) -> bool:
         return self.schedule_ms is not None and now_ms >= next_boundary(last_ms, self.schedule_ms, self.zone)
@@ -117,16 +123,3 @@ class Clock:
     def cuts_behind(self, last: int, end: int) -> bool:
         """Whether the clock asks for a rotation behind the record at `last`, and at `end` at the latest."""
         return any(tick.cut and last < tick.offset <= end for tick in self.ticks)
-
-    def metadata(self) -> str:
-        """Text for the position of a consumer group."""
-        return msgspec.json.encode(_Metadata(1, tuple(self.ticks))).decode()
-
-
-def read_metadata(text: str) -> list[Tick]:
-    """The times that were stored with a position; none when another program stored it."""
-    try:
-        found = _decode(text)
-    except msgspec.MsgspecError:
-        return []
-    return list(found.ticks) if found.frazil == 1 else []

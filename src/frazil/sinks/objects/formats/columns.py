@@ -41,7 +41,8 @@ def quick_columns(groups: Iterable[Sequence[bytes]]) -> Struct | None:
         except Exception:  # arro3 raises no narrower class for values of different kinds
             return None
         found = infer.merge(found, _struct(schema))
-    return _ordered(found, first) if isinstance(found, Struct) and _has_names(found) else None
+    ordered = _ordered(found, first) if found is not None and _has_names(found) else None
+    return ordered if isinstance(ordered, Struct) else None
 
 
 def exact_columns(groups: Iterable[Sequence[bytes]]) -> Struct:

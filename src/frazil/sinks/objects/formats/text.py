@@ -57,7 +57,8 @@ def json_texts(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Failures]:
 def _not_json(values: pa.BinaryArray) -> Failures:
     failed: dict[int, ConversionError] = {}
     rows: list[bytes | None] = values.to_pylist()
-    waiting = iter(rows if not values.null_count else [b"null" if row is None else row for row in rows])
+    texts: list[bytes] = [b"null" if row is None else row for row in rows] if values.null_count else rows  # type: ignore[assignment]
+    waiting = iter(texts)
     done: deque[msgspec.Raw] = deque(maxlen=0)
     while True:
         try:
