@@ -29,6 +29,9 @@ from frazil.pipeline.values import Decoder, Values
 
 RESULT_SCHEMA = pa.schema([("result", pa.binary())])
 RESULT_DDL = "result binary"
+HEADERS = "CASE WHEN headers IS NULL THEN NULL ELSE to_json(headers) END AS headers"
+"""Spark's expression for the column of headers. It is text, because Spark measures the Arrow buffers of nested columns
+anew for each row, at 10 µs a record."""
 
 LETTER_BYTES = 500
 """What a dead letter takes beside key and value."""

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from frazil.clients import kafka
 from frazil.clients.catalog import connect
+from frazil.config.connectors import sink_kind
 from frazil.config.providers import ConfigProviders
 from frazil.config.settings import LOOPBACK, Settings
 from frazil.config.worker import WorkerConfig
@@ -32,6 +33,7 @@ from frazil.worker.loggers import Loggers
 from frazil.worker.logs import log_to_stderr
 from frazil.worker.maintenance import MaintenanceSchedule, maintainer
 from frazil.worker.metrics import Metrics
+from frazil.worker.object_runner import ObjectRunner
 from frazil.worker.positions import ConnectorPositions
 from frazil.worker.rest.forward import Forwarder
 from frazil.worker.rest.info import WorkerInfo
@@ -86,7 +88,10 @@ def run(settings: Settings, worker: WorkerConfig) -> None:
 
     def runner(name: str, config: Mapping[str, str]) -> Runner:
         lock = busy.setdefault(name, threading.Lock())
-        return StreamingRunner(session[0], settings, name, worker.with_converters(config), observe, lock, maintenance)
+        whole = worker.with_converters(config)
+        if sink_kind(whole) == "objects":
+            return ObjectRunner(session[0], settings, name, whole, observe, lock)
+        return StreamingRunner(session[0], settings, name, whole, observe, lock, maintenance)
 
     herder = Herder(
         FileConfigStore(settings.home / "worker" / "connectors.json") if group is None else group.configs,

@@ -15,26 +15,22 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from frazil.clients import kafka
 from frazil.clients.credentials import with_credentials
-from frazil.clients.kafka_security import secured
-from frazil.config.framework import DLQ
 from frazil.config.iceberg_sink import iceberg_sink_config
 from frazil.config.settings import Settings
 from frazil.errors import (
-    ConfigError,
     Fenced,
     FrazilError,
     NotFound,
     ServiceUnavailable,
-    TerminalError,
     TransientError,
 )
 from frazil.logs.mapper import mapper_for
-from frazil.pipeline.deadletter import DeadLetterQueue
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.report import BatchReport
 from frazil.sinks.iceberg.sink import IcebergSink
 from frazil.worker import failures
 from frazil.worker.checkpoint import Checkpoint
+from frazil.worker.dead_letters import dead_letter_queue
 from frazil.worker.maintenance import MaintenanceSchedule, Tables
 from frazil.worker.runner_api import STOP_S, RunnerStatus
 from frazil.worker.source import source_options
@@ -42,7 +38,6 @@ from frazil.worker.source import source_options
 logger = logging.getLogger(__name__)
 
 _TRIGGER = "500 milliseconds"
-_DEAD_LETTER_BYTES = 64 << 20
 _TABLES_NAMED = 3
 _PATIENCE, _END_S, _BEFORE_S = 0.6, 2.0, 5.0
 """The part of the time for stopping that a batch has to finish; seconds for the end of a query, and for the end of a
@@ -95,7 +90,7 @@ class StreamingRunner:
         self._sink = IcebergSink(
             replace(config, catalog_properties=properties),
             self._bootstrap,
-            self._dead_letter_queue(topics),
+            dead_letter_queue(config, self._bootstrap, self._class, topics),
             lambda schema: mapper_for(schema, redact=config.redact),
             max_tasks=self._spark.sparkContext.defaultParallelism,
         )
@@ -167,34 +162,6 @@ class StreamingRunner:
         if not found:
             raise NotFound(f"no topic matches topics.regex={self._config.topics_regex} at {self._bootstrap}")
         return found
-
-    def _dead_letter_queue(self, topics: list[str]) -> DeadLetterQueue | None:
-        config = self._config
-        if config.errors_tolerance == "none":
-            return None
-        queue = DeadLetterQueue(
-            tuple(secured(self._bootstrap, "producer").items()),
-            config.name,
-            self._class,
-            config.dead_letter_topic,
-            config.dead_letter_headers,
-        )
-        settings = {"max.message.bytes": str(_DEAD_LETTER_BYTES)}
-        try:
-            kafka.ensure_topics(
-                self._bootstrap,
-                {queue.topic_for(topic): (1, settings) for topic in topics},
-                replication=config.dead_letter_replication,
-            )
-        except TerminalError as error:
-            if "INVALID_REPLICATION_FACTOR" not in str(error):
-                raise
-            raise ConfigError(
-                f"{str(error).rstrip('.')}. The dead-letter topic was not created and nothing was read. Correct "
-                f"{DLQ}topic.replication.factor (it is {config.dead_letter_replication}), or remove it: without it "
-                "the default of the broker counts."
-            ) from error
-        return queue
 
     def _process(self, rows: DataFrame, batch_id: int) -> None:
         """The function for `foreachBatch`; what it raises ends the query.

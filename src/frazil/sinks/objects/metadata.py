@@ -12,11 +12,15 @@ _VERSION = 1
 
 
 class Metadata(msgspec.Struct, frozen=True, kw_only=True):
-    """`cluster` and `topic` are Kafka's ids of them: with others the offset would mean something else."""
+    """`cluster` and `topic` are Kafka's ids of them: with others the offset would mean something else.
+
+    `at` is when it was stored, in epoch milliseconds.
+    """
 
     frazil: int = _VERSION
     cluster: str = ""
     topic: str = ""
+    at: int = 0
     ticks: Sequence[Tick] = ()
 
     def text(self) -> str:

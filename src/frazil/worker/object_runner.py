@@ -1,0 +1,164 @@
+"""One connector of an object sink: a thread that reads what is complete with Spark, again and again.
+
+It is no streaming query: a query hands over each record once, and records of objects that are still open have to be
+read again. The position of the consumer group takes the place of a checkpoint.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+
+from pyspark.sql import SparkSession
+
+from frazil.clients import kafka
+from frazil.clients.credentials import with_store_access
+from frazil.clients.objects import ObjectStore
+from frazil.config.object_sink import object_sink_config
+from frazil.config.settings import Settings
+from frazil.errors import FrazilError, NotFound, ServiceUnavailable, TransientError
+from frazil.pipeline.report import BatchReport
+from frazil.pipeline.task import HEADERS, RESULT_DDL
+from frazil.sinks.objects.results import ObjectsResult, load
+from frazil.sinks.objects.sink import ObjectSink
+from frazil.sinks.objects.task import ObjectsSpec, ObjectsTask
+from frazil.worker import failures
+from frazil.worker.dead_letters import dead_letter_queue
+from frazil.worker.runner_api import STOP_S, RunnerStatus
+from frazil.worker.source import range_options
+
+logger = logging.getLogger(__name__)
+
+_POLL_S = 0.5
+_BEFORE_S = 5.0
+_PATIENCE = 0.6
+"""The part of the time for stopping that a running batch has to finish."""
+
+
+class ObjectRunner:
+    """Runs one object sink connector; see `runner_api.Runner`."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        settings: Settings,
+        name: str,
+        config: Mapping[str, str],
+        observe: Callable[[BatchReport], None],
+        busy: threading.Lock,
+    ) -> None:
+        """All runners of a connector share the lock `busy`, which a running batch holds.
+
+        Raises ConfigError for a configuration that cannot run.
+        """
+        self._spark = spark
+        self._bootstrap = settings.bootstrap_servers.overridden(config)
+        self._config = object_sink_config({**config, "name": name})
+        self._store = ObjectStore(with_store_access(self._config.store, settings))
+        self._class = config.get("connector.class", "")
+        self._observe = observe
+        self._busy = busy
+        self._stopping = threading.Event()
+        self._failure: tuple[FrazilError, BaseException] | None = None
+        self._thread: threading.Thread | None = None
+        self._job = ""
+
+    def start(self) -> None:
+        """Return when the connector reads; raises FrazilError when it cannot."""
+        self._stopping.clear()
+        self._failure = None
+        if not self._idle(_BEFORE_S):
+            raise ServiceUnavailable(
+                f"the batch that connector {self._config.name} ran before has not ended after {_BEFORE_S:.0f} s; the "
+                "connector starts when it has. Look at the store, which it waits for."
+            )
+        topics = self._topics()
+        self._store.check()
+        queue = dead_letter_queue(self._config, self._bootstrap, self._class, topics)
+        sink = ObjectSink(self._config, self._bootstrap, queue, self._store, self._run)
+        sink.start(topics)
+        self._job = f"frazil-{self._config.name}-{uuid.uuid4().hex}"
+        self._thread = threading.Thread(
+            target=self._loop, args=(sink, topics), name=f"objects-{self._config.name}", daemon=True
+        )
+        self._thread.start()
+
+    def stop(self, timeout: float = STOP_S) -> None:
+        """End the thread within `timeout` seconds, and let the running batch finish if it can; idempotent.
+
+        A batch that does not finish in time is cancelled; its records are read again, into objects of the same names.
+        """
+        self._stopping.set()
+        deadline = time.monotonic() + timeout
+        if not self._idle(timeout * _PATIENCE):
+            logger.warning("connector %s: the running batch is given up, its records are read again", self._config.name)
+            self._spark.sparkContext.cancelJobGroup(self._job)
+        if self._thread is not None:
+            self._thread.join(max(deadline - time.monotonic(), 0.0))
+
+    def status(self) -> RunnerStatus:
+        """RUNNING, or FAILED with trace, once started."""
+        if self._thread is None:
+            return RunnerStatus("UNASSIGNED")
+        if self._failure is None:
+            return RunnerStatus("RUNNING")
+        failure, cause = self._failure
+        return RunnerStatus(
+            "FAILED", failures.trace(failure, cause), transient=isinstance(failure, TransientError), fenced=False
+        )
+
+    def _idle(self, timeout: float) -> bool:
+        if not self._busy.acquire(timeout=max(timeout, 0.0)):
+            return False
+        self._busy.release()
+        return True
+
+    def _topics(self) -> list[str]:
+        """Names of the topics as they exist now. Raises NotFound for one that does not."""
+        if self._config.topics_regex is None:
+            return list(self._config.topics)
+        pattern = re.compile(self._config.topics_regex)
+        found = sorted(topic for topic in kafka.topics(self._bootstrap) if pattern.fullmatch(topic))
+        if not found:
+            raise NotFound(f"no topic matches topics.regex={self._config.topics_regex} at {self._bootstrap}")
+        return found
+
+    def _loop(self, sink: ObjectSink, topics: list[str]) -> None:
+        self._spark.sparkContext.setJobGroup(self._job, f"connector {self._config.name}", interruptOnCancel=True)
+        try:
+            while not self._stopping.is_set():
+                ends = kafka.end_offsets(self._bootstrap, topics)
+                with self._busy:
+                    if self._stopping.is_set():
+                        return
+                    worked = sink.process(ends, round(time.time() * 1000), self._observe)
+                if not worked:
+                    self._stopping.wait(_POLL_S)
+        except Exception as error:
+            if not self._stopping.is_set():
+                self._failure = failures.classify(error), error
+
+    def _run(self, spec: ObjectsSpec) -> ObjectsResult:
+        """Read the ranges of a spec: one task for each Kafka partition, or for several of them."""
+        columns = ["value", "topic", "partition", "offset", "timestamp"]
+        tolerant = self._config.errors_tolerance == "all"
+        columns += ["key"] if tolerant or self._config.reads_keys else []
+        columns += [HEADERS] if tolerant or self._config.reads_headers else []
+        frame = (
+            self._spark.read.format("kafka")
+            .options(**range_options(self._config, self._bootstrap, spec.begin, spec.end))
+            .load()
+            .selectExpr(*columns)
+            .coalesce(max(self._spark.sparkContext.defaultParallelism, 1))
+        )
+        result = ObjectsResult()
+        for row in frame.mapInArrow(ObjectsTask(spec), RESULT_DDL).collect():
+            part = load(bytes(row["result"]))
+            result.partitions |= part.partitions
+            result.write_s = max(result.write_s, part.write_s)
+            result.slowest_s = max(result.slowest_s, part.slowest_s)
+        return result

@@ -1,0 +1,72 @@
+"""When an object may be complete: never too late for one that is, and not at each poll for one that is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from frazil.sinks.objects.clock import Clock, Tick
+from frazil.sinks.objects.pace import Seen, is_due
+from tests.sinks.objects.samples import BY_TIME, sink_with
+
+HOUR = 3_600_000
+TIMED = {**BY_TIME, "flush.size": "1000", "rotate.interval.ms": "60000"}
+
+
+def due(end: int, seen: Seen | None, now: int = 0, clock: Clock | None = None, **changes: str) -> bool:
+    config = sink_with({"flush.size": "1000", **{name.replace("__", "."): value for name, value in changes.items()}})
+    return is_due(config, 100, end, now, seen, clock)
+
+
+def test_nothing_new_is_never_due() -> None:
+    assert not due(100, None)
+    assert not due(110, Seen(110, 10, 0))
+
+
+def test_the_first_run_and_one_that_was_too_short() -> None:
+    assert due(101, None)
+    assert due(200, Seen(150, 50, 0, limited=True))
+
+
+@pytest.mark.parametrize(("end", "expected"), [(1099, False), (1100, True)])
+def test_flush_size(end: int, expected: bool) -> None:
+    assert due(end, Seen(110, 10, 0)) == expected
+
+
+def test_skipped_records_do_not_count() -> None:
+    assert not due(5000, Seen(4900, 10, 0))
+    assert due(101, Seen(100, 0, 0))
+
+
+@pytest.mark.parametrize(("now", "expected"), [(HOUR + 59_999, False), (HOUR + 60_000, True)])
+def test_record_time(now: int, expected: bool) -> None:
+    assert due(120, Seen(110, 10, HOUR), now, **TIMED) == expected
+
+
+def test_the_next_folder() -> None:
+    slow = {**TIMED, "rotate.interval.ms": str(10 * HOUR)}
+    assert not due(120, Seen(110, 10, HOUR), 2 * HOUR - 1, **slow)
+    assert due(120, Seen(110, 10, HOUR), 2 * HOUR, **slow)
+    assert not due(120, Seen(110, 10, HOUR), 2 * HOUR, **slow, **{"rotate.file.on.partition.change": "false"})
+
+
+def test_times_of_fields_may_be_any() -> None:
+    assert due(120, Seen(110, 10, HOUR), HOUR, **{**TIMED, "timestamp.extractor": "RecordField"})
+
+
+@pytest.mark.parametrize("key", ["frazil.rotate.bytes", "partitioner.max.open.files"])
+def test_triggers_that_only_records_tell(key: str) -> None:
+    assert due(120, Seen(110, 10, 0), **{key: "5"})
+
+
+def test_a_schedule_is_due_without_new_records() -> None:
+    clock = Clock(schedule_ms=1000, ticks=[Tick(100, 0), Tick(110, 1500, True)])
+    assert due(110, Seen(110, 10, 0), 2000, clock)
+    clock.forget(110)
+    assert not due(110, Seen(110, 10, 0), 2000, clock)
+
+
+def test_the_wall_clock() -> None:
+    clock = Clock(wallclock=True, ticks=[Tick(100, 0)])
+    wall = {**TIMED, "timestamp.extractor": "Wallclock"}
+    assert not due(120, Seen(110, 10, -1), 59_999, clock, **wall)
+    assert due(120, Seen(110, 10, -1), 60_000, clock, **wall)
