@@ -7,7 +7,6 @@ read again. The position of the consumer group takes the place of a checkpoint.
 from __future__ import annotations
 
 import logging
-import re
 import threading
 import time
 import uuid
@@ -20,7 +19,7 @@ from frazil.clients.credentials import with_store_access
 from frazil.clients.objects import ObjectStore
 from frazil.config.object_sink import object_sink_config
 from frazil.config.settings import Settings
-from frazil.errors import FrazilError, NotFound, ServiceUnavailable, TransientError
+from frazil.errors import FrazilError, ServiceUnavailable, TransientError
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.task import HEADERS, RESULT_DDL
 from frazil.sinks.objects.results import ObjectsResult, load
@@ -29,7 +28,7 @@ from frazil.sinks.objects.task import ObjectsSpec, ObjectsTask
 from frazil.worker import failures
 from frazil.worker.dead_letters import dead_letter_queue
 from frazil.worker.runner_api import STOP_S, RunnerStatus
-from frazil.worker.source import range_options
+from frazil.worker.source import range_options, topics_of
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +75,7 @@ class ObjectRunner:
                 f"the batch that connector {self._config.name} ran before has not ended after {_BEFORE_S:.0f} s; the "
                 "connector starts when it has. Look at the store, which it waits for."
             )
-        topics = self._topics()
+        topics = topics_of(self._config, self._bootstrap)
         self._store.check()
         queue = dead_letter_queue(self._config, self._bootstrap, self._class, topics)
         sink = ObjectSink(self._config, self._bootstrap, queue, self._store, self._run)
@@ -117,16 +116,6 @@ class ObjectRunner:
         self._busy.release()
         return True
 
-    def _topics(self) -> list[str]:
-        """Names of the topics as they exist now. Raises NotFound for one that does not."""
-        if self._config.topics_regex is None:
-            return list(self._config.topics)
-        pattern = re.compile(self._config.topics_regex)
-        found = sorted(topic for topic in kafka.topics(self._bootstrap) if pattern.fullmatch(topic))
-        if not found:
-            raise NotFound(f"no topic matches topics.regex={self._config.topics_regex} at {self._bootstrap}")
-        return found
-
     def _loop(self, sink: ObjectSink, topics: list[str]) -> None:
         self._spark.sparkContext.setJobGroup(self._job, f"connector {self._config.name}", interruptOnCancel=True)
         try:
@@ -135,12 +124,29 @@ class ObjectRunner:
                 with self._busy:
                     if self._stopping.is_set():
                         return
-                    worked = sink.process(ends, round(time.time() * 1000), self._observe)
+                    worked = sink.process(ends, round(time.time() * 1000), self._committed)
                 if not worked:
                     self._stopping.wait(_POLL_S)
         except Exception as error:
             if not self._stopping.is_set():
                 self._failure = failures.classify(error), error
+                logger.debug("connector %s: reading ended", self._config.name, exc_info=error)
+
+    def _committed(self, report: BatchReport) -> None:
+        self._observe(report)
+        letters = f", {report.dead_letters:,} dead letters (`deadletters list`)" if report.dead_letters else ""
+        skipped = f", {report.skipped:,} skipped" if report.skipped else ""
+        logger.log(
+            logging.WARNING if report.dead_letters else logging.INFO,
+            "connector %s: %s records%s%s into %s objects of bucket %s in %.2f s",
+            report.connector,
+            f"{report.stored:,}",
+            letters,
+            skipped,
+            f"{report.files:,}",
+            self._config.store.bucket,
+            report.duration_s,
+        )
 
     def _run(self, spec: ObjectsSpec) -> ObjectsResult:
         """Read the ranges of a spec: one task for each Kafka partition, or for several of them."""

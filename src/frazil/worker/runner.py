@@ -20,7 +20,6 @@ from frazil.config.settings import Settings
 from frazil.errors import (
     Fenced,
     FrazilError,
-    NotFound,
     ServiceUnavailable,
     TransientError,
 )
@@ -33,7 +32,7 @@ from frazil.worker.checkpoint import Checkpoint
 from frazil.worker.dead_letters import dead_letter_queue
 from frazil.worker.maintenance import MaintenanceSchedule, Tables
 from frazil.worker.runner_api import STOP_S, RunnerStatus
-from frazil.worker.source import source_options
+from frazil.worker.source import source_options, topics_of
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +84,7 @@ class StreamingRunner:
                 "connector starts when it has. Look at the store and at the catalog, which it waits for."
             )
         config = self._config
-        topics = self._topics()
+        topics = topics_of(config, self._bootstrap)
         properties = with_credentials(config.catalog_properties, self._settings)
         self._sink = IcebergSink(
             replace(config, catalog_properties=properties),
@@ -152,16 +151,6 @@ class StreamingRunner:
             transient=isinstance(failure, TransientError),
             fenced=isinstance(failure, Fenced),
         )
-
-    def _topics(self) -> list[str]:
-        """Names of the topics as they exist now. Raises NotFound for one that does not."""
-        if self._config.topics_regex is None:
-            return list(self._config.topics)
-        pattern = re.compile(self._config.topics_regex)
-        found = sorted(topic for topic in kafka.topics(self._bootstrap) if pattern.fullmatch(topic))
-        if not found:
-            raise NotFound(f"no topic matches topics.regex={self._config.topics_regex} at {self._bootstrap}")
-        return found
 
     def _process(self, rows: DataFrame, batch_id: int) -> None:
         """The function for `foreachBatch`; what it raises ends the query.

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 
+from frazil.clients import kafka
 from frazil.config.bootstrap import Bootstrap
 from frazil.config.framework import SinkConfig
 from frazil.config.iceberg_sink import IcebergSinkConfig
+from frazil.errors import NotFound
 from frazil.pipeline import offsets
 from frazil.pipeline.offsets import Offsets
 
@@ -19,6 +22,17 @@ _ANSWER_MS = 12_000
 _ATTEMPTS = 2
 _RECORDS_MS = 30_000
 """A broker that is gone ends the query: after two attempts to learn the newest offsets, or one to get records."""
+
+
+def topics_of(config: SinkConfig, bootstrap: str) -> list[str]:
+    """Names of the topics of a connector as they exist now. Raises NotFound when none matches its pattern."""
+    if config.topics_regex is None:
+        return list(config.topics)
+    pattern = re.compile(config.topics_regex)
+    found = sorted(topic for topic in kafka.topics(bootstrap) if pattern.fullmatch(topic))
+    if not found:
+        raise NotFound(f"no topic matches topics.regex={config.topics_regex} at {bootstrap}")
+    return found
 
 
 def source_options(

@@ -12,8 +12,10 @@ HOUR = 3_600_000
 TIMED = {**BY_TIME, "flush.size": "1000", "rotate.interval.ms": "60000"}
 
 
-def due(end: int, seen: Seen | None, now: int = 0, clock: Clock | None = None, **changes: str) -> bool:
-    config = sink_with({"flush.size": "1000", **{name.replace("__", "."): value for name, value in changes.items()}})
+def due(
+    end: int, seen: Seen | None, now: int = 0, clock: Clock | None = None, changes: dict[str, str] | None = None
+) -> bool:
+    config = sink_with({"flush.size": "1000"} | (changes or {}))
     return is_due(config, 100, end, now, seen, clock)
 
 
@@ -39,23 +41,23 @@ def test_skipped_records_do_not_count() -> None:
 
 @pytest.mark.parametrize(("now", "expected"), [(HOUR + 59_999, False), (HOUR + 60_000, True)])
 def test_record_time(now: int, expected: bool) -> None:
-    assert due(120, Seen(110, 10, HOUR), now, **TIMED) == expected
+    assert due(120, Seen(110, 10, HOUR), now, changes=TIMED) == expected
 
 
 def test_the_next_folder() -> None:
     slow = {**TIMED, "rotate.interval.ms": str(10 * HOUR)}
-    assert not due(120, Seen(110, 10, HOUR), 2 * HOUR - 1, **slow)
-    assert due(120, Seen(110, 10, HOUR), 2 * HOUR, **slow)
-    assert not due(120, Seen(110, 10, HOUR), 2 * HOUR, **slow, **{"rotate.file.on.partition.change": "false"})
+    assert not due(120, Seen(110, 10, HOUR), 2 * HOUR - 1, changes=slow)
+    assert due(120, Seen(110, 10, HOUR), 2 * HOUR, changes=slow)
+    assert not due(120, Seen(110, 10, HOUR), 2 * HOUR, changes=slow | {"rotate.file.on.partition.change": "false"})
 
 
 def test_times_of_fields_may_be_any() -> None:
-    assert due(120, Seen(110, 10, HOUR), HOUR, **{**TIMED, "timestamp.extractor": "RecordField"})
+    assert due(120, Seen(110, 10, HOUR), HOUR, changes={**TIMED, "timestamp.extractor": "RecordField"})
 
 
 @pytest.mark.parametrize("key", ["frazil.rotate.bytes", "partitioner.max.open.files"])
 def test_triggers_that_only_records_tell(key: str) -> None:
-    assert due(120, Seen(110, 10, 0), **{key: "5"})
+    assert due(120, Seen(110, 10, 0), changes={key: "5"})
 
 
 def test_a_schedule_is_due_without_new_records() -> None:
@@ -68,5 +70,5 @@ def test_a_schedule_is_due_without_new_records() -> None:
 def test_the_wall_clock() -> None:
     clock = Clock(wallclock=True, ticks=[Tick(100, 0)])
     wall = {**TIMED, "timestamp.extractor": "Wallclock"}
-    assert not due(120, Seen(110, 10, -1), 59_999, clock, **wall)
-    assert due(120, Seen(110, 10, -1), 60_000, clock, **wall)
+    assert not due(120, Seen(110, 10, -1), 59_999, clock, changes=wall)
+    assert due(120, Seen(110, 10, -1), 60_000, clock, changes=wall)

@@ -15,6 +15,7 @@ from frazil.pipeline.types import Field, List, Scalar, Struct, Type
 
 _WIDE = re.compile(rb"[:\[,]\s*-?[0-9]{16,}")
 """Numbers that may be whole and yet no long, which Arrow takes for fractions."""
+_ZEROS = bytes.maketrans(b"123456789", b"000000000")
 _SCALARS: dict[pa.DataType, Type] = {
     pa.bool_(): Scalar("boolean"),
     pa.int64(): Scalar("long"),
@@ -34,13 +35,14 @@ def quick_columns(groups: Iterable[Sequence[bytes]]) -> Struct | None:
         if first is None:
             first = infer.infer(lines[0])
         joined = b"\n".join(lines)
-        if _WIDE.search(joined):
-            return None
         try:
             schema = pa.schema(arro3.io.infer_json_schema(BytesIO(joined)))
         except Exception:  # arro3 raises no narrower class for values of different kinds
             return None
-        found = infer.merge(found, _struct(schema))
+        columns = _struct(schema)
+        if columns is not None and _has_fractions(columns) and _has_wide_numbers(joined):
+            return None
+        found = infer.merge(found, columns)
     ordered = _ordered(found, first) if found is not None and _has_names(found) else None
     return ordered if isinstance(ordered, Struct) else None
 
@@ -67,6 +69,20 @@ def _type(type_: pa.DataType) -> Type | None:
         element = _type(type_.value_type)
         return List(element) if element is not None else None
     return _SCALARS.get(type_)
+
+
+def _has_wide_numbers(text: bytes) -> bool:
+    return b"0" * 16 in text.translate(_ZEROS) and _WIDE.search(text) is not None
+
+
+def _has_fractions(type_: Type) -> bool:
+    match type_:
+        case Struct(fields):
+            return any(_has_fractions(field.type) for field in fields)
+        case List(element):
+            return _has_fractions(element)
+        case _:
+            return type_ == Scalar("double")
 
 
 def _has_names(type_: Type) -> bool:

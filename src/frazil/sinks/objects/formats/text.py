@@ -46,12 +46,21 @@ def json_texts(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Failures]:
         values = pa.array(rows, pa.binary())
     texts = values.cast(pa.string())
     for line_break in ("\n", "\r"):
-        if pc.any(pc.match_substring(texts, line_break)).as_py():
+        if line_break.encode() in _content(texts):
             texts = pc.replace_substring(texts, line_break, "")
     nulls = _json_nulls(texts)
     if pc.any(nulls).as_py():
         texts = pc.if_else(nulls, pa.scalar(None, pa.string()), texts)
     return texts.cast(pa.binary()), failed
+
+
+def _content(texts: pa.StringArray) -> bytes:
+    """All texts, one behind the other."""
+    _, offsets, data = texts.buffers()
+    if data is None:
+        return b""
+    ends = memoryview(offsets).cast("i")
+    return memoryview(data)[ends[texts.offset] : ends[texts.offset + len(texts)]].tobytes()
 
 
 def _not_json(values: pa.BinaryArray) -> Failures:
