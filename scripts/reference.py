@@ -147,8 +147,8 @@ def object_sink_keys() -> str:
         "Object sink keys",
         "Keys of `io.confluent.connect.s3.S3SinkConnector` and `frazil.ObjectSinkConnector`, which are the same "
         "connector; [Object sinks](../object-sinks.md) tells how they work together. Keys of every connector (topics, "
-        "converters, errors, transforms) are in [Connector keys](connector-keys.md). A key *without effect* is accepted "
-        "with a warning, and so is a name that is in none of these tables.",
+        "converters, errors, transforms) are in [Connector keys](connector-keys.md). A key *without effect* is "
+        "accepted with a warning, and so is a name that is in none of these tables.",
         *parts,
     )
 

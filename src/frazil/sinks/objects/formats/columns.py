@@ -24,23 +24,29 @@ _SCALARS: dict[pa.DataType, Type] = {
 }
 
 
-def quick_columns(groups: Iterable[Sequence[bytes]]) -> Struct | None:
-    """The columns as Arrow finds them; None when it cannot say.
+def quick_columns(groups: Iterable[Sequence[bytes]], sample: int | None = None) -> Struct | None:
+    """The columns as Arrow finds them, in the first records only with `sample`; None when it cannot say.
 
-    Where a field has values of different kinds Arrow's choice may not hold all of them, which decoding them tells.
+    They may not hold all records, which decoding them tells: Arrow chooses one kind for a field that has values of
+    several, and a sample lacks fields.
     """
     found: Type | None = None
     first: Type | None = None
     for lines in groups:
         if first is None:
             first = infer.infer(lines[0])
-        joined = b"\n".join(lines)
+        if sample is not None and found is not None:
+            if _has_fractions(found) and _has_wide_numbers(b"\n".join(lines)):
+                return None
+            continue
+        whole = b"\n".join(lines)
+        joined = whole if sample is None else b"\n".join(lines[:sample])
         try:
             schema = pa.schema(arro3.io.infer_json_schema(BytesIO(joined)))
         except Exception:  # arro3 raises no narrower class for values of different kinds
             return None
         columns = _struct(schema)
-        if columns is not None and _has_fractions(columns) and _has_wide_numbers(joined):
+        if columns is not None and _has_fractions(columns) and _has_wide_numbers(whole):
             return None
         found = infer.merge(found, columns)
     ordered = _ordered(found, first) if found is not None and _has_names(found) else None

@@ -21,6 +21,8 @@ from frazil.sinks.objects.formats.columns import exact_columns, quick_columns
 GROUP_BYTES, GROUP_ROWS = 64 << 20, 250_000
 """JSON text and records of a row group, at most; one record is always enough for one."""
 _PAGE_BYTES = 64 << 10
+_SAMPLE = 100
+"""Records whose columns are tried first."""
 
 Refused = list[tuple[int, ConversionError]]
 """Positions of records in a file that its columns cannot hold, with the reason."""
@@ -29,9 +31,10 @@ Refused = list[tuple[int, ConversionError]]
 def write_parquet(
     open_lines: Callable[[], Iterable[bytes]], schema: Struct | None, codec: str, out: IO[bytes]
 ) -> Refused:
-    """Write a file from records that are JSON objects without line feeds; `open_lines` reads them from the start.
+    """Write a file from records that are JSON objects without line feeds.
 
-    `schema` is that of the records, None when they have none. Nothing of use is written when records are refused.
+    `open_lines` reads them from the start, and `out` is empty. `schema` is that of the records, None when they have
+    none. Nothing of use is written when records are refused.
     """
 
     def groups() -> Iterator[Sequence[bytes]]:
@@ -39,13 +42,14 @@ def write_parquet(
 
     if schema is not None:
         return _write(groups(), _readable(schema), codec, out)
-    quick = quick_columns(groups())
-    if quick is not None:
-        start = out.tell()
+    for sample in (_SAMPLE, None):
+        quick = quick_columns(groups(), sample)
+        if quick is None:
+            continue
         refused = _write(groups(), quick, codec, out, complete=True)
         if not refused:
             return refused
-        out.seek(start)
+        out.seek(0)
         out.truncate()
     return _write(groups(), exact_columns(groups()), codec, out)
 
