@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from frazil.config.object_sink import ObjectSinkConfig
+from frazil.errors import TerminalError
 from frazil.sinks.objects import partition as partitions
 from frazil.sinks.objects import task as tasks
 from frazil.sinks.objects.clock import Clock
@@ -83,6 +84,12 @@ def test_several_partitions_and_topics(tmp_path: Path) -> None:
         (t, p): 8 for t in ("a", "b") for p in (0, 1)
     }
     assert len(disk.lines()) == 4
+
+
+def test_records_of_a_partition_that_are_not_together(tmp_path: Path) -> None:
+    rows = [Row(0), Row(0, partition=1), Row(1)]
+    with pytest.raises(TerminalError, match="^the records of t-0 came in several parts"):
+        Disk(tmp_path).run_all(rows)
 
 
 def test_compression(tmp_path: Path) -> None:

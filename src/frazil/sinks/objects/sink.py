@@ -117,8 +117,6 @@ class ObjectSink:
     def _note(self, key: TopicPartition, before: int, part: PartitionResult, end: int, whole: int) -> None:
         if part.position == before and end < whole and not part.overflow:
             self._lengths[key] = 2 * self._lengths.get(key, self._config.max_records_per_batch)
-        elif part.position > before:
-            self._lengths.pop(key, None)
         self._seen[key] = Seen(end, part.open_count, part.open_since, end < whole)
 
     def _spec(self, ends: Offsets, refused: Mapping[TopicPartition, Mapping[int, str]]) -> ObjectsSpec:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from frazil.config.object_sink import ObjectSinkConfig
+from frazil.errors import TerminalError
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.task import RESULT_SCHEMA
 from frazil.sinks.objects.clock import Clock
@@ -66,6 +67,11 @@ def run(batches: Iterable[pa.RecordBatch], spec: ObjectsSpec) -> ObjectsResult:
                 if current is None or current.key != key:
                     if current is not None:
                         result.partitions[current.key] = current.finish()
+                    if key in result.partitions:
+                        raise TerminalError(
+                            f"the records of {key[0]}-{key[1]} came in several parts; nothing of this batch was "
+                            "acknowledged. Remove minPartitions from the options of the Kafka source"
+                        )
                     current = _start(key, spec, uploads)
                 current.take(rows)
                 while current.memory_bytes > MAX_MEMORY:
