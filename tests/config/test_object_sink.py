@@ -8,6 +8,7 @@ import pytest
 
 from frazil.config.definition import Parsed
 from frazil.config.joda_dates import JodaPattern
+from frazil.config.object_keys import OBJECT_KEYS
 from frazil.config.object_sink import (
     FormatConfig,
     Layout,
@@ -293,3 +294,14 @@ def test_typed_results() -> None:
 def test_errors_are_raised_together() -> None:
     with pytest.raises(ConfigError, match=r"contains the following 2 error\(s\)"):
         object_sink_config({**MINIMAL_S3_SINK, "flush.size": "x", "s3.part.size": "1"})
+
+
+def test_every_key_has_a_sentence() -> None:
+    assert [key.name for key in OBJECT_KEYS if not key.documentation.endswith(".")] == []
+
+
+@pytest.mark.parametrize("base", [MINIMAL_S3_SINK, SEED_S3_SINK, {**MINIMAL_S3_SINK, **TIMED}])
+def test_values_that_are_known_when_the_connector_starts_are_not_refused(base: dict[str, str]) -> None:
+    for key in OBJECT_KEYS:
+        if not key.is_family and not key.name.startswith("aws."):  # these are set as a pair
+            assert parse_object_sink({**base, key.name: "${env:X}"}).errors == {}, key.name
