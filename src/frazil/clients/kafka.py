@@ -261,7 +261,7 @@ def set_group_offsets(
     if not offsets:
         return
     texts = metadata or {}
-    positions = [TopicPartition(*key, offset, texts.get(key)) for key, offset in offsets.items()]
+    positions = [TopicPartition(*key, offset, texts.get(key, "")) for key, offset in offsets.items()]
     with _group_member(bootstrap, group) as consumer:
         consumer.committed(positions, timeout=TIMEOUT_S)  # finds the coordinator; commit has no timeout of its own
         _check_partitions(consumer.commit(offsets=positions, asynchronous=False))

@@ -153,10 +153,11 @@ class ObjectRunner:
         columns = ["value", "topic", "partition", "offset", "timestamp"]
         tolerant = self._config.errors_tolerance == "all"
         columns += ["key"] if tolerant or self._config.reads_keys else []
-        columns += [HEADERS] if tolerant or self._config.reads_headers else []
+        headers = tolerant or self._config.reads_headers
+        columns += [HEADERS] if headers else []
         frame = (
             self._spark.read.format("kafka")
-            .options(**range_options(self._config, self._bootstrap, spec.begin, spec.end))
+            .options(**range_options(self._config, self._bootstrap, spec.begin, spec.end, headers=headers))
             .load()
             .selectExpr(*columns)
             .coalesce(max(self._spark.sparkContext.defaultParallelism, 1))

@@ -63,7 +63,7 @@ def source_options(
     return options | {f"kafka.{key}": value for key, value in _client_options(config, bootstrap).items()}
 
 
-def range_options(config: SinkConfig, bootstrap: str, begin: Offsets, end: Offsets) -> dict[str, str]:
+def range_options(config: SinkConfig, bootstrap: str, begin: Offsets, end: Offsets, *, headers: bool) -> dict[str, str]:
     """Options of `spark.read.format("kafka")` for the records from `begin` to below `end` of some partitions.
 
     Each Kafka partition is one range, whose records one task gets in order.
@@ -78,7 +78,7 @@ def range_options(config: SinkConfig, bootstrap: str, begin: Offsets, end: Offse
         "endingOffsets": offsets.to_json(end),
         "groupIdPrefix": f"frazil-{config.name}",
         "failOnDataLoss": "true",
-        "includeHeaders": "true",
+        "includeHeaders": str(headers).lower(),
         "kafkaConsumer.pollTimeoutMs": str(_RECORDS_MS),
         "fetchOffset.numRetries": str(_ATTEMPTS),
         "fetchOffset.retryIntervalMs": "1000",
