@@ -75,7 +75,8 @@ class _Diary(ScriptedFactory):
     """Tells the diary to whoever reads stdout."""
 
     def note(self, name: str, what: str) -> None:
-        print(what, name, flush=True)
+        sys.stdout.write(f"{what} {name}\n")  # one call, so that lines of several threads do not mix
+        sys.stdout.flush()
 
     def __call__(self, name: str, config: Mapping[str, str]) -> ScriptedRunner:
         return super().__call__(name, config)

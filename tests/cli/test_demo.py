@@ -74,8 +74,8 @@ def test_the_demo_twice_and_once_interrupted(tmp_path: Path) -> None:
         summary = finished(program(settings, "query", "--format", "csv"))[1].splitlines()
         assert [line.split(",")[:2] for line in summary[1:]] == [
             ["apilogs", "2000"],
-            ["auditlogs", "2000"],
             ["errorlogs", "2000"],
+            ["auditlogs", "2000"],
         ]
         interrupted = program(settings, "demo")
         output_until(interrupted, "[3/4]")

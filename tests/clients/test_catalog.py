@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import socket
+
 import pytest
 from pyiceberg.exceptions import (
     AuthorizationExpiredError,
@@ -13,6 +15,7 @@ from pyiceberg.exceptions import (
 from requests.exceptions import ConnectionError, ReadTimeout, RequestException
 
 from frazil.clients.catalog import catalog_error, connect
+from frazil.config.settings import Settings
 from frazil.errors import ConfigError, ServiceUnavailable
 
 
@@ -61,3 +64,11 @@ def test_a_refusal_names_the_signature_that_is_missing(
 def test_a_uri_that_cannot_be_asked(uri: str) -> None:
     with pytest.raises(ConfigError, match=r"cannot be asked: .* Correct iceberg\.catalog\.uri or ICEBERG_CATALOG_URI"):
         connect({"type": "rest", "uri": uri, "warehouse": "w"})
+
+
+def test_a_catalog_that_takes_requests_and_never_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("frazil.clients.catalog._TIMEOUT_S", (5.0, 0.2))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        uri = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(ServiceUnavailable, match=r"does not answer \(ReadTimeout\)"):
+            connect({**Settings({}).catalog_properties(), "uri": uri})

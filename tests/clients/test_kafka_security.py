@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
-from frazil.clients.kafka import admin
+from frazil.clients.kafka import client_config
 from frazil.clients.kafka_security import secured, translated
 from frazil.config.bootstrap import Bootstrap
 from frazil.errors import ConfigError
@@ -39,6 +41,12 @@ def test_user_and_password_come_from_the_login() -> None:
     assert secured(bootstrap, "producer") == {"bootstrap.servers": "a:1"}
 
 
+def assert_taken(config: Mapping[str, str]) -> None:
+    """librdkafka takes the settings; it needs an address where something listens."""
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        assert AdminClient(client_config(Bootstrap.of(f"127.0.0.1:{nobody.getsockname()[1]}", config))) is not None
+
+
 def test_tokens_come_from_an_endpoint() -> None:
     config = {
         "security.protocol": "SASL_PLAINTEXT",
@@ -57,7 +65,7 @@ def test_tokens_come_from_an_endpoint() -> None:
         "sasl.oauthbearer.scope": "kafka",
         "sasl.oauthbearer.extensions": "logicalCluster=lkc-1",
     }
-    assert admin(Bootstrap.of("127.0.0.1:9", config)) is not None
+    assert_taken(config)
 
 
 def test_certificates_are_passed_as_text(tmp_path: Path) -> None:
@@ -79,7 +87,7 @@ def test_certificates_are_passed_as_text(tmp_path: Path) -> None:
         "ssl.endpoint.identification.algorithm",
     }
     assert found["ssl.endpoint.identification.algorithm"] == "none"
-    assert admin(Bootstrap.of("127.0.0.1:9", config)) is not None
+    assert_taken(config)
 
 
 @pytest.mark.parametrize(

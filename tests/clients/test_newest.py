@@ -46,4 +46,5 @@ def test_a_broker_that_is_away_is_told() -> None:
 
 
 def _groups(bootstrap: str) -> list[str]:
-    return [group.group_id for group in kafka.admin(bootstrap).list_consumer_groups().result(10).valid]
+    admin = kafka.admin(bootstrap)  # without its client the call is never answered
+    return [group.group_id for group in admin.list_consumer_groups().result(10).valid]

@@ -51,7 +51,7 @@ def test_query_shows_every_table(log_tables: LogTables) -> None:
 def test_query_of_a_table_shows_ten_rows_and_the_newest_in_full(log_tables: LogTables) -> None:
     shown = run(log_tables, "query", f"{NAMESPACE}.ApiLogs")
     assert shown.returncode == 0
-    assert shown.stdout.count(" s3.") == 10
+    assert shown.stdout.count(" s3.") == 11, "ten rows, and the newest in full"
     assert '"requestHeader": {"Range": "bytes=0-1"}' in shown.stdout
 
 
@@ -63,14 +63,14 @@ def test_query_as_json_and_csv(log_tables: LogTables) -> None:
     assert snapshot is not None
     assert table["snapshot"]["snapshot_id"] == str(snapshot.snapshot_id), "19 digits: too many for numbers in JSON"
     lines = list(csv.DictReader(io.StringIO(run(log_tables, "query", "--format", "csv").stdout)))
-    assert [line["table"] for line in lines] == ["apilogs", "auditlogs", "empty", "errorlogs"]
+    assert [line["table"] for line in lines] == ["apilogs", "errorlogs", "auditlogs", "empty"]
     assert lines[0]["rows"] == str(TOTAL)
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("query", "nosuch"), 2, "known tables: apilogs, auditlogs, empty, errorlogs"),
+        (("query", "nosuch"), 2, "known tables: apilogs, errorlogs, auditlogs, empty"),
         (("query", "apilogs", "-n", "0"), 2, "from 1 on"),
         (("sql",), 2, "there is no statement"),
         (("sql", "SELECT 1", "--file", "x"), 2, "either as an argument"),

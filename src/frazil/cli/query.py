@@ -72,7 +72,7 @@ def _summaries(
         from frazil.query.trino import TrinoEngine
 
         trino = TrinoEngine(settings)
-        known = trino_summary.known_tables(trino, namespace)
+        known = _in_order(trino_summary.known_tables(trino, namespace))
         wanted = known if table is None else [_known(table, known, namespace)]
         return wanted, (
             trino_summary.summarise(trino, namespace, name, count, last=table is not None) for name in wanted
@@ -81,9 +81,17 @@ def _summaries(
     from frazil.query.summary import known_tables, summarise
 
     catalog = connect(settings.catalog_properties())
-    known = known_tables(catalog, namespace)
+    known = _in_order(known_tables(catalog, namespace))
     wanted = known if table is None else [_known(table, known, namespace)]
     return wanted, (summarise(catalog, namespace, name, count, last=table is not None) for name in wanted)
+
+
+def _in_order(tables: list[str]) -> list[str]:
+    """Those of the log records first, in the order that all verbs have."""
+    from frazil.logs.tables import TABLE_NAMES
+
+    ours = [name for name in TABLE_NAMES.values() if name in tables]
+    return [*ours, *(name for name in tables if name not in ours)]
 
 
 def _known(table: str, known: list[str], namespace: str) -> str:

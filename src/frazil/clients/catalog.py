@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import (
     AuthorizationExpiredError,
     ForbiddenError,
@@ -14,6 +16,7 @@ from pyiceberg.exceptions import (
     TooManyRequestsError,
     UnauthorizedError,
 )
+from requests import Response, Session
 from requests.exceptions import InvalidSchema, InvalidURL, MissingSchema, RequestException
 
 from frazil.errors import ConfigError, ServiceUnavailable
@@ -45,6 +48,28 @@ def pyiceberg_properties(properties: Mapping[str, str]) -> dict[str, str]:
         result["rest.sigv4-enabled"] = "true"
     result.setdefault("type", "rest")
     return result
+
+
+# Seconds until a connection stands, and until the next bytes of an answer come.
+_TIMEOUT_S = (10.0, 60.0)
+_REST_CATALOG = f"{__name__}.TimedRestCatalog"
+
+
+class TimedRestCatalog(RestCatalog):
+    """PyIceberg's client, which would wait for ever for a server that takes a request and does not answer it."""
+
+    def _create_session(self) -> Session:
+        session = super()._create_session()
+        for adapter in session.adapters.values():
+            adapter.send = _timed(adapter.send)  # type: ignore[method-assign]
+        return session
+
+
+def _timed(send: Callable[..., Response]) -> Callable[..., Response]:
+    def within(*request: Any, **options: Any) -> Response:
+        return send(*request, **{**options, "timeout": options.get("timeout") or _TIMEOUT_S})
+
+    return within
 
 
 _PASSING = (AuthorizationExpiredError, ServerError, ServiceUnavailableError, TooManyRequestsError)
@@ -88,7 +113,11 @@ def connect(properties: Mapping[str, str], name: str = "iceberg") -> Catalog:
 
     Raises ServiceUnavailable when it does not answer, ConfigError when it refuses the warehouse or the credentials.
     """
+    translated = pyiceberg_properties(properties)
+    if translated["type"] == "rest":
+        del translated["type"]
+        translated["py-catalog-impl"] = _REST_CATALOG
     try:
-        return load_catalog(name, **pyiceberg_properties(properties))
+        return load_catalog(name, **translated)
     except (RequestException, RESTError) as error:
         raise catalog_error(properties, f"warehouse {properties.get('warehouse')!r}", error) from error

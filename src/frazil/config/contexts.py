@@ -6,14 +6,13 @@ A context never holds a password: it names the environment variable or the file 
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from frazil.config.access import ConnectAccess
+from frazil.config.private_file import write_private
 from frazil.errors import ConfigError, NotFound
 
 _FIELDS = ("url", "user", "password_env", "password_file", "ca_file", "cert_file", "key_file")
@@ -99,16 +98,7 @@ class Contexts:
                 for name, context in sorted(self.known.items())
             },
         }
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor, draft = tempfile.mkstemp(prefix=self.path.name, dir=self.path.parent)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump(document, file, indent=2)
-                file.write("\n")
-            Path(draft).replace(self.path)
-        except BaseException:
-            Path(draft).unlink(missing_ok=True)
-            raise
+        write_private(self.path, json.dumps(document, indent=2) + "\n")
 
 
 def _path(text: str) -> Path | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from frazil.pipeline.results import SkipReason
+
+_TABLES_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -31,3 +34,17 @@ class BatchReport:
     dead_by_topic: dict[str, int] = field(default_factory=dict)
     skipped_by_reason: dict[SkipReason, int] = field(default_factory=dict)
     end_offsets: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    def line(self, tables: Sequence[str]) -> str:
+        """What the commits of a batch did, in one line; `tables` are those of the connector."""
+        where = ", ".join(tables) if len(tables) <= _TABLES_NAMED else f"{len(tables)} tables"
+        letters = f", {_count(self.dead_letters, 'dead letter')} (`deadletters list`)" if self.dead_letters else ""
+        skipped = f", {self.skipped:,} skipped" if self.skipped else ""
+        return (
+            f"connector {self.connector}: {_count(self.stored, 'row')}{letters}{skipped} into {where}, "
+            f"{_count(self.files, 'file')} in {self.duration_s:.2f} s"
+        )
+
+
+def _count(number: int, of: str) -> str:
+    return f"{number:,} {of}{'' if number == 1 else 's'}"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import httpx
 import javaproperties
 
+from frazil.config.private_file import write_private
 from frazil.config.settings import LOOPBACK, Settings
 from frazil.stack.jars import CONNECT, resolve
 from frazil.stack.java import find_java
@@ -18,6 +18,10 @@ from frazil.stack.service import Progress, Service
 
 SOURCES = "sources"
 _START_S = 120
+
+WorkerProperties = Callable[[Path, Path, Progress], Mapping[str, str]]
+"""The worker's keys, asked for at each start with the Java that runs it and the folder of its configuration."""
+
 # Without the values of every client and connector configuration, which hold credentials.
 _LOGGING = """<Configuration status="WARN">
   <Appenders>
@@ -27,6 +31,7 @@ _LOGGING = """<Configuration status="WARN">
     <Root level="INFO"><AppenderRef ref="out"/></Root>
     <Logger name="org.apache.kafka.common.config" level="WARN"/>
     <Logger name="org.apache.kafka.connect.runtime.ConnectorConfig" level="WARN"/>
+    <Logger name="org.apache.iceberg.connect.IcebergSinkConfig" level="WARN"/>
     <Logger name="org.reflections" level="ERROR"/>
   </Loggers>
 </Configuration>
@@ -34,40 +39,53 @@ _LOGGING = """<Configuration status="WARN">
 
 
 def sources_service(settings: Settings, properties: Mapping[str, str]) -> Service:
-    """The runtime of source connectors on `Settings.source_connect_port`; `properties` are its worker's keys.
+    """The runtime of source connectors on `Settings.source_connect_port`; `properties` are its worker's keys."""
+    jvm = (
+        "-Xms64M",
+        "-Xmx512M",
+        "-XX:+ExitOnOutOfMemoryError",
+        f"-XX:ErrorFile={settings.logs}/{SOURCES}-jvm-%p.log",
+    )
+    port = Port(settings.source_connect_port, "SOURCE_CONNECT_PORT")
+    return connect_service(settings, SOURCES, port, jvm, lambda java, conf, progress: properties)
 
-    They are written to a file that only its owner can read, since they may hold passwords.
+
+def connect_service(
+    settings: Settings, name: str, port: Port, jvm: Sequence[str], properties: WorkerProperties
+) -> Service:
+    """A worker of Kafka Connect with these options of the JVM.
+
+    Its keys are written to a file that only its owner can read, since they may hold passwords.
     """
     return Service(
-        name=SOURCES,
+        name=name,
         home=settings.home,
-        command=lambda progress: _command(settings, properties, progress),
-        ready=lambda: _missing(settings.source_connect_port),
-        ports=(Port(settings.source_connect_port, "SOURCE_CONNECT_PORT"),),
+        command=lambda progress: _command(settings, settings.home / "conf" / name, jvm, properties, progress),
+        ready=lambda: _missing(port.number),
+        ports=(port,),
         env=minimal_env(settings.env),
         cwd=settings.home,
         start_timeout=_START_S,
     )
 
 
-def _command(settings: Settings, properties: Mapping[str, str], progress: Progress) -> Sequence[str]:
+def _command(
+    settings: Settings, conf: Path, jvm: Sequence[str], properties: WorkerProperties, progress: Progress
+) -> Sequence[str]:
     java = find_java(settings.env)
     resolve(CONNECT, java, settings.cache, progress, settings.env)
-    conf = settings.home / "conf" / SOURCES
     conf.mkdir(parents=True, exist_ok=True)
     logging = conf / "log4j2.xml"
     logging.write_text(_LOGGING)
+    keys = properties(java, conf, progress)
     return [
         str(java),
-        "-Xms64M",
-        "-Xmx512M",
-        "-XX:+ExitOnOutOfMemoryError",
-        f"-XX:ErrorFile={settings.logs}/{SOURCES}-jvm-%p.log",
+        *jvm,
         f"-Dlog4j2.configurationFile={logging}",
-        *_token_endpoints(properties),
+        *_token_endpoints(keys),
         *("-cp", f"{CONNECT.folder(settings.cache)}/*"),
         "org.apache.kafka.connect.cli.ConnectDistributed",
-        str(_write(conf / "worker.properties", properties)),
+        str(write_private(conf / "worker.properties", javaproperties.dumps(dict(keys), timestamp=None))),
     ]
 
 
@@ -75,14 +93,6 @@ def _token_endpoints(properties: Mapping[str, str]) -> list[str]:
     """From Kafka 4.0 on the JVM asks for tokens only at addresses that are named to it."""
     urls = {text for key, text in properties.items() if key.endswith("sasl.oauthbearer.token.endpoint.url")}
     return [f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={','.join(sorted(urls))}"] if urls else []
-
-
-def _write(path: Path, properties: Mapping[str, str]) -> Path:
-    draft = path.with_suffix(".new")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-        file.write(javaproperties.dumps(dict(properties), timestamp=None))
-    return draft.replace(path)
 
 
 def _missing(port: int) -> str | None:

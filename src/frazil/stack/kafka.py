@@ -115,7 +115,8 @@ def _format(settings: Settings, jvm: list[str], conf: Path, data: Path) -> None:
         [*jvm, *tool], env=minimal_env(settings.env), capture_output=True, text=True, timeout=60, check=False
     )
     if answer.returncode != 0:
-        cause = next((line for line in answer.stderr.splitlines() if line.strip()), f"exit code {answer.returncode}")
+        said = (line for line in answer.stderr.splitlines() if line.strip() and not line.startswith("Picked up "))
+        cause = next(said, f"exit code {answer.returncode}")
         raise StackError(
             f"the storage of kafka cannot be formatted: {cause}. Nothing was started and {data} does not exist. "
             "Remove the cause and try again."

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import httpx
 
+from frazil.config.private_file import write_private
 from frazil.config.settings import LOOPBACK, Settings
 from frazil.errors import StackError
 from frazil.stack.ports import Port, is_taken, unused
@@ -88,12 +89,7 @@ def _write_identities(settings: Settings, path: Path) -> Path:
     """The one identity that may do everything; with it, requests without a signature are refused."""
     credentials = [{"accessKey": settings.access_key, "secretKey": settings.secret_key}]
     identity = {"name": "frazil", "credentials": credentials, "actions": ["Admin"]}
-    draft = path.with_suffix(".new")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        json.dump({"identities": [identity]}, file)
-    draft.replace(path)
-    return path
+    return write_private(path, json.dumps({"identities": [identity]}))
 
 
 def _inner_ports(path: Path, avoid: set[int]) -> dict[str, int]:

@@ -37,7 +37,6 @@ from frazil.worker.source import source_options, topics_of
 logger = logging.getLogger(__name__)
 
 _TRIGGER = "500 milliseconds"
-_TABLES_NAMED = 3
 _PATIENCE, _END_S, _BEFORE_S = 0.6, 2.0, 5.0
 """The part of the time for stopping that a batch has to finish; seconds for the end of a query, and for the end of a
 batch that was given up, before the connector starts again."""
@@ -174,7 +173,7 @@ class StreamingRunner:
         self._observe(report)
         if report.read:
             level = logging.WARNING if report.dead_letters else logging.INFO
-            logger.log(level, "%s", _summary(report, list(self._sink.branches())))
+            logger.log(level, "%s", report.line(list(self._sink.branches())))
         self._mirror(report.end_offsets)
 
     def _mirror(self, end: Mapping[TopicPartition, int]) -> None:
@@ -183,21 +182,6 @@ class StreamingRunner:
             kafka.set_group_offsets(self._bootstrap, self._config.group_id, end)
         except FrazilError as error:
             logger.warning("connector %s: offsets were not copied to its group: %s", self._config.name, error)
-
-
-def _summary(report: BatchReport, tables: list[str]) -> str:
-    """What a commit did, in one line."""
-    where = ", ".join(tables) if len(tables) <= _TABLES_NAMED else f"{len(tables)} tables"
-    letters = f", {_count(report.dead_letters, 'dead letter')} (`deadletters list`)" if report.dead_letters else ""
-    skipped = f", {report.skipped:,} skipped" if report.skipped else ""
-    return (
-        f"connector {report.connector}: {_count(report.stored, 'row')}{letters}{skipped} into {where}, "
-        f"{_count(report.files, 'file')} in {report.duration_s:.2f} s"
-    )
-
-
-def _count(number: int, of: str) -> str:
-    return f"{number:,} {of}{'' if number == 1 else 's'}"
 
 
 def _file_name(connector: str) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Protocol, get_args
 
+from frazil.config.private_file import write_private
 from frazil.errors import ConfigError
 from frazil.worker.runner_api import TargetState
 
@@ -135,20 +134,4 @@ class FileConfigStore:
             "version": _FORMAT_VERSION,
             "connectors": {name: asdict(connector) for name, connector in connectors.items()},
         }
-        folder = self._path.parent
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor, temporary = tempfile.mkstemp(prefix=self._path.name, dir=folder)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump(document, file, indent=2, ensure_ascii=False)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(temporary).replace(self._path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-        directory = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        write_private(self._path, json.dumps(document, indent=2, ensure_ascii=False))

@@ -47,6 +47,7 @@ def test_statements_over_several_lines_and_errors(shell: Terminal) -> None:
     for wrong, message in (
         ("SELECT nosuch FROM apilogs;", "column nosuch cannot be resolved"),
         ("DROP TABLE apilogs;", "DROP is refused"),
+        ("SELEC 1;", "did you mean SELECT?"),
         ("SELECT ';", "->"),
         ("';", "(1 row in "),
         ("\\nosuch", "there is no command \\nosuch"),
@@ -74,8 +75,9 @@ def test_commands(shell: Terminal) -> None:
     shell.until("Times are not shown.")
     shell.send("SELECT 1;\r")
     shell.until("(1 row)")
-    shell.send("\\?\r")
-    shell.until("\\q               leave")
+    for asking in ("\\?", "help;", "help"):
+        shell.send(f"{asking}\r")
+        shell.until("\\q               leave")
     shell.send("\\q\r")
     assert shell.end() == 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
@@ -307,6 +308,18 @@ def test_server_errors_that_differ_in_numbers_are_one(asked: Asked) -> None:
         ("explicit deny in policy `vault-guard`", "s3.GetObject", 1, "cmd/auth-handler.go:1", night(3) + TENTH),
     ]  # fmt: skip
     assert sum(row["times"] for row in asked.ask("server-errors")) == len(asked.made["error"])
+
+
+def test_server_errors_with_and_without_a_request_id_are_one(asked: Asked) -> None:
+    made = [str(record["message"]) for record in asked.made["error"]]
+    assert any(re.search(r"« fehlt .*\([0-9A-F]{16}\)$", message) for message in made)
+    rows = asked.ask("server-errors", rows=1000)
+    kinds = [(row["node"], row["api"], row["level"], _kind(row["message"])) for row in rows]
+    assert len(kinds) == len(set(kinds))
+
+
+def _kind(message: str) -> str:
+    return re.sub(r"\d+", "#", re.sub(r" \([0-9A-F]{16}\)$", "", message))
 
 
 def test_values_are_values_and_nothing_else(asked: Asked) -> None:

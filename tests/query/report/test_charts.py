@@ -50,6 +50,14 @@ print(bars_over_time([(start, "", 1.0)], [""], start, start + timedelta(hours=12
     assert texts(drawn.stdout)[:5] == ["Nov 1", "03:00", "06:00", "09:00", "12:00"]
 
 
+@pytest.mark.parametrize(
+    ("hours", "title"), [(24, "Nov 1 (UTC)"), (25, "Nov 1 to Nov 2 (UTC)"), (24 * 30, "Nov 1 to Nov 30 (UTC)")]
+)
+def test_the_axis_says_which_days_it_shows(hours: int, title: str) -> None:
+    end = START + timedelta(hours=hours)
+    assert title in texts(bars_over_time([(START, "", 1.0)], [""], START, end, 3600, COUNT))
+
+
 def test_one_series_has_no_legend() -> None:
     svg = bars_over_time([(START, "alone", 1.0)], ["alone"], START, START + timedelta(hours=1), 3600, COUNT)
     assert "alone" not in texts(svg)

@@ -52,6 +52,21 @@ def test_every_view_draws_its_question_and_lists_its_rows(view: Any) -> None:
     assert not shown.failure
 
 
+def test_complaints_of_several_servers_are_one_bar() -> None:
+    [view] = [view for view in VIEWS if view.question == "server-errors"]
+    other = {"node": "node-2", "message": "disk full (82CFE3A1F7B8E124)"}
+    plot = panel(view, answer("server-errors", other), SPAN).plot
+    assert plot.count(">disk full<") == 1
+    assert "82CFE3A1F7B8E124" not in plot
+
+
+@pytest.mark.parametrize("node", ["node-1.example.net:9000", "node-1:9000", "node-1"])
+def test_bars_name_servers_without_domain_and_port(node: str) -> None:
+    [view] = [view for view in VIEWS if view.question == "errors"]
+    assert "403 GetObject node-1<" in panel(view, answer("errors", {"node": node}), SPAN).plot
+    assert "403 GetObject 10.0.0.7<" in panel(view, answer("errors", {"node": "10.0.0.7:9000"}), SPAN).plot
+
+
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.title)
 def test_values_that_are_missing_are_drawn_too(view: Any) -> None:
     nothing = dict.fromkeys(

@@ -92,7 +92,8 @@ LIMIT :rows
 SERVER_ERRORS = Question(
     name="server-errors",
     title="What do the servers complain about?",
-    answers="The error log, with messages that differ only in numbers and request ids taken together.",
+    answers="The error log, with messages taken together that differ only in numbers and request ids, or in having "
+    "one.",
     columns={
         "node": "server",
         "api": "API or part of the server; null when the record has none",
@@ -110,7 +111,9 @@ WITH complaints AS (
         nullif("apiName", '') AS api,
         element_at(tags, 'level') AS level,
         element_at("trace"."source", 1) AS source,
-        regexp_replace(message, '[0-9A-Fa-f]*[0-9][0-9A-Fa-f-]*', '#') AS pattern
+        regexp_replace(
+            regexp_replace(message, ' *\(?[0-9A-F]{16}\)?', ''), '[0-9A-Fa-f]*[0-9][0-9A-Fa-f-]*', '#'
+        ) AS pattern
     FROM errorlogs
     WHERE time >= :since AND time < :until
         AND (element_at(tags, 'bucket') = :bucket OR element_at("trace"."variables", 'bucket') = :bucket)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ _HOURS_AS_BARS = 24 * 8
 _NONE = "(none)"
 _CALLS = Unit("calls")
 _BYTES = Unit("bytes")
+_REQUEST_ID = re.compile(r" *\(?[0-9A-F]{16}\)?")
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,10 @@ def _talkers(rows: list[Row], _: Span) -> tuple[str, list[Row]]:
 
 
 def _server_errors(rows: list[Row], _: Span) -> tuple[str, list[Row]]:
-    return greatest([(_named(row, "message"), row["times"]) for row in rows[:_BARS]], Unit("records")), rows
+    kinds = Counter[str]()
+    for row in rows:  # one for each server that complains
+        kinds[_REQUEST_ID.sub("", row["message"] or _NONE)] += row["times"]
+    return greatest(kinds.most_common(_BARS), Unit("records")), rows
 
 
 def _denied(rows: list[Row], _: Span) -> tuple[str, list[Row]]:

@@ -110,28 +110,41 @@ class Forwarder:
         """
         if _HOP in request.headers:
             raise HTTPException(409, _CONFLICT)
-        url = self._settled_url(None if place == "leader" else name)
         path: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
-        target = url.rstrip("/") + path.split(b"?")[0].decode("latin-1")
+        target = path.split(b"?")[0].decode("latin-1")
         headers = [(key, value) for key, value in request.headers.raw if key.decode().lower() not in _OWN]
-        try:
-            answer = self._http.request(
-                request.method,
-                httpx.URL(target, query=request.scope.get("query_string", b"")),
-                headers=[*headers, (_HOP.encode(), self._worker_id.encode())],
-                content=body,
-            )
-        except httpx.HTTPError as error:
-            logger.warning("worker %s did not answer %s: %s", url, request.method, type(error).__name__)
-            raise HTTPException(409, _CONFLICT) from None
+        # A connection for each request: one that was kept might be closed by the other worker at this very moment.
+        headers += [(_HOP.encode(), self._worker_id.encode()), (b"connection", b"close")]
+        give_up = time.monotonic() + self._patience_s
+        while True:
+            url = self._settled_url(None if place == "leader" else name, give_up)
+            answer = self._ask(request, f"{url.rstrip('/')}{target}", headers, body)
+            if answer is not None and not _refused(answer):
+                break
+            if time.monotonic() >= give_up:
+                raise HTTPException(409, _CONFLICT)
+            time.sleep(_ASK_S)
         if answer.headers.get(_AT, "").isdecimal():
             self._group.read_until(int(answer.headers[_AT]), _READ_S)
         kept = {key: value for key, value in answer.headers.items() if key.lower() not in _OWN}
         return Response(answer.content, status_code=answer.status_code, headers=kept)
 
-    def _settled_url(self, name: str | None) -> str:
+    def _ask(
+        self, request: Request, target: str, headers: list[tuple[bytes, bytes]], body: bytes
+    ) -> httpx.Response | None:
+        """None when the other worker cannot be reached, and so has done nothing."""
+        url = httpx.URL(target, query=request.scope.get("query_string", b""))
+        try:
+            return self._http.request(request.method, url, headers=headers, content=body)
+        except httpx.ConnectError:
+            logger.warning("the worker at %s is not there for %s", url.netloc.decode(), request.method)
+            return None
+        except httpx.HTTPError as error:
+            logger.warning("the worker at %s: %s to %s", url.netloc.decode(), type(error).__name__, request.method)
+            raise HTTPException(409, _CONFLICT) from None
+
+    def _settled_url(self, name: str | None, give_up: float) -> str:
         """Where the connector runs, or without a name where the leader is."""
-        give_up = time.monotonic() + self._patience_s
         while True:
             url = self._group.leader_url() if name is None else self._group.url_of(name)
             if url is not None:
@@ -139,3 +152,8 @@ class Forwarder:
             if time.monotonic() >= give_up:
                 raise HTTPException(409, _NO_LEADER)
             time.sleep(_ASK_S)
+
+
+def _refused(answer: httpx.Response) -> bool:
+    """Whether the other worker is not the right one either, and so has done nothing."""
+    return answer.status_code == httpx.codes.CONFLICT and answer.json().get("message") == _CONFLICT

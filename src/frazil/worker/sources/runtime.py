@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import tempfile
 import threading
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import httpx
 
 from frazil.clients import kafka
 from frazil.config.bootstrap import CLIENTS, Bootstrap
+from frazil.config.private_file import write_private
 from frazil.config.settings import LOOPBACK, Settings
 from frazil.errors import FrazilError, ServiceUnavailable
 from frazil.stack.connect import sources_service
@@ -159,11 +157,7 @@ class SourceRuntime:
         return found if isinstance(found, dict) and not self._external else {}
 
     def _remember(self, found: dict[str, Any]) -> None:
-        self._memory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor, draft = tempfile.mkstemp(prefix=self._memory.name, dir=self._memory.parent)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(found, file)
-        Path(draft).replace(self._memory)
+        write_private(self._memory, json.dumps(found))
 
     def _end(self) -> None:
         with self._lock:

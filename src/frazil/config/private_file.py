@@ -1,0 +1,32 @@
+"""Files that may hold credentials: readable by their owner only, and replaced in one step."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_private(path: Path, text: str) -> Path:
+    """Put `text` into the file, with mode 600, and return its path; a missing folder is made with mode 700.
+
+    A reader, also one after a power cut, sees the old text or the new one. Raises OSError; the old text stays then.
+    """
+    folder = path.parent
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor, draft = tempfile.mkstemp(prefix=path.name, dir=folder)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(draft).replace(path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+    directory = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+    return path
