@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from itertools import groupby
 
-from bench.results import Drain, IdleWorker, Latency, Results, Upsert, typical
+from bench.results import Drain, IdleWorker, Latency, ObjectDrain, ObjectRate, Results, Upsert, typical
 
 
 def to_json(results: Results) -> str:
@@ -35,6 +35,10 @@ def to_markdown(results: Results) -> str:
         parts += ["## A worker that has nothing to read", "", _workers(results.workers), ""]
     if results.upserts:
         parts += ["## Changes to a large table", "", _upserts(results.upserts), ""]
+    if results.objects:
+        parts += ["## A full topic into objects", "", _object_drains(results.objects), ""]
+    if results.object_rates:
+        parts += ["## A steady rate into objects", "", _object_rates(results.object_rates), ""]
     if any(drain.system == "frazil" for drain in results.drains):
         parts += _ratios(results.drains)
     if results.failures:
@@ -233,6 +237,78 @@ def _upserts(upserts: Sequence[Upsert]) -> str:
                 f"{one.live:,}, exact",
             )
             for one in upserts
+        ),
+    )
+
+
+def _object_drains(drains: Sequence[ObjectDrain]) -> str:
+    headers = (
+        "Objects",
+        "records",
+        "rec/s",
+        "warm rec/s",
+        "records per CPU-s",
+        "objects",
+        "objects/s",
+        "bytes",
+        "write p99",
+        "peak PSS",
+        "records stored",
+    )
+    return markdown_table(
+        headers,
+        (
+            (
+                one.title,
+                f"{one.records:,}",
+                f"{one.records / one.seconds:,.0f}",
+                _count(one.warm_rate),
+                f"{one.records / one.cpu_s:,.0f}",
+                f"{one.objects:,}",
+                f"{one.objects / one.seconds:,.0f}",
+                _memory(one.bytes),
+                f"{one.write_p99_s * 1000:.0f} ms",
+                _memory(one.peak_pss),
+                "exact" if one.exact else "**wrong**",
+            )
+            for one in drains
+        ),
+    )
+
+
+def _object_rates(rates: Sequence[ObjectRate]) -> str:
+    headers = (
+        "Objects",
+        "rec/s",
+        "records",
+        "p50",
+        "p99",
+        "max",
+        "write p99",
+        "objects",
+        "cores",
+        "peak PSS",
+        "slowest production",
+        "records stored",
+    )
+    return markdown_table(
+        headers,
+        (
+            (
+                one.title,
+                f"{one.rate:,}",
+                f"{one.records:,}",
+                f"{one.p50_s:.2f} s",
+                f"{one.p99_s:.2f} s",
+                f"{one.max_s:.2f} s",
+                f"{one.write_p99_s * 1000:.0f} ms",
+                f"{one.objects:,}",
+                f"{one.cores:.2f}",
+                _memory(one.peak_pss),
+                f"{one.producer_delay_s:.2f} s",
+                "exact" if one.exact else "**wrong**",
+            )
+            for one in rates
         ),
     )
 
