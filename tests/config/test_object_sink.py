@@ -127,12 +127,16 @@ def test_c2_gzip_with_avro_keys() -> None:
     assert found.keys() == {"store.kafka.keys", "keys.format.class", "s3.compression.type"}
 
 
-def test_avro_is_refused_where_it_is_used() -> None:
-    (text,) = errors({"format.class": AVRO})["format.class"]
-    assert "Avro files are not supported yet" in text
-    (text,) = errors({"store.kafka.keys": "true"})["keys.format.class"]
-    assert "It is the default of keys.format.class." in text
-    assert errors({"keys.format.class": AVRO}) == {}
+def test_avro_stores_records_and_texts() -> None:
+    assert errors({"format.class": AVRO}) == {}
+    assert errors({"store.kafka.keys": "true", "store.kafka.headers": "true"}) == {}
+    assert errors({"format.class": AVRO, "value.converter": "org.apache.kafka.connect.storage.StringConverter"}) == {}
+    of_bytes: dict[str, str | None] = {
+        "format.class": AVRO,
+        "value.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
+    }
+    (text,) = errors(of_bytes)["value.converter"]
+    assert "AvroFormat stores records and texts" in text
 
 
 def test_c3_a_schedule_needs_a_zone() -> None:

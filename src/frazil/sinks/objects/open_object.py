@@ -9,14 +9,19 @@ from typing import IO
 import numpy as np
 import pyarrow as pa
 
+from frazil.config.converters import STRING_CONVERTER
 from frazil.config.object_sink import FormatConfig, ObjectSinkConfig
 from frazil.pipeline.strict import ConversionError
-from frazil.pipeline.types import Struct
+from frazil.sinks.objects.formats.avro import write_avro, write_avro_values
 from frazil.sinks.objects.formats.parquet import write_parquet
+from frazil.sinks.objects.formats.tables import Refused
+from frazil.sinks.objects.formats.text import HEADERS
 from frazil.sinks.objects.naming import Kind, extension, object_name
-from frazil.sinks.objects.records import Records
+from frazil.sinks.objects.records import Records, Schema
 from frazil.sinks.objects.rotation import Numbers
 from frazil.sinks.objects.spool import Spool, joined
+
+_MADE_AT_THE_END = ("parquet", "avro")
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ class Finished:
 class OpenObject:
     """Takes records of one folder, in order of their offsets."""
 
-    def __init__(self, config: ObjectSinkConfig, folder: str, schema: Struct | None) -> None:
+    def __init__(self, config: ObjectSinkConfig, folder: str, schema: Schema | None) -> None:
         self._config = config
         self._folder = folder
         self._schema = schema
@@ -70,7 +75,10 @@ class OpenObject:
             return
         found = self._spools.get(kind)
         if found is None:
-            found = self._spools[kind] = format_, Spool(None if format_.kind == "parquet" else format_.gzip_level)
+            found = self._spools[kind] = (
+                format_,
+                Spool(None if format_.kind in _MADE_AT_THE_END else format_.gzip_level),
+            )
         found[1].write(joined(texts, format_.separator if format_.kind == "bytes" else b"\n"))
 
     def finish(self) -> tuple[list[Finished], dict[int, ConversionError]]:
@@ -80,12 +88,12 @@ class OpenObject:
         refused: dict[int, ConversionError] = {}
         for kind, (format_, spool) in self._spools.items():
             body = spool.finish()
-            if format_.kind == "parquet":
+            if format_.kind in _MADE_AT_THE_END:
                 out = Spool()
                 if not spool.in_memory:
                     out.to_disk()
                 body = out.finish()
-                found = write_parquet(spool.lines, self._schema, format_.codec, body)
+                found = self._make(kind, format_, spool, body)
                 refused |= {int(offsets[index]): error for index, error in found}
                 spool.close()
             size = body.seek(0, 2)
@@ -105,6 +113,18 @@ class OpenObject:
                 )
             )
         return finished, refused
+
+    def _make(self, kind: Kind, format_: FormatConfig, spool: Spool, out: IO[bytes]) -> Refused:
+        """Write a file that has to know all its records first."""
+        schema = self._schema if kind == "data" else None
+        struct = None if schema is None else schema.struct
+        if format_.kind == "parquet":
+            return write_parquet(spool.lines, struct, format_.codec, out)
+        if kind == "keys" or (kind == "data" and self._config.value_converter == STRING_CONVERTER):
+            return write_avro_values(spool.lines, format_.codec, out)
+        if kind == "headers":
+            return write_avro(spool.lines, HEADERS, None, format_.codec, out)
+        return write_avro(spool.lines, struct, None if schema is None else schema.name, format_.codec, out)
 
     def close(self) -> None:
         """Give up what was taken."""

@@ -149,7 +149,7 @@ class PartitionRun:
             found = self._open.get(code)
             if found is None:
                 number = -1 if records.schemas is None else int(records.schemas[indexes[0]])
-                schema = self._preparer.schemas[number].struct if number >= 0 else None
+                schema = self._preparer.schemas[number] if number >= 0 else None
                 found = self._open[code] = OpenObject(self._config, self._folders.names[code], schema)
             found.add(records, indexes)
         if records.topics is None:

@@ -14,7 +14,7 @@ from frazil.pipeline.deadletter import DeadLetter, DeadLetterQueue
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.report import BatchReport
 from frazil.sinks.letters import LetterBook
-from frazil.sinks.objects.pace import Seen, is_due
+from frazil.sinks.objects.pace import Seen, is_due, useful_end
 from frazil.sinks.objects.positions import Positions
 from frazil.sinks.objects.results import ObjectsResult, PartitionResult
 from frazil.sinks.objects.task import ObjectsSpec
@@ -68,14 +68,18 @@ class ObjectSink:
             )
         for key, clock in self._positions.clocks.items():
             clock.advance(ends.get(key, self._positions.offsets[key]), now_ms)
-        due = {key: end for key, end in ends.items() if self._is_due(key, end, now_ms)}
+        due = {key: self._useful(key, end) for key, end in ends.items() if self._is_due(key, end, now_ms)}
         if not due:
             return False
         limited = {
-            key: min(end, self._positions.offsets[key] + self._length(key, len(due))) for key, end in due.items()
+            key: self._useful(key, min(end, self._positions.offsets[key] + self._length(key, len(due))))
+            for key, end in due.items()
         }
-        self._store_ranges(limited, due, committed)
+        self._store_ranges(limited, due, now_ms, committed)
         return True
+
+    def _useful(self, key: TopicPartition, end: int) -> int:
+        return useful_end(self._config, self._positions.offsets[key], end, self._seen.get(key))
 
     def _is_due(self, key: TopicPartition, end: int, now_ms: int) -> bool:
         position = self._positions.offsets[key]
@@ -85,22 +89,28 @@ class ObjectSink:
         """How many records of a partition one run reads at most; more when the last run completed nothing."""
         return self._lengths.setdefault(key, max(self._config.max_records_per_batch // count, 1))
 
-    def _store_ranges(self, ends: Offsets, whole: Offsets, committed: Callable[[BatchReport], None]) -> None:
+    def _store_ranges(
+        self, ends: Offsets, whole: Offsets, now_ms: int, committed: Callable[[BatchReport], None]
+    ) -> None:
         started = time.monotonic()
         self._positions.store()
         refused: dict[TopicPartition, dict[int, str]] = {}
         parts: list[PartitionResult] = []
         write_s = 0.0
+        object_s: list[float] = []
         pending = dict(ends)
         bad: list[DeadLetter] = []
         while pending:
             result = self._run(self._spec(pending, refused))
             write_s += result.write_s
+            object_s += result.object_s
             found = {key: result.partitions.get(key, PartitionResult(end)) for key, end in pending.items()}
             self._letters.write([letter for part in found.values() for letter in part.letters])
             for key, part in found.items():
                 before = self._positions.offsets[key]
-                self._note(key, before, part, pending[key], whole[key])
+                took_ms = round(1000 * (time.monotonic() - started))
+                seen = Seen(pending[key], part.open_count, part.open_since, pending[key] < whole[key], now_ms, took_ms)
+                self._note(key, before, part, seen)
             self._positions.move({key: part.position for key, part in found.items()})
             parts += found.values()
             bad += [part.bad for part in found.values() if part.bad is not None]
@@ -108,16 +118,16 @@ class ObjectSink:
                 refused.setdefault(key, {}).update(part.refused)
             pending = {key: pending[key] for key, part in found.items() if part.refused or part.overflow}
         self._letters.forget(self._positions.offsets)
-        report = self._report(parts, time.monotonic() - started, write_s)
+        report = self._report(parts, time.monotonic() - started, write_s, object_s)
         if report.read or report.files:
             committed(report)
         if bad:
             raise BadRecord(_bad_record_message(bad, self._config.name))
 
-    def _note(self, key: TopicPartition, before: int, part: PartitionResult, end: int, whole: int) -> None:
-        if part.position == before and end < whole and not part.overflow:
+    def _note(self, key: TopicPartition, before: int, part: PartitionResult, seen: Seen) -> None:
+        if part.position == before and seen.limited and not part.overflow:
             self._lengths[key] = 2 * self._lengths.get(key, self._config.max_records_per_batch)
-        self._seen[key] = Seen(end, part.open_count, part.open_since, end < whole)
+        self._seen[key] = seen
 
     def _spec(self, ends: Offsets, refused: Mapping[TopicPartition, Mapping[int, str]]) -> ObjectsSpec:
         written: dict[TopicPartition, set[int]] = {}
@@ -137,7 +147,9 @@ class ObjectSink:
             {key: frozenset(found) for key, found in written.items() if key in ends},
         )
 
-    def _report(self, parts: list[PartitionResult], duration_s: float, write_s: float) -> BatchReport:
+    def _report(
+        self, parts: list[PartitionResult], duration_s: float, write_s: float, object_s: list[float]
+    ) -> BatchReport:
         stored: Counter[str] = sum((part.stored for part in parts), Counter())
         dead: Counter[str] = sum((part.dead for part in parts), Counter())
         skipped = sum((part.skipped for part in parts), Counter())
@@ -156,6 +168,7 @@ class ObjectSink:
             dict(dead),
             dict(skipped),
             self.position,
+            object_s,
         )
 
 

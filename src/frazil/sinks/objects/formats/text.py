@@ -13,8 +13,11 @@ import pyarrow.compute as pc
 
 from frazil.pipeline.strict import ConversionError
 from frazil.pipeline.transforms.record import open_value
+from frazil.pipeline.types import STRING, Field, List, Struct
 
 Failures = list[tuple[int, ConversionError]]
+HEADERS = Struct((Field("headers", List(Struct((Field("key", STRING), Field("value", STRING))))),))
+"""The columns of `header_texts`."""
 
 _raw = msgspec.json.Decoder(msgspec.Raw).decode
 _BLANKS = (" ", "\t", "\r", "\n")
