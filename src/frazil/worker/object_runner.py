@@ -38,6 +38,8 @@ logger = logging.getLogger(__name__)
 _POLL_S = 0.5
 _BEFORE_S = 5.0
 _LONGEST_WAIT_S = 60.0
+_TOPICS_S = 30.0
+"""So often the topics that a pattern stands for are looked up."""
 _PATIENCE = 0.6
 """The part of the time for stopping that a running batch has to finish."""
 
@@ -73,6 +75,7 @@ class ObjectRunner:
         self._thread: threading.Thread | None = None
         self._job = ""
         self._outage: StoreUnavailable | None = None
+        self._next_look = 0.0
         backoff_s = self._config.retry_ms / 1000
         self._backoff = wait_exponential_jitter(max=_LONGEST_WAIT_S, jitter=backoff_s, multiplier=backoff_s)
         self._patiently = Retrying(
@@ -99,6 +102,7 @@ class ObjectRunner:
         queue = dead_letter_queue(self._config, self._bootstrap, self._class, topics)
         sink = ObjectSink(self._config, self._bootstrap, queue, self._store, self._run)
         sink.start(topics)
+        self._admin = kafka.admin(self._bootstrap)
         self._job = f"frazil-{self._config.name}-{uuid.uuid4().hex}"
         self._breaker = self._breakers.add(self._config.name)
         self._thread = threading.Thread(
@@ -154,13 +158,26 @@ class ObjectRunner:
 
     def _turn(self, sink: ObjectSink, topics: list[str]) -> bool:
         """Store what may be complete; False when nothing is."""
-        ends = kafka.end_offsets(self._bootstrap, topics)
+        self._look_for_topics(topics)
+        ends = kafka.end_offsets(self._bootstrap, topics, self._admin)
         with self._busy:
             if self._stopping.is_set():
                 return False
             worked = sink.process(ends, round(time.time() * 1000), self._committed)
         self._outage = None
         return worked
+
+    def _look_for_topics(self, topics: list[str]) -> None:
+        """Raise ServiceUnavailable when other topics match the pattern by now: the next start reads these."""
+        if self._config.topics_regex is None or time.monotonic() < self._next_look:
+            return
+        self._next_look = time.monotonic() + _TOPICS_S
+        found = topics_of(self._config, self._bootstrap)
+        if found != topics:
+            raise ServiceUnavailable(
+                f"topics.regex stands for other topics than when the connector started ({', '.join(found)}); it starts "
+                "again with them"
+            )
 
     def _wait_s(self, state: RetryCallState) -> float:
         """The wait after a failure: longer each time, and as long as the breaker is open."""
