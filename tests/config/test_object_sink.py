@@ -145,6 +145,25 @@ def test_c3_a_schedule_needs_a_zone() -> None:
     assert errors({"rotate.schedule.interval.ms": "30", "timezone": "UTC"}) == {}
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("Default", set()),
+        ("Field", {"partition.field.name"}),
+        ("TimeBased", {"partition.duration.ms", "path.format", "locale", "timezone"}),
+        ("Daily", {"locale", "timezone"}),
+        ("Hourly", {"locale", "timezone"}),
+    ],
+)
+def test_c4_keys_of_other_partitioners_are_hidden(name: str, shown: set[str]) -> None:
+    config = {**MINIMAL_S3_SINK, **TIMED, "partition.field.name": "f"}
+    parsed = parse_object_sink({**config, "partitioner.class": f"{PARTITIONER}{name}Partitioner"})
+    keys = {"partition.field.name", "partition.duration.ms", "path.format", "locale", "timezone"}
+    values: list[Any] = [info["value"] for info in parsed.config_infos()]
+    assert {value["name"] for value in values if value["name"] in keys and value["visible"]} == shown
+    assert all(value["visible"] for value in values if value["name"] not in keys)
+
+
 def test_c5_what_is_missing() -> None:
     found = parse_object_sink({"connector.class": "S3SinkConnector", "topics": "t"})
     missing = {"flush.size", "format.class", "s3.bucket.name", "storage.class", "name"}
