@@ -3,7 +3,8 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from bench.report import markdown_table, to_json, to_markdown
+from bench.markdown import markdown_table
+from bench.report import to_json, to_markdown
 from bench.results import IdleWorker, Latency, Limit, ObjectDrain, ObjectRate, Question, Results
 
 from tests.bench.samples import drained
