@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +20,9 @@ from frazil import errors
 from frazil.cli.main import app
 from frazil.config.definition import ConfigDef, Key, Required, as_text
 from frazil.config.iceberg_sink import iceberg_sink_definition, parse_iceberg_sink
+from frazil.config.object_keys import OWN_KEYS, RECORD_KEYS, STORAGE_KEYS
+from frazil.config.partitioner_keys import PARTITIONER_KEYS
+from frazil.config.s3_keys import S3_KEYS
 from frazil.config.transform_classes import PREDICATES, TRANSFORMATIONS, PluginClass
 from frazil.config.variable import Variable
 from frazil.config.variables import VARIABLES
@@ -70,6 +74,7 @@ def pages() -> dict[Path, str]:
     reference = Path("docs/reference")
     return {
         reference / "connector-keys.md": connector_keys(),
+        reference / "object-sink-keys.md": object_sink_keys(),
         reference / "worker-keys.md": worker_keys(),
         reference / "transforms.md": transforms(),
         reference / "environment.md": environment(),
@@ -124,6 +129,36 @@ def connector_keys() -> str:
         "A name that is in none of these tables is accepted with a warning too.",
         *parts,
     )
+
+
+def object_sink_keys() -> str:
+    """Keys of the object sink, with what each one does here."""
+    parts = []
+    for title, keys in (
+        ("Objects and rotation", STORAGE_KEYS),
+        ("Partitioners", PARTITIONER_KEYS),
+        ("Records", RECORD_KEYS),
+        ("S3", S3_KEYS),
+        ("frazil's own keys", OWN_KEYS),
+    ):
+        header = ("Key", "Type", "Default", "Importance", "Meaning", "Here")
+        parts += [f"## {title}", table(header, map(_object_row, keys))]
+    return page(
+        "Object sink keys",
+        "Keys of `io.confluent.connect.s3.S3SinkConnector` and `frazil.ObjectSinkConnector`, which are the same "
+        "connector; [Object sinks](../object-sinks.md) tells how they work together. Keys of every connector (topics, "
+        "converters, errors, transforms) are in [Connector keys](connector-keys.md). A key *without effect* is "
+        "accepted with a warning, and so is a name that is in none of these tables.",
+        *parts,
+    )
+
+
+def _object_row(key: Key) -> tuple[str, ...]:
+    names, type_, default, importance, documentation, _ = _key_row(replace(key, recommended=()))
+    here = f"No effect: {key.no_effect}." if key.no_effect else ""
+    if key.recommended:
+        here = f"One of: {', '.join(f'`{value}`' for value in key.recommended)}."
+    return names, type_, default, importance, documentation, here
 
 
 def worker_keys() -> str:
@@ -273,7 +308,7 @@ def _plain_default(variable: Variable) -> str:
 
 def metrics() -> str:
     """Metric families, with the labels that their samples have."""
-    registry = Metrics(lambda: {("c", "t", 0): 0}, lambda: {"c": "RUNNING"})
+    registry = Metrics(lambda: {("c", "t", 0): 0}, lambda: {"c": "RUNNING"}, lambda: {"c": "closed"})
     registry.observe(BatchReport("c", 2, 1, 1, 0, 1, 1, 1.0, 1.0, 1.0, {"t": 1}, {"t": 1}, {}, {("t", 0): 2}))
     families = sorted(registry.registry.collect(), key=lambda family: family.name)
     rows = [

@@ -17,8 +17,10 @@ from scripts import reference
 
 from frazil import errors
 from frazil.cli.main import app
-from frazil.config.connectors import check_config
+from frazil.config.connectors import check_config, sink_kind
 from frazil.config.iceberg_keys import ICEBERG_KEYS
+from frazil.config.object_keys import OBJECT_KEYS
+from frazil.config.object_sink import object_sink_definition
 from frazil.config.settings import Settings
 from frazil.config.variables import VARIABLES
 from frazil.logs.connectors import connectors
@@ -197,7 +199,9 @@ def test_connectors_of_the_pages_run_on_the_stack(page: Path) -> None:
     needed = {key: value for key, value in deployed["iceberg-sink-apilogs"].items() if key in CATALOG_KEYS}
     tables = {config["iceberg.tables"] for config in deployed.values()}
     for config in map(json.loads, blocks(page, "json")):
-        if "connector.class" in config:
+        if "connector.class" in config and sink_kind(config) == "objects":
+            assert config["store.url"] == Settings({}).s3_endpoint
+        elif "connector.class" in config:
             assert needed.items() <= config.items()
             own = {table.strip() for table in config.get("iceberg.tables", "").split(",")} <= tables
             assert own or config.get("iceberg.tables.auto-create-enabled") == "true"
@@ -206,16 +210,20 @@ def test_connectors_of_the_pages_run_on_the_stack(page: Path) -> None:
 def test_every_connector_key_is_listed() -> None:
     listed = text_of(Path("docs/reference/connector-keys.md"))
     assert [key.name for key in ICEBERG_KEYS if f"| `{key.name}`" not in listed] == []
+    listed = text_of(Path("docs/reference/object-sink-keys.md"))
+    assert [key.name for key in OBJECT_KEYS if f"| `{key.name}`" not in listed] == []
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=str)
 def test_keys_of_the_pages_exist(page: Path) -> None:
-    known = reference.definition()
+    known, objects = reference.definition(), object_sink_definition({})
     names = re.findall(r"`((?:iceberg|errors|frazil|consumer\.override)\.[a-z][\w.\-*]*)", text_of(page))
     others = re.compile(
         r".*\.py|frazil\.(offsets|begin|connector|kafka|deadletters?|rest)\b.*"
     )  # modules, properties of snapshots
-    assert [name for name in names if not others.fullmatch(name) and known.find(name) is None] == []
+    assert [
+        name for name in names if not others.fullmatch(name) and (known.find(name) or objects.find(name)) is None
+    ] == []
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=str)

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.clients.credentials import with_credentials
+from frazil.clients.credentials import with_credentials, with_store_access
+from frazil.config.object_store import ObjectStoreConfig
 from frazil.config.settings import Settings
 from frazil.errors import ConfigError
 
@@ -133,3 +134,27 @@ def test_half_a_pair_of_keys_is_refused(part: str) -> None:
     with pytest.raises(ConfigError, match=rf"iceberg\.catalog\.{part}\.access-key-id is not") as caught:
         with_credentials(SEEDS | {f"{part}.secret-access-key": "hush"}, WORKER)
     assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("store", "key"),
+    [
+        (ObjectStoreConfig("b", "r", "http://minio:9000"), "worker-key"),
+        (ObjectStoreConfig("b", "r", "http://elsewhere", access_key="own", secret_key="own"), "own"),
+    ],
+)
+def test_object_sinks_get_the_workers_keys_for_its_own_store_only(store: ObjectStoreConfig, key: str) -> None:
+    assert with_store_access(store, WORKER).access_key == key
+
+
+@pytest.mark.parametrize("endpoint", [None, "http://elsewhere:9000", "http://minio:9001"])
+def test_object_sinks_without_keys_for_another_store(endpoint: str | None) -> None:
+    with pytest.raises(ConfigError, match="Add aws.access.key.id and aws.secret.access.key") as raised:
+        with_store_access(ObjectStoreConfig("b", "r", endpoint), WORKER)
+    assert "worker-secret" not in str(raised.value)
+
+
+def test_object_sinks_take_the_keys_of_the_aws_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "env-key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "env-secret")
+    assert with_store_access(ObjectStoreConfig("b", "r"), WORKER).access_key == ""

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from frazil.config.connectors import check_config, config_infos, connector_of, find_connector
+from frazil.config.connectors import check_config, config_infos, connector_of, find_connector, sink_kind
 from frazil.errors import ConfigError
 from tests.config.samples import MINIMAL_SINK, SEED_SINK
 
@@ -51,3 +51,19 @@ def test_config_infos_count_errors_and_name_the_class() -> None:
 def test_groups_are_in_connects_order() -> None:
     infos = config_infos(SEED_SINK)
     assert infos["groups"] == ["Common", "Transforms", "Predicates", "Error Handling", "Serialization", "Schemas"]
+
+
+@pytest.mark.parametrize(
+    ("name", "class_name"),
+    [
+        ("io.confluent.connect.s3.S3SinkConnector", "io.confluent.connect.s3.S3SinkConnector"),
+        ("S3SinkConnector", "io.confluent.connect.s3.S3SinkConnector"),
+        ("S3Sink", "io.confluent.connect.s3.S3SinkConnector"),
+        ("ObjectSink", "frazil.ObjectSinkConnector"),
+    ],
+)
+def test_object_sinks(name: str, class_name: str) -> None:
+    found = find_connector(name)
+    assert (found.class_name, found.type, found.writes) == (class_name, "sink", "objects")
+    assert sink_kind({"connector.class": name}) == "objects"
+    assert sink_kind(MINIMAL_SINK) == "tables"

@@ -4,8 +4,9 @@ import pytest
 
 from frazil.config.bootstrap import Bootstrap
 from frazil.config.iceberg_sink import iceberg_sink_config
-from frazil.worker.source import source_options
-from tests.config.samples import SEED_SINK
+from frazil.config.object_sink import object_sink_config
+from frazil.worker.source import range_options, source_options
+from tests.config.samples import MINIMAL_S3_SINK, SEED_SINK
 
 
 def options(**changes: str) -> dict[str, str]:
@@ -105,3 +106,13 @@ def test_a_login_with_tokens_is_complete() -> None:
     made = source_options(config, cluster, ["apilogs"], {("apilogs", 0): 7}, parallelism=2)
     assert made["kafka.sasl.jaas.config"].endswith('OAuthBearerLoginModule required clientId="c";')
     assert made["kafka.sasl.login.callback.handler.class"].endswith(".OAuthBearerLoginCallbackHandler")
+
+
+def test_ranges_of_some_partitions() -> None:
+    config = object_sink_config({**MINIMAL_S3_SINK, "consumer.override.max.poll.records": "7"})
+    begin, end = {("t", 0): 1, ("t", 2): 3}, {("t", 0): 5, ("t", 2): 9}
+    made = range_options(config, "broker:9092", begin, end, headers=False)
+    assert made["assign"] == '{"t": [0, 2]}'
+    assert (made["startingOffsets"], made["endingOffsets"]) == ('{"t":{"0":1,"2":3}}', '{"t":{"0":5,"2":9}}')
+    assert made["kafka.max.poll.records"] == "7"
+    assert ("minPartitions" in made, made["includeHeaders"]) == (False, "false")

@@ -19,6 +19,7 @@ from frazil.cli.progress import progress
 from frazil.cli.status import Output
 from frazil.cli.usage import examples
 from frazil.config.settings import Settings
+from frazil.errors import UsageError
 
 if TYPE_CHECKING:
     from frazil.sinks.iceberg.sample import Judged, Sample
@@ -60,7 +61,10 @@ def validate(
     name = own or file.stem
     config = {**config, "name": name}
     providers = ConfigProviders.load(settings.config_providers, settings.env)
-    parsed = connector_of(config).parse(config)
+    plugin = connector_of(config)
+    if sample and plugin.writes != "tables":
+        raise UsageError(f"--sample is for sinks of tables; leave it out to check the configuration of {name}")
+    parsed = plugin.parse(config)
     errors, warnings = parsed.error_texts(), parsed.warnings + providers.unknown(config)
     found = None
     if sample and not errors:

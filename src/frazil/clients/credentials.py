@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 import boto3
 from botocore.exceptions import BotoCoreError
 
+from frazil.config.object_store import ObjectStoreConfig
 from frazil.config.settings import Settings
 from frazil.errors import ConfigError
 
@@ -44,6 +46,23 @@ def with_credentials(properties: Mapping[str, str], settings: Settings) -> dict[
         elif for_catalog:  # the libraries would use the keys of the catalog for the store too
             raise _missing("s3", endpoint, settings)
     return result
+
+
+def with_store_access(store: ObjectStoreConfig, settings: Settings) -> ObjectStoreConfig:
+    """The store of an object sink, completed with access keys where it has none.
+
+    Its own keys count first, then those of the AWS environment; the worker's keys are used for the worker's own store
+    only. Raises ConfigError that names the missing keys.
+    """
+    if store.access_key or _in_aws_environment():
+        return store
+    if store.endpoint is not None and _is_own(store.endpoint, settings):
+        return replace(store, access_key=settings.access_key, secret_key=settings.secret_key)
+    raise ConfigError(
+        f"the connector has no access keys for {store.endpoint or 'AWS'}, and the AWS environment of the worker has "
+        "none; nothing was read. Add aws.access.key.id and aws.secret.access.key, or store.url for a store that is not "
+        f"AWS. (The worker's own keys are used for {settings.s3_endpoint} only.)"
+    )
 
 
 def _check_pairs(properties: Mapping[str, str]) -> None:

@@ -199,9 +199,13 @@ def begin_offsets(bootstrap: str, topics: Iterable[str]) -> Offsets:
 
 
 @_until_settled
-def end_offsets(bootstrap: str, topics: Iterable[str]) -> Offsets:
-    """Offset that the next record will get, per (topic, partition). Raises NotFound or ServiceUnavailable."""
-    return _list_offsets(bootstrap, list(topics), OffsetSpec.latest())  # type: ignore[no-untyped-call]
+def end_offsets(bootstrap: str, topics: Iterable[str], client: AdminClient | None = None) -> Offsets:
+    """Offset that the next record will get, per (topic, partition), asked with a new client or the one that is given.
+
+    Raises NotFound or ServiceUnavailable.
+    """
+    latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+    return _list_offsets(bootstrap, list(topics), latest, client)
 
 
 @_until_settled
@@ -220,6 +224,21 @@ def group_offsets(bootstrap: str, group: str, partitions: Iterable[tuple[str, in
 
 
 @_until_settled
+def group_metadata(bootstrap: str, group: str, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], str]:
+    """The texts beside the committed offsets of a consumer group, where there are any.
+
+    Raises ServiceUnavailable when the group's coordinator does not answer.
+    """
+    wanted = [TopicPartition(topic, partition) for topic, partition in partitions]
+    if not wanted:
+        return {}
+    with _group_member(bootstrap, group) as consumer:
+        found = consumer.committed(wanted, timeout=TIMEOUT_S)
+        _check_partitions(found)
+    return {(p.topic, p.partition): p.metadata for p in found if p.offset >= 0 and p.metadata}
+
+
+@_until_settled
 def all_group_offsets(bootstrap: str, group: str) -> Offsets:
     """Committed next offsets of a consumer group, of every partition that it has committed.
 
@@ -232,15 +251,21 @@ def all_group_offsets(bootstrap: str, group: str) -> Offsets:
 
 
 @_until_settled
-def set_group_offsets(bootstrap: str, group: str, offsets: Mapping[tuple[str, int], int]) -> None:
-    """Commit next offsets for a consumer group that has no members.
+def set_group_offsets(
+    bootstrap: str,
+    group: str,
+    offsets: Mapping[tuple[str, int], int],
+    metadata: Mapping[tuple[str, int], str] | None = None,
+) -> None:
+    """Commit next offsets for a consumer group that has no members, with a text beside each that has one.
 
     Raises TerminalError when the group has members (nothing is committed then), ServiceUnavailable when its
     coordinator does not answer.
     """
     if not offsets:
         return
-    positions = [TopicPartition(topic, partition, offset) for (topic, partition), offset in offsets.items()]
+    texts = metadata or {}
+    positions = [TopicPartition(*key, offset, texts.get(key, "")) for key, offset in offsets.items()]
     with _group_member(bootstrap, group) as consumer:
         consumer.committed(positions, timeout=TIMEOUT_S)  # finds the coordinator; commit has no timeout of its own
         _check_partitions(consumer.commit(offsets=positions, asynchronous=False))
@@ -299,8 +324,8 @@ def lag(bootstrap: str, topics: Iterable[str], group: str) -> Offsets:
     return {key: max(end - committed.get(key, begins[key]), 0) for key, end in ends.items()}
 
 
-def _list_offsets(bootstrap: str, topics: list[str], spec: OffsetSpec) -> Offsets:
-    client = admin(bootstrap)
+def _list_offsets(bootstrap: str, topics: list[str], spec: OffsetSpec, known: AdminClient | None = None) -> Offsets:
+    client = known or admin(bootstrap)
     wanted = {
         TopicPartition(name, partition.id): spec
         for name, description in _descriptions(client, bootstrap, topics).items()

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Literal
 
-from frazil.config.definition import ConfigDef, Parsed
-from frazil.config.iceberg_sink import iceberg_sink_definition, invalid_config_message, parse_iceberg_sink
+from frazil.config.definition import ConfigDef, Parsed, invalid_config_message
+from frazil.config.iceberg_sink import iceberg_sink_definition, parse_iceberg_sink
+from frazil.config.object_sink import object_sink_definition, parse_object_sink
 from frazil.errors import ConfigError
 
 VERSION = version("frazil")
@@ -23,6 +24,7 @@ class ConnectorPlugin:
     type: Literal["sink", "source"]
     definition: Callable[[Mapping[str, str | None]], ConfigDef]
     parse: Callable[[Mapping[str, str | None]], Parsed]
+    writes: Literal["tables", "objects"] = "tables"
 
     @property
     def simple_name(self) -> str:
@@ -39,9 +41,22 @@ def _iceberg_sink(package: str) -> ConnectorPlugin:
     )
 
 
+def _object_sink(class_name: str) -> ConnectorPlugin:
+    return ConnectorPlugin(
+        class_name=class_name,
+        task_class=class_name.removesuffix("Connector") + "Task",
+        type="sink",
+        definition=object_sink_definition,
+        parse=parse_object_sink,
+        writes="objects",
+    )
+
+
 CONNECTORS: tuple[ConnectorPlugin, ...] = (
     _iceberg_sink("org.apache.iceberg.connect"),
     _iceberg_sink("io.tabular.iceberg.connect"),
+    _object_sink("io.confluent.connect.s3.S3SinkConnector"),
+    _object_sink("frazil.ObjectSinkConnector"),
 )
 
 
@@ -70,6 +85,11 @@ def connector_of(config: Mapping[str, str | None]) -> ConnectorPlugin:
     if name is None:
         raise ConfigError(f"Connector config {{{', '.join(sorted(config))}}} contains no connector type")
     return find_connector(name)
+
+
+def sink_kind(config: Mapping[str, str | None]) -> Literal["tables", "objects"]:
+    """What the connector writes. Raises ConfigError as `connector_of` does."""
+    return connector_of(config).writes
 
 
 def check_config(config: Mapping[str, str | None]) -> list[str]:

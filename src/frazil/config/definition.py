@@ -116,6 +116,16 @@ def invalid_value(name: str, value: object, reason: str) -> str:
     return f"Invalid value {'null' if value is None else value} for configuration {name}: {reason}"
 
 
+def invalid_config_message(errors: list[str]) -> str:
+    """The frame that Connect puts around the errors of a configuration (connect-rest.md 4.2)."""
+    return (
+        f"Connector configuration is invalid and contains the following {len(errors)} error(s):\n"
+        + "\n".join(errors)
+        + "\nYou can also find the above list of errors at the endpoint "
+        "`/connector-plugins/{connectorType}/config/validate`"
+    )
+
+
 @dataclass
 class Parsed:
     """A connector configuration after parsing; cross-key rules add to it with `fail` and `warn`."""
@@ -125,6 +135,8 @@ class Parsed:
     values: dict[str, Value] = field(default_factory=dict)
     errors: dict[str, list[str]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    hidden: set[str] = field(default_factory=set)
+    """Keys that mean nothing beside the others, which a form does not show."""
 
     def fail(self, name: str, text: str) -> None:
         self.errors.setdefault(name, []).append(text)
@@ -187,7 +199,7 @@ class Parsed:
                         "value": value,
                         "recommended_values": list(key.recommended) if key else [],
                         "errors": list(self.errors.get(name, ())),
-                        "visible": True,
+                        "visible": name not in self.hidden,
                     },
                 }
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Literal, cast
+from typing import Literal, Protocol, cast
 
 from frazil.config.bootstrap import is_security
 from frazil.config.definition import Key, Parsed, Value, invalid_value, parse_value
@@ -18,6 +18,28 @@ from frazil.config.validators import (
 )
 
 ErrorsTolerance = Literal["none", "all"]
+
+
+class SinkConfig(Protocol):
+    """What the checked configurations of all sinks have. Times are milliseconds."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def topics(self) -> tuple[str, ...]: ...
+    @property
+    def topics_regex(self) -> str | None: ...
+    @property
+    def errors_tolerance(self) -> ErrorsTolerance: ...
+    @property
+    def dead_letter_topic(self) -> str | None: ...
+    @property
+    def dead_letter_replication(self) -> int: ...
+    @property
+    def dead_letter_headers(self) -> bool: ...
+    @property
+    def consumer_overrides(self) -> Mapping[str, str]: ...
+
 
 COMMON, TRANSFORMS, PREDICATES, ERRORS = "Common", "Transforms", "Predicates", "Error Handling"
 FRAMEWORK_GROUPS = (COMMON, TRANSFORMS, PREDICATES, ERRORS)

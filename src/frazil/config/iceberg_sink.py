@@ -16,7 +16,7 @@ from frazil.config.converters import (
     converter_option_keys,
 )
 from frazil.config.creation import Creation, check_creation, creation
-from frazil.config.definition import ConfigDef, Parsed, invalid_value
+from frazil.config.definition import ConfigDef, Parsed, invalid_config_message, invalid_value
 from frazil.config.framework import (
     DLQ,
     IDENTITY_KEYS,
@@ -105,16 +105,6 @@ class IcebergSinkConfig:
         if self.errors_tolerance == "none":
             return None
         return self.dead_letter_topic or f"{topic}-dlq"
-
-
-def invalid_config_message(errors: list[str]) -> str:
-    """The frame that Connect puts around the errors of a configuration (connect-rest.md 4.2)."""
-    return (
-        f"Connector configuration is invalid and contains the following {len(errors)} error(s):\n"
-        + "\n".join(errors)
-        + "\nYou can also find the above list of errors at the endpoint "
-        "`/connector-plugins/{connectorType}/config/validate`"
-    )
 
 
 def iceberg_sink_definition(config: Mapping[str, str | None]) -> ConfigDef:

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping
 from frazil.config.definition import HIDDEN
 from frazil.config.placeholders import has_placeholder
 
-_SECRET = re.compile(r"secret|password|token|credential|sasl\.jaas\.config|private.?key", re.IGNORECASE)
+_SECRET = re.compile(
+    r"secret|password|token|credential|sasl\.jaas\.config|private.?key|sse\.customer\.key", re.IGNORECASE
+)
 
 
 def is_secret(name: str) -> bool:

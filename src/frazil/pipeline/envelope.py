@@ -60,6 +60,7 @@ class _Schema(msgspec.Struct):
 
     type: str
     name: str | None = None
+    version: int | None = None
     field: str | None = None
     parameters: dict[str, str] | None = None
     fields: list[_Schema] | None = None
@@ -98,7 +99,8 @@ def opened(values: Sequence[bytes | None]) -> tuple[Values, list[tuple[int, Conv
     return Values(payloads, kept if failed else None, shapes=shapes), failed
 
 
-def _open(value: bytes) -> tuple[bytes, Struct | None]:
+def split(value: bytes) -> tuple[bytes, bytes]:
+    """Schema and payload of a record, as they stand there. Raises ConversionError, with an empty path, for others."""
     try:
         found = _envelope(value)
     except (msgspec.ValidationError, RecursionError):
@@ -107,16 +109,39 @@ def _open(value: bytes) -> tuple[bytes, Struct | None]:
     except (msgspec.DecodeError, UnicodeDecodeError):
         parse_object(value)
         raise
-    payload, schema = bytes(found.payload), bytes(found.schema)
+    return bytes(found.schema), bytes(found.payload)
+
+
+def _open(value: bytes) -> tuple[bytes, Struct | None]:
+    schema, payload = split(value)
     if payload == b"null" or schema == b"null":
         return payload, None
-    compiled = _compiled(schema)
-    if compiled.rewrite is not None:
-        try:
-            payload = compiled.rewrite(payload)
-        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-            raise ConversionError("", f"the payload is not what its schema says: {error}") from None
-    return payload, compiled.shape
+    return rewritten(schema, payload), columns_of(schema)
+
+
+def rewritten(schema: bytes, payload: bytes) -> bytes:
+    """The payload as JSON of a record without a schema: decimals are numbers, maps are objects.
+
+    Raises ConversionError, with an empty path, for a payload that is not what its schema says.
+    """
+    rewrite = _compiled(schema).rewrite
+    if rewrite is None:
+        return payload
+    try:
+        return rewrite(payload)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise ConversionError("", f"the payload is not what its schema says: {error}") from None
+
+
+def columns_of(schema: bytes) -> Struct | None:
+    """The columns that a schema stands for; None when it is not one of an object. Raises ConversionError."""
+    return _compiled(schema).shape
+
+
+def identity_of(schema: bytes) -> tuple[str | None, int | None]:
+    """Name and version of a schema that can be read."""
+    found = _schema(schema)
+    return found.name, found.version
 
 
 @lru_cache(maxsize=1024)

@@ -29,8 +29,11 @@ from frazil.pipeline.values import Decoder, Values
 
 RESULT_SCHEMA = pa.schema([("result", pa.binary())])
 RESULT_DDL = "result binary"
+HEADERS = "CASE WHEN headers IS NULL THEN NULL ELSE to_json(headers) END AS headers"
+"""Spark's expression for the column of headers. It is text, because Spark measures the Arrow buffers of nested columns
+anew for each row, at 10 µs a record."""
 
-_LETTER_BYTES = 500
+LETTER_BYTES = 500
 """What a dead letter takes beside key and value."""
 MAX_DEAD_BYTES = 32 << 20
 """Dead letters that one task hands to the driver, one at least; the batch is divided when there are more."""
@@ -161,10 +164,10 @@ class _Bookings:
 
     def refuse(self, rows: pa.RecordBatch, failed: Sequence[tuple[int, ConversionError]]) -> None:
         """Book records as dead letters."""
-        dead = [_dead_letter(rows, index, error) for index, error in failed]
+        dead = [dead_letter(rows, index, error) for index, error in failed]
         self.result.read += len(dead)
         self.result.dead += dead
-        self._dead_bytes += sum(_LETTER_BYTES + len(x.value or b"") + len(x.key or b"") for x in dead)
+        self._dead_bytes += sum(LETTER_BYTES + len(x.value or b"") + len(x.key or b"") for x in dead)
         self.result.overflow = self._dead_bytes > MAX_DEAD_BYTES and len(self.result.dead) > 1
 
     def skip(self, reason: SkipReason, count: int) -> None:
@@ -343,7 +346,9 @@ def _refused(values: Values, reason: str) -> Decoded:
     return result
 
 
-def _dead_letter(rows: pa.RecordBatch, index: int, error: ConversionError) -> DeadLetter:
+def dead_letter(rows: pa.RecordBatch, index: int, error: ConversionError) -> DeadLetter:
+    """The dead letter of a row in the columns that Spark gives the tasks."""
+
     def value(name: str) -> Any:
         return rows.column(name)[index].as_py() if name in rows.schema.names else None
 

@@ -6,8 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 
 from frazil.config.connectors import check_config, connector_of
-from frazil.config.definition import invalid_value
-from frazil.config.iceberg_sink import invalid_config_message
+from frazil.config.definition import invalid_config_message, invalid_value
 from frazil.config.providers import ConfigProviders
 from frazil.config.validators import non_empty_without_control_chars
 from frazil.errors import ConfigError

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from frazil.clients import kafka
 from frazil.clients.catalog import connect
+from frazil.config.connectors import sink_kind
 from frazil.config.providers import ConfigProviders
 from frazil.config.settings import Settings
 from frazil.config.worker import WorkerConfig
@@ -24,6 +25,7 @@ from frazil.worker import spark as spark_session
 from frazil.worker.actor import RestartPolicy
 from frazil.worker.actuator.app import serve_actuator
 from frazil.worker.actuator.health import connector_states
+from frazil.worker.breakers import Breakers
 from frazil.worker.cluster.build import worker_group
 from frazil.worker.herder import Herder
 from frazil.worker.lag import lag_of_all
@@ -31,6 +33,7 @@ from frazil.worker.loggers import Loggers
 from frazil.worker.logs import log_to_stderr
 from frazil.worker.maintenance import MaintenanceSchedule, maintainer
 from frazil.worker.metrics import Metrics
+from frazil.worker.object_runner import ObjectRunner
 from frazil.worker.positions import ConnectorPositions
 from frazil.worker.rest.forward import Forwarder
 from frazil.worker.rest.info import WorkerInfo
@@ -65,6 +68,7 @@ def run(settings: Settings, worker: WorkerConfig) -> None:
     cluster_id = kafka.cluster_id(bootstrap)
     session: list[SparkSession] = []
     busy: dict[str, threading.Lock] = {}
+    breakers = Breakers()
     providers = ConfigProviders.load(worker.properties, settings.env)
     providers.keep_out(settings.catalog_properties())
     log_to_stderr(providers)
@@ -86,7 +90,10 @@ def run(settings: Settings, worker: WorkerConfig) -> None:
 
     def runner(name: str, config: Mapping[str, str]) -> Runner:
         lock = busy.setdefault(name, threading.Lock())
-        return StreamingRunner(session[0], settings, name, worker.with_converters(config), observe, lock, maintenance)
+        whole = worker.with_converters(config)
+        if sink_kind(whole) == "objects":
+            return ObjectRunner(session[0], settings, name, whole, observe, lock, breakers)
+        return StreamingRunner(session[0], settings, name, whole, observe, lock, maintenance)
 
     herder = Herder(
         FileConfigStore(settings.home / "worker" / "connectors.json") if group is None else group.configs,
@@ -98,7 +105,9 @@ def run(settings: Settings, worker: WorkerConfig) -> None:
         worker.with_converters,
     )
     forwarder = None if group is None else Forwarder(group, worker_id, lambda: worker_client(properties))
-    metrics = Metrics(lambda: lag_of_all(bootstrap, herder, providers), lambda: connector_states(herder))
+    metrics = Metrics(
+        lambda: lag_of_all(bootstrap, herder, providers), lambda: connector_states(herder), breakers.states
+    )
     runtime = IcebergRuntime(lambda: session[0], settings, logger.info)
     maintenance = MaintenanceSchedule(maintainer(runtime), metrics.observe_maintenance)
     sources = SourceRuntime(settings, properties)

@@ -9,6 +9,7 @@ from typing import Protocol
 from frazil.clients import kafka
 from frazil.clients.credentials import with_credentials
 from frazil.config.bootstrap import CLIENTS, Bootstrap
+from frazil.config.connectors import sink_kind
 from frazil.config.framework import OVERRIDE, group_id
 from frazil.config.iceberg_sink import iceberg_sink_config
 from frazil.config.providers import ConfigProviders
@@ -16,7 +17,7 @@ from frazil.config.secrets import hide_secrets
 from frazil.config.settings import Settings
 from frazil.errors import FrazilError
 from frazil.pipeline.offsets import Offsets
-from frazil.sinks.iceberg.alter import Changes, alter_positions
+from frazil.sinks.iceberg.alter import Changes, alter_group, alter_positions, check_changes
 
 _OVERRIDES = tuple(f"{client}.override." for client in CLIENTS)
 
@@ -57,9 +58,20 @@ class ConnectorPositions:
     def alter(self, name: str, config: Mapping[str, str], changes: Changes | None) -> list[str]:
         resolved = self._providers.resolve(config)
         try:
+            if sink_kind(resolved.config) == "objects":
+                return self._alter_group(name, resolved.config, changes)
             parsed = iceberg_sink_config({**resolved.config, "name": name})
             catalog = with_credentials(parsed.catalog_properties, self._settings)
             bootstrap = self._settings.bootstrap_servers.overridden(resolved.config)
             return alter_positions(replace(parsed, catalog_properties=catalog), bootstrap, changes)
         except FrazilError as error:
             raise type(error)(hide_secrets(str(error), resolved.config, resolved.secrets)) from None
+
+    def _alter_group(self, name: str, config: Mapping[str, str], changes: Changes | None) -> list[str]:
+        """Object sinks have their position in the consumer group only."""
+        bootstrap = self._settings.bootstrap_servers.overridden(config)
+        remarks: list[str] = []
+        moves = None if changes is None else check_changes(bootstrap, changes, remarks)
+        alter_group(bootstrap, group_id(name, config), moves)
+        remarks.append("Objects that are stored stay, and get the same content when their records are read again.")
+        return remarks

@@ -15,34 +15,28 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from frazil.clients import kafka
 from frazil.clients.credentials import with_credentials
-from frazil.clients.kafka_security import secured
-from frazil.config.framework import DLQ
 from frazil.config.iceberg_sink import iceberg_sink_config
 from frazil.config.settings import Settings
 from frazil.errors import (
-    ConfigError,
     Fenced,
     FrazilError,
-    NotFound,
     ServiceUnavailable,
-    TerminalError,
     TransientError,
 )
 from frazil.logs.mapper import mapper_for
-from frazil.pipeline.deadletter import DeadLetterQueue
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.report import BatchReport
 from frazil.sinks.iceberg.sink import IcebergSink
 from frazil.worker import failures
 from frazil.worker.checkpoint import Checkpoint
+from frazil.worker.dead_letters import dead_letter_queue
 from frazil.worker.maintenance import MaintenanceSchedule, Tables
 from frazil.worker.runner_api import STOP_S, RunnerStatus
-from frazil.worker.source import source_options
+from frazil.worker.source import source_options, topics_of
 
 logger = logging.getLogger(__name__)
 
 _TRIGGER = "500 milliseconds"
-_DEAD_LETTER_BYTES = 64 << 20
 _PATIENCE, _END_S, _BEFORE_S = 0.6, 2.0, 5.0
 """The part of the time for stopping that a batch has to finish; seconds for the end of a query, and for the end of a
 batch that was given up, before the connector starts again."""
@@ -89,12 +83,12 @@ class StreamingRunner:
                 "connector starts when it has. Look at the store and at the catalog, which it waits for."
             )
         config = self._config
-        topics = self._topics()
+        topics = topics_of(config, self._bootstrap)
         properties = with_credentials(config.catalog_properties, self._settings)
         self._sink = IcebergSink(
             replace(config, catalog_properties=properties),
             self._bootstrap,
-            self._dead_letter_queue(topics),
+            dead_letter_queue(config, self._bootstrap, self._class, topics),
             lambda schema: mapper_for(schema, redact=config.redact),
             max_tasks=self._spark.sparkContext.defaultParallelism,
         )
@@ -157,44 +151,6 @@ class StreamingRunner:
             transient=isinstance(failure, TransientError),
             fenced=isinstance(failure, Fenced),
         )
-
-    def _topics(self) -> list[str]:
-        """Names of the topics as they exist now. Raises NotFound for one that does not."""
-        if self._config.topics_regex is None:
-            return list(self._config.topics)
-        pattern = re.compile(self._config.topics_regex)
-        found = sorted(topic for topic in kafka.topics(self._bootstrap) if pattern.fullmatch(topic))
-        if not found:
-            raise NotFound(f"no topic matches topics.regex={self._config.topics_regex} at {self._bootstrap}")
-        return found
-
-    def _dead_letter_queue(self, topics: list[str]) -> DeadLetterQueue | None:
-        config = self._config
-        if config.errors_tolerance == "none":
-            return None
-        queue = DeadLetterQueue(
-            tuple(secured(self._bootstrap, "producer").items()),
-            config.name,
-            self._class,
-            config.dead_letter_topic,
-            config.dead_letter_headers,
-        )
-        settings = {"max.message.bytes": str(_DEAD_LETTER_BYTES)}
-        try:
-            kafka.ensure_topics(
-                self._bootstrap,
-                {queue.topic_for(topic): (1, settings) for topic in topics},
-                replication=config.dead_letter_replication,
-            )
-        except TerminalError as error:
-            if "INVALID_REPLICATION_FACTOR" not in str(error):
-                raise
-            raise ConfigError(
-                f"{str(error).rstrip('.')}. The dead-letter topic was not created and nothing was read. Correct "
-                f"{DLQ}topic.replication.factor (it is {config.dead_letter_replication}), or remove it: without it "
-                "the default of the broker counts."
-            ) from error
-        return queue
 
     def _process(self, rows: DataFrame, batch_id: int) -> None:
         """The function for `foreachBatch`; what it raises ends the query.

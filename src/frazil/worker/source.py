@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
+
+from frazil.clients import kafka
 from frazil.config.bootstrap import Bootstrap
+from frazil.config.framework import SinkConfig
 from frazil.config.iceberg_sink import IcebergSinkConfig
+from frazil.errors import NotFound
 from frazil.pipeline import offsets
 from frazil.pipeline.offsets import Offsets
 
@@ -16,6 +22,17 @@ _ANSWER_MS = 12_000
 _ATTEMPTS = 2
 _RECORDS_MS = 30_000
 """A broker that is gone ends the query: after two attempts to learn the newest offsets, or one to get records."""
+
+
+def topics_of(config: SinkConfig, bootstrap: str) -> list[str]:
+    """Names of the topics of a connector as they exist now. Raises NotFound when none matches its pattern."""
+    if config.topics_regex is None:
+        return list(config.topics)
+    pattern = re.compile(config.topics_regex)
+    found = sorted(topic for topic in kafka.topics(bootstrap) if pattern.fullmatch(topic))
+    if not found:
+        raise NotFound(f"no topic matches topics.regex={config.topics_regex} at {bootstrap}")
+    return found
 
 
 def source_options(
@@ -46,6 +63,29 @@ def source_options(
     return options | {f"kafka.{key}": value for key, value in _client_options(config, bootstrap).items()}
 
 
+def range_options(config: SinkConfig, bootstrap: str, begin: Offsets, end: Offsets, *, headers: bool) -> dict[str, str]:
+    """Options of `spark.read.format("kafka")` for the records from `begin` to below `end` of some partitions.
+
+    Each Kafka partition is one range, whose records one task gets in order.
+    """
+    partitions: dict[str, list[int]] = {}
+    for topic, partition in sorted(end):
+        partitions.setdefault(topic, []).append(partition)
+    options = {
+        "kafka.bootstrap.servers": bootstrap,
+        "assign": json.dumps(partitions),
+        "startingOffsets": offsets.to_json(begin),
+        "endingOffsets": offsets.to_json(end),
+        "groupIdPrefix": f"frazil-{config.name}",
+        "failOnDataLoss": "true",
+        "includeHeaders": str(headers).lower(),
+        "kafkaConsumer.pollTimeoutMs": str(_RECORDS_MS),
+        "fetchOffset.numRetries": str(_ATTEMPTS),
+        "fetchOffset.retryIntervalMs": "1000",
+    }
+    return options | {f"kafka.{key}": value for key, value in _client_options(config, bootstrap).items()}
+
+
 def _ranges(partitions: int, parallelism: int) -> int:
     """Into how many ranges a batch is divided, so that each task has as many as the others.
 
@@ -55,7 +95,7 @@ def _ranges(partitions: int, parallelism: int) -> int:
     return partitions * parallelism if uneven else partitions
 
 
-def _client_options(config: IcebergSinkConfig, bootstrap: str) -> dict[str, str]:
+def _client_options(config: SinkConfig, bootstrap: str) -> dict[str, str]:
     """Large fetches and bounded waits; Kafka wants an API call to take at least as long as one of its requests."""
     overrides = config.consumer_overrides
     security = bootstrap.settings("consumer") if isinstance(bootstrap, Bootstrap) else {}

@@ -18,7 +18,7 @@ Changes = Mapping[TopicPartition, int | None]
 
 
 @dataclass(frozen=True)
-class _Moves:
+class Moves:
     """Checked changes: where partitions go, which are forgotten, and the ids of the topics as they are now."""
 
     to: Offsets
@@ -36,7 +36,7 @@ def alter_positions(config: IcebergSinkConfig, bootstrap: str, changes: Changes 
     CommitStateUnknown; the message names the tables that have the new position already.
     """
     remarks: list[str] = []
-    moves = None if changes is None else _checked(bootstrap, changes, remarks)
+    moves = None if changes is None else check_changes(bootstrap, changes, remarks)
     catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
     named_by_records = config.route is not None and config.route.names_tables
     names = tables_with_position(catalog, config.name) if named_by_records else config.tables
@@ -46,7 +46,7 @@ def alter_positions(config: IcebergSinkConfig, bootstrap: str, changes: Changes 
         for target in targets:
             _alter(target, config.name, moves, remarks)
             done.append(f"table {target.name}")
-        _alter_group(bootstrap, config.group_id, moves)
+        alter_group(bootstrap, config.group_id, moves)
     except CommitStateUnknown as error:
         raise CommitStateUnknown(f"{error}. {_left(done, ' for certain')}") from error
     except FrazilError as error:
@@ -59,7 +59,8 @@ def _left(done: list[str], certainty: str = "") -> str:
     return f"The position is changed{certainty} in {where}; the connector is still stopped. Repeat the request."
 
 
-def _checked(bootstrap: str, changes: Changes, remarks: list[str]) -> _Moves:
+def check_changes(bootstrap: str, changes: Changes, remarks: list[str]) -> Moves:
+    """The changes as they can be made; what is made of them otherwise is added to `remarks`. Raises ConfigError."""
     wanted = {key: offset for key, offset in changes.items() if offset is not None}
     topics = sorted({topic for topic, _ in wanted})
     try:
@@ -82,10 +83,10 @@ def _checked(bootstrap: str, changes: Changes, remarks: list[str]) -> _Moves:
                 f"{topic}-{partition} ends at offset {last}: a connector that is started before the topic has offset "
                 f"{offset} fails with PositionLost."
             )
-    return _Moves(moved, frozenset(changes.keys() - wanted.keys()), now)
+    return Moves(moved, frozenset(changes.keys() - wanted.keys()), now)
 
 
-def _alter(target: Target, connector: str, moves: _Moves | None, remarks: list[str]) -> None:
+def _alter(target: Target, connector: str, moves: Moves | None, remarks: list[str]) -> None:
     try:
         table = target.load()
     except NotFound:
@@ -110,7 +111,8 @@ def moved(floor: Floor, to: Offsets, forgotten: frozenset[TopicPartition], now: 
     return Floor({**kept, **to}, KafkaIdentity(cluster, {**now.topic_ids, **ids}))
 
 
-def _alter_group(bootstrap: str, group: str, moves: _Moves | None) -> None:
+def alter_group(bootstrap: str, group: str, moves: Moves | None) -> None:
+    """Move or forget positions of a consumer group."""
     if moves is None:
         kafka.forget_group_offsets(bootstrap, group)
         return

@@ -20,11 +20,11 @@ from frazil.sinks.iceberg.column_limits import admit
 from frazil.sinks.iceberg.commit import Batch, KafkaIdentity
 from frazil.sinks.iceberg.evolve import evolve
 from frazil.sinks.iceberg.job import abandon, discovery
-from frazil.sinks.iceberg.letters import LetterBook
 from frazil.sinks.iceberg.pieces import divide
 from frazil.sinks.iceberg.tables import Tables
 from frazil.sinks.iceberg.totals import Totals
 from frazil.sinks.iceberg.work import Progress, Work
+from frazil.sinks.letters import LetterBook
 
 Run = Callable[[TaskSpec, int], TaskResult]
 """Runs tasks over the rows of the batch, of which about so many count, and returns their results in one."""

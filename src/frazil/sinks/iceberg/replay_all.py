@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from frazil.clients.credentials import with_credentials
+from frazil.config.connectors import sink_kind
 from frazil.config.iceberg_sink import iceberg_sink_config
 from frazil.config.providers import ConfigProviders
 from frazil.config.secrets import hide_secrets
@@ -59,6 +60,8 @@ def _replayer(
     if not name:
         raise NotFound("it does not tell its connector (no __connect.errors.* headers)")
     resolved = ConfigProviders.load(settings.config_providers, settings.env).resolve(config_of(name))
+    if sink_kind(resolved.config) != "tables":
+        raise ConfigError(f"dead letters of {name} cannot be replayed, for it is no sink of tables; nothing was done")
     try:
         config = iceberg_sink_config({**resolved.config, "name": name})
     except ConfigError as error:

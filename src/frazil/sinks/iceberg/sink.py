@@ -14,19 +14,17 @@ from frazil.pipeline.deadletter import DeadLetterQueue
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.results import TaskResult, combine, load_result
-from frazil.pipeline.task import RESULT_DDL, Task, TaskSpec
+from frazil.pipeline.task import HEADERS, RESULT_DDL, Task, TaskSpec
 from frazil.sinks.iceberg import positions
 from frazil.sinks.iceberg.batch import BatchJob
 from frazil.sinks.iceberg.commit import Batch
 from frazil.sinks.iceberg.job import MapperFor
-from frazil.sinks.iceberg.letters import LetterBook
 from frazil.sinks.iceberg.tables import Tables
+from frazil.sinks.letters import LetterBook
 
 logger = logging.getLogger(__name__)
 
 _ROWS_PER_TASK = 25_000
-_HEADERS = "CASE WHEN headers IS NULL THEN NULL ELSE to_json(headers) END AS headers"
-"""Text, because Spark measures the Arrow buffers of nested columns anew for each row, at 10 µs a record."""
 _LONGEST_SILENCE_S = 60.0
 """How long records that no table is for may pass before a table notes the position."""
 
@@ -122,7 +120,7 @@ class IcebergSink:
         columns += [] if spec.topic is not None else ["topic"]
         tolerant = self._letters.tolerant
         columns += ["key"] if tolerant or (transforms is not None and transforms.reads_keys) else []
-        columns += [_HEADERS] if tolerant or (transforms is not None and transforms.reads_headers) else []
+        columns += [HEADERS] if tolerant or (transforms is not None and transforms.reads_headers) else []
         tasks = min(self._max_tasks, -(-size // _ROWS_PER_TASK))
         frame = rows.selectExpr(*columns).coalesce(max(tasks, 1))
         collected = frame.mapInArrow(Task(spec), RESULT_DDL).collect()

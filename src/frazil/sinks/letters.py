@@ -28,6 +28,11 @@ class LetterBook:
         """Whether bad records become dead letters."""
         return self._queue is not None
 
+    @property
+    def written(self) -> Set[Refusal]:
+        """Those of records that may be read again."""
+        return self._written.keys()
+
     def start(self, topics: Iterable[str], since_ms: int, begin: Offsets) -> None:
         """Look up what was written since a time for records from `begin` on, which are read again.
 

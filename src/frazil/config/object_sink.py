@@ -1,0 +1,245 @@
+"""Configuration of the object sink: all its keys, and the typed result (object-sinks.md 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
+from frazil.config.converters import DEFAULTS, Role, converter_class, converter_keys, converter_option_keys
+from frazil.config.definition import ConfigDef, Parsed, invalid_config_message
+from frazil.config.framework import (
+    DLQ,
+    IDENTITY_KEYS,
+    SINK_KEYS,
+    ErrorsTolerance,
+    auto_offset_reset,
+    check_sink,
+    consumer_overrides,
+    errors_tolerance,
+    group_id,
+)
+from frazil.config.object_keys import FORMATS, OBJECT_KEYS
+from frazil.config.object_rules import check_objects, flag_text
+from frazil.config.object_store import ObjectStoreConfig, object_store_config
+from frazil.config.partitioner_keys import Partitioning, check_partitioner, class_of, is_timed, partitioning
+from frazil.config.transforms import TransformChain, check_transforms, reads_keys, transform_chain, transform_keys
+from frazil.errors import ConfigError
+
+FormatKind = Literal["json", "bytes", "parquet", "avro"]
+Compatibility = Literal["NONE", "BACKWARD", "FORWARD", "FULL"]
+_KINDS: Mapping[str, FormatKind] = {
+    "JsonFormat": "json",
+    "ByteArrayFormat": "bytes",
+    "ParquetFormat": "parquet",
+    "AvroFormat": "avro",
+}
+_COMMIT_MS = 1000
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How objects are named (object-sinks.md 3). `pad` is the number of digits of the offset."""
+
+    topics_dir: str = "topics"
+    directory_delimiter: str = "/"
+    file_delimiter: str = "+"
+    pad: int = 10
+
+
+@dataclass(frozen=True)
+class RotationConfig:
+    """When the objects of a Kafka partition are stored (object-sinks.md 4); None for a trigger that is not used.
+
+    `schedule_ms` counts from midnight in `zone`. `max_bytes` are those of record values before compression.
+    """
+
+    flush_size: int
+    interval_ms: int | None = None
+    schedule_ms: int | None = None
+    zone: str = "UTC"
+    on_partition_change: bool = True
+    max_open_files: int | None = None
+    max_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class FormatConfig:
+    """Format of a kind of objects. `gzip_level` is None without compression; `codec` is that of Parquet or Avro.
+
+    `extension` and `separator` are those of bytes; `numeric_decimals` is for JSON of records with a schema.
+    """
+
+    kind: FormatKind
+    gzip_level: int | None = None
+    codec: str = "snappy"
+    extension: str = ".bin"
+    separator: bytes = b"\n"
+    numeric_decimals: bool = False
+
+
+@dataclass(frozen=True)
+class NullValues:
+    """What records without a value do; `folder` is where they are stored with `write`."""
+
+    behavior: Literal["ignore", "fail", "write"] = "fail"
+    report: bool = True
+    folder: str = "tombstone"
+
+
+@dataclass(frozen=True)
+class ObjectSinkConfig:
+    """A checked configuration of an object sink. Times are milliseconds.
+
+    Exactly one of `topics` and `topics_regex` is set. `keys` and `headers` are None when they are not stored.
+    `consumer_overrides` are without their prefix, and without group id and `auto.offset.reset`.
+    """
+
+    name: str
+    topics: tuple[str, ...]
+    topics_regex: str | None
+    store: ObjectStoreConfig
+    layout: Layout
+    partitioning: Partitioning
+    rotation: RotationConfig
+    format: FormatConfig
+    keys: FormatConfig | None
+    headers: FormatConfig | None
+    null_values: NullValues
+    compatibility: Compatibility
+    schema_affix: Literal["NONE", "PREFIX", "SUFFIX"]
+    value_converter: str
+    schemas_enable: bool
+    key_converter: str
+    group_id: str
+    auto_offset_reset: Literal["earliest", "latest"]
+    tasks_max: int
+    errors_tolerance: ErrorsTolerance
+    dead_letter_topic: str | None
+    dead_letter_replication: int
+    dead_letter_headers: bool
+    max_records_per_batch: int
+    retry_ms: int
+    transforms: TransformChain | None = None
+    consumer_overrides: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def commit_interval_ms(self) -> int:
+        """Longest time that records wait for a micro-batch."""
+        return _COMMIT_MS
+
+    @property
+    def reads_keys(self) -> bool:
+        """Whether keys of records make a difference."""
+        return self.keys is not None or (self.transforms is not None and self.transforms.reads_keys)
+
+    @property
+    def reads_headers(self) -> bool:
+        """Whether headers of records make a difference."""
+        return self.headers is not None or (self.transforms is not None and self.transforms.reads_headers)
+
+
+def object_sink_definition(config: Mapping[str, str | None]) -> ConfigDef:
+    """All keys that count for `config`: the framework's, the sink's, those of its transformations and converters."""
+    roles: dict[Role, bool] = {
+        "key": reads_keys(config) or flag_text(config.get("store.kafka.keys")),
+        "value": False,
+        "header": flag_text(config.get("store.kafka.headers")),
+    }
+    converters = [key for role, read in roles.items() for key in converter_keys(role, read=read)]
+    options = [key for role, read in roles.items() for key in converter_option_keys(role, config, read=read)]
+    transforms = transform_keys(config)
+    return ConfigDef([*IDENTITY_KEYS, *converters, *SINK_KEYS, *transforms, *OBJECT_KEYS, *options])
+
+
+def parse_object_sink(config: Mapping[str, str | None]) -> Parsed:
+    """Parse and check a configuration; errors and warnings are in the result, nothing is raised."""
+    parsed = object_sink_definition(config).parse(config)
+    check_sink(parsed)
+    check_transforms(parsed)
+    check_partitioner(parsed)
+    check_objects(parsed)
+    return parsed
+
+
+def object_sink_config(config: Mapping[str, str]) -> ObjectSinkConfig:
+    """The typed configuration; raises ConfigError with all errors in Connect's text when there are any."""
+    parsed = parse_object_sink(config)
+    errors = parsed.error_texts()
+    if errors:
+        raise ConfigError(invalid_config_message(errors))
+    tolerance = errors_tolerance(parsed)
+    name = parsed.text("name")
+    return ObjectSinkConfig(
+        name=name,
+        topics=tuple(dict.fromkeys(parsed.items("topics"))),
+        topics_regex=parsed.text("topics.regex") or None,
+        store=object_store_config(parsed),
+        layout=Layout(
+            parsed.text("topics.dir"),
+            parsed.text("directory.delim"),
+            parsed.text("file.delim"),
+            parsed.number("filename.offset.zero.pad.width"),
+        ),
+        partitioning=partitioning(parsed),
+        rotation=_rotation(parsed),
+        format=_format(parsed, "format.class"),
+        keys=_format(parsed, "keys.format.class") if parsed.flag("store.kafka.keys") else None,
+        headers=_format(parsed, "headers.format.class") if parsed.flag("store.kafka.headers") else None,
+        null_values=NullValues(
+            cast(Literal["ignore", "fail", "write"], parsed.text("behavior.on.null.values").lower()),
+            parsed.flag("report.null.values.to.dlq"),
+            parsed.text("tombstone.encoded.partition"),
+        ),
+        compatibility=_compatibility(parsed.text("schema.compatibility")),
+        schema_affix=cast(Literal["NONE", "PREFIX", "SUFFIX"], parsed.text("s3.schema.partition.affix.type").upper()),
+        value_converter=converter_class(parsed.text("value.converter")) or DEFAULTS["value"],
+        schemas_enable=parsed.values.get("value.converter.schemas.enable") is True,
+        key_converter=converter_class(parsed.text("key.converter")) or DEFAULTS["key"],
+        group_id=group_id(name, config),
+        auto_offset_reset=auto_offset_reset(parsed),
+        tasks_max=parsed.number("tasks.max"),
+        errors_tolerance=tolerance,
+        dead_letter_topic=(parsed.text(DLQ + "topic.name") or None) if tolerance == "all" else None,
+        dead_letter_replication=parsed.number(DLQ + "topic.replication.factor"),
+        dead_letter_headers=parsed.flag(DLQ + "context.headers.enable"),
+        max_records_per_batch=parsed.number("frazil.batch.max.records"),
+        retry_ms=parsed.number("retry.backoff.ms"),
+        transforms=transform_chain(parsed),
+        consumer_overrides=consumer_overrides(parsed),
+    )
+
+
+def _rotation(parsed: Parsed) -> RotationConfig:
+    def positive(name: str) -> int | None:
+        value = parsed.number(name)
+        return value if value > 0 else None
+
+    return RotationConfig(
+        flush_size=max(parsed.number("flush.size"), 1),
+        interval_ms=positive("rotate.interval.ms") if is_timed(parsed) else None,
+        schedule_ms=positive("rotate.schedule.interval.ms"),
+        zone=parsed.text("timezone") or "UTC",
+        on_partition_change=parsed.flag("rotate.file.on.partition.change"),
+        max_open_files=positive("partitioner.max.open.files"),
+        max_bytes=positive("frazil.rotate.bytes"),
+    )
+
+
+def _format(parsed: Parsed, key: str) -> FormatConfig:
+    class_name = class_of(parsed.text(key), FORMATS) or ""
+    separator = parsed.config.get("format.bytearray.separator")
+    kind = _KINDS[class_name.rpartition(".")[2]]
+    return FormatConfig(
+        kind,
+        parsed.number("s3.compression.level") if parsed.text("s3.compression.type") == "gzip" else None,
+        parsed.text("avro.codec" if kind == "avro" else "parquet.codec"),
+        parsed.text("format.bytearray.extension"),
+        b"\n" if separator is None else separator.encode(),
+        parsed.text("json.decimal.format").upper() == "NUMERIC",
+    )
+
+
+def _compatibility(text: str) -> Compatibility:
+    """An unknown value is NONE (object-sinks.md 2.2)."""
+    return cast(Compatibility, text) if text in ("BACKWARD", "FORWARD", "FULL") else "NONE"

@@ -1,0 +1,115 @@
+"""Columns for the JSON records of one Parquet file that have no schema: a function of the file's records alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from io import BytesIO
+
+import arro3.io
+import pyarrow as pa
+
+from frazil.pipeline import infer
+from frazil.pipeline.types import Field, List, Scalar, Struct, Type
+
+_WIDE = re.compile(rb"[:\[,]\s*-?[0-9]{16,}")
+"""Numbers that may be whole and yet no long, which Arrow takes for fractions."""
+_ZEROS = bytes.maketrans(b"123456789", b"000000000")
+_SCALARS: dict[pa.DataType, Type] = {
+    pa.bool_(): Scalar("boolean"),
+    pa.int64(): Scalar("long"),
+    pa.float64(): Scalar("double"),
+    pa.string(): Scalar("string"),
+}
+
+
+def quick_columns(groups: Iterable[Sequence[bytes]], sample: int | None = None) -> Struct | None:
+    """The columns as Arrow finds them, in the first records only with `sample`; None when it cannot say.
+
+    They may not hold all records, which decoding them tells: Arrow chooses one kind for a field that has values of
+    several, and a sample lacks fields.
+    """
+    found: Type | None = None
+    first: Type | None = None
+    for lines in groups:
+        if first is None:
+            first = infer.infer(lines[0])
+        if sample is not None and found is not None:
+            if _has_fractions(found) and _has_wide_numbers(b"\n".join(lines)):
+                return None
+            continue
+        whole = b"\n".join(lines)
+        joined = whole if sample is None else b"\n".join(lines[:sample])
+        try:
+            schema = pa.schema(arro3.io.infer_json_schema(BytesIO(joined)))
+        except Exception:  # arro3 raises no narrower class for values of different kinds
+            return None
+        columns = _struct(schema)
+        if columns is not None and _has_fractions(columns) and _has_wide_numbers(whole):
+            return None
+        found = infer.merge(found, columns)
+    ordered = _ordered(found, first) if found is not None and _has_names(found) else None
+    return ordered if isinstance(ordered, Struct) else None
+
+
+def exact_columns(groups: Iterable[Sequence[bytes]]) -> Struct:
+    """The columns that hold every record: a field with values of different kinds is text."""
+    found: Type | None = None
+    for lines in groups:
+        for line in lines:
+            found = infer.merge(found, infer.infer(line))
+    return found if isinstance(found, Struct) else Struct(())
+
+
+def _struct(fields: Iterable[pa.Field]) -> Struct | None:
+    typed = [(field.name, _type(field.type)) for field in fields]
+    known = tuple(Field(name, type_) for name, type_ in typed if type_ is not None)
+    return Struct(known) if known else None
+
+
+def _type(type_: pa.DataType) -> Type | None:
+    if pa.types.is_struct(type_):
+        return _struct([type_.field(index) for index in range(type_.num_fields)])
+    if pa.types.is_list(type_):
+        element = _type(type_.value_type)
+        return List(element) if element is not None else None
+    return _SCALARS.get(type_)
+
+
+def _has_wide_numbers(text: bytes) -> bool:
+    return b"0" * 16 in text.translate(_ZEROS) and _WIDE.search(text) is not None
+
+
+def _has_fractions(type_: Type) -> bool:
+    match type_:
+        case Struct(fields):
+            return any(_has_fractions(field.type) for field in fields)
+        case List(element):
+            return _has_fractions(element)
+        case _:
+            return type_ == Scalar("double")
+
+
+def _has_names(type_: Type) -> bool:
+    match type_:
+        case Struct(fields):
+            return all(field.name and _has_names(field.type) for field in fields)
+        case List(element):
+            return _has_names(element)
+        case _:
+            return True
+
+
+def _ordered(type_: Type, like: Type | None) -> Type:
+    """The same type with members in the order of another one, those that it lacks behind."""
+    match type_, like:
+        case Struct(fields), Struct(others):
+            wanted = {field.name: (number, field.type) for number, field in enumerate(others)}
+            last = len(wanted), None
+            inner = [replace(f, type=_ordered(f.type, wanted.get(f.name, last)[1])) for f in fields]
+            return Struct(tuple(sorted(inner, key=lambda field: wanted.get(field.name, last)[0])))
+        case List(element), List(other):
+            return List(_ordered(element, other))
+        case _:
+            return type_

@@ -1,0 +1,106 @@
+"""Where an object sink stands: in its consumer group, which is the truth about its progress.
+
+A position is committed when all objects of the records below it are durable. The names of objects follow from the
+records, so those that are stored again after a crash are the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from frazil.clients import kafka
+from frazil.config.object_sink import ObjectSinkConfig
+from frazil.errors import PositionLost
+from frazil.pipeline.offsets import Offsets, TopicPartition
+from frazil.sinks.objects.clock import Clock, Tick
+from frazil.sinks.objects.metadata import Metadata, read_metadata
+
+
+@dataclass
+class Positions:
+    """Next offsets and clocks of the partitions of a connector, and their copy in the consumer group."""
+
+    config: ObjectSinkConfig
+    bootstrap: str
+    offsets: Offsets = field(default_factory=dict)
+    clocks: dict[TopicPartition, Clock] = field(default_factory=dict)
+    _cluster: str = ""
+    _topics: dict[str, str] = field(default_factory=dict)
+    _stored: dict[TopicPartition, tuple[int, tuple[Tick, ...]]] = field(default_factory=dict)
+    since_ms: int = 0
+    """When the oldest position was stored, in epoch milliseconds: what is read again was read later than that."""
+
+    def load(self, topics: list[str]) -> None:
+        """Take the positions of all partitions of the topics.
+
+        Raises PositionLost for one that is not in its topic any more, NotFound or ServiceUnavailable.
+        """
+        self._cluster = kafka.cluster_id(self.bootstrap)
+        self._topics = kafka.topic_ids(self.bootstrap, topics)
+        begin, end = kafka.begin_offsets(self.bootstrap, topics), kafka.end_offsets(self.bootstrap, topics)
+        group = self.config.group_id
+        known = kafka.group_offsets(self.bootstrap, group, begin)
+        texts = kafka.group_metadata(self.bootstrap, group, known)
+        read_before = {topic for topic, _ in known}
+        self.since_ms = min((read_metadata(text).at for text in texts.values()), default=0)
+        for key in begin:
+            found = read_metadata(texts.get(key, ""))
+            first = begin if self.config.auto_offset_reset == "earliest" or key[0] in read_before else end
+            self._check(key, found)
+            offset = known.get(key, first[key])
+            _check_range(key, offset, begin[key], end[key], group)
+            self.offsets[key] = offset
+            clock = Clock.of(self.config, found.ticks)
+            if clock is not None:
+                self.clocks[key] = clock
+        self.store()
+
+    def _check(self, key: TopicPartition, found: Metadata) -> None:
+        topic = key[0]
+        if found.cluster and found.cluster != self._cluster:
+            raise PositionLost(
+                f"consumer group {self.config.group_id} has positions of Kafka cluster {found.cluster}, but this is "
+                f"{self._cluster}. Nothing was read. Give the connector a new name to read from the beginning."
+            )
+        if found.topic and found.topic != self._topics.get(topic, found.topic):
+            raise PositionLost(
+                f"topic {topic} was deleted and made again since consumer group {self.config.group_id} stored its "
+                "position: the old offset means nothing now, and objects of the same names may exist. Nothing was "
+                "read. Give the connector a new name and another topics.dir to read the topic from its beginning."
+            )
+
+    def store(self) -> None:
+        """Commit what differs from the copy; raises ServiceUnavailable or TerminalError, and then it is as it was."""
+        now_ms = round(time.time() * 1000)
+        changed: Offsets = {}
+        texts: dict[TopicPartition, str] = {}
+        ticks: dict[TopicPartition, tuple[Tick, ...]] = {}
+        for key, offset in self.offsets.items():
+            ticks[key] = tuple(self.clocks[key].ticks) if key in self.clocks else ()
+            if self._stored.get(key) != (offset, ticks[key]):
+                changed[key] = offset
+                topic = self._topics.get(key[0], "")
+                texts[key] = Metadata(cluster=self._cluster, topic=topic, at=now_ms, ticks=ticks[key]).text()
+        kafka.set_group_offsets(self.bootstrap, self.config.group_id, changed, texts)
+        self._stored |= {key: (offset, ticks[key]) for key, offset in changed.items()}
+
+    def move(self, reached: Mapping[TopicPartition, int]) -> None:
+        """Go on to new positions, and commit them."""
+        for key, offset in reached.items():
+            self.offsets[key] = offset
+            if key in self.clocks:
+                self.clocks[key].forget(offset)
+        self.store()
+
+
+def _check_range(key: TopicPartition, offset: int, begin: int, end: int, group: str) -> None:
+    if begin <= offset <= end:
+        return
+    topic, partition = key
+    lost = f"{begin - offset} records were deleted by retention" if offset < begin else "the topic ends before it"
+    raise PositionLost(
+        f"consumer group {group} continues at offset {offset} of {topic}-{partition}, but the topic has {begin} to "
+        f"{end}: {lost}. Nothing was read. Give the connector a new name to start from what the topic has."
+    )

@@ -1,0 +1,234 @@
+"""From the rows of Kafka to records that are divided over objects: envelope, transformations, text, missing parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from frazil.config.converters import JSON_CONVERTER, STRING_CONVERTER
+from frazil.config.object_sink import FormatConfig, ObjectSinkConfig
+from frazil.config.transforms import TransformChain
+from frazil.pipeline import envelope
+from frazil.pipeline.prepare import prepare
+from frazil.pipeline.strict import ConversionError
+from frazil.pipeline.transforms.keys import key_reader
+from frazil.pipeline.transforms.record import raw_bytes
+from frazil.sinks.objects.formats.text import (
+    Failures,
+    base64_texts,
+    header_texts,
+    json_texts,
+    quoted_texts,
+)
+from frazil.sinks.objects.records import Records, Schema
+
+NULL_FAILS = "Null valued records are not writeable with current behavior.on.null.values 'settings."
+_NULL_SKIPPED = "Skipping null value record."
+_NO_KEY = "Key cannot be null for SinkRecord: store.kafka.keys is set"
+_NO_HEADERS = "Headers cannot be null for SinkRecord: store.kafka.headers is set"
+
+
+class NullValueError(ConversionError):
+    """A record without a value that may neither be stored nor left out: the connector stops, whatever it tolerates."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Records that are to be stored, and what became of the others, by their offsets.
+
+    `dropped` are those that transformations left out, `tombstones` those without a value that are only counted.
+    """
+
+    records: Records
+    failed: Mapping[int, ConversionError]
+    dropped: Sequence[int] = ()
+    tombstones: Sequence[int] = ()
+
+
+@dataclass
+class Preparer:
+    """Prepares consecutive chunks of one task; `schemas` are those that records came with, by number."""
+
+    config: ObjectSinkConfig
+    schemas: list[Schema] = field(default_factory=list)
+    _numbers: dict[bytes, int] = field(default_factory=dict)
+
+    def prepare(self, rows: pa.RecordBatch, refused: Mapping[int, str]) -> Prepared:
+        """Prepare rows of one Kafka partition, at least one; `refused` are offsets that no file can take, and why."""
+        topic, partition = rows.column("topic")[0].as_py(), rows.column("partition")[0].as_py()
+        offsets = np.asarray(rows.column("offset").to_numpy(), np.int64)
+        texts, topics, schemas, failed, dropped = self._texts(rows)
+        failures = {int(offsets[index]): error for index, error in failed}
+        failures |= {offset: ConversionError("", why) for offset, why in refused.items() if offset in set(offsets)}
+        gone = [int(offsets[index]) for index in dropped]
+        keys = self._part(rows, "key", self.config.keys, failures, _NO_KEY)
+        headers = self._part(rows, "headers", self.config.headers, failures, _NO_HEADERS)
+        stamps = rows.column("timestamp").cast(pa.timestamp("ms")).cast(pa.int64())
+        records = Records(
+            topic,
+            partition,
+            offsets,
+            np.asarray(stamps.to_numpy(zero_copy_only=False), np.int64),
+            texts,
+            np.asarray(pc.fill_null(pc.binary_length(rows.column("value")), 0).to_numpy(), np.int64),
+            topics,
+            schemas,
+            keys,
+            headers,
+        )
+        lost = self._lost(records, failures, gone)
+        left = [*failures, *gone, *lost]
+        if left:
+            records = records.where(~np.isin(offsets, left))
+        return Prepared(records, failures, gone, lost)
+
+    def _lost(self, records: Records, failures: dict[int, ConversionError], gone: Sequence[int]) -> list[int]:
+        """Offsets of records without a value that are only counted; those that fail are added to the failures."""
+        if not records.texts.null_count:
+            return []
+        nulls = self.config.null_values
+        found = records.offsets[records.tombstones].tolist()
+        waiting = [offset for offset in found if offset not in failures and offset not in gone]
+        if nulls.behavior == "write":
+            return []
+        if nulls.behavior == "fail":
+            failures.update((offset, NullValueError("", NULL_FAILS)) for offset in waiting)
+            return []
+        if nulls.report and self.config.dead_letter_topic is not None:
+            failures.update((offset, ConversionError("", _NULL_SKIPPED)) for offset in waiting)
+            return []
+        return waiting
+
+    def _texts(
+        self, rows: pa.RecordBatch
+    ) -> tuple[pa.BinaryArray, tuple[str, ...] | None, Any, Failures, Sequence[int]]:
+        """Texts of the values, topics and schemas, one per row; positions of rows that failed or were dropped."""
+        values = _plain(rows.column("value"))
+        if self.config.transforms is not None:
+            return self._transformed(rows, self.config.transforms)
+        schemas = None
+        if self.config.schemas_enable:
+            texts, schemas, failed = self._opened(values)
+        else:
+            texts, failed = self._converted(values)
+        return texts, None, schemas, failed + self._misshaped(texts), ()
+
+    def _transformed(
+        self, rows: pa.RecordBatch, transforms: TransformChain
+    ) -> tuple[pa.BinaryArray, tuple[str, ...] | None, Any, Failures, Sequence[int]]:
+        """What transformations make has no schema any more."""
+        prepared = prepare(rows, transforms, envelope=self.config.schemas_enable)
+        values: list[bytes | None] = [None] * rows.num_rows
+        names: list[str] = rows.column("topic").to_pylist()
+        read = names[0]
+        for index, value in enumerate(prepared.values.values):
+            position = prepared.values.position(index)
+            values[position] = value
+            if prepared.values.topics is not None:
+                names[position] = prepared.values.topics[index]
+        texts, failed = json_texts(pa.array(values, pa.binary()))
+        topics = tuple(names) if any(name != read for name in names) else None
+        return texts, topics, None, [*prepared.failed, *failed, *self._misshaped(texts)], prepared.dropped
+
+    def _converted(self, values: pa.BinaryArray) -> tuple[pa.BinaryArray, Failures]:
+        config = self.config
+        if config.value_converter == JSON_CONVERTER:
+            return json_texts(values)
+        if config.format.kind == "bytes":
+            return values, []
+        return quoted_texts(values) if config.value_converter == STRING_CONVERTER else base64_texts(values)
+
+    def _misshaped(self, texts: pa.BinaryArray) -> Failures:
+        """Records that are no objects, where the format needs columns."""
+        texts_too = self.config.format.kind == "avro" and self.config.value_converter == STRING_CONVERTER
+        if self.config.format.kind not in ("parquet", "avro") or texts_too:
+            return []
+        objects = pc.match_substring_regex(texts.cast(pa.string()), r"^[ \t]*\{")
+        wrong = np.flatnonzero(pc.fill_null(pc.invert(objects), False).to_numpy(zero_copy_only=False))
+        return [
+            (int(index), ConversionError("", "the value is not an object, so it has no columns")) for index in wrong
+        ]
+
+    def _opened(self, values: pa.BinaryArray) -> tuple[pa.BinaryArray, Any, Failures]:
+        """Payloads of records that come with their schemas."""
+        payloads: list[bytes | None] = []
+        numbers = np.full(len(values), -1, np.int64)
+        failed: Failures = []
+        for index, value in enumerate(values.to_pylist()):
+            payload = None
+            if value is not None:
+                try:
+                    schema, payload = envelope.split(value)
+                    if payload != b"null" and schema != b"null":
+                        numbers[index], payload = self._schema(schema, payload)
+                except ConversionError as error:
+                    failed.append((index, error))
+                    payload = None
+            payloads.append(payload)
+        texts, more = json_texts(pa.array(payloads, pa.binary()))
+        numbers[np.asarray(texts.is_null().to_numpy(zero_copy_only=False))] = -1
+        return texts, numbers, failed + more
+
+    def _schema(self, text: bytes, payload: bytes) -> tuple[int, bytes]:
+        """The number of a schema, and the payload as the format writes it."""
+        number = self._numbers.get(text)
+        if number is None:
+            struct = envelope.columns_of(text)
+            name, version = envelope.identity_of(text)
+            number = self._numbers[text] = len(self.schemas)
+            self.schemas.append(Schema(text, struct, name, version))
+        base64 = self.config.format.kind == "json" and not self.config.format.numeric_decimals
+        return number, payload if base64 else envelope.rewritten(text, payload)
+
+    def _part(
+        self,
+        rows: pa.RecordBatch,
+        name: str,
+        format_: FormatConfig | None,
+        failures: dict[int, ConversionError],
+        missing: str,
+    ) -> pa.BinaryArray | None:
+        """Texts of keys or headers; records without them fail."""
+        if format_ is None:
+            return None
+        failed: Failures
+        if name == "headers":
+            texts, failed = header_texts(rows.column(name))
+        else:
+            texts, failed = self._keys(_plain(rows.column(name)), format_)
+        offsets = rows.column("offset")
+        failures.update((offsets[index].as_py(), error) for index, error in failed)
+        for index in np.flatnonzero(texts.is_null().to_numpy(zero_copy_only=False)):
+            failures.setdefault(offsets[int(index)].as_py(), ConversionError("", missing))
+        return texts
+
+    def _keys(self, keys: pa.BinaryArray, format_: FormatConfig) -> tuple[pa.BinaryArray, Failures]:
+        converter = self.config.key_converter
+        if converter.endswith(".ByteArrayConverter"):
+            return (keys, []) if format_.kind == "bytes" else base64_texts(keys)
+        if format_.kind == "bytes":
+            return keys, []
+        if converter == STRING_CONVERTER:
+            return quoted_texts(keys)
+        if converter == JSON_CONVERTER:
+            return json_texts(keys)
+        read = key_reader(converter)
+        texts: list[bytes | None] = []
+        failed: Failures = []
+        for index, key in enumerate(keys.to_pylist()):
+            found = None
+            try:
+                found = None if key is None else read(key)
+            except ConversionError as error:
+                failed.append((index, error))
+            texts.append(None if found is None else raw_bytes(found))
+        return pa.array(texts, pa.binary()), failed
+
+
+def _plain(column: pa.Array) -> pa.BinaryArray:
+    return column if column.type == pa.binary() else column.cast(pa.binary())

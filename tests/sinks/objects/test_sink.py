@@ -1,0 +1,197 @@
+"""The driver of an object sink on a real broker: positions, limits, records that are read again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from frazil.clients import kafka
+from frazil.clients.kafka_security import secured
+from frazil.config.object_sink import ObjectSinkConfig
+from frazil.errors import BadRecord, PositionLost, ServiceUnavailable
+from frazil.pipeline.deadletter import DeadLetterQueue
+from frazil.pipeline.report import BatchReport
+from frazil.sinks.objects.results import ObjectsResult
+from frazil.sinks.objects.sink import ObjectSink
+from frazil.sinks.objects.task import ObjectsSpec, run
+from frazil.stack.local import LocalStack
+from tests.harness import messages, send
+from tests.sinks.objects.samples import FORMAT, FolderStore, Row, batch, sink_with
+
+pytestmark = pytest.mark.stack
+
+
+class Driver:
+    """A sink that reads its ranges from the broker by itself; what it stores is in a folder."""
+
+    def __init__(self, bootstrap: str, topic: str, folder: Path, **changes: str) -> None:
+        self.bootstrap, self.topic = bootstrap, topic
+        self.store = FolderStore(str(folder))
+        made = sink_with({name.replace("__", "."): value for name, value in changes.items()})
+        self.config: ObjectSinkConfig = replace(made, topics=(topic,), name=topic, group_id=f"connect-{topic}")
+        self.reports: list[BatchReport] = []
+        self.runs: list[ObjectsSpec] = []
+        self.now_ms = 0
+        self.restart()
+
+    def restart(self) -> None:
+        queue = None
+        if self.config.errors_tolerance == "all":
+            client = tuple(secured(self.bootstrap, "producer").items())
+            queue = DeadLetterQueue(client, self.topic, "c", None, True)
+            kafka.ensure_topics(self.bootstrap, {f"{self.topic}-dlq": (1, {})})
+        self.sink = ObjectSink(self.config, self.bootstrap, queue, self.store, self.run)
+        self.sink.start([self.topic])
+
+    def run(self, spec: ObjectsSpec) -> ObjectsResult:
+        self.runs.append(spec)
+        return run([batch(rows) for rows in _chunks(self._rows(spec))], spec)
+
+    def _rows(self, spec: ObjectsSpec) -> Iterator[Row]:
+        for (topic, partition), end in spec.end.items():
+            begin = spec.begin[topic, partition]
+            consumer = Consumer({**secured(self.bootstrap, "consumer"), "group.id": "x", "enable.auto.commit": False})
+            consumer.assign([TopicPartition(topic, partition, begin)])
+            waiting = end - begin
+            while waiting:
+                for message in consumer.consume(waiting, timeout=5):
+                    if (message.offset() or 0) < end:
+                        waiting -= 1
+                        yield Row(message.offset() or 0, message.value(), 0, message.key(), None, partition, topic)
+            consumer.close()
+
+    def send(self, values: Iterable[bytes | None]) -> None:
+        send(self.bootstrap, self.topic, values, partition=0)
+
+    def process(self, wait_ms: int = 0) -> bool:
+        self.now_ms += wait_ms
+        return self.sink.process(kafka.end_offsets(self.bootstrap, [self.topic]), self.now_ms, self.reports.append)
+
+    def position(self) -> int:
+        return kafka.group_offsets(self.bootstrap, self.config.group_id, [(self.topic, 0)])[self.topic, 0]
+
+    def first_offsets(self) -> list[int]:
+        return sorted(int(name.rpartition("+")[2].partition(".")[0]) for name in self.store.objects())
+
+
+def _chunks(rows: Iterator[Row]) -> Iterator[Sequence[Row]]:
+    found = list(rows)
+    for begin in range(0, len(found), 7):
+        yield found[begin : begin + 7]
+
+
+@pytest.fixture
+def topic(stack: LocalStack, request: pytest.FixtureRequest) -> str:
+    name = f"objects-{request.node.name.partition('[')[0].replace('_', '-')}"
+    kafka.ensure_topics(stack.settings.bootstrap_servers, {name: (1, {})})
+    return name
+
+
+def made(stack: LocalStack, topic: str, folder: Path, **changes: str) -> Driver:
+    return Driver(stack.settings.bootstrap_servers, topic, folder, **changes)
+
+
+def test_positions_move_with_objects_and_a_restart_goes_on_there(stack: LocalStack, topic: str, tmp_path: Path) -> None:
+    driver = made(stack, topic, tmp_path)
+    assert (driver.process(), driver.position()) == (False, 0)
+    driver.send([b"%d" % n for n in range(7)])
+    assert driver.process()
+    assert (driver.first_offsets(), driver.position()) == ([0, 3], 6)
+    assert [(report.read, report.stored, report.files) for report in driver.reports] == [(6, 6, 2)]
+    assert not driver.process()
+    driver.send([b"7"])
+    assert not driver.process()
+    driver.restart()
+    driver.send([b"8"])
+    assert driver.process()
+    assert (driver.first_offsets(), driver.position()) == ([0, 3, 6], 9)
+    assert {key: end - driver.runs[-1].begin[key] for key, end in driver.runs[-1].end.items()} == {(topic, 0): 3}
+
+
+def test_runs_are_limited_and_grow_when_nothing_is_complete(stack: LocalStack, topic: str, tmp_path: Path) -> None:
+    driver = made(stack, topic, tmp_path, flush__size="10", **{"frazil.batch.max.records": "4"})
+    driver.send([b"%d" % n for n in range(25)])
+    for _ in range(20):
+        driver.process()
+    assert (driver.first_offsets(), driver.position()) == ([0, 10], 20)
+
+
+def test_a_schedule_is_found_again_after_a_kill(stack: LocalStack, topic: str, tmp_path: Path) -> None:
+    changes = {"rotate.schedule.interval.ms": "1000", "timezone": "UTC", "flush.size": "100"}
+    driver = made(stack, topic, tmp_path, **changes)
+    driver.send([b"1", b"2", b"3"])
+    driver.process(100)
+    driver.send([b"4"])
+    whole, end = driver.sink, kafka.end_offsets(driver.bootstrap, [topic])
+
+    def killed(spec: ObjectsSpec) -> ObjectsResult:
+        driver.run(spec)
+        raise ServiceUnavailable("killed")
+
+    whole._run = killed  # noqa: SLF001 - it ends behind its objects, before its position
+    with pytest.raises(ServiceUnavailable):
+        whole.process(end, 1500, driver.reports.append)
+    before = driver.store.objects()
+    assert driver.first_offsets() == [0]
+    driver.send([b"5", b"6"])
+    driver.restart()
+    driver.process(60_000)
+    assert {name: data for name, data in driver.store.objects().items() if name in before} == before
+    assert (driver.first_offsets(), driver.position()) == ([0, 4], 6)
+
+
+def test_dead_letters_are_written_once(stack: LocalStack, topic: str, tmp_path: Path) -> None:
+    driver = made(stack, topic, tmp_path, errors__tolerance="all")
+    driver.send([b"1", b"{", b"2"])
+    driver.process()
+    driver.restart()
+    driver.process()
+    driver.send([b"3"])
+    driver.process()
+    assert [message.value() for message in messages(driver.bootstrap, f"{topic}-dlq")] == [b"{"]
+    assert (driver.first_offsets(), driver.position()) == ([0], 4)
+    assert [(report.read, report.stored, report.dead_letters) for report in driver.reports] == [(4, 3, 1)]
+
+
+def test_records_that_no_file_can_have(stack: LocalStack, topic: str, tmp_path: Path) -> None:
+    changes = {
+        "format.class": FORMAT + "parquet.ParquetFormat",
+        "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+        "value.converter.schemas.enable": "true",
+        "errors.tolerance": "all",
+        "flush.size": "2",
+    }
+    driver = made(stack, topic, tmp_path, **changes)
+    text = b'{"schema":{"type":"struct","fields":[{"field":"i","type":"int32"}]},"payload":{"i":%d}}'
+    driver.send([text % value for value in (1, 2, 3, 2**31, 5)])
+    driver.process()
+    assert (driver.first_offsets(), driver.position()) == ([0, 2], 5)
+    assert len(messages(driver.bootstrap, f"{topic}-dlq")) == 1
+
+
+def test_a_bad_record_ends_the_connector(stack: LocalStack, topic: str, tmp_path: Path) -> None:
+    driver = made(stack, topic, tmp_path)
+    driver.send([b"1", b"2", b"3", b"4", b"{", b"5"])
+    with pytest.raises(BadRecord, match=f"topic {topic}, partition 0, offset 4: the value is not JSON"):
+        driver.process()
+    assert (driver.first_offsets(), driver.position()) == ([0], 3)
+
+
+def test_a_position_beyond_the_topic(stack: LocalStack, topic: str, tmp_path: Path) -> None:
+    driver = made(stack, topic, tmp_path)
+    kafka.set_group_offsets(driver.bootstrap, driver.config.group_id, {(topic, 0): 99})
+    with pytest.raises(PositionLost, match="continues at offset 99"):
+        driver.restart()
+
+
+def test_a_topic_that_is_made_again(stack: LocalStack, topic: str, tmp_path: Path) -> None:
+    driver = made(stack, topic, tmp_path)
+    text = kafka.group_metadata(driver.bootstrap, driver.config.group_id, [(topic, 0)])[topic, 0]
+    other = text.replace(kafka.topic_ids(driver.bootstrap, [topic])[topic], "AAAAAAAAAAAAAAAAAAAAAA")
+    kafka.set_group_offsets(driver.bootstrap, driver.config.group_id, {(topic, 0): 0}, {(topic, 0): other})
+    with pytest.raises(PositionLost, match="was deleted and made again"):
+        driver.restart()
