@@ -243,7 +243,7 @@ def killed_there(stack: LocalStack, home: Path, names: Sequence[str], *, first: 
 
 
 def test_x01_x02_x04_killed_around_commits(stack: LocalStack, tmp_path: Path) -> None:
-    killed_there(stack, tmp_path, ["before", "after", "branch", "between"], first=True)
+    killed_there(stack, tmp_path, ["before", "after", "branch", "between", "marked"], first=True)
 
 
 @pytest.mark.faults

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pyiceberg.catalog.noop import NoopCatalog
-from pyiceberg.exceptions import CommitFailedException, CommitStateUnknownException
+from pyiceberg.exceptions import BadRequestError, CommitFailedException, CommitStateUnknownException
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.schema import Schema
@@ -44,7 +44,10 @@ class MemoryCatalog(NoopCatalog):
             raise CommitStateUnknownException("by the test")
         for requirement in requirements:
             requirement.validate(self._metadata)
-        self._metadata = update_table_metadata(self._metadata, updates)
+        try:
+            self._metadata = update_table_metadata(self._metadata, updates)
+        except ValueError as error:
+            raise BadRequestError(str(error)) from error  # as a REST catalog answers
         if fault == "lost after":
             raise CommitStateUnknownException("by the test")
         return CommitTableResponse(metadata=self._metadata, **{"metadata-location": "memory://t"})

@@ -31,11 +31,11 @@ IDENTITY = KafkaIdentity("c", {"t": "1", "u": "2"})
 
 @dataclass
 class Known:
-    """What the model knows of one connector: what the head has, where it began, and the highest it ever had."""
+    """What the model knows of one connector: what the head has, where it began, and its last position."""
 
     has: Offsets | None = None
     begin: Offsets = field(default_factory=dict)
-    copy: Offsets = field(default_factory=dict)
+    copy: Offsets | None = None
 
     @property
     def floor(self) -> Offsets:
@@ -124,8 +124,7 @@ class Floors(RuleBasedStateMachine):
         transaction.commit_transaction()
         self._keep()
 
-    @precondition(lambda self: all(known.has is None or known.has == known.copy for known in self._known.values()))
-    @precondition(lambda self: all(known.has is not None or not known.begin for known in self._known.values()))
+    @precondition(lambda self: all(known.has == known.copy for known in self._known.values()))
     @rule()
     def all_but_the_head_expire(self) -> None:
         """As `frazil maintain` does it: what only a snapshot knows after a rollback is kept."""

@@ -80,9 +80,11 @@ def apply(
                 ) from error
             problem = error
             unknown = True
-        except RESTError:
-            load()  # of a table that is gone it raises NotFound
-            raise
+        except RESTError as error:
+            now = load()  # of a table that is gone it raises NotFound
+            if now.metadata.last_updated_ms == table.metadata.last_updated_ms:
+                raise
+            problem = error  # what made the catalog refuse it may be what has changed, such as a rollback
     raise _given_up(_name(table), problem, unknown=unknown) from problem
 
 

@@ -38,8 +38,7 @@ BEGIN = "frazil.begin"
 COMPLETE = "frazil.offsets.complete"
 """What every table of a connector had when this one was committed, where not each of them gets each record."""
 BEFORE = "frazil.offsets.before"
-"""What the table had before a commit, where no snapshot told it: nothing, or older ones are expired. A rollback may
-lead there."""
+"""In a commit that finds no older one of its connector: what the table had of it. A rollback may lead there."""
 ALTERED = "frazil.offsets.altered"
 """Marks a snapshot whose position was set by a user, and may lie below that of the snapshot before it."""
 
