@@ -119,12 +119,12 @@ class OpenObject:
         schema = self._schema if kind == "data" else None
         struct = None if schema is None else schema.struct
         if format_.kind == "parquet":
-            return write_parquet(spool.lines, struct, format_.codec, out, self._topic)
+            return write_parquet(spool.lines, struct, format_.codec, out)
         if kind == "keys" or (kind == "data" and self._config.value_converter == STRING_CONVERTER):
             return write_avro_values(spool.lines, format_.codec, out)
         if kind == "headers":
             return write_avro(spool.lines, HEADERS, None, format_.codec, out)
-        return write_avro(spool.lines, struct, None if schema is None else schema.name, format_.codec, out, self._topic)
+        return write_avro(spool.lines, struct, None if schema is None else schema.name, format_.codec, out)
 
     def close(self) -> None:
         """Give up what was taken."""

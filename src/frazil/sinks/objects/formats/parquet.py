@@ -15,7 +15,7 @@ _PAGE_BYTES = 64 << 10
 
 
 def write_parquet(
-    open_lines: Callable[[], Iterable[bytes]], schema: Struct | None, codec: str, out: IO[bytes], topic: str = ""
+    open_lines: Callable[[], Iterable[bytes]], schema: Struct | None, codec: str, out: IO[bytes]
 ) -> Refused:
     """Write a file, each group of records as a row group; see `write_columns`."""
     compression = {"none": "NONE", "lz4_raw": "LZ4"}.get(codec, codec.upper())
@@ -37,4 +37,4 @@ def write_parquet(
             if writer is not None:
                 writer.close()
 
-    return write_columns(open_lines, schema, write, out, topic)
+    return write_columns(open_lines, schema, write, out)
