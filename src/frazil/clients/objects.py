@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import IO, Any
@@ -58,6 +59,39 @@ class ObjectStore:
             raise translated(error, self.config, "") from error
         except BotoCoreError as error:
             raise translated(error, self.config, "") from error
+
+    def create(self) -> bool:
+        """Make the bucket; False when it was there. Raises as `put` does."""
+        try:
+            _client(self.config).create_bucket(Bucket=self.config.bucket)
+        except ClientError as error:
+            if error.response.get("Error", {}).get("Code") in ("BucketAlreadyExists", "BucketAlreadyOwnedByYou"):
+                return False
+            raise translated(error, self.config, "") from error
+        except BotoCoreError as error:
+            raise translated(error, self.config, "") from error
+        return True
+
+    def names(self, prefix: str) -> Iterator[str]:
+        """Names of objects that begin so, in order. Raises as `put` does."""
+        pages = _client(self.config).get_paginator("list_objects_v2")
+        try:
+            for page in pages.paginate(Bucket=self.config.bucket, Prefix=prefix):
+                yield from (each["Key"] for each in page.get("Contents", ()))
+        except (ClientError, BotoCoreError) as error:
+            raise translated(error, self.config, f"{prefix}*") from error
+
+    def get(self, name: str) -> bytes | None:
+        """An object; None when there is none. Raises as `put` does."""
+        try:
+            body: bytes = _client(self.config).get_object(Bucket=self.config.bucket, Key=name)["Body"].read()
+        except ClientError as error:
+            if error.response.get("Error", {}).get("Code") in ("404", "NoSuchKey"):
+                return None
+            raise translated(error, self.config, name) from error
+        except BotoCoreError as error:
+            raise translated(error, self.config, name) from error
+        return body
 
     def put(self, name: str, body: IO[bytes], size: int, tags: tuple[tuple[str, str], ...]) -> None:
         """Store an object in place of one with the same name; returns when it is durable.

@@ -42,6 +42,7 @@ def check_objects(parsed: Parsed) -> None:
     _check_nulls(parsed)
     _check_store(parsed)
     _check_rotation(parsed)
+    _check_own(parsed)
     _explain(parsed)
 
 
@@ -99,8 +100,12 @@ def _check_converters(parsed: Parsed) -> None:
     chain = transform_chain(parsed)
     makes_objects = chain is not None and chain.value_is_text
     data = (class_of(parsed.text("format.class"), FORMATS) or "").rpartition(".")[2]
-    if value != JSON_CONVERTER and not makes_objects and (data == "ParquetFormat" or kind_of(parsed) == "Field"):
-        what = "ParquetFormat" if data == "ParquetFormat" else "FieldPartitioner"
+    if (
+        value != JSON_CONVERTER
+        and not makes_objects
+        and (data == "ParquetFormat" or kind_of(parsed) in ("Field", "Column"))
+    ):
+        what = "ParquetFormat" if data == "ParquetFormat" else f"{kind_of(parsed)}Partitioner"
         reason = f"{what} needs records with fields. Set value.converter to {JSON_CONVERTER}"
         parsed.fail("value.converter", invalid_value("value.converter", value, reason))
     changed = [step.alias for step in chain.steps if step.part == "key" or step.name == "ValueToKey"] if chain else []
@@ -155,6 +160,27 @@ def _check_rotation(parsed: Parsed) -> None:
         )
     if parsed.text("schema.compatibility") not in ("", "NONE", "BACKWARD", "FORWARD", "FULL"):
         parsed.warn(f"schema.compatibility={parsed.text('schema.compatibility')} is taken for NONE")
+
+
+def _check_own(parsed: Parsed) -> None:
+    value = converter_class(parsed.text("value.converter"))
+    if parsed.text("frazil.schema.file") and value not in (None, JSON_CONVERTER):
+        reason = f"Schemas are for JSON. Set value.converter to {JSON_CONVERTER}"
+        parsed.fail(
+            "frazil.schema.file", invalid_value("frazil.schema.file", parsed.text("frazil.schema.file"), reason)
+        )
+    if parsed.flag("frazil.metadata.enable"):
+        data = (class_of(parsed.text("format.class"), FORMATS) or "").rpartition(".")[2]
+        reason = ""
+        if data == "ByteArrayFormat" or (value not in (None, JSON_CONVERTER)):
+            reason = f"Only JSON records can have it. Set value.converter to {JSON_CONVERTER}, and no ByteArrayFormat"
+        elif data == "ParquetFormat" and parsed.values.get("value.converter.schemas.enable") is True:
+            reason = "The columns are those of the records' schema. Set value.converter.schemas.enable to false"
+        if reason:
+            parsed.fail("frazil.metadata.enable", invalid_value("frazil.metadata.enable", True, reason))
+    for key in ("frazil.schema.formats", "frazil.schema.compatibility"):
+        if key in parsed.config and not parsed.text("frazil.schema.file"):
+            parsed.warn(f"{key} has no effect here: frazil.schema.file is not set")
 
 
 def _explain(parsed: Parsed) -> None:

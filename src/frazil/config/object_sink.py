@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, cast
 
 from frazil.config.converters import DEFAULTS, Role, converter_class, converter_keys, converter_option_keys
@@ -34,12 +35,16 @@ _COMMIT_MS = 1000
 
 @dataclass(frozen=True)
 class Layout:
-    """How objects are named (object-sinks.md 3). `pad` is the number of digits of the offset."""
+    """How objects are named (object-sinks.md 3). `pad` is the number of digits of the offset.
+
+    With `topic_folder` the topic is a folder below `topics_dir`.
+    """
 
     topics_dir: str = "topics"
     directory_delimiter: str = "/"
     file_delimiter: str = "+"
     pad: int = 10
+    topic_folder: bool = True
 
 
 @dataclass(frozen=True)
@@ -83,10 +88,24 @@ class NullValues:
 
 
 @dataclass(frozen=True)
+class JsonSchemaConfig:
+    """What records are checked by. `text` is the schema once it has been read from the file.
+
+    `compatibility` is the rule for a schema that takes the place of another one.
+    """
+
+    file: Path
+    formats: bool = False
+    compatibility: Compatibility = "BACKWARD"
+    text: bytes = b""
+
+
+@dataclass(frozen=True)
 class ObjectSinkConfig:
     """A checked configuration of an object sink. Times are milliseconds.
 
     Exactly one of `topics` and `topics_regex` is set. `keys` and `headers` are None when they are not stored.
+    With `metadata` records tell where they came from.
     `consumer_overrides` are without their prefix, and without group id and `auto.offset.reset`.
     """
 
@@ -115,6 +134,8 @@ class ObjectSinkConfig:
     dead_letter_headers: bool
     max_records_per_batch: int
     transforms: TransformChain | None = None
+    json_schema: JsonSchemaConfig | None = None
+    metadata: bool = False
     consumer_overrides: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -174,6 +195,7 @@ def object_sink_config(config: Mapping[str, str]) -> ObjectSinkConfig:
             parsed.text("directory.delim"),
             parsed.text("file.delim"),
             parsed.number("filename.offset.zero.pad.width"),
+            parsed.flag("frazil.topic.folder"),
         ),
         partitioning=partitioning(parsed),
         rotation=_rotation(parsed),
@@ -199,6 +221,8 @@ def object_sink_config(config: Mapping[str, str]) -> ObjectSinkConfig:
         dead_letter_headers=parsed.flag(DLQ + "context.headers.enable"),
         max_records_per_batch=parsed.number("frazil.batch.max.records"),
         transforms=transform_chain(parsed),
+        json_schema=_json_schema(parsed),
+        metadata=parsed.flag("frazil.metadata.enable"),
         consumer_overrides=consumer_overrides(parsed),
     )
 
@@ -230,6 +254,14 @@ def _format(parsed: Parsed, key: str) -> FormatConfig:
         b"\n" if separator is None else separator.encode(),
         parsed.text("json.decimal.format").upper() == "NUMERIC",
     )
+
+
+def _json_schema(parsed: Parsed) -> JsonSchemaConfig | None:
+    file = parsed.text("frazil.schema.file")
+    if not file:
+        return None
+    rule = _compatibility(parsed.text("frazil.schema.compatibility").upper())
+    return JsonSchemaConfig(Path(file), parsed.flag("frazil.schema.formats"), rule)
 
 
 def _compatibility(text: str) -> Compatibility:

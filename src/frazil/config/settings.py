@@ -22,6 +22,7 @@ from frazil.config.variables import VARIABLES
 from frazil.errors import ConfigError
 
 LOOPBACK = "127.0.0.1"
+_MAX_COUNT = 1_000_000_000
 _ESCAPES = {"___": "-", "__": "_", "_": "."}
 
 
@@ -67,6 +68,8 @@ class Settings:
                 self._port(variable.name)
             elif variable.kind == "switch":
                 self._switch(variable.name)
+            elif variable.kind == "count":
+                self._count(variable.name)
             elif variable.kind == "url":
                 check_url(variable.name, text)
         if not self.kafka_external and self.kafka_security:
@@ -96,6 +99,12 @@ class Settings:
             raise ConfigError(f"{self._source(name)}={text}: expected a port number")
         if len(text) > len("65535") or not 0 < int(text) < 65536:
             raise ConfigError(f"{self._source(name)}={text}: expected a port between 1 and 65535")
+        return int(text)
+
+    def _count(self, name: str) -> int:
+        text = self._text(name)
+        if not (text.isascii() and text.isdigit() and 0 < int(text) <= _MAX_COUNT):
+            raise ConfigError(f"{name}={text}: expected a whole number between 1 and {_MAX_COUNT:,}")
         return int(text)
 
     def _file(self, name: str) -> Path | None:
@@ -307,6 +316,34 @@ class Settings:
     def topic_tracking_reset(self) -> bool:
         """`topic.tracking.allow.reset` of Kafka Connect's worker."""
         return self._switch("CONNECT_TOPIC_TRACKING_ALLOW_RESET")
+
+    # Topics file
+    @cached_property
+    def topics_file(self) -> Path | None:
+        """YAML file with topics that the worker stores; None without one."""
+        return self._file("FRAZIL_TOPICS_FILE")
+
+    @property
+    def topics_bucket(self) -> str:
+        return self._text("S3_BUCKET_NAME")
+
+    @property
+    def topics_region(self) -> str:
+        return self._text("S3_REGION")
+
+    @property
+    def topics_endpoint(self) -> str:
+        """The store of these topics; that of the stack unless `S3_ENDPOINT_URL` names another one."""
+        return self._text("S3_ENDPOINT_URL", derived=self.s3_endpoint).rstrip("/")
+
+    @property
+    def batch_size(self) -> int:
+        return self._count("BATCH_SIZE")
+
+    @property
+    def flush_interval_s(self) -> int:
+        """In seconds."""
+        return self._count("FLUSH_INTERVAL")
 
     # SQL
     @cached_property

@@ -23,6 +23,7 @@ from frazil.errors import FrazilError, ServiceUnavailable, TransientError
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.task import HEADERS, RESULT_DDL
 from frazil.sinks.objects.results import ObjectsResult, load
+from frazil.sinks.objects.schema_file import SchemaFile, schema_object
 from frazil.sinks.objects.sink import ObjectSink
 from frazil.sinks.objects.task import ObjectsSpec, ObjectsTask
 from frazil.worker import failures
@@ -78,7 +79,11 @@ class ObjectRunner:
         topics = topics_of(self._config, self._bootstrap)
         self._store.check()
         queue = dead_letter_queue(self._config, self._bootstrap, self._class, topics)
-        sink = ObjectSink(self._config, self._bootstrap, queue, self._store, self._run)
+        schema = None
+        if self._config.json_schema is not None:
+            place = schema_object(self._config.layout, self._config.name)
+            schema = SchemaFile(self._config.json_schema, place, self._store, self._config.name)
+        sink = ObjectSink(self._config, self._bootstrap, queue, self._store, self._run, schema)
         sink.start(topics)
         self._job = f"frazil-{self._config.name}-{uuid.uuid4().hex}"
         self._thread = threading.Thread(

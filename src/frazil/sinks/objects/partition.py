@@ -19,6 +19,7 @@ from frazil.sinks.objects.compatibility import changes
 from frazil.sinks.objects.open_object import Finished, OpenObject, by_code
 from frazil.sinks.objects.partitioners import Folders, Partitioner
 from frazil.sinks.objects.prepare import NullValueError, Preparer
+from frazil.sinks.objects.provenance import with_metadata
 from frazil.sinks.objects.records import Records
 from frazil.sinks.objects.results import PartitionResult, StoredObject
 from frazil.sinks.objects.rotation import Arrivals, Numbers, Rotation, Segment
@@ -82,11 +83,17 @@ class PartitionRun:
             return
         prepared = self._preparer.prepare(rows, self._refused)
         records = prepared.records
-        clock = self._clock.times(records.offsets) if self._clock is not None and self._clock.wallclock else None
+        needed = self._clock is not None and (self._clock.wallclock or self._clock.told)
+        clock = self._clock.times(records.offsets) if self._clock is not None and needed else None
         divided = self._partitioner.divide(records, clock)
         failed = dict(prepared.failed) | {int(records.offsets[index]): error for index, error in divided.failed}
+        if self._config.metadata and clock is not None:
+            records, told = with_metadata(records, clock)
+            failed |= {int(records.offsets[index]): error for index, error in told}
         codes, times = divided.codes, divided.times
         mask = codes >= 0
+        if self._config.metadata and failed:
+            mask &= ~np.isin(records.offsets, list(failed))
         limit = self._bound(rows, failed)
         if limit is not None:
             mask &= records.offsets < limit

@@ -25,6 +25,8 @@ class Positions:
     config: ObjectSinkConfig
     bootstrap: str
     offsets: Offsets = field(default_factory=dict)
+    ends: Offsets = field(default_factory=dict)
+    """Offsets behind the last records when the positions were loaded."""
     clocks: dict[TopicPartition, Clock] = field(default_factory=dict)
     _cluster: str = ""
     _topics: dict[str, str] = field(default_factory=dict)
@@ -40,6 +42,7 @@ class Positions:
         self._cluster = kafka.cluster_id(self.bootstrap)
         self._topics = kafka.topic_ids(self.bootstrap, topics)
         begin, end = kafka.begin_offsets(self.bootstrap, topics), kafka.end_offsets(self.bootstrap, topics)
+        self.ends = end
         group = self.config.group_id
         known = kafka.group_offsets(self.bootstrap, group, begin)
         texts = kafka.group_metadata(self.bootstrap, group, known)

@@ -17,6 +17,7 @@ from frazil.sinks.letters import LetterBook
 from frazil.sinks.objects.pace import Seen, is_due
 from frazil.sinks.objects.positions import Positions
 from frazil.sinks.objects.results import ObjectsResult, PartitionResult
+from frazil.sinks.objects.schema_file import SchemaFile
 from frazil.sinks.objects.task import ObjectsSpec
 from frazil.sinks.objects.uploads import Opener
 
@@ -36,7 +37,12 @@ class ObjectSink:
         dead_letters: DeadLetterQueue | None,
         store: Opener,
         run: Run,
+        schema: SchemaFile | None = None,
     ) -> None:
+        """With `schema` the records are checked by it."""
+        self._schema = schema
+        self._unsettled: Offsets = {}
+        """Where the records end that an earlier run may have stored, and that were not read again yet."""
         self._config = config
         self._store = store
         self._run = run
@@ -49,6 +55,11 @@ class ObjectSink:
         """Take the stored positions; raises PositionLost, NotFound or ServiceUnavailable."""
         self._positions.load(topics)
         self._letters.start(topics, self._positions.since_ms, self._positions.offsets)
+        if self._schema is not None:
+            self._schema.start()
+            self._unsettled = {
+                key: end for key, end in self._positions.ends.items() if end > self._positions.offsets[key]
+            }
 
     @property
     def position(self) -> Offsets:
@@ -68,6 +79,8 @@ class ObjectSink:
             )
         for key, clock in self._positions.clocks.items():
             clock.advance(ends.get(key, self._positions.offsets[key]), now_ms)
+        if self._schema is not None and not self._unsettled:
+            self._schema.refresh()
         due = {key: end for key, end in ends.items() if self._is_due(key, end, now_ms)}
         if not due:
             return False
@@ -117,14 +130,19 @@ class ObjectSink:
     def _note(self, key: TopicPartition, before: int, part: PartitionResult, end: int, whole: int) -> None:
         if part.position == before and end < whole and not part.overflow:
             self._lengths[key] = 2 * self._lengths.get(key, self._config.max_records_per_batch)
+        if part.bad is None and not part.refused and not part.overflow and end >= self._unsettled.get(key, end + 1):
+            del self._unsettled[key]
         self._seen[key] = Seen(end, part.open_count, part.open_since, end < whole)
 
     def _spec(self, ends: Offsets, refused: Mapping[TopicPartition, Mapping[int, str]]) -> ObjectsSpec:
         written: dict[TopicPartition, set[int]] = {}
         for topic, partition, offset, _ in self._letters.written:
             written.setdefault((topic, partition), set()).add(offset)
+        config = self._config
+        if self._schema is not None:
+            config = replace(config, json_schema=self._schema.current())
         return ObjectsSpec(
-            self._config,
+            config,
             self._store,
             {key: self._positions.offsets[key] for key in ends},
             ends,
