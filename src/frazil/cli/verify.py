@@ -134,6 +134,8 @@ def _objects(
     from frazil.worker.source import topics_of
 
     sink = object_sink_config(config)
+    if sink.delta is not None:
+        raise UsageError(f"connector {sink.name} writes a Delta table, which is not compared yet. Nothing was done.")
     bootstrap = settings.bootstrap_servers.overridden(config)
     topics = topics_of(sink, bootstrap)
     first = kafka.begin_offsets(bootstrap, topics)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from frazil.config.definition import Key
+from frazil.config.delta_keys import DELTA_FORMAT, DELTA_KEYS
 from frazil.config.partitioner_keys import PARTITIONER_KEYS, known_class
 from frazil.config.s3_keys import S3_KEYS
 from frazil.config.validators import at_least, non_empty, one_of, one_of_any_case
@@ -32,7 +33,7 @@ STORAGE_KEYS: tuple[Key, ...] = (
         "CLASS",
         "Format of the objects.",
         importance="HIGH",
-        validator=known_class(FORMATS),
+        validator=known_class((*FORMATS, DELTA_FORMAT)),
         recommended=FORMATS,
     ),
     Key(
@@ -261,4 +262,4 @@ OWN_KEYS: tuple[Key, ...] = (
     ),
 )
 
-OBJECT_KEYS: tuple[Key, ...] = (*STORAGE_KEYS, *S3_KEYS, *PARTITIONER_KEYS, *RECORD_KEYS, *OWN_KEYS)
+OBJECT_KEYS: tuple[Key, ...] = (*STORAGE_KEYS, *S3_KEYS, *PARTITIONER_KEYS, *RECORD_KEYS, *OWN_KEYS, *DELTA_KEYS)

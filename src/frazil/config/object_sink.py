@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, cast
 
 from frazil.config.converters import DEFAULTS, Role, converter_class, converter_keys, converter_option_keys
 from frazil.config.definition import ConfigDef, Parsed, invalid_config_message
+from frazil.config.delta_keys import DELTA_FORMAT, DeltaConfig, delta_config
 from frazil.config.framework import (
     DLQ,
     IDENTITY_KEYS,
@@ -29,7 +30,12 @@ from frazil.errors import ConfigError
 
 FormatKind = Literal["json", "bytes", "parquet"]
 Compatibility = Literal["NONE", "BACKWARD", "FORWARD", "FULL"]
-_KINDS: Mapping[str, FormatKind] = {"JsonFormat": "json", "ByteArrayFormat": "bytes", "ParquetFormat": "parquet"}
+_KINDS: Mapping[str, FormatKind] = {
+    "JsonFormat": "json",
+    "ByteArrayFormat": "bytes",
+    "ParquetFormat": "parquet",
+    "DeltaFormat": "parquet",
+}
 _COMMIT_MS = 1000
 
 
@@ -105,7 +111,7 @@ class ObjectSinkConfig:
     """A checked configuration of an object sink. Times are milliseconds.
 
     Exactly one of `topics` and `topics_regex` is set. `keys` and `headers` are None when they are not stored.
-    With `metadata` records tell where they came from.
+    With `metadata` records tell where they came from. With `delta` the objects are files of a Delta table.
     `consumer_overrides` are without their prefix, and without group id and `auto.offset.reset`.
     """
 
@@ -136,6 +142,7 @@ class ObjectSinkConfig:
     transforms: TransformChain | None = None
     json_schema: JsonSchemaConfig | None = None
     metadata: bool = False
+    delta: DeltaConfig | None = None
     consumer_overrides: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -184,6 +191,8 @@ def object_sink_config(config: Mapping[str, str]) -> ObjectSinkConfig:
     if errors:
         raise ConfigError(invalid_config_message(errors))
     tolerance = errors_tolerance(parsed)
+    is_delta = class_of(parsed.text("format.class"), (DELTA_FORMAT,)) is not None
+    division = partitioning(parsed)
     name = parsed.text("name")
     return ObjectSinkConfig(
         name=name,
@@ -195,9 +204,9 @@ def object_sink_config(config: Mapping[str, str]) -> ObjectSinkConfig:
             parsed.text("directory.delim"),
             parsed.text("file.delim"),
             parsed.number("filename.offset.zero.pad.width"),
-            parsed.flag("frazil.topic.folder"),
+            parsed.flag("frazil.topic.folder") and not is_delta,
         ),
-        partitioning=partitioning(parsed),
+        partitioning=replace(division, absent="") if is_delta else division,
         rotation=_rotation(parsed),
         format=_format(parsed, "format.class"),
         keys=_format(parsed, "keys.format.class") if parsed.flag("store.kafka.keys") else None,
@@ -223,6 +232,7 @@ def object_sink_config(config: Mapping[str, str]) -> ObjectSinkConfig:
         transforms=transform_chain(parsed),
         json_schema=_json_schema(parsed),
         metadata=parsed.flag("frazil.metadata.enable"),
+        delta=delta_config(parsed) if is_delta else None,
         consumer_overrides=consumer_overrides(parsed),
     )
 
@@ -244,7 +254,7 @@ def _rotation(parsed: Parsed) -> RotationConfig:
 
 
 def _format(parsed: Parsed, key: str) -> FormatConfig:
-    class_name = class_of(parsed.text(key), FORMATS) or ""
+    class_name = class_of(parsed.text(key), (*FORMATS, DELTA_FORMAT)) or ""
     separator = parsed.config.get("format.bytearray.separator")
     return FormatConfig(
         _KINDS[class_name.rpartition(".")[2]],

@@ -123,6 +123,7 @@ class Partitioning:
     """How records are divided. `pattern`, `zone` and `duration_ms` are set for partitioners by time, else empty and 0.
 
     `fields` are the paths of FieldPartitioner in order, or the columns of ColumnPartitioner, which has no pattern.
+    `absent` is the folder of a record without a column's field; empty for that of an empty value.
     """
 
     kind: Literal["Default", "Field", "TimeBased", "Column"]
@@ -132,6 +133,7 @@ class Partitioning:
     duration_ms: int = 0
     extractor: Extractor = "Wallclock"
     time_field: str = ""
+    absent: str = "unknown"
 
 
 def kind_of(parsed: Parsed) -> str:

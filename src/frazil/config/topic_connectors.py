@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from frazil.config.connectors import check_config
+from frazil.config.delta_keys import DELTA_FORMAT
 from frazil.config.framework import DLQ
 from frazil.config.partitioner_keys import COLUMNS, TIME_COLUMNS
 from frazil.config.settings import Settings
-from frazil.config.topics_file import TopicEntry, read_topics_file
+from frazil.config.topics_file import DeltaOptions, TopicEntry, read_topics_file
 from frazil.errors import ConfigError
 
 ENTRY_KEY = "frazil.topics.entry"
@@ -21,7 +22,6 @@ _SINK = {
     "format.class": "io.confluent.connect.s3.format.json.JsonFormat",
     "frazil.topic.folder": "false",
     "timezone": "UTC",
-    "key.converter": "org.apache.kafka.connect.storage.StringConverter",
     "value.converter": "org.apache.kafka.connect.json.JsonConverter",
     "value.converter.schemas.enable": "false",
     "errors.tolerance": "all",
@@ -68,9 +68,22 @@ def connector_config(entry: TopicEntry, settings: Settings) -> dict[str, str]:
         "s3.part.retries": str(entry.max_retries),
         **_partitioner(entry.partition_columns),
     }
+    if entry.delta is not None:
+        config |= _delta(entry.delta, entry.table_name)
     if entry.schema_file is not None:
         config["frazil.schema.file"] = str(entry.schema_file)
     return {**config, **entry.config}
+
+
+def _delta(options: DeltaOptions, table_name: str | None) -> Mapping[str, str]:
+    return {
+        "format.class": DELTA_FORMAT,
+        "frazil.delta.table.name": table_name or "",
+        "frazil.delta.evolve.enable": str(options.schema_evolution).lower(),
+        "frazil.delta.optimize.interval": str(options.optimize_interval if options.optimize else 0),
+        "frazil.delta.vacuum.hours": str(options.vacuum_retention_hours if options.vacuum else -1),
+        "frazil.delta.checkpoint.interval": str(options.checkpoint_interval),
+    }
 
 
 def _partitioner(columns: Sequence[str]) -> Mapping[str, str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from urllib.parse import unquote
 
 import msgspec
 import numpy as np
@@ -23,7 +25,8 @@ _NO_TIME = "Unable to determine timestamp using timestamp.extractor Record: the 
 _KINDS = ("boolean", "int", "long", "string")
 _KEPT = 1 << 16
 _GLUE = "\0"
-_ABSENT, _EMPTY = "unknown", "__HIVE_DEFAULT_PARTITION__"
+EMPTY = "__HIVE_DEFAULT_PARTITION__"
+"""Folder of a value that is empty, as Hive has it."""
 _ESCAPED = re.compile(r"""[\x00-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
 """Characters that Hive escapes in names of folders."""
 _text = msgspec.json.Decoder(str).decode
@@ -138,11 +141,17 @@ def _field_value(raw: bytes | None) -> str:
     raise ValueError(ENCODING)
 
 
-def _column_value(raw: bytes | None) -> str:
+def column_values(path: str, columns: Sequence[str]) -> dict[str, str | None]:
+    """The values of columns in the folders of ColumnPartitioner; None for one that is absent or empty."""
+    found = dict(part.partition("=")[::2] for part in path.split("/")[:-1])
+    return {name: None if found[name] == EMPTY else unquote(found[name]) for name in columns}
+
+
+def _column_value(raw: bytes | None, absent: str) -> str:
     """As Hive writes names of folders, so that a value is one folder and can be read back."""
     if raw is None:
-        return _ABSENT
-    return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", _field_value(raw)) or _EMPTY
+        return absent
+    return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", _field_value(raw)) or EMPTY
 
 
 class _ByColumn:
@@ -158,7 +167,9 @@ class _ByColumn:
             pattern = _GLUE.join(f"'{name}='{TIME_COLUMNS[name]}" for name in times)
             self._encoders.append(_ByTime(replace(config, pattern=pattern), schemas))
         if fields:
-            self._encoders.append(_ByField(fields, _GLUE, schemas, _column_value))
+            self._encoders.append(
+                _ByField(fields, _GLUE, schemas, partial(_column_value, absent=config.absent or EMPTY))
+            )
 
     def __call__(self, records: Records, clock: Numbers | None) -> Encoded:
         parts = [encode(records, clock) for encode in self._encoders]

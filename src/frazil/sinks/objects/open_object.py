@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from frazil.config.object_sink import FormatConfig, ObjectSinkConfig
+from frazil.pipeline import infer
 from frazil.pipeline.strict import ConversionError
-from frazil.pipeline.types import Struct
-from frazil.sinks.objects.formats.parquet import write_parquet
+from frazil.pipeline.types import Struct, Type
+from frazil.sinks.objects.formats.parquet import TableColumns, write_columns, write_parquet
 from frazil.sinks.objects.naming import Kind, extension, object_name
 from frazil.sinks.objects.records import Records
 from frazil.sinks.objects.rotation import Numbers
@@ -36,7 +37,13 @@ class Finished:
 class OpenObject:
     """Takes records of one folder, in order of their offsets."""
 
-    def __init__(self, config: ObjectSinkConfig, folder: str, schema: Struct | None) -> None:
+    def __init__(
+        self, config: ObjectSinkConfig, folder: str, schema: Struct | None, columns: TableColumns | None = None
+    ) -> None:
+        """`columns` are those of the table that the object is a file of."""
+        self._columns = columns
+        self.unknown: dict[infer.Path, Type] = {}
+        """Fields that the table has no column for, found by `finish`."""
         self._config = config
         self._folder = folder
         self._schema = schema
@@ -85,7 +92,11 @@ class OpenObject:
                 if not spool.in_memory:
                     out.to_disk()
                 body = out.finish()
-                found = write_parquet(spool.lines, self._schema, format_.codec, body)
+                if self._columns is None:
+                    found = write_parquet(spool.lines, self._schema, format_.codec, body)
+                else:
+                    found, more = write_columns(spool.lines, self._columns, format_.codec, body)
+                    self.unknown = infer.merge_all([self.unknown, more])
                 refused |= {int(offsets[index]): error for index, error in found}
                 spool.close()
             size = body.seek(0, 2)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from frazil.config.object_sink import ObjectSinkConfig
+from frazil.pipeline import infer
 from frazil.pipeline.deadletter import DeadLetter
 from frazil.pipeline.offsets import TopicPartition
 from frazil.pipeline.results import SkipReason
@@ -16,6 +17,7 @@ from frazil.pipeline.strict import ConversionError
 from frazil.pipeline.task import LETTER_BYTES, MAX_DEAD_BYTES, dead_letter
 from frazil.sinks.objects.clock import Clock
 from frazil.sinks.objects.compatibility import changes
+from frazil.sinks.objects.formats.parquet import TableColumns
 from frazil.sinks.objects.open_object import Finished, OpenObject, by_code
 from frazil.sinks.objects.partitioners import Folders, Partitioner
 from frazil.sinks.objects.prepare import NullValueError, Preparer
@@ -39,6 +41,7 @@ class PartitionRun:
         clock: Clock | None = None,
         refused: Mapping[int, str] | None = None,
         written: frozenset[int] = frozenset(),
+        columns: TableColumns | None = None,
     ) -> None:
         """Rows from `begin` to below `end` count; `written` are offsets whose dead letters are written already."""
         self.key = key
@@ -48,6 +51,7 @@ class PartitionRun:
         self._clock = clock
         self._refused = refused or {}
         self._written = written
+        self._columns = columns
         self._preparer = Preparer(config)
         self._folders = Folders()
         self._partitioner = Partitioner(config, self._folders, self._preparer.schemas)
@@ -157,7 +161,7 @@ class PartitionRun:
             if found is None:
                 number = -1 if records.schemas is None else int(records.schemas[indexes[0]])
                 schema = self._preparer.schemas[number].struct if number >= 0 else None
-                found = self._open[code] = OpenObject(self._config, self._folders.names[code], schema)
+                found = self._open[code] = OpenObject(self._config, self._folders.names[code], schema, self._columns)
             found.add(records, indexes)
         if records.topics is None:
             self._open_counts[records.topic] += segment.end - segment.begin
@@ -173,7 +177,9 @@ class PartitionRun:
             more, failed = each.finish()
             finished += more
             refused |= failed
-        if refused:
+        unknown = infer.merge_all([each.unknown for each in self._open.values()])
+        if refused or unknown:
+            self._result.unknown = unknown
             self._result.refused = {offset: str(error) for offset, error in refused.items()}
             self._ended_at = self._first_open
             for one in finished:

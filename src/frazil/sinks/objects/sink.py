@@ -5,18 +5,22 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from frazil.config.object_sink import ObjectSinkConfig
-from frazil.errors import BadRecord, ServiceUnavailable
+from frazil.errors import BadRecord, ConfigError, ServiceUnavailable
+from frazil.pipeline import infer
 from frazil.pipeline.deadletter import DeadLetter, DeadLetterQueue
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.report import BatchReport
+from frazil.pipeline.types import Struct, Type
 from frazil.sinks.letters import LetterBook
+from frazil.sinks.objects.formats.parquet import TableColumns
 from frazil.sinks.objects.pace import Seen, is_due
 from frazil.sinks.objects.positions import Positions
-from frazil.sinks.objects.results import ObjectsResult, PartitionResult
+from frazil.sinks.objects.results import ObjectsResult, PartitionResult, StoredObject
 from frazil.sinks.objects.schema_file import SchemaFile
 from frazil.sinks.objects.task import ObjectsSpec
 from frazil.sinks.objects.uploads import Opener
@@ -25,6 +29,18 @@ logger = logging.getLogger(__name__)
 
 Run = Callable[[ObjectsSpec], ObjectsResult]
 """Runs tasks over the records of a spec, and combines their results."""
+
+
+class Table(Protocol):
+    """A table whose files the objects are; see `delta.table.DeltaTarget`."""
+
+    @property
+    def columns(self) -> Struct: ...
+    @property
+    def evolves(self) -> bool: ...
+    def start(self, partitions: Sequence[TopicPartition]) -> Offsets: ...
+    def evolve(self, unknown: Mapping[infer.Path, Type]) -> bool: ...
+    def commit(self, objects: Sequence[StoredObject], reached: Mapping[TopicPartition, int]) -> None: ...
 
 
 class ObjectSink:
@@ -38,9 +54,11 @@ class ObjectSink:
         store: Opener,
         run: Run,
         schema: SchemaFile | None = None,
+        table: Table | None = None,
     ) -> None:
-        """With `schema` the records are checked by it."""
+        """With `schema` the records are checked by it, with `table` the objects become files of it."""
         self._schema = schema
+        self._table = table
         self._unsettled: Offsets = {}
         """Where the records end that an earlier run may have stored, and that were not read again yet."""
         self._config = config
@@ -53,7 +71,7 @@ class ObjectSink:
 
     def start(self, topics: list[str]) -> None:
         """Take the stored positions; raises PositionLost, NotFound or ServiceUnavailable."""
-        self._positions.load(topics)
+        self._positions.load(topics, None if self._table is None else self._table.start)
         self._letters.start(topics, self._positions.since_ms, self._positions.offsets)
         if self._schema is not None:
             self._schema.start()
@@ -111,6 +129,11 @@ class ObjectSink:
             write_s += result.write_s
             found = {key: result.partitions.get(key, PartitionResult(end)) for key, end in pending.items()}
             self._letters.write([letter for part in found.values() for letter in part.letters])
+            unknown = infer.merge_all([part.unknown for part in found.values()])
+            if self._table is not None:
+                self._evolve(self._table, unknown)
+                stored = [one for part in found.values() for one in part.objects]
+                self._table.commit(stored, {key: part.position for key, part in found.items()})
             for key, part in found.items():
                 before = self._positions.offsets[key]
                 self._note(key, before, part, pending[key], whole[key])
@@ -119,7 +142,9 @@ class ObjectSink:
             bad += [part.bad for part in found.values() if part.bad is not None]
             for key, part in found.items():
                 refused.setdefault(key, {}).update(part.refused)
-            pending = {key: pending[key] for key, part in found.items() if part.refused or part.overflow}
+            pending = {
+                key: pending[key] for key, part in found.items() if part.refused or part.unknown or part.overflow
+            }
         self._letters.forget(self._positions.offsets)
         report = self._report(parts, time.monotonic() - started, write_s)
         if report.read or report.files:
@@ -127,10 +152,19 @@ class ObjectSink:
         if bad:
             raise BadRecord(_bad_record_message(bad, self._config.name))
 
+    def _evolve(self, table: Table, unknown: Mapping[infer.Path, Type]) -> None:
+        if unknown and not table.evolve(unknown):
+            names = ", ".join(".".join(path) for path in sorted(unknown))
+            raise ConfigError(
+                f"records of connector {self._config.name} need columns that the table cannot get: {names}. What is "
+                "complete before them is stored. Change the records with a transform, or write to another table."
+            )
+
     def _note(self, key: TopicPartition, before: int, part: PartitionResult, end: int, whole: int) -> None:
         if part.position == before and end < whole and not part.overflow:
             self._lengths[key] = 2 * self._lengths.get(key, self._config.max_records_per_batch)
-        if part.bad is None and not part.refused and not part.overflow and end >= self._unsettled.get(key, end + 1):
+        whole_run = part.bad is None and not (part.refused or part.unknown or part.overflow)
+        if whole_run and end >= self._unsettled.get(key, end + 1):
             del self._unsettled[key]
         self._seen[key] = Seen(end, part.open_count, part.open_since, end < whole)
 
@@ -153,6 +187,7 @@ class ObjectSink:
             },
             {key: dict(found) for key, found in refused.items()},
             {key: frozenset(found) for key, found in written.items() if key in ends},
+            None if self._table is None else TableColumns(self._table.columns, self._table.evolves),
         )
 
     def _report(self, parts: list[PartitionResult], duration_s: float, write_s: float) -> BatchReport:

@@ -6,16 +6,19 @@ by byte.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import IO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from frazil.pipeline import infer
 from frazil.pipeline.decode import DecodeSpec, decoder
 from frazil.pipeline.strict import ConversionError
 from frazil.pipeline.types import Field, List, Map, Scalar, Struct, Type
+from frazil.sinks.objects.fields import type_at
 from frazil.sinks.objects.formats.columns import exact_columns, quick_columns
 
 GROUP_BYTES, GROUP_ROWS = 64 << 20, 250_000
@@ -24,8 +27,18 @@ _PAGE_BYTES = 64 << 10
 _SAMPLE = 100
 """Records whose columns are tried first."""
 
+_NO_FIELDS = "the record has no field, and the table no column yet"
+
 Refused = list[tuple[int, ConversionError]]
 """Positions of records in a file that its columns cannot hold, with the reason."""
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """The columns of a table that files are for, and whether it gets more of them for fields that have none."""
+
+    struct: Struct
+    evolves: bool
 
 
 def write_parquet(
@@ -54,6 +67,18 @@ def write_parquet(
     return _write(groups(), exact_columns(groups()), codec, out)
 
 
+def write_columns(
+    open_lines: Callable[[], Iterable[bytes]], columns: TableColumns, codec: str, out: IO[bytes]
+) -> tuple[Refused, Mapping[infer.Path, Type]]:
+    """Write a file with the columns of a table, as `write_parquet` does.
+
+    Also gives the fields that the table has no column for, where it can get some: nothing of use is written then.
+    """
+    unknown: dict[infer.Path, Type] = {}
+    refused = _write(in_groups(open_lines()), columns.struct, codec, out, complete=columns.evolves, unknown=unknown)
+    return refused, unknown
+
+
 def in_groups(lines: Iterable[bytes]) -> Iterator[Sequence[bytes]]:
     """The records of each row group."""
     group: list[bytes] = []
@@ -69,9 +94,15 @@ def in_groups(lines: Iterable[bytes]) -> Iterator[Sequence[bytes]]:
 
 
 def _write(
-    groups: Iterator[Sequence[bytes]], struct: Struct, codec: str, out: IO[bytes], *, complete: bool = False
+    groups: Iterator[Sequence[bytes]],
+    struct: Struct,
+    codec: str,
+    out: IO[bytes],
+    *,
+    complete: bool = False,
+    unknown: dict[infer.Path, Type] | None = None,
 ) -> Refused:
-    """With `complete` records with fields that have no column are refused too."""
+    """With `complete` records with fields that have no column are refused too, or put into `unknown`."""
     spec = DecodeSpec(struct if struct.fields else Struct((Field("\0", Scalar("string")),)), evolve=complete)
     refused: Refused = []
     writer: pq.ParquetWriter | None = None
@@ -80,10 +111,14 @@ def _write(
         for lines in groups:
             decoded = decoder(spec).decode(lines)
             refused += [(position + index, error) for index, error in decoded.rejected]
-            if decoded.unknown:
+            if decoded.unknown and unknown is None:
                 refused.append((position, ConversionError("", "the columns are not those of all records")))
+            elif decoded.unknown and unknown is not None:
+                refused += _too_narrow(spec, lines, position, decoded.unknown, unknown)
+            elif not struct.fields and unknown is not None:
+                refused += [(position + index, ConversionError("", _NO_FIELDS)) for index in range(len(lines))]
             position += len(lines)
-            if refused:
+            if refused or unknown:
                 continue
             table = _in_order(decoded.table, decoded.positions)
             if not struct.fields:
@@ -95,6 +130,22 @@ def _write(
         if writer is not None:
             writer.close()
     return refused
+
+
+def _too_narrow(
+    spec: DecodeSpec,
+    lines: Sequence[bytes],
+    position: int,
+    found: Mapping[infer.Path, Type],
+    unknown: dict[infer.Path, Type],
+) -> Refused:
+    """Note the fields that have no column; the records whose numbers are too large for the column that they have."""
+    missing = {path: type_ for path, type_ in found.items() if type_at(spec.struct, ".".join(path)) is None}
+    unknown.update(infer.merge_all([unknown, missing]))
+    if len(missing) == len(found):
+        return []
+    rejected = decoder(replace(spec, evolve=False)).decode(lines).rejected
+    return [(position + index, error) for index, error in rejected]
 
 
 def _open(schema: pa.Schema, codec: str, out: IO[bytes]) -> pq.ParquetWriter:
