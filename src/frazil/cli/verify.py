@@ -61,16 +61,18 @@ def verify(
     checks: dict[str, list[RangeCheck]] = {}
     with progress(make_console(stderr=True)) as say:
         for name, one in chosen.items():
-            checks[name] = _verified(settings, name, one, _Limits(partition, begin, end), say)
+            checks[name] = _verified(settings, name, one, Limits(partition, begin, end), say)
     if output == Output.JSON:
         typer.echo(json.dumps([_body(name, one) for name, found in checks.items() for one in found], indent=2))
     else:
-        _print(checks)
+        show(checks)
     if not all(one.complete for found in checks.values() for one in found):
         raise typer.Exit(1)
 
 
-class _Limits:
+class Limits:
+    """The part of the ranges that is looked at; None where there is no limit."""
+
     def __init__(self, partition: int | None, begin: int | None, end: int | None) -> None:
         self.partition, self.begin, self.end = partition, begin, end
 
@@ -109,7 +111,7 @@ def _chosen(settings: Settings, names: Sequence[str], file: Path | None) -> dict
 
 
 def _verified(
-    settings: Settings, name: str, stored: Mapping[str, str], limits: _Limits, say: Callable[[str], None]
+    settings: Settings, name: str, stored: Mapping[str, str], limits: Limits, say: Callable[[str], None]
 ) -> list[RangeCheck]:
     from frazil.config.connectors import sink_kind
     from frazil.config.providers import ConfigProviders
@@ -121,7 +123,7 @@ def _verified(
 
 
 def _objects(
-    settings: Settings, config: Mapping[str, str], limits: _Limits, say: Callable[[str], None]
+    settings: Settings, config: Mapping[str, str], limits: Limits, say: Callable[[str], None]
 ) -> list[RangeCheck]:
     from itertools import groupby
 
@@ -154,7 +156,7 @@ def _objects(
 
 
 def _tables(
-    settings: Settings, config: Mapping[str, str], limits: _Limits, say: Callable[[str], None]
+    settings: Settings, config: Mapping[str, str], limits: Limits, say: Callable[[str], None]
 ) -> list[RangeCheck]:
     from frazil.clients import kafka
     from frazil.clients.credentials import with_credentials
@@ -211,7 +213,8 @@ def _body(connector: str, check: RangeCheck) -> dict[str, Any]:
     return {"connector": connector, **asdict(check), "complete": check.complete}
 
 
-def _print(checks: Mapping[str, Sequence[RangeCheck]]) -> None:
+def show(checks: Mapping[str, Sequence[RangeCheck]]) -> None:
+    """Print a table, and what is wrong."""
     console = make_console()
     table = Table("CONNECTOR", "TOPIC", "OFFSETS", box=None, pad_edge=False)
     for heading in ("RECORDS", "STORED", "DEAD", "SKIPPED", "MISSING", "DOUBLED", "OTHER"):
