@@ -96,6 +96,7 @@ def test_equal_records_are_one_as_good_as_the_other(tmp_path: Path) -> None:
     rows = [Row(n, b'{"n":1}', HOUR * (n % 3)) for n in range(12)]
     case = Case(tmp_path, rows=rows, changes=BY_TIME)
     assert case.check().complete
+    assert case.check().doubled == []
     sorted(case.root.rglob("*+*"))[0].write_bytes(b"")
     assert len(case.check().missing) == 12 - case.check().stored > 0
 

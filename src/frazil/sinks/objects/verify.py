@@ -5,12 +5,13 @@ from __future__ import annotations
 import gzip
 import io
 import re
-from bisect import bisect_left
+from array import array
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -22,6 +23,7 @@ from frazil.sinks.objects.naming import extension
 from frazil.sinks.objects.partitioners import Folders, Partitioner
 from frazil.sinks.objects.prepare import Preparer
 from frazil.sinks.objects.records import Records
+from frazil.sinks.objects.rotation import Numbers
 
 _METADATA = b'"_metadata":{"processing_timestamp":'
 _OFFSET = re.compile(rb'"kafka_offset":([0-9]+),"kafka_timestamp":')
@@ -37,18 +39,66 @@ class ObjectReader(Protocol):
         """An object; None when there is none."""
 
 
-@dataclass
 class _Expected:
-    """Records of a partition that are to be stored: offsets by digest, and by folder where objects tell no texts."""
+    """Records of a partition that are to be stored, and how often each was found.
 
-    check: RangeCheck
-    by_digest: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
-    by_folder: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
-    offsets: list[int] = field(default_factory=list)
-    total: Sum = field(default_factory=Sum)
-    seen: dict[int, int] = field(default_factory=dict)
-    """How often each offset was found."""
-    found: Sum = field(default_factory=Sum)
+    They are looked up by digest, or by folder where objects tell no texts.
+    """
+
+    def __init__(self, check: RangeCheck) -> None:
+        self.check = check
+        self.total, self.found = Sum(), Sum()
+        self._offsets = array("q")
+        self._digests = array("Q")
+        self._folders: dict[str, array[int]] = defaultdict(lambda: array("q"))
+        """Places among the offsets."""
+
+    def add(self, offset: int, digest_: int) -> None:
+        """Expect a record with this text."""
+        self._offsets.append(offset)
+        self._digests.append(digest_)
+        self.total.add(digest_)
+
+    def add_row(self, offset: int, folder: str) -> None:
+        """Expect a record in this folder."""
+        self._folders[folder].append(len(self._offsets))
+        self._offsets.append(offset)
+
+    def close(self) -> None:
+        """No more are expected; from now on they stand in the order of their digests, equal ones in that of offsets."""
+        offsets = np.frombuffer(self._offsets, np.int64) if self._offsets else np.zeros(0, np.int64)
+        digests = np.frombuffer(self._digests, np.uint64) if self._digests else np.zeros(len(offsets), np.uint64)
+        order = np.argsort(digests, kind="stable")
+        self._sorted = digests[order]
+        self.offsets = offsets[order]
+        self.counts = np.zeros(len(offsets), np.uint32)
+
+    def ranges(self, digests: Sequence[int]) -> list[tuple[int, int]]:
+        """For each digest where its records stand."""
+        wanted = np.array(digests, np.uint64)
+        begin, end = (np.searchsorted(self._sorted, wanted, side) for side in ("left", "right"))
+        return list(zip(begin.tolist(), end.tolist(), strict=True))
+
+    def after(self, begin: int, end: int, last: int) -> int:
+        """Of equal records the next one behind an offset that was not found yet; else the next, else the first."""
+        place = begin + int(np.searchsorted(self.offsets[begin:end], last, side="right"))
+        if place < end and not self.counts[place]:
+            return place
+        fresh = place + int(np.argmin(self.counts[place:end])) if place < end else end
+        if fresh < end and not self.counts[fresh]:
+            return fresh
+        return place if place < end else begin
+
+    def at(self, begin: int, end: int, offset: int) -> int | None:
+        """Of equal records the one with this offset."""
+        place = begin + int(np.searchsorted(self.offsets[begin:end], offset))
+        return place if place < end and self.offsets[place] == offset else None
+
+    def rows(self, folder: str, first: int, count: int) -> Numbers:
+        """Places of so many records of a folder, from an offset on."""
+        found = np.array(self._folders.get(folder, ()), np.int64)
+        begin = int(np.searchsorted(self.offsets[found], first)) if len(found) else 0
+        return found[begin : begin + count]
 
 
 class ObjectCheck:
@@ -121,13 +171,10 @@ class ObjectCheck:
                 check.skipped += 1
                 continue
             check.expected += 1
-            expected.offsets.append(offset)
             if names is not None:
-                expected.by_folder[names[index]].append(offset)
-                continue
-            one = digest(_base(text) if self._config.metadata else text)
-            expected.by_digest[one].append(offset)
-            expected.total.add(one)
+                expected.add_row(offset, names[index])
+            else:
+                expected.add(offset, digest(_base(text) if self._config.metadata else text))
 
     def _names_of(self, records: Records) -> list[str]:
         divided = self._partitioner.divide(records)
@@ -135,22 +182,24 @@ class ObjectCheck:
 
     def finish(self, store: ObjectReader, advance: Callable[[str], None] = lambda name: None) -> list[RangeCheck]:
         """Look at the objects; `advance` gets the name of each. Raises as `ObjectReader` does."""
+        for expected in self._ranges.values():
+            expected.close()
         for name in store.names(self._prefix()):
             place = object_place(name, self._config)
             if place is None:
                 continue
             folder, topic, partition, first = place
-            expected = self._ranges.get((topic, partition))
-            if expected is None or first >= expected.check.end:
+            of_partition = self._ranges.get((topic, partition))
+            if of_partition is None or first >= of_partition.check.end:
                 continue
             advance(name)
             data = store.get(name)
             if data is None:
                 continue  # replaced by a lifecycle rule or by somebody since it was listed; its records are missing
             if self._by_rows:
-                self._match_rows(expected, folder, first, pq.ParquetFile(io.BytesIO(data)).metadata.num_rows)
+                self._match_rows(of_partition, folder, first, pq.ParquetFile(io.BytesIO(data)).metadata.num_rows)
             else:
-                self._match_lines(expected, first, gzip.decompress(data) if name.endswith(".gz") else data)
+                self._match_lines(of_partition, first, gzip.decompress(data) if name.endswith(".gz") else data)
         return [self._concluded(expected) for expected in self._ranges.values()]
 
     def _prefix(self) -> str:
@@ -161,37 +210,29 @@ class ObjectCheck:
         return "".join(part + layout.directory_delimiter for part in parts)
 
     def _match_lines(self, expected: _Expected, first: int, data: bytes) -> None:
+        lines = data.split(b"\n")[:-1]
+        digests = [digest(_base(line) if self._config.metadata else line) for line in lines]
         last = first - 1
-        for line in data.split(b"\n")[:-1]:
-            one = digest(_base(line) if self._config.metadata else line)
-            offset = self._offset_of(expected, one, line, last)
-            if offset is None:
+        for line, one, (begin, end) in zip(lines, digests, expected.ranges(digests), strict=True):
+            place: int | None = None
+            if self._config.metadata and begin < end:
+                told = _OFFSET.search(line, line.rfind(_METADATA))
+                place = expected.at(begin, end, int(told[1]) if told else -1)
+            elif begin < end:
+                place = expected.after(begin, end, last)
+            if place is None:
                 self._not_found(expected, first)
                 continue
-            last = max(last, offset)
+            last = max(last, int(expected.offsets[place]))
             expected.check.stored += 1
             expected.found.add(one)
-            expected.seen[offset] = expected.seen.get(offset, 0) + 1
-
-    def _offset_of(self, expected: _Expected, one: int, line: bytes, last: int) -> int | None:
-        candidates = expected.by_digest.get(one, ())
-        if self._config.metadata:
-            told = _OFFSET.search(line, line.rfind(_METADATA))
-            offset = int(told[1]) if told else -1
-            return offset if offset in candidates else None
-        begin = bisect_left(candidates, last + 1)
-        for place in range(begin, len(candidates)):
-            if candidates[place] not in expected.seen:
-                return candidates[place]
-        return candidates[min(begin, len(candidates) - 1)] if candidates else None
+            expected.counts[place] += 1
 
     def _match_rows(self, expected: _Expected, folder: str, first: int, count: int) -> None:
-        offsets = expected.by_folder.get(folder, [])
-        found = offsets[bisect_left(offsets, first) :][:count]
-        for offset in found:
-            expected.seen[offset] = expected.seen.get(offset, 0) + 1
-        expected.check.stored += len(found)
-        for _ in range(count - len(found)):
+        places = expected.rows(folder, first, count)
+        expected.counts[places] += 1
+        expected.check.stored += len(places)
+        for _ in range(count - len(places)):
             self._not_found(expected, first)
 
     def _not_found(self, expected: _Expected, first: int) -> None:
@@ -204,8 +245,8 @@ class ObjectCheck:
 
     def _concluded(self, expected: _Expected) -> RangeCheck:
         check = expected.check
-        check.missing = sorted([*check.missing, *(one for one in expected.offsets if one not in expected.seen)])
-        check.doubled = sorted(offset for offset, count in expected.seen.items() if count > 1)
+        check.missing = sorted([*check.missing, *expected.offsets[expected.counts == 0].tolist()])
+        check.doubled = sorted(expected.offsets[expected.counts > 1].tolist())
         if self._by_rows:
             check.notes.append("columns of Parquet files are counted, not compared")
         else:
