@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from itertools import groupby
 
+from bench.markdown import count, markdown_table, memory
+from bench.object_report import object_drains, object_rates
 from bench.results import Drain, IdleWorker, Latency, Results, Upsert, typical
 
 
@@ -35,17 +37,15 @@ def to_markdown(results: Results) -> str:
         parts += ["## A worker that has nothing to read", "", _workers(results.workers), ""]
     if results.upserts:
         parts += ["## Changes to a large table", "", _upserts(results.upserts), ""]
+    if results.objects:
+        parts += ["## A full topic into objects", "", object_drains(results.objects), ""]
+    if results.object_rates:
+        parts += ["## A steady rate into objects", "", object_rates(results.object_rates), ""]
     if any(drain.system == "frazil" for drain in results.drains):
         parts += _ratios(results.drains)
     if results.failures:
         parts += ["## Not measured", "", *(f"- {step}: {message}" for step, message in results.failures.items()), ""]
     return "\n".join(parts).rstrip() + "\n"
-
-
-def markdown_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose first column is text and whose other columns are numbers."""
-    lines = [headers, ["---", *["---:"] * (len(headers) - 1)], *rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def _groups(drains: Sequence[Drain]) -> list[list[Drain]]:
@@ -81,11 +81,11 @@ def _drains(drains: Sequence[Drain]) -> str:
                 drain.title,
                 f"{drain.records:,}",
                 f"{drain.rate:,.0f}{spread}",
-                _count(drain.warm_rate),
+                count(drain.warm_rate),
                 f"{drain.per_cpu_s:,.0f}",
-                _count(drain.warm_per_cpu_s),
-                _memory(drain.peak_pss),
-                _memory(drain.peak_rss),
+                count(drain.warm_per_cpu_s),
+                memory(drain.peak_pss),
+                memory(drain.peak_rss),
                 f"{drain.first_commit_s:.1f} s",
                 f"{drain.seconds:.1f} s",
                 f"{drain.files:,}",
@@ -149,7 +149,7 @@ def _latencies(latencies: Sequence[Latency]) -> str:
                 f"{one.max_s:.2f} s",
                 f"{one.last_s:.2f} s",
                 f"{one.cores:.2f}",
-                _memory(one.peak_pss),
+                memory(one.peak_pss),
                 f"{one.snapshots:,}",
                 f"{one.producer_delay_s:.2f} s",
                 "exact" if one.exact else f"**{one.rows:,}**",
@@ -198,7 +198,7 @@ def _workers(workers: Sequence[IdleWorker]) -> str:
                 f"{one.first_running_s:.2f} s",
                 f"{one.slowest_running_s:.2f} s",
                 f"{one.cores:.3f}",
-                _memory(one.pss),
+                memory(one.pss),
                 f"{one.list_p99_s * 1000:.1f} ms",
                 f"{one.status_p99_s * 1000:.1f} ms",
                 f"{one.stop_s:.1f} s",
@@ -228,7 +228,7 @@ def _upserts(upserts: Sequence[Upsert]) -> str:
                 f"{one.changes:,}",
                 ", ".join(f"{seconds:.1f} s" for seconds in one.seconds),
                 f"{one.cpu_s:.1f} s",
-                _memory(one.peak_pss),
+                memory(one.peak_pss),
                 f"{one.files:,}",
                 f"{one.live:,}, exact",
             )
@@ -272,28 +272,20 @@ def _ratios(drains: Sequence[Drain]) -> list[str]:
         return []
     headers = ["", "frazil", *(part for peer in runs.values() for part in (peer.title, "frazil is better by"))]
     rows = [
-        [name, _count(figure(frazil)), *(cell for peer in runs.values() for cell in _pair(figure, peer, frazil))]
+        [name, count(figure(frazil)), *(cell for peer in runs.values() for cell in _pair(figure, peer, frazil))]
         for name, figure in _HIGHER_IS_BETTER.items()
     ]
     for name, (figure, unit, suffix) in _LOWER_IS_BETTER.items():
-        cells = [name, _count(figure(frazil), unit, suffix)]
+        cells = [name, count(figure(frazil), unit, suffix)]
         for peer in runs.values():
-            cells += [_count(figure(peer), unit, suffix), _times(figure(peer), figure(frazil))]
+            cells += [count(figure(peer), unit, suffix), _times(figure(peer), figure(frazil))]
         rows.append(cells)
     return ["## frazil beside Kafka Connect", "", markdown_table(headers, rows), ""]
 
 
 def _pair(figure: Figure, peer: Drain, frazil: Drain) -> tuple[str, str]:
-    return _count(figure(peer)), _times(figure(frazil), figure(peer))
+    return count(figure(peer)), _times(figure(frazil), figure(peer))
 
 
 def _times(better: float | None, worse: float | None) -> str:
     return f"{better / worse:.2f} ×" if better and worse else "–"
-
-
-def _count(value: float | None, unit: float = 1, suffix: str = "") -> str:
-    return "–" if value is None else f"{value / unit:,.0f}{suffix}"
-
-
-def _memory(size: int) -> str:
-    return f"{size / 2**20:,.0f} MiB"

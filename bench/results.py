@@ -136,6 +136,44 @@ class Upsert:
     files: int
 
 
+@dataclass(frozen=True)
+class ObjectDrain:
+    """A topic that was full at the start, read into objects.
+
+    `seconds` runs from the moment the connector was sent to the worker until the position was behind the last object.
+    `warm_rate` lies between the first objects and 95 % of the records. `write_p99_s` is what an object took the task.
+    """
+
+    title: str
+    records: int
+    objects: int
+    bytes: int
+    seconds: float
+    warm_rate: float | None
+    cpu_s: float
+    peak_pss: int
+    write_p99_s: float
+    exact: bool
+
+
+@dataclass(frozen=True)
+class ObjectRate:
+    """Records at a steady rate into objects: time from the moment a record was due until it was stored for good."""
+
+    title: str
+    rate: int
+    records: int
+    objects: int
+    p50_s: float
+    p99_s: float
+    max_s: float
+    write_p99_s: float
+    producer_delay_s: float
+    cores: float
+    peak_pss: int
+    exact: bool
+
+
 @dataclass
 class Results:
     """Everything of one call; `failures` has the message of each step that could not be measured."""
@@ -149,12 +187,15 @@ class Results:
     questions: list[Question] = field(default_factory=list)
     workers: list[IdleWorker] = field(default_factory=list)
     upserts: list[Upsert] = field(default_factory=list)
+    objects: list[ObjectDrain] = field(default_factory=list)
+    object_rates: list[ObjectRate] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
 
     @property
     def good(self) -> bool:
-        """Whether every step ran and every table is exact."""
-        tables: list[Drain | Latency] = [*self.drains, *self.backlog, *self.audit, *self.latencies]
+        """Whether every step ran, and everything is stored once."""
+        tables: list[Drain | Latency | ObjectDrain | ObjectRate] = [*self.drains, *self.backlog, *self.audit]
+        tables += [*self.latencies, *self.objects, *self.object_rates]
         return not self.failures and all(table.exact for table in tables)
 
 

@@ -6,6 +6,7 @@ import traceback
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import cycle, islice
 from typing import get_args
 
 from pyiceberg.table import Table
@@ -16,6 +17,7 @@ from bench.latency import latency
 from bench.limit import Reader
 from bench.limit import measure as measure_limit
 from bench.load import Details, audit_records, fill, fixed_records
+from bench.objects import Form, Load, drain_objects, fill_in_turn, steady_objects
 from bench.query import QUESTIONS, ask, fill_table
 from bench.results import Drain, Results
 from bench.systems import FRAZIL, PEER_1, PEER_2, System
@@ -27,7 +29,15 @@ from frazil.errors import FrazilError
 from frazil.logs.tables import TableKind
 
 DRAINED = (FRAZIL, PEER_1, PEER_2)
-STEPS = (*(system.name for system in DRAINED), "limit", "latency", "backlog", "audit", "query", "worker", "upsert")
+_FLUSH, _SMALL_RECORDS = 25_000, 15_000
+_OBJECT_RATE, _RATE_FLUSH = 35_000, 1_000
+"""The rate is the highest of seed 003's table."""
+OBJECT_STEPS = ("objects-json", "objects-parquet", "objects-small", "objects-rate")
+STEPS = (
+    *(system.name for system in DRAINED),
+    *("limit", "latency", "backlog", "audit", "query", "worker", "upsert"),
+    *OBJECT_STEPS,
+)
 
 
 @dataclass(frozen=True)
@@ -61,6 +71,10 @@ def measure(settings: Settings, plan: Plan, results: Results, show: Show, tell: 
         ("query", runner.query),
         ("worker", runner.worker),
         ("upsert", runner.upsert),
+        ("objects-json", partial(runner.objects, "json")),
+        ("objects-parquet", partial(runner.objects, "parquet")),
+        ("objects-small", runner.small_objects),
+        ("objects-rate", runner.object_rate),
     ):
         if name in plan.steps:
             step()
@@ -73,6 +87,7 @@ class _Runner:
         self._results = results
         self._show = show
         self._tell = tell
+        self._loads: dict[str, Load] = {}
 
     def drains(self, systems: list[System]) -> None:
         """The same topic for each system; repeats alternate between them, so that a slow hour slows all."""
@@ -130,6 +145,53 @@ class _Runner:
         result = measure_upsert(self._settings, mode, self._plan.backlog_records, self._show)
         self._results.upserts.append(result)
         self._tell(f"upsert, {mode}: {', '.join(f'{seconds:.1f} s' for seconds in result.seconds)}")
+
+    def objects(self, form: Form) -> None:
+        count = self._plan.records
+        load = self._load("bench-objects", count)
+        if load is None:
+            return
+        for number in range(1, self._plan.repeat + 1):
+            run = f"objects-{form}-{number}"
+            self._step(run, partial(self._objects, load, form, _FLUSH, run))
+
+    def small_objects(self) -> None:
+        load = self._load("bench-small", _SMALL_RECORDS)
+        if load is not None:
+            self._step("objects-small", partial(self._objects, load, "json", 1, "objects-small"))
+
+    def object_rate(self) -> None:
+        self._step("objects-rate", self._object_rate)
+
+    def _load(self, topic: str, count: int) -> Load | None:
+        """The records of object sinks, produced once."""
+
+        def produce() -> None:
+            values = fixed_records(self._plan.kind, count)
+            self._loads[topic] = fill_in_turn(self._settings, topic, values, count, self._show)
+
+        if topic not in self._loads:
+            self._step(f"records of {topic}", produce)
+        return self._loads.get(topic)
+
+    def _objects(self, load: Load, form: Form, flush: int, run: str) -> None:
+        result = drain_objects(self._settings, load, form, flush, run, self._show)
+        self._results.objects.append(result)
+        rate, objects = result.records / result.seconds, result.objects / result.seconds
+        self._tell(f"{run}: {rate:,.0f} rec/s, {objects:,.0f} objects/s, write p99 {result.write_p99_s * 1000:.0f} ms")
+
+    def _object_rate(self) -> None:
+        plan = self._plan
+        records = list(fixed_records(plan.kind, _OBJECT_RATE))  # again and again: making them costs more than sending
+        values = islice(cycle(records), _OBJECT_RATE * plan.latency_seconds)
+        result = steady_objects(
+            self._settings, values, _OBJECT_RATE, plan.latency_seconds, _RATE_FLUSH, "objects-rate", self._show
+        )
+        self._results.object_rates.append(result)
+        self._tell(
+            f"objects-rate: p50 {result.p50_s:.2f} s, p99 {result.p99_s:.2f} s, write p99 "
+            f"{result.write_p99_s * 1000:.0f} ms"
+        )
 
     def _question(self, table: Table, title: str) -> None:
         result = ask(self._settings, table, title, self._show)

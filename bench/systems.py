@@ -67,8 +67,12 @@ class Connector:
         self.name = name
 
     def deploy(self, config: dict[str, str]) -> None:
-        """Make the control topic and the connector; tried for 60 s, since a worker answers 409 while it rebalances."""
-        ensure_topics(self._bootstrap, {config["iceberg.control.topic"]: (1, {})})
+        """Make the control topic, where there is one, and the connector.
+
+        Tried for 60 s, since a worker answers 409 while it rebalances.
+        """
+        if "iceberg.control.topic" in config:
+            ensure_topics(self._bootstrap, {config["iceberg.control.topic"]: (1, {})})
         _patiently(lambda: self._client.put_config(self.name, config))
 
     def runs(self) -> bool:

@@ -310,7 +310,7 @@ def _plain_default(variable: Variable) -> str:
 
 def metrics() -> str:
     """Metric families, with the labels that their samples have."""
-    registry = Metrics(lambda: {("c", "t", 0): 0}, lambda: {"c": "RUNNING"})
+    registry = Metrics(lambda: {("c", "t", 0): 0}, lambda: {"c": "RUNNING"}, lambda: {"c": "closed"})
     registry.observe(BatchReport("c", 2, 1, 1, 0, 1, 1, 1.0, 1.0, 1.0, {"t": 1}, {"t": 1}, {}, {("t", 0): 2}))
     families = sorted(registry.registry.collect(), key=lambda family: family.name)
     rows = [

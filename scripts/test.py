@@ -1,10 +1,12 @@
 """Runs every test in parts, side by side: most of them wait for a service more than they compute.
 
-Arguments go to each part's pytest. Each part has its own services; its output follows when it has ended.
+Arguments go to each part's pytest. Each part has its own services; its output follows when it has ended. A few tests
+that failed while the machine was full run once more, alone: those that pass then are named and do not count.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -30,7 +32,10 @@ NOT_HERE = "not faults"
 QUICK_JAVA = "-XX:TieredStopAtLevel=1"
 """Services that live for a minute or two do not pay for the second compiler."""
 AT_ONCE = 4
+FEW = 3
+"""A part with more failures has not failed for want of processors."""
 _SAY_EVERY_S = 60
+_FAILED = 1
 _NO_TESTS = 5
 
 
@@ -41,6 +46,7 @@ class Part:
     name: str
     process: subprocess.Popen[bytes]
     output: Path
+    cache: Path
     started: float
 
     def progress(self) -> str:
@@ -54,21 +60,45 @@ class Part:
         sys.stdout.buffer.write(self.output.read_bytes())
         sys.stdout.flush()
 
+    def failures(self) -> list[str]:
+        """The tests that failed."""
+        found = self.cache / "v" / "cache" / "lastfailed"
+        return sorted(json.loads(found.read_bytes())) if found.exists() else []
+
 
 def start(name: str, folder: Path, arguments: list[str]) -> Part:
     """Start the pytest of a part; its output goes to a file in `folder`."""
     path = folder / name.replace(" ", "-")
-    command = [str(PYTEST), "-m", f"({PARTS[name]}) and {NOT_HERE}", *arguments]
+    cache = path.with_suffix(".cache")
+    command = [str(PYTEST), "-m", f"({PARTS[name]}) and {NOT_HERE}", "-o", f"cache_dir={cache}", *arguments]
     environment = {"JAVA_TOOL_OPTIONS": QUICK_JAVA, **os.environ}
     with path.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603
             command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT
         )
-    return Part(name, process, path, time.monotonic())
+    return Part(name, process, path, cache, time.monotonic())
+
+
+def run_again(part: Part, folder: Path, arguments: list[str]) -> int:
+    """The exit code of the failed tests of a part when they run alone."""
+    names = part.failures()
+    print(f"\nonce more, alone: {', '.join(names)}", flush=True)
+    again = start(part.name, folder, ["--last-failed", "--last-failed-no-failures", "none", *arguments])
+    try:
+        code = again.process.wait()
+    except KeyboardInterrupt:
+        again.process.terminate()
+        again.process.wait()
+        raise
+    again.show()
+    if code == 0:
+        print(f"\nfailed beside the others and passed alone: {', '.join(names)}", flush=True)
+    return code
 
 
 def run_all(folder: Path, arguments: list[str]) -> dict[str, int]:
     """The exit code of each part. A KeyboardInterrupt ends the parts first."""
+    failed: list[Part] = []
     waiting = list(PARTS)
     running: list[Part] = []
     codes: dict[str, int] = {}
@@ -82,6 +112,8 @@ def run_all(folder: Path, arguments: list[str]) -> dict[str, int]:
                 running.remove(part)
                 part.show()
                 codes[part.name] = part.process.returncode
+                if codes[part.name] == _FAILED and 0 < len(part.failures()) <= FEW:
+                    failed.append(part)
             if running and time.monotonic() - said > _SAY_EVERY_S:
                 said = time.monotonic()
                 print("; ".join(part.progress() for part in running), flush=True)
@@ -91,7 +123,7 @@ def run_all(folder: Path, arguments: list[str]) -> dict[str, int]:
         for part in running:
             part.process.wait()
         raise
-    return codes
+    return codes | {part.name: run_again(part, folder, arguments) for part in failed}
 
 
 def main(arguments: list[str]) -> int:

@@ -3,6 +3,7 @@
 FrazilError
 ├── TransientError            the same call may succeed when it is tried again
 │   ├── ServiceUnavailable    broker, object store, catalog or worker does not answer
+│   │   └── StoreUnavailable  the store of an object sink does not take objects
 │   ├── Rebalancing           the workers of a group are about to settle who does what
 │   ├── CommitConflict        another writer moved the branch; nothing was written to the table
 │   └── CommitStateUnknown    the catalog did not say whether the commit was applied
@@ -34,6 +35,10 @@ class TransientError(FrazilError):
 
 class ServiceUnavailable(TransientError):
     """Broker, object store, catalog or worker does not answer."""
+
+
+class StoreUnavailable(ServiceUnavailable):
+    """The store of an object sink does not take objects."""
 
 
 class Rebalancing(TransientError):

@@ -70,5 +70,14 @@ class ObjectPipe:
                 found[each["Key"].removeprefix(prefix)] = body
         return found
 
-    def lines(self) -> list[bytes]:
-        return [line for data in self.objects().values() for line in data.splitlines()]
+    def names(self) -> list[str]:
+        """Names of all objects, without the topic's folder."""
+        prefix = f"topics/{self.name}/"
+        pages = self.store().get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix)
+        return [each["Key"].removeprefix(prefix) for page in pages for each in page.get("Contents", ())]
+
+    def lines(self, partition: int | None = None) -> list[bytes]:
+        """Lines of all objects, or of those of a Kafka partition in the order of their offsets."""
+        found = {name.rpartition("/")[2]: data for name, data in self.objects().items()}
+        chosen = sorted(name for name in found if partition is None or name.split("+")[1] == str(partition))
+        return [line for name in chosen for line in found[name].splitlines()]

@@ -16,13 +16,12 @@ from tests.harness import Pipe, event, eventually, messages, own_worker, send
 
 pytestmark = [pytest.mark.spark, pytest.mark.outage]
 
-KILLS = 10
-
 
 @pytest.mark.timeout(900)
-def test_ten_kills_lose_and_double_nothing(stack: LocalStack, tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.faults)])
+def test_kills_lose_and_double_nothing(stack: LocalStack, tmp_path: Path, kills: int) -> None:
     worker = own_worker(stack.settings, tmp_path)
-    pipe = Pipe(worker.settings, "killed").create()
+    pipe = Pipe(worker.settings, f"killed_{kills}").create()
     rng = random.Random(11)
     stop = threading.Event()
     sent = itertools.count()
@@ -40,7 +39,7 @@ def test_ten_kills_lose_and_double_nothing(stack: LocalStack, tmp_path: Path) ->
     producer = threading.Thread(target=produce)
     producer.start()
     try:
-        for kill in range(KILLS):
+        for kill in range(kills):
             worker.start()
             if kill == 0:
                 worker.client.put_config(

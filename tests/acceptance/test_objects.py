@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import io
 import random
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import httpx
+import psutil
 import pyarrow.parquet as pq
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from frazil.clients import kafka
 from frazil.stack.local import LocalStack
 from tests.acceptance.objects import ObjectPipe
+from tests.gate import Gate
 from tests.harness import Worker, eventually, messages, own_worker
 
 pytestmark = pytest.mark.spark
@@ -74,38 +82,170 @@ def test_a_bucket_that_does_not_exist(worker: Worker, objects: ObjectPipe) -> No
     assert "Non-existent S3 bucket: no-such-bucket" in worker.client.status(objects.connector)["connector"]["trace"]
 
 
-def _kill(stack: LocalStack, home: Path, name: str, kills: int) -> None:
-    """Kill a worker while it stores; its objects are those of one that nobody disturbed."""
+SCHEDULE = {"rotate.schedule.interval.ms": "1000", "timezone": "UTC", "flush.size": "2000"}
+WALLCLOCK = {
+    **SCHEDULE,
+    "partitioner.class": "io.confluent.connect.storage.partitioner.TimeBasedPartitioner",
+    "path.format": "'minute'=mm/'second'=ss",
+    "partition.duration.ms": "2000",
+    "rotate.interval.ms": "3000",
+    "locale": "en",
+    "timestamp.extractor": "Wallclock",
+}
+
+
+class Watch:
+    """Looks at the objects of a pipe again and again: one that was seen stays as it is."""
+
+    def __init__(self, pipe: ObjectPipe) -> None:
+        self._pipe = pipe
+        self._seen: dict[str, bytes] = {}
+        self._stop = threading.Event()
+        self.changed: list[str] = []
+
+    @contextmanager
+    def running(self) -> Iterator[Watch]:
+        with ThreadPoolExecutor(1) as thread:
+            looks = thread.submit(self._look)
+            try:
+                yield self
+            finally:
+                self._stop.set()
+                looks.result()
+
+    def _look(self) -> None:
+        while not self._stop.wait(0.2):
+            found = self._pipe.objects()
+            self.changed += [name for name, data in self._seen.items() if found.get(name) != data]
+            self._seen = found
+
+
+def _kill(stack: LocalStack, home: Path, name: str, kills: int, more: dict[str, str]) -> ObjectPipe:
+    """Kill a worker while it stores; every record is in the objects once, and no object changes. Returns the pipe."""
     worker = own_worker(stack.settings, home)
-    disturbed, calm = ObjectPipe(worker.settings, name).create(), ObjectPipe(worker.settings, f"{name}-calm").create()
+    pipe = ObjectPipe(worker.settings, name).create()
     rng = random.Random(5)
-    config = {"flush.size": "500"}
-    for kill in range(kills):
-        worker.start()
-        if not kill:
-            worker.client.put_config(disturbed.connector, disturbed.config() | config)
-        for pipe in (disturbed, calm):
-            for part in (0, 1):
-                pipe.send([b'{"kill":%d,"n":%d}' % (kill, n) for n in range(5000)], partition=part)
-        time.sleep(rng.uniform(0, 3))
-        worker.client.close()
-        worker.kill()
-    with worker:
-        worker.client.put_config(calm.connector, calm.config() | config)
-        count = 2 * kills * 10
-        eventually(lambda: len(calm.objects()) == count, timeout=120)
-        eventually(lambda: len(disturbed.objects()) == count, timeout=120)
-        calm_objects = {key.replace(calm.name, name): data for key, data in calm.objects().items()}
-        assert disturbed.objects() == calm_objects
+    sent: dict[int, list[bytes]] = {0: [], 1: []}
+    with Watch(pipe).running() as watch:
+        for kill in range(kills):
+            worker.start()
+            if not kill:
+                worker.client.put_config(pipe.connector, pipe.config() | more)
+            for part, lines in sent.items():
+                new = [b'{"kill":%d,"n":%d}' % (kill, n) for n in range(5000)]
+                pipe.send(new, partition=part)
+                lines += new
+            time.sleep(rng.uniform(0, 3))
+            worker.client.close()
+            worker.kill()
+        with worker:
+            eventually(lambda: len(pipe.lines()) >= sum(map(len, sent.values())), timeout=120)
+            eventually(lambda: sum(position(pipe).values()) == 10_000 * kills)
+    assert watch.changed == []
+    assert {part: pipe.lines(part) for part in sent} == sent
+    return pipe
+
+
+def _check_names(pipe: ObjectPipe, lines: int, flush: int) -> None:
+    """Objects are those of a connector that nobody disturbs: they begin at each multiple of the flush size."""
+    expected = {
+        f"partition={part}/{pipe.name}+{part}+{first:010}.json" for part in (0, 1) for first in range(0, lines, flush)
+    }
+    assert pipe.objects().keys() == expected
 
 
 @pytest.mark.outage
 @pytest.mark.timeout(600)
 def test_two_kills(stack: LocalStack, tmp_path: Path) -> None:
-    _kill(stack, tmp_path, "objects-killed", 2)
+    _check_names(_kill(stack, tmp_path, "objects-killed", 2, {"flush.size": "500"}), 10_000, 500)
 
 
 @pytest.mark.faults
 @pytest.mark.timeout(1800)
 def test_ten_kills(stack: LocalStack, tmp_path: Path) -> None:
-    _kill(stack, tmp_path, "objects-killed-often", 10)
+    _check_names(_kill(stack, tmp_path, "objects-killed-often", 10, {"flush.size": "500"}), 50_000, 500)
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("more", [SCHEDULE, WALLCLOCK], ids=["schedule", "wallclock"])
+def test_ten_kills_with_the_wall_clock(stack: LocalStack, tmp_path: Path, more: dict[str, str]) -> None:
+    _kill(stack, tmp_path, f"objects-killed-{len(more)}", 10, more)
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(900)
+def test_a_store_that_is_down_under_load(stack: LocalStack, tmp_path: Path) -> None:
+    """A minute and a half, until the circuit breaker opens; nothing is lost or doubled, and memory stays as it was."""
+    gate = Gate(urlsplit(stack.settings.s3_endpoint).port or 0)
+    total, rate, outage_s = 0, 20_000, 90
+    with gate.running(), own_worker(stack.settings, tmp_path) as worker:
+        pipe = ObjectPipe(worker.settings, "objects-outage").create()
+        through = {
+            "store.url": f"http://127.0.0.1:{gate.port}",
+            "aws.access.key.id": worker.settings.access_key,
+            "aws.secret.access.key": worker.settings.secret_key,
+            "flush.size": "5000",
+            "retry.backoff.ms": "500",
+        }
+        worker.client.put_config(pipe.connector, pipe.config() | through)
+        padding = b"x" * 800
+
+        def load(seconds: float) -> None:
+            nonlocal total
+            begin = time.monotonic()
+            while time.monotonic() - begin < seconds:
+                for part in (0, 1):
+                    values = (b'{"n":%d,"p":"%s"}' % (n, padding) for n in range(total // 2, total // 2 + rate // 2))
+                    pipe.send(values, partition=part)
+                total += rate
+                time.sleep(max(0.0, begin + total / rate - time.monotonic()) if total < rate * seconds else 0)
+
+        load(10)
+        eventually(lambda: len(pipe.names()) > 10)
+        before = _memory(worker.pid)
+        gate.shut()
+        states, peak = set(), 0
+        with ThreadPoolExecutor(1) as thread:
+            loading = thread.submit(load, outage_s)
+            while not loading.done():
+                states |= {breaker_state(worker, pipe.connector)}
+                peak = max(peak, _memory(worker.pid))
+                time.sleep(1)
+            loading.result()
+        assert worker.state(pipe.connector) == "RESTARTING"
+        assert "does not take" in worker.client.status(pipe.connector)["connector"]["trace"]
+        assert {"closed", "open"} <= states
+        gate.open()
+        eventually(lambda: sum(position(pipe).values()) == total, timeout=240)
+        eventually(lambda: worker.state(pipe.connector) == "RUNNING")
+        eventually(lambda: breaker_state(worker, pipe.connector) == "closed")
+        peak = max(peak, _memory(worker.pid))
+    assert len(pipe.names()) == total // 5000
+    for part in (0, 1):
+        numbers = [int(line[5 : line.index(b",")]) for line in pipe.lines(part)]
+        assert numbers == list(range(total // 2))
+    assert peak < before + (1 << 30), f"{before >> 20} MiB before, {peak >> 20} MiB at most"
+
+
+def _memory(pid: int) -> int:
+    """Bytes that a worker and its children have for themselves."""
+    found = 0
+    for process in [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]:
+        with suppress(psutil.NoSuchProcess):
+            found += process.memory_full_info().pss
+    return found
+
+
+def breaker_state(worker: Worker, connector: str) -> str:
+    """The state of the circuit breaker as the metrics tell it."""
+    url = f"http://127.0.0.1:{worker.settings.actuator_port}/actuator/prometheus"
+    for family in text_string_to_metric_families(httpx.get(url).text):
+        for sample in family.samples:
+            if (
+                sample.name == "frazil_circuit_breaker_state"
+                and sample.labels["connector"] == connector
+                and sample.value
+            ):
+                return sample.labels["state"]
+    return "none"

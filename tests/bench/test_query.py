@@ -7,6 +7,7 @@ from frazil.stack.local import LocalStack
 
 
 @pytest.mark.stack
+@pytest.mark.faults
 def test_the_answers_come_from_the_files_that_are_needed(stack: LocalStack) -> None:
     table = fill_table(stack.settings, "bench_query_test", DAYS * BUCKETS * 20, lambda text: None)
     found = {title: ask(stack.settings, table, title, lambda text: None) for title in QUESTIONS}

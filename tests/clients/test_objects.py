@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import pickle
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
@@ -10,7 +17,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError, NoCredenti
 from frazil.clients import objects
 from frazil.clients.objects import ObjectStore
 from frazil.config.object_store import ObjectStoreConfig
-from frazil.errors import ConfigError, ServiceUnavailable
+from frazil.errors import ConfigError, ServiceUnavailable, StoreUnavailable
 
 CONFIG = ObjectStoreConfig("b", "r", "http://127.0.0.1:1", access_key="AK", secret_key="topsecret")
 
@@ -55,10 +62,10 @@ def answer(code: str) -> ClientError:
         (answer("AccessDenied"), ConfigError),
         (answer("NoSuchBucket"), ConfigError),
         (NoCredentialsError(), ConfigError),
-        (answer("SlowDown"), ServiceUnavailable),
-        (answer("InternalError"), ServiceUnavailable),
-        (answer("ExpiredToken"), ServiceUnavailable),
-        (EndpointConnectionError(endpoint_url="http://127.0.0.1:1"), ServiceUnavailable),
+        (answer("SlowDown"), StoreUnavailable),
+        (answer("InternalError"), StoreUnavailable),
+        (answer("404"), StoreUnavailable),
+        (EndpointConnectionError(endpoint_url="http://127.0.0.1:1"), StoreUnavailable),
     ],
 )
 def test_errors(error: Exception, kind: type[Exception]) -> None:
@@ -66,3 +73,128 @@ def test_errors(error: Exception, kind: type[Exception]) -> None:
     assert type(found) is kind
     assert "object topics/x of bucket b" in str(found)
     assert "topsecret" not in str(found)
+
+
+class Answers:
+    """A store that answers with what a test wants: status and code of an error, or `ok`; then always `ok`."""
+
+    def __init__(self) -> None:
+        self.wanted: list[str] = []
+        self.requests: list[tuple[str, bytes]] = []
+        self.keys: list[str] = []
+        answers = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, format: str, *args: object) -> None:
+                """The test's own asserts say what happened."""
+
+            def _answer(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                answers.requests.append((f"{self.command} {self.path}", body))
+                answers.keys.append(self.headers.get("Authorization", "").partition("Credential=")[2].partition("/")[0])
+                wanted = answers.wanted.pop(0) if answers.wanted else "ok"
+                status, _, code = wanted.partition(" ")
+                text = f"<Error><Code>{code}</Code><Message>m</Message></Error>" if code else _OK
+                self.send_response(200 if wanted == "ok" else int(status))
+                self.send_header("ETag", '"e"')
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text.encode())
+
+            do_PUT = do_POST = do_DELETE = _answer
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        url = f"http://127.0.0.1:{self._server.server_port}"
+        self.config = replace(CONFIG, endpoint=url, backoff_ms=1, part_bytes=100)
+
+    @contextmanager
+    def running(self) -> Iterator[Answers]:
+        thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._server.shutdown()
+            self._server.server_close()
+            thread.join()
+
+
+_OK = (
+    "<InitiateMultipartUploadResult><UploadId>u</UploadId><ETag>e</ETag><Bucket>b</Bucket><Key>k</Key>"
+    "</InitiateMultipartUploadResult>"
+)
+
+
+@pytest.fixture
+def answers() -> Iterator[Answers]:
+    with Answers().running() as running:
+        yield running
+
+
+def put(answers: Answers, data: bytes, **changes: object) -> None:
+    store = ObjectStore(replace(answers.config, **changes))  # type: ignore[arg-type]
+    store.put("k", io.BytesIO(data), len(data), ())
+
+
+@pytest.mark.parametrize("fault", ["503 SlowDown", "500 InternalError", "429 TooManyRequests"])
+def test_a_store_that_is_busy_gets_the_whole_object_again(answers: Answers, fault: str) -> None:
+    answers.wanted = [fault] * 3
+    put(answers, b"data")
+    assert answers.requests == [("PUT /b/k", b"data")] * 4
+
+
+def test_retries_end(answers: Answers) -> None:
+    answers.wanted = ["503 SlowDown"] * 3
+    with pytest.raises(StoreUnavailable, match="SlowDown"):
+        put(answers, b"data", retries=2)
+    assert len(answers.requests) == 3
+
+
+def test_a_refusal_is_not_tried_again(answers: Answers) -> None:
+    answers.wanted = ["403 AccessDenied"]
+    with pytest.raises(ConfigError, match="refuses object k of bucket b"):
+        put(answers, b"data")
+    assert len(answers.requests) == 1
+
+
+def test_large_objects_go_in_parts_of_which_each_is_tried_again(answers: Answers) -> None:
+    answers.wanted = ["ok", "ok", "503 SlowDown"]
+    put(answers, b"a" * 100 + b"b" * 100 + b"c" * 50)
+    assert [request for request, _ in answers.requests] == [
+        "POST /b/k?uploads",
+        *("PUT /b/k?uploadId=u&partNumber=1", "PUT /b/k?uploadId=u&partNumber=2", "PUT /b/k?uploadId=u&partNumber=2"),
+        *("PUT /b/k?uploadId=u&partNumber=3", "POST /b/k?uploadId=u"),
+    ]
+    assert [body for _, body in answers.requests[1:5]] == [b"a" * 100, b"b" * 100, b"b" * 100, b"c" * 50]
+
+
+def test_parts_of_an_object_that_cannot_be_stored_are_removed(answers: Answers) -> None:
+    answers.wanted = ["ok", "ok", "403 AccessDenied"]
+    with pytest.raises(ConfigError):
+        put(answers, b"a" * 250)
+    assert answers.requests[-1][0] == "DELETE /b/k?uploadId=u"
+
+
+def test_keys_of_the_environment_that_have_expired_are_looked_up_again(
+    answers: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "credentials"
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(file))
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    file.write_text("[default]\naws_access_key_id = OLD\naws_secret_access_key = s\n")
+    put(answers, b"1", access_key="", secret_key="")
+    file.write_text("[default]\naws_access_key_id = NEW\naws_secret_access_key = s\n")
+    answers.wanted = ["400 ExpiredToken"]
+    put(answers, b"2", access_key="", secret_key="")
+    assert answers.keys == ["OLD", "OLD", "NEW"]
+
+
+def test_keys_of_the_configuration_that_have_expired_need_a_new_start(answers: Answers) -> None:
+    answers.wanted = ["400 ExpiredToken"]
+    with pytest.raises(ServiceUnavailable, match="^the access keys for http://127.0.0.1:[0-9]+ have expired") as raised:
+        put(answers, b"1")
+    assert type(raised.value) is ServiceUnavailable
+    assert len(answers.requests) == 1

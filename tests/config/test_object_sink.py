@@ -127,18 +127,41 @@ def test_c2_gzip_with_avro_keys() -> None:
     assert found.keys() == {"store.kafka.keys", "keys.format.class", "s3.compression.type"}
 
 
-def test_avro_is_refused_where_it_is_used() -> None:
-    (text,) = errors({"format.class": AVRO})["format.class"]
-    assert "Avro files are not supported yet" in text
-    (text,) = errors({"store.kafka.keys": "true"})["keys.format.class"]
-    assert "It is the default of keys.format.class." in text
-    assert errors({"keys.format.class": AVRO}) == {}
+def test_avro_stores_records_and_texts() -> None:
+    assert errors({"format.class": AVRO}) == {}
+    assert errors({"store.kafka.keys": "true", "store.kafka.headers": "true"}) == {}
+    assert errors({"format.class": AVRO, "value.converter": "org.apache.kafka.connect.storage.StringConverter"}) == {}
+    of_bytes: dict[str, str | None] = {
+        "format.class": AVRO,
+        "value.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
+    }
+    (text,) = errors(of_bytes)["value.converter"]
+    assert "AvroFormat stores records and texts" in text
 
 
 def test_c3_a_schedule_needs_a_zone() -> None:
     (text,) = errors({"rotate.schedule.interval.ms": "30"})["timezone"]
     assert "timezone configuration must be set when using rotate.schedule.interval.ms" in text
     assert errors({"rotate.schedule.interval.ms": "30", "timezone": "UTC"}) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("Default", set()),
+        ("Field", {"partition.field.name"}),
+        ("TimeBased", {"partition.duration.ms", "path.format", "locale", "timezone"}),
+        ("Daily", {"locale", "timezone"}),
+        ("Hourly", {"locale", "timezone"}),
+    ],
+)
+def test_c4_keys_of_other_partitioners_are_hidden(name: str, shown: set[str]) -> None:
+    config = {**MINIMAL_S3_SINK, **TIMED, "partition.field.name": "f"}
+    parsed = parse_object_sink({**config, "partitioner.class": f"{PARTITIONER}{name}Partitioner"})
+    keys = {"partition.field.name", "partition.duration.ms", "path.format", "locale", "timezone"}
+    values: list[Any] = [info["value"] for info in parsed.config_infos()]
+    assert {value["name"] for value in values if value["name"] in keys and value["visible"]} == shown
+    assert all(value["visible"] for value in values if value["name"] not in keys)
 
 
 def test_c5_what_is_missing() -> None:

@@ -57,7 +57,7 @@ SCHEMAS = pytest.mark.parametrize(
 
 @SCHEMAS
 @pytest.mark.parametrize("evolve", [False, True], ids=["loose", "evolve"])
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(data=st.data())
 def test_a_chunk_gives_what_the_strict_converter_and_the_oracle_give_row_by_row(
     columns: Struct, evolve: bool, data: st.DataObject
@@ -133,6 +133,15 @@ def test_every_hostile_record_at_once() -> None:
     result = decode(rows, evolve=True)
     assert sorted(result.table.column("n").to_pylist()) == list(range(len(HOSTILE)))
     assert [index for index, _ in result.rejected] == list(range(1, 2 * len(HOSTILE), 2))
+
+
+def test_a_record_that_asks_for_too_many_columns_is_refused_alone() -> None:
+    rows = [b'{"n":0,"a":1}', b'{"n":1,"b":1,"c":{"d":1}}', b'{"n":2,"a":1,"e":null}', b'{"n":3,"f":{"g":"x"}}']
+    result = RecordDecoder(DecodeSpec(TABLE, evolve=True, most_new_columns=(2, "max.new"))).decode(rows)
+    ((index, error),) = result.rejected
+    assert (index, str(error)) == (1, "the record would bring 3 new columns; max.new allows 2")
+    assert sorted(result.table.column("n").to_pylist()) == [0, 2, 3]
+    assert {path: result.seen[path] for path in result.unknown} == {("a",): 2, ("f",): 1}
 
 
 @pytest.mark.parametrize("row", [None, b"null", b" null\n"], ids=str)

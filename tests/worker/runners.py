@@ -35,6 +35,10 @@ class ScriptedRunner:
     def fail(self, trace: str, transient: bool = False, fenced: bool = False) -> None:
         self._status = RunnerStatus("FAILED", trace, transient, fenced)
 
+    def wait(self, trace: str | None) -> None:
+        """Try again by itself what the trace says; None when it has succeeded."""
+        self._status = RunnerStatus("RUNNING") if trace is None else RunnerStatus("RESTARTING", trace)
+
 
 class ScriptedFactory:
     """Makes runners; `before_start` and `before_stop` may be replaced to wait or to raise."""

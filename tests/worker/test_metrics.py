@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from prometheus_client import generate_latest
 
@@ -26,6 +28,20 @@ def report(connector: str = "c", **changes: int) -> BatchReport:
         dead_by_topic={"t": 6},
         skipped_by_reason={"tombstone": 3, "unrouted": 1},
     )
+
+
+def test_objects_and_breakers_of_object_sinks() -> None:
+    metrics = Metrics(lambda: {}, lambda: {}, lambda: {"c": "half-open"})
+    metrics.observe(replace(report(), object_s=(0.003, 0.11, 0.2)))
+    text = lines(metrics)
+    for line in (
+        'frazil_object_write_duration_seconds_bucket{connector="c",le="0.1"} 1.0',
+        'frazil_object_write_duration_seconds_bucket{connector="c",le="0.12"} 2.0',
+        'frazil_object_write_duration_seconds_count{connector="c"} 3.0',
+        'frazil_circuit_breaker_state{connector="c",state="half-open"} 1.0',
+        'frazil_circuit_breaker_state{connector="c",state="open"} 0.0',
+    ):
+        assert line in text
 
 
 def lines(metrics: Metrics) -> list[str]:

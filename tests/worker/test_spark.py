@@ -39,6 +39,7 @@ def test_a_cluster_reaches_the_driver_where_spark_says(master: str) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.faults
 def test_the_second_session_maps_the_classes_of_the_first(tmp_path: Path) -> None:
     """In a cache with a blank in its name, whose path is an option of the JVM."""
     settings = isolated_settings(tmp_path / "home")

@@ -199,9 +199,13 @@ def begin_offsets(bootstrap: str, topics: Iterable[str]) -> Offsets:
 
 
 @_until_settled
-def end_offsets(bootstrap: str, topics: Iterable[str]) -> Offsets:
-    """Offset that the next record will get, per (topic, partition). Raises NotFound or ServiceUnavailable."""
-    return _list_offsets(bootstrap, list(topics), OffsetSpec.latest())  # type: ignore[no-untyped-call]
+def end_offsets(bootstrap: str, topics: Iterable[str], client: AdminClient | None = None) -> Offsets:
+    """Offset that the next record will get, per (topic, partition), asked with a new client or the one that is given.
+
+    Raises NotFound or ServiceUnavailable.
+    """
+    latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+    return _list_offsets(bootstrap, list(topics), latest, client)
 
 
 @_until_settled
@@ -320,8 +324,8 @@ def lag(bootstrap: str, topics: Iterable[str], group: str) -> Offsets:
     return {key: max(end - committed.get(key, begins[key]), 0) for key, end in ends.items()}
 
 
-def _list_offsets(bootstrap: str, topics: list[str], spec: OffsetSpec) -> Offsets:
-    client = admin(bootstrap)
+def _list_offsets(bootstrap: str, topics: list[str], spec: OffsetSpec, known: AdminClient | None = None) -> Offsets:
+    client = known or admin(bootstrap)
     wanted = {
         TopicPartition(name, partition.id): spec
         for name, description in _descriptions(client, bootstrap, topics).items()

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator
+import logging
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import IO, Any
 from urllib.parse import urlencode
 
 import boto3
-from boto3.s3.transfer import TransferConfig
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
+from s3transfer.utils import ReadFileChunk
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
 from frazil.config.object_store import ObjectStoreConfig
-from frazil.errors import ConfigError, FrazilError, ServiceUnavailable
+from frazil.errors import ConfigError, FrazilError, ServiceUnavailable, StoreUnavailable
 
-_CONNECT_S, _READ_S = 5, 60
+logger = logging.getLogger(__name__)
+
+_CONNECT_S, _READ_S = 5, 30
+_LONGEST_WAIT_S = 20.0
 _CONNECTIONS = 16
+_MOST_PARTS = 10_000
 _REFUSALS = (
     "403",
     "AccessDenied",
@@ -34,11 +40,16 @@ _REFUSALS = (
     "KeyTooLongError",
 )
 """Answers that stay the same until the configuration, or the store, is changed."""
+_EXPIRED = ("ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired")
 
 
 @dataclass(frozen=True)
 class ObjectStore:
-    """A bucket; picklable, and safe for several threads."""
+    """A bucket; picklable, and safe for several threads.
+
+    A request that fails for a while is tried again `config.retries` times; the wait begins with `config.backoff_ms` and
+    doubles, with as much at random on top.
+    """
 
     config: ObjectStoreConfig
 
@@ -47,72 +58,120 @@ class ObjectStore:
         return self
 
     def check(self) -> None:
-        """Raises ConfigError when the bucket does not exist or may not be used, ServiceUnavailable without answer."""
-        try:
-            _client(self.config).head_bucket(Bucket=self.config.bucket)
-        except ClientError as error:
-            if error.response.get("Error", {}).get("Code") in ("404", "NoSuchBucket"):
-                raise ConfigError(
-                    f"Non-existent S3 bucket: {self.config.bucket}. Nothing was read. Make it, or correct "
-                    "s3.bucket.name, s3.region and store.url."
-                ) from None
-            raise translated(error, self.config, "") from error
-        except BotoCoreError as error:
-            raise translated(error, self.config, "") from error
+        """Raises ConfigError when the bucket does not exist or may not be used, StoreUnavailable without answer."""
+        self._call("", lambda client: client.head_bucket(Bucket=self.config.bucket))
 
     def create(self) -> bool:
         """Make the bucket; False when it was there. Raises as `put` does."""
-        try:
-            _client(self.config).create_bucket(Bucket=self.config.bucket)
-        except ClientError as error:
-            if error.response.get("Error", {}).get("Code") in ("BucketAlreadyExists", "BucketAlreadyOwnedByYou"):
-                return False
-            raise translated(error, self.config, "") from error
-        except BotoCoreError as error:
-            raise translated(error, self.config, "") from error
-        return True
+
+        def create(client: Any) -> bool:
+            try:
+                client.create_bucket(Bucket=self.config.bucket)
+            except ClientError as error:
+                if error.response.get("Error", {}).get("Code") in ("BucketAlreadyExists", "BucketAlreadyOwnedByYou"):
+                    return False
+                raise
+            return True
+
+        return bool(self._call("", create))
 
     def names(self, prefix: str) -> Iterator[str]:
         """Names of objects that begin so, in order. Raises as `put` does."""
-        pages = _client(self.config).get_paginator("list_objects_v2")
-        try:
-            for page in pages.paginate(Bucket=self.config.bucket, Prefix=prefix):
-                yield from (each["Key"] for each in page.get("Contents", ()))
-        except (ClientError, BotoCoreError) as error:
-            raise translated(error, self.config, f"{prefix}*") from error
+        asked = {"Bucket": self.config.bucket, "Prefix": prefix}
+        while True:
+            page = self._call(f"{prefix}*", lambda client: client.list_objects_v2(**asked))
+            yield from (each["Key"] for each in page.get("Contents", ()))
+            if not page.get("IsTruncated"):
+                return
+            asked["ContinuationToken"] = page["NextContinuationToken"]
 
     def get(self, name: str) -> bytes | None:
         """An object; None when there is none. Raises as `put` does."""
-        try:
-            body: bytes = _client(self.config).get_object(Bucket=self.config.bucket, Key=name)["Body"].read()
-        except ClientError as error:
-            if error.response.get("Error", {}).get("Code") in ("404", "NoSuchKey"):
-                return None
-            raise translated(error, self.config, name) from error
-        except BotoCoreError as error:
-            raise translated(error, self.config, name) from error
-        return body
+
+        def get(client: Any) -> bytes | None:
+            try:
+                body: bytes = client.get_object(Bucket=self.config.bucket, Key=name)["Body"].read()
+            except ClientError as error:
+                if error.response.get("Error", {}).get("Code") in ("404", "NoSuchKey"):
+                    return None
+                raise
+            return body
+
+        found: bytes | None = self._call(name, get)
+        return found
 
     def put(self, name: str, body: IO[bytes], size: int, tags: tuple[tuple[str, str], ...]) -> None:
         """Store an object in place of one with the same name; returns when it is durable.
 
-        Raises ServiceUnavailable or ConfigError; the object is not there then, or as it was.
+        Raises StoreUnavailable, ConfigError, or ServiceUnavailable when access keys of the configuration have expired;
+        the object is not there then, or as it was.
         """
-        config = self.config
-        options = put_options(config, (*config.tags, *tags))
+        options = put_options(self.config, (*self.config.tags, *tags))
+        if size >= self.config.part_bytes:
+            self._put_parts(name, body, size, options)
+            return
+
+        def put(client: Any) -> None:
+            body.seek(0)
+            client.put_object(Bucket=self.config.bucket, Key=name, Body=body, ContentLength=size, **options)
+
+        self._call(name, put)
+
+    def _put_parts(self, name: str, body: IO[bytes], size: int, options: dict[str, Any]) -> None:
+        where = {"Bucket": self.config.bucket, "Key": name}
+        begun = self._call(name, lambda client: client.create_multipart_upload(**where, **options))
+        upload = {**where, "UploadId": begun["UploadId"]}
+        keys = {key: value for key, value in options.items() if key.startswith("SSECustomer")}
+        length = max(self.config.part_bytes, -(-size // _MOST_PARTS))
+        parts: list[dict[str, Any]] = []
         try:
-            if size < config.part_bytes:
-                _client(config).put_object(Bucket=config.bucket, Key=name, Body=body, ContentLength=size, **options)
-            else:
-                _client(config).upload_fileobj(
-                    body,
-                    config.bucket,
-                    name,
-                    ExtraArgs=options,
-                    Config=TransferConfig(config.part_bytes, multipart_chunksize=config.part_bytes, use_threads=False),
-                )
-        except (ClientError, BotoCoreError, boto3.exceptions.Boto3Error) as error:
-            raise translated(error, config, name) from error
+            for begin in range(0, size, length):
+                part = {**upload, **keys, "PartNumber": len(parts) + 1}
+                send = partial(_put_part, part=part, body=body, begin=begin, length=length, size=size)
+                answer = self._call(name, send)
+                parts.append({"PartNumber": part["PartNumber"], "ETag": answer["ETag"]})
+            whole = {"MultipartUpload": {"Parts": parts}}
+            self._call(name, lambda client: client.complete_multipart_upload(**upload, **keys, **whole))
+        except FrazilError:
+            self._abort(upload)
+            raise
+
+    def _abort(self, upload: dict[str, Any]) -> None:
+        try:
+            _client(self.config).abort_multipart_upload(**upload)
+        except (ClientError, BotoCoreError) as error:
+            logger.warning(
+                "parts of object %s of bucket %s stay at the store, where nobody sees them and they cost money: %s. A "
+                "lifecycle rule for incomplete multipart uploads removes them",
+                upload["Key"],
+                upload["Bucket"],
+                error,
+            )
+
+    def _call(self, name: str, call: Callable[[Any], Any]) -> Any:
+        config = self.config
+        backoff_s = config.backoff_ms / 1000
+        attempts = Retrying(
+            retry=retry_if_exception_type(StoreUnavailable),
+            stop=stop_after_attempt(config.retries + 1),
+            wait=wait_exponential_jitter(max=_LONGEST_WAIT_S, jitter=backoff_s, multiplier=backoff_s),
+            reraise=True,
+        )
+        return attempts(self._once, name, call)
+
+    def _once(self, name: str, call: Callable[[Any], Any]) -> Any:
+        try:
+            return call(_client(self.config))
+        except (ClientError, BotoCoreError) as error:
+            failure = translated(error, self.config, name)
+            if not _passes(error):
+                _client.cache_clear()  # the AWS environment is asked for access keys again
+            raise failure from error
+
+
+def _put_part(client: Any, part: dict[str, Any], body: IO[bytes], begin: int, length: int, size: int) -> Any:
+    body.seek(begin)
+    return client.upload_part(**part, Body=ReadFileChunk(body, length, size))
 
 
 @lru_cache(maxsize=8)
@@ -127,7 +186,7 @@ def _client(config: ObjectStoreConfig) -> Any:
             "addressing_style": "path" if config.path_style else "virtual",
             "use_accelerate_endpoint": config.accelerate,
         },
-        retries={"total_max_attempts": config.retries + 1, "mode": "standard"},
+        retries={"total_max_attempts": 1, "mode": "standard"},
         connect_timeout=_CONNECT_S,
         read_timeout=_READ_S,
         max_pool_connections=_CONNECTIONS,
@@ -158,15 +217,33 @@ def put_options(config: ObjectStoreConfig, tags: tuple[tuple[str, str], ...]) ->
     return options
 
 
+def _code(error: Exception) -> str:
+    return str(error.response.get("Error", {}).get("Code", "")) if isinstance(error, ClientError) else ""
+
+
+def _passes(error: Exception) -> bool:
+    """Whether the same access keys may be taken next time."""
+    return _code(error) not in (*_REFUSALS, *_EXPIRED) and not isinstance(error, NoCredentialsError)
+
+
 def translated(error: Exception, config: ObjectStoreConfig, name: str) -> FrazilError:
     """Our error for one of the SDK; neither has access keys in its text."""
     what = f"object {name} of bucket {config.bucket}" if name else f"bucket {config.bucket}"
     where = config.endpoint or f"AWS {config.region}"
-    cause = error.__cause__ if isinstance(error, boto3.exceptions.Boto3Error) and error.__cause__ else error
-    code = cause.response.get("Error", {}).get("Code", "") if isinstance(cause, ClientError) else ""
-    if code in _REFUSALS or isinstance(cause, NoCredentialsError | PartialCredentialsError):
+    code = _code(error)
+    if not name and code in ("404", "NoSuchBucket"):
         return ConfigError(
-            f"the store at {where} refuses {what}: {cause}. What was stored before is complete, and the position has "
+            f"Non-existent S3 bucket: {config.bucket}. Nothing was read. Make it, or correct s3.bucket.name, s3.region "
+            "and store.url."
+        )
+    if code in _REFUSALS or isinstance(error, NoCredentialsError | PartialCredentialsError):
+        return ConfigError(
+            f"the store at {where} refuses {what}: {error}. What was stored before is complete, and the position has "
             "not moved past what is not. Correct bucket, access keys or rights, then restart the connector."
         )
-    return ServiceUnavailable(f"the store at {where} does not take {what}: {cause}; the records are read again")
+    if code in _EXPIRED and config.access_key:
+        return ServiceUnavailable(
+            f"the access keys for {where} have expired ({error}); the connector starts again with those that its "
+            "configuration stands for by then, and reads the records again"
+        )
+    return StoreUnavailable(f"the store at {where} does not take {what}: {error}; the records are read again")

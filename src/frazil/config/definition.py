@@ -135,6 +135,8 @@ class Parsed:
     values: dict[str, Value] = field(default_factory=dict)
     errors: dict[str, list[str]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    hidden: set[str] = field(default_factory=set)
+    """Keys that mean nothing beside the others, which a form does not show."""
 
     def fail(self, name: str, text: str) -> None:
         self.errors.setdefault(name, []).append(text)
@@ -197,7 +199,7 @@ class Parsed:
                         "value": value,
                         "recommended_values": list(key.recommended) if key else [],
                         "errors": list(self.errors.get(name, ())),
-                        "visible": True,
+                        "visible": name not in self.hidden,
                     },
                 }
             )

@@ -208,7 +208,8 @@ ICEBERG_KEYS: tuple[Key, ...] = (
     Key(
         "frazil.schema.max.new.columns",
         "INT",
-        "Most columns, nested ones included, that one batch may add; records that bring more are dead letters.",
+        "Most columns, nested ones included, that one record or one batch may add; records that bring more are dead "
+        "letters.",
         default=200,
         validator=at_least(0),
     ),

@@ -16,7 +16,7 @@ FORMATS = tuple(
 STORAGES = ("io.confluent.connect.s3.storage.S3Storage",)
 CODECS = ("none", "snappy", "gzip", "lzo", "brotli", "lz4", "zstd", "lz4_raw")
 BEHAVIORS = ("ignore", "fail", "write")
-_NO_AVRO = "it belongs to Avro files, which are not written yet"
+_PLAIN_AVRO = "files have the types of Avro, and nothing of Connect's beside them"
 
 
 STORAGE_KEYS: tuple[Key, ...] = (
@@ -96,25 +96,25 @@ STORAGE_KEYS: tuple[Key, ...] = (
         default=1000,
         no_effect="schemas are kept as long as they are used",
     ),
-    Key("enhanced.avro.schema.support", "BOOLEAN", "Whether Avro keeps enums.", default=True, no_effect=_NO_AVRO),
-    Key("connect.meta.data", "BOOLEAN", "Whether Avro has connect.* properties.", default=True, no_effect=_NO_AVRO),
-    Key("allow.optional.map.keys", "BOOLEAN", "Whether map keys are optional.", default=False, no_effect=_NO_AVRO),
+    Key("enhanced.avro.schema.support", "BOOLEAN", "Whether Avro keeps enums.", default=True, no_effect=_PLAIN_AVRO),
+    Key("connect.meta.data", "BOOLEAN", "Whether Avro has connect.* properties.", default=True, no_effect=_PLAIN_AVRO),
+    Key("allow.optional.map.keys", "BOOLEAN", "Whether map keys are optional.", default=False, no_effect=_PLAIN_AVRO),
     Key(
         "avro.codec",
         "STRING",
         "Compression of Avro files.",
         default="null",
-        no_effect=_NO_AVRO,
         validator=one_of("null", "deflate", "snappy", "bzip2"),
     ),
     Key("parquet.codec", "STRING", "Compression of Parquet files.", default="snappy", validator=one_of(*CODECS)),
     Key(
         "retry.backoff.ms",
         "LONG",
-        "Wait after a failed upload, in milliseconds.",
+        "Wait before records are read again when the store does not take their objects, in milliseconds; it doubles "
+        "up to a minute, with as much at random on top.",
         default=5000,
         importance="LOW",
-        no_effect="a store that does not answer is tried again after 1 s, doubling to 60 s",
+        validator=at_least(0),
     ),
 )
 

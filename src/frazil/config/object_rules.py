@@ -60,15 +60,11 @@ def _check_formats(parsed: Parsed) -> None:
             reason = f"Compression Type gzip not valid for {what} format class: ( {found} )."
             for name in (*switches, key, "s3.compression.type"):
                 parsed.fail(name, invalid_value(name, parsed.values[name], reason))
-        elif simple == "AvroFormat":
-            default = "" if key in parsed.config else f" It is the default of {key}."
-            reason = f"Avro files are not supported yet. Set JsonFormat, ByteArrayFormat or ParquetFormat.{default}"
-            parsed.fail(key, invalid_value(key, found, reason))
         elif simple == "ParquetFormat" and switches:
-            reason = "Keys and headers have no columns. Set JsonFormat or ByteArrayFormat"
+            reason = "Keys and headers have no columns. Set JsonFormat, AvroFormat or ByteArrayFormat"
             parsed.fail(key, invalid_value(key, found, reason))
         elif simple == "ByteArrayFormat" and what == "headers":
-            parsed.fail(key, invalid_value(key, found, "Headers are no bytes. Set JsonFormat"))
+            parsed.fail(key, invalid_value(key, found, "Headers are no bytes. Set JsonFormat or AvroFormat"))
     codec = parsed.text("parquet.codec")
     if codec in ("lzo", "lz4"):
         reason = "Not supported, for other readers do not support it either. Set lz4_raw, zstd, snappy or gzip"
@@ -81,6 +77,7 @@ def _check_formats(parsed: Parsed) -> None:
 
 _ONLY_FOR = {
     "parquet.codec": ("ParquetFormat",),
+    "avro.codec": ("AvroFormat",),
     "format.bytearray.extension": ("ByteArrayFormat",),
     "format.bytearray.separator": ("ByteArrayFormat",),
     "json.decimal.format": ("JsonFormat",),
@@ -101,7 +98,10 @@ def _check_converters(parsed: Parsed) -> None:
     chain = transform_chain(parsed)
     makes_objects = chain is not None and chain.value_is_text
     data = (class_of(parsed.text("format.class"), FORMATS) or "").rpartition(".")[2]
-    if (
+    if value == BYTES_CONVERTER and not makes_objects and data == "AvroFormat":
+        reason = "AvroFormat stores records and texts. Set ByteArrayFormat for bytes"
+        parsed.fail("value.converter", invalid_value("value.converter", value, reason))
+    elif (
         value != JSON_CONVERTER
         and not makes_objects
         and (data == "ParquetFormat" or kind_of(parsed) in ("Field", "Column"))

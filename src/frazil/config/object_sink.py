@@ -28,12 +28,13 @@ from frazil.config.partitioner_keys import Partitioning, check_partitioner, clas
 from frazil.config.transforms import TransformChain, check_transforms, reads_keys, transform_chain, transform_keys
 from frazil.errors import ConfigError
 
-FormatKind = Literal["json", "bytes", "parquet"]
+FormatKind = Literal["json", "bytes", "parquet", "avro"]
 Compatibility = Literal["NONE", "BACKWARD", "FORWARD", "FULL"]
 _KINDS: Mapping[str, FormatKind] = {
     "JsonFormat": "json",
     "ByteArrayFormat": "bytes",
     "ParquetFormat": "parquet",
+    "AvroFormat": "avro",
     "DeltaFormat": "parquet",
 }
 _COMMIT_MS = 1000
@@ -71,7 +72,7 @@ class RotationConfig:
 
 @dataclass(frozen=True)
 class FormatConfig:
-    """Format of a kind of objects. `gzip_level` is None without compression; `codec` is that of Parquet.
+    """Format of a kind of objects. `gzip_level` is None without compression; `codec` is that of Parquet or Avro.
 
     `extension` and `separator` are those of bytes; `numeric_decimals` is for JSON of records with a schema.
     """
@@ -139,6 +140,7 @@ class ObjectSinkConfig:
     dead_letter_replication: int
     dead_letter_headers: bool
     max_records_per_batch: int
+    retry_ms: int
     transforms: TransformChain | None = None
     json_schema: JsonSchemaConfig | None = None
     metadata: bool = False
@@ -229,6 +231,7 @@ def object_sink_config(config: Mapping[str, str]) -> ObjectSinkConfig:
         dead_letter_replication=parsed.number(DLQ + "topic.replication.factor"),
         dead_letter_headers=parsed.flag(DLQ + "context.headers.enable"),
         max_records_per_batch=parsed.number("frazil.batch.max.records"),
+        retry_ms=parsed.number("retry.backoff.ms"),
         transforms=transform_chain(parsed),
         json_schema=_json_schema(parsed),
         metadata=parsed.flag("frazil.metadata.enable"),
@@ -256,10 +259,11 @@ def _rotation(parsed: Parsed) -> RotationConfig:
 def _format(parsed: Parsed, key: str) -> FormatConfig:
     class_name = class_of(parsed.text(key), (*FORMATS, DELTA_FORMAT)) or ""
     separator = parsed.config.get("format.bytearray.separator")
+    kind = _KINDS[class_name.rpartition(".")[2]]
     return FormatConfig(
-        _KINDS[class_name.rpartition(".")[2]],
+        kind,
         parsed.number("s3.compression.level") if parsed.text("s3.compression.type") == "gzip" else None,
-        parsed.text("parquet.codec"),
+        parsed.text("avro.codec" if kind == "avro" else "parquet.codec"),
         parsed.text("format.bytearray.extension"),
         b"\n" if separator is None else separator.encode(),
         parsed.text("json.decimal.format").upper() == "NUMERIC",

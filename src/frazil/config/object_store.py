@@ -11,6 +11,7 @@ from frazil.config.definition import Parsed
 @dataclass(frozen=True)
 class ObjectStoreConfig:
     """Access to the bucket, and properties of the objects. `part_bytes` is the size of a part of a large object.
+    A failed request is tried again `retries` times, the first time after `backoff_ms`.
 
     `endpoint` is None for AWS. Without access keys those of the AWS environment count. `tags` are (key, value);
     `tag_offsets` adds `startOffset`, `endOffset` and `recordCount` to each object.
@@ -25,6 +26,7 @@ class ObjectStoreConfig:
     secret_key: str = field(default="", repr=False)
     part_bytes: int = 25 << 20
     retries: int = 3
+    backoff_ms: int = 200
     encryption: str = ""
     encryption_key: str = field(default="", repr=False)
     kms_key: str = ""
@@ -47,6 +49,7 @@ def object_store_config(parsed: Parsed) -> ObjectStoreConfig:
         secret_key=parsed.text("aws.secret.access.key"),
         part_bytes=parsed.number("s3.part.size"),
         retries=parsed.number("s3.part.retries"),
+        backoff_ms=parsed.number("s3.retry.backoff.ms"),
         encryption=parsed.text("s3.ssea.name"),
         encryption_key=parsed.text("s3.sse.customer.key"),
         kms_key=parsed.text("s3.sse.kms.key.id"),

@@ -148,6 +148,15 @@ def is_timed(parsed: Parsed) -> bool:
     return kind in _TIMED or (kind == "Column" and not TIME_COLUMNS.keys().isdisjoint(parsed.items(_FIELDS)))
 
 
+_SHOWN = {
+    "Field": ("partition.field.name",),
+    "TimeBased": ("partition.duration.ms", "path.format", "locale", "timezone"),
+    "Daily": ("locale", "timezone"),
+    "Hourly": ("locale", "timezone"),
+}
+"""Keys that a validation shows for a partitioner, and hides for others (C4)."""
+
+
 def check_partitioner(parsed: Parsed) -> None:
     """Rules of the chosen partitioner; what would fail the task in Connect fails the validation (T18 to T21, F9)."""
     kind = kind_of(parsed)
@@ -158,6 +167,9 @@ def check_partitioner(parsed: Parsed) -> None:
     if is_timed(parsed):
         _check_times(parsed, kind)
     _warn(parsed, kind)
+    if kind:
+        shown = _SHOWN.get(kind, ())
+        parsed.hidden.update(name for names in _SHOWN.values() for name in names if name not in shown)
 
 
 def _check_times(parsed: Parsed, kind: str) -> None:

@@ -52,11 +52,10 @@ S3_KEYS: tuple[Key, ...] = (
     Key(
         "s3.retry.backoff.ms",
         "LONG",
-        "Wait between these attempts.",
+        "Wait before the first of these attempts, in milliseconds; it doubles, with as much at random on top.",
         default=200,
         importance="LOW",
         validator=at_least(0),
-        no_effect="the AWS client waits with jitter and doubles",
     ),
     Key(
         "s3.compression.type",

@@ -135,6 +135,7 @@ class ChangeDecoder:
             kept.unknown,
             kept.absent,
             [*kept.positions, *gone.positions],
+            kept.seen,
         )
 
     def _part(
@@ -154,6 +155,7 @@ class ChangeDecoder:
             decoded.unknown,
             decoded.absent,
             [places[index] for index in decoded.positions],
+            decoded.seen,
         )
 
 

@@ -14,7 +14,10 @@ _WIDER = {("int", "long"), ("float", "double")}
 
 
 def declared(spec: DecodeSpec, shapes: Sequence[Struct | None]) -> dict[Path, Type]:
-    """New columns, and columns that are too narrow, with their types, as `Decoded.unknown` has them."""
+    """New columns, and columns that are too narrow, with their types, as `Decoded.unknown` has them.
+
+    A schema with more new columns than one record may ask for brings none.
+    """
     distinct = {id(shape): shape for shape in shapes if shape is not None}
     return infer.merge_all([_needs(spec, shape) for shape in distinct.values()])
 
@@ -28,7 +31,8 @@ def _needs(spec: DecodeSpec, shape: Struct) -> dict[Path, Type]:
         refused = is_new and (spec.no_more_columns or not path[-1] or ".".join(path).lower() in taken)
         if wanted is not None and not refused:
             found[path] = wanted
-    return found
+    most = spec.most_new_columns
+    return {} if most is not None and sum(map(infer.column_count, found.values())) > most[0] else found
 
 
 def _paths(type_: Type, path: Path) -> Iterator[Path]:

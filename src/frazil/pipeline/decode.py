@@ -41,6 +41,7 @@ class DecodeSpec:
 
     `no_more_columns`: why records with unknown fields are refused, although the schema may evolve. `loosen`: whether
     required columns may become optional then. `any_case`, `legacy` and `overrides` are those of `Converter`.
+    `most_new_columns`: how many columns one record may ask for, and the configuration key that says so.
     """
 
     struct: Struct
@@ -51,6 +52,7 @@ class DecodeSpec:
     any_case: bool = False
     legacy: bool = False
     overrides: Overrides = NO_OVERRIDES
+    most_new_columns: tuple[int, str] | None = None
 
 
 @dataclass
@@ -58,8 +60,8 @@ class Decoded:
     """`table` holds the good rows, in no particular order; the lists hold positions in the input.
 
     `unknown` are fields without a column, and columns that are too narrow with the type that would do; `absent` are
-    required columns without a value. When there are any, the rows are not yet what the records say.
-    `positions` are those of the rows, in the order of the table.
+    required columns without a value. When there are any, the rows are not yet what the records say. `seen` is how many
+    records have an unknown field. `positions` are those of the rows, in the order of the table.
     """
 
     table: pa.Table
@@ -68,6 +70,7 @@ class Decoded:
     unknown: dict[infer.Path, Type] = field(default_factory=dict)
     absent: set[infer.Path] = field(default_factory=set)
     positions: Sequence[int] = ()
+    seen: Counter[infer.Path] = field(default_factory=Counter)
 
 
 @lru_cache(maxsize=256)
@@ -227,14 +230,17 @@ class RecordDecoder:
                 members = parse_object(row)
                 if mapper is not None:
                     members = dict(mapper.map(members))
-                converted.append(self._strict.row(members, notes))
+                converted_row = self._strict.row(members, notes)
+                found = [(path, self._spec.overrides.infer(path, raw)) for path, raw in unknown]
+                self._check_count(found)
             except ConversionError as error:
                 result.rejected.append((index, error))
             except ValueError as error:
                 result.rejected.append((index, ConversionError("", str(error))))
             else:
+                converted.append(converted_row)
                 positions.append(index)
-                found = [(path, self._spec.overrides.infer(path, raw)) for path, raw in unknown]
+                result.seen.update(path for path, _ in found)
                 found += [(path, infer.infer(raw)) for path, raw in wider]
                 for path, type_ in found:
                     merged = infer.merge(result.unknown.get(path), type_)
@@ -242,6 +248,15 @@ class RecordDecoder:
                         result.unknown[path] = merged
                 result.absent.update(absent)
         return converted, positions
+
+    def _check_count(self, found: Sequence[tuple[infer.Path, Type | None]]) -> None:
+        """Raise ConversionError for more new columns than one record may ask for."""
+        if self._spec.most_new_columns is None:
+            return
+        most, key = self._spec.most_new_columns
+        count = sum(infer.column_count(type_) for _, type_ in found if type_ is not None)
+        if count > most:
+            raise ConversionError("", f"the record would bring {count:,} new columns; {key} allows {most:,}")
 
     def _learn_from(self, care: dict[int, Exception]) -> None:
         """Count which text columns made records need care, and read those that did so often from source text."""

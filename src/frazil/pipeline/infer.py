@@ -65,6 +65,17 @@ def _number(raw: bytes) -> Type:
     return _DECIMAL_LONG if abs(value) < 10**38 else STRING
 
 
+def column_count(type_: Type) -> int:
+    """How many columns a column of the type is, nested ones counted too."""
+    match type_:
+        case Struct(fields):
+            return 1 + sum(column_count(field.type) for field in fields)
+        case List(element):
+            return 1 + column_count(element)
+        case _:
+            return 1
+
+
 def merge(left: Type | None, right: Type | None) -> Type | None:
     """A type that holds the values of both (whole numbers beside fractions are double); text holds everything."""
     if left is None or right is None or left == right:

@@ -14,7 +14,8 @@ _TABLES_NAMED = 3
 class BatchReport:
     """Counts of one committed micro-batch. `read == stored + dead_letters + skipped` always holds.
 
-    `write_s` is the time that the slowest task spent storing files, `commit_s` that of the commits, both in seconds.
+    `write_s` is the time that the slowest task spent storing files, `commit_s` that of the commits, both in seconds;
+    `object_s` is what each object of an object sink took.
     A record counts once for each table that it goes to, and once when it goes to none. `skipped` are tombstones,
     records that a transformation dropped, and those that no table is for; `skipped_by_reason` tells them apart.
     `end_offsets` maps (topic, partition) to the next offset to read.
@@ -34,15 +35,16 @@ class BatchReport:
     dead_by_topic: dict[str, int] = field(default_factory=dict)
     skipped_by_reason: dict[SkipReason, int] = field(default_factory=dict)
     end_offsets: dict[tuple[str, int], int] = field(default_factory=dict)
+    object_s: Sequence[float] = ()
 
-    def line(self, tables: Sequence[str]) -> str:
+    def line(self, tables: Sequence[str], row: str = "row", file: str = "file") -> str:
         """What the commits of a batch did, in one line; `tables` are those of the connector."""
         where = ", ".join(tables) if len(tables) <= _TABLES_NAMED else f"{len(tables)} tables"
         letters = f", {_count(self.dead_letters, 'dead letter')} (`deadletters list`)" if self.dead_letters else ""
         skipped = f", {self.skipped:,} skipped" if self.skipped else ""
         return (
-            f"connector {self.connector}: {_count(self.stored, 'row')}{letters}{skipped} into {where}, "
-            f"{_count(self.files, 'file')} in {self.duration_s:.2f} s"
+            f"connector {self.connector}: {_count(self.stored, row)}{letters}{skipped} into {where}, "
+            f"{_count(self.files, file)} in {self.duration_s:.2f} s"
         )
 
 

@@ -24,9 +24,9 @@ class TableResult:
     """What became of the records that one table was to have, or of those that no table was to have.
 
     `read == stored.total() + len(dead) + skipped.total()`, unless `overflow`: then the batch must be divided and read
-    again. `unknown` and `absent` are what the table lacks for records (see `Decoded`); with any of them there are
-    no files. `changes` is what the driver has to know about changes of rows. `write_s` is the time in seconds that
-    went into storing files.
+    again. `unknown` and `absent` are what the table lacks for records, `seen` says for how many (see `Decoded`); with
+    any of them there are no files. `changes` is what the driver has to know about changes of rows. `write_s` is the
+    time in seconds that went into storing files.
     """
 
     read: int = 0
@@ -34,6 +34,7 @@ class TableResult:
     stored: Counter[str] = field(default_factory=Counter)
     dead: list[DeadLetter] = field(default_factory=list)
     unknown: dict[infer.Path, Type] = field(default_factory=dict)
+    seen: Counter[infer.Path] = field(default_factory=Counter)
     absent: set[infer.Path] = field(default_factory=set)
     files: list[Any] = field(default_factory=list)
     changes: list[pa.Table] = field(default_factory=list)
@@ -49,6 +50,7 @@ class TableResult:
         self.stored.update(other.stored)
         self.dead += other.dead
         self.unknown = infer.merge_all([self.unknown, other.unknown])
+        self.seen.update(other.seen)
         self.absent |= other.absent
         self.files += other.files
         self.changes += other.changes

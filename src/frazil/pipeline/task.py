@@ -213,6 +213,7 @@ class _Table(_Bookings):
         self.skip("tombstone", len(decoded.skipped))
         if decoded.unknown:
             self.result.unknown = infer.merge_all([self.result.unknown, decoded.unknown])
+            self.result.seen.update(decoded.seen)
         self.result.absent |= decoded.absent
         if not decoded.table.num_rows:
             return

@@ -236,6 +236,10 @@ class ConnectorActor:
         if status.state == "FAILED":
             self._failed(wanted, status.trace or "The streaming query ended without a reason.", status)
             return
+        if status.state == "RESTARTING":
+            trace = hide_secrets(status.trace or "", wanted.config, self._resolved.secrets)
+            self._report(wanted, ActorStatus("RESTARTING", "RESTARTING", wanted.tasks_max, trace))
+            return
         if time.monotonic() - self._started_at > self._policy.healthy_s:
             self._failures = 0
         self._report(wanted, ActorStatus("RUNNING", "RUNNING", wanted.tasks_max))

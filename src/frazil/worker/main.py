@@ -26,6 +26,7 @@ from frazil.worker.actor import RestartPolicy
 from frazil.worker.actuator.app import actuator_app
 from frazil.worker.actuator.health import connector_states
 from frazil.worker.app import serve
+from frazil.worker.breakers import Breakers
 from frazil.worker.cluster.build import worker_group
 from frazil.worker.herder import Herder
 from frazil.worker.lag import lag_of_all
@@ -69,6 +70,7 @@ def run(settings: Settings, worker: WorkerConfig, topics_file: Mapping[str, Mapp
     cluster_id = kafka.cluster_id(bootstrap)
     session: list[SparkSession] = []
     busy: dict[str, threading.Lock] = {}
+    breakers = Breakers()
     providers = ConfigProviders.load(worker.properties, settings.env)
     log_to_stderr(providers)
     if worker.warning is not None:
@@ -91,7 +93,7 @@ def run(settings: Settings, worker: WorkerConfig, topics_file: Mapping[str, Mapp
         lock = busy.setdefault(name, threading.Lock())
         whole = worker.with_converters(config)
         if sink_kind(whole) == "objects":
-            return ObjectRunner(session[0], settings, name, whole, observe, lock)
+            return ObjectRunner(session[0], settings, name, whole, observe, lock, breakers)
         return StreamingRunner(session[0], settings, name, whole, observe, lock, maintenance)
 
     herder = Herder(
@@ -104,7 +106,9 @@ def run(settings: Settings, worker: WorkerConfig, topics_file: Mapping[str, Mapp
         worker.with_converters,
     )
     forwarder = None if group is None else Forwarder(group, worker_id, lambda: worker_client(properties))
-    metrics = Metrics(lambda: lag_of_all(bootstrap, herder, providers), lambda: connector_states(herder))
+    metrics = Metrics(
+        lambda: lag_of_all(bootstrap, herder, providers), lambda: connector_states(herder), breakers.states
+    )
     runtime = IcebergRuntime(lambda: session[0], settings, logger.info)
     maintenance = MaintenanceSchedule(maintainer(runtime), metrics.observe_maintenance)
     sources = SourceRuntime(settings, properties)

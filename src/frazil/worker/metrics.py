@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector
 
 from frazil.errors import FrazilError
 from frazil.pipeline.report import BatchReport
+from frazil.worker.breakers import STATES
 from frazil.worker.maintenance import MaintenanceReport
 
 logger = logging.getLogger(__name__)
@@ -22,6 +23,7 @@ Lag = Mapping[tuple[str, str, int], int]
 """Records that are not committed yet, by (connector, topic, partition)."""
 
 _BUCKETS_S = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+_OBJECT_BUCKETS_S = (0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.12, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 _STATES = ("UNASSIGNED", "RUNNING", "FAILED", "PAUSED", "STOPPED", "RESTARTING")
 
 
@@ -48,7 +50,13 @@ class Totals:
 class Metrics:
     """Counts committed batches in a registry of its own; lag and states are asked for at each scrape."""
 
-    def __init__(self, lag: Callable[[], Lag], states: Callable[[], Mapping[str, str]]) -> None:
+    def __init__(
+        self,
+        lag: Callable[[], Lag],
+        states: Callable[[], Mapping[str, str]],
+        breakers: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
+        """`states` are those of the connectors, `breakers` those of the circuit breakers of object sinks."""
         self.registry = CollectorRegistry()
         self.started_at = time.time()
         self._lock = threading.Lock()
@@ -84,6 +92,13 @@ class Metrics:
             ["connector", "reason"],
         )
         self._bytes = counter("frazil_bytes_written", "Bytes of data files", connector)
+        self._object_seconds = Histogram(
+            "frazil_object_write_duration_seconds",
+            "Storing one object of an object sink, with what is tried again",
+            connector,
+            buckets=_OBJECT_BUCKETS_S,
+            registry=registry,
+        )
         self._commits = counter("frazil_commits", "Committed batches", connector)
         self._commit_seconds = histogram("frazil_commit_duration_seconds", "Committing the files of a batch")
         self._batch_seconds = histogram("frazil_batch_duration_seconds", "A batch, from its start to its commit")
@@ -100,7 +115,7 @@ class Metrics:
             table,
             registry=registry,
         )
-        registry.register(_AtScrape(lag, states))
+        registry.register(_AtScrape(lag, states, breakers))
 
     def observe_maintenance(self, report: MaintenanceReport) -> None:
         """Count one maintenance run."""
@@ -123,6 +138,8 @@ class Metrics:
         for reason, count in report.skipped_by_reason.items():
             self._skipped.labels(name, reason).inc(count)
         self._bytes.labels(name).inc(report.bytes_written)
+        for seconds in report.object_s:
+            self._object_seconds.labels(name).observe(seconds)
         self._commits.labels(name).inc()
         self._commit_seconds.labels(name).observe(report.commit_s)
         self._batch_seconds.labels(name).observe(report.duration_s)
@@ -160,19 +177,27 @@ class Metrics:
 class _AtScrape(Collector):
     """Gauges whose values are asked for when somebody looks; a broker that does not answer leaves out the lag."""
 
-    def __init__(self, lag: Callable[[], Lag], states: Callable[[], Mapping[str, str]]) -> None:
+    def __init__(
+        self,
+        lag: Callable[[], Lag],
+        states: Callable[[], Mapping[str, str]],
+        breakers: Callable[[], Mapping[str, str]],
+    ) -> None:
         self._lag = lag
         self._states = states
+        self._breakers = breakers
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
         return ()
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        state = GaugeMetricFamily("frazil_connector_state", "1 for the present state", labels=["connector", "state"])
-        for connector, present in self._states().items():
-            for name in _STATES:
-                state.add_metric([connector, name], 1.0 if name == present else 0.0)
-        yield state
+        yield _one_of("frazil_connector_state", "1 for the present state", self._states(), _STATES)
+        yield _one_of(
+            "frazil_circuit_breaker_state",
+            "1 for the present state of the circuit breaker of an object sink's store",
+            self._breakers(),
+            STATES,
+        )
         known = GaugeMetricFamily("frazil_consumer_lag_known", "0 while the broker does not tell the lag")
         lag = GaugeMetricFamily(
             "frazil_consumer_lag_records", "Records not committed yet", labels=["connector", "topic", "partition"]
@@ -188,3 +213,12 @@ class _AtScrape(Collector):
                 lag.add_metric([connector, topic, str(partition)], float(records))
         yield known
         yield lag
+
+
+def _one_of(name: str, text: str, present: Mapping[str, str], states: Iterable[str]) -> GaugeMetricFamily:
+    """A gauge for each state of each connector: 1 for the one that it is in, 0 for the others."""
+    family = GaugeMetricFamily(name, text, labels=["connector", "state"])
+    for connector, current in present.items():
+        for state in states:
+            family.add_metric([connector, state], 1.0 if state == current else 0.0)
+    return family

@@ -14,13 +14,15 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
+from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_when_event_set, wait_exponential_jitter
+from tenacity.nap import sleep_using_event
 
 from frazil.clients import kafka
 from frazil.clients.credentials import with_store_access
 from frazil.clients.objects import ObjectStore
 from frazil.config.object_sink import object_sink_config
 from frazil.config.settings import Settings
-from frazil.errors import Fenced, FrazilError, ServiceUnavailable, TransientError
+from frazil.errors import Fenced, FrazilError, ServiceUnavailable, StoreUnavailable, TransientError
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.task import HEADERS, RESULT_DDL
 from frazil.sinks.objects.results import ObjectsResult, load
@@ -28,6 +30,7 @@ from frazil.sinks.objects.schema_file import SchemaFile, schema_object
 from frazil.sinks.objects.sink import ObjectSink
 from frazil.sinks.objects.task import ObjectsSpec, ObjectsTask
 from frazil.worker import failures
+from frazil.worker.breakers import Breakers, StoreBreaker
 from frazil.worker.dead_letters import dead_letter_queue
 from frazil.worker.runner_api import STOP_S, RunnerStatus
 from frazil.worker.source import range_options, topics_of
@@ -39,6 +42,9 @@ logger = logging.getLogger(__name__)
 
 _POLL_S = 0.5
 _BEFORE_S = 5.0
+_LONGEST_WAIT_S = 60.0
+_TOPICS_S = 30.0
+"""So often the topics that a pattern stands for are looked up."""
 _PATIENCE = 0.6
 """The part of the time for stopping that a running batch has to finish."""
 
@@ -54,6 +60,7 @@ class ObjectRunner:
         config: Mapping[str, str],
         observe: Callable[[BatchReport], None],
         busy: threading.Lock,
+        breakers: Breakers,
     ) -> None:
         """All runners of a connector share the lock `busy`, which a running batch holds.
 
@@ -66,15 +73,30 @@ class ObjectRunner:
         self._class = config.get("connector.class", "")
         self._observe = observe
         self._busy = busy
+        self._breakers = breakers
+        self._breaker: StoreBreaker | None = None
         self._stopping = threading.Event()
         self._failure: tuple[FrazilError, BaseException] | None = None
         self._thread: threading.Thread | None = None
         self._job = ""
+        self._outage: StoreUnavailable | None = None
+        self._next_look = 0.0
+        backoff_s = self._config.retry_ms / 1000
+        self._backoff = wait_exponential_jitter(max=_LONGEST_WAIT_S, jitter=backoff_s, multiplier=backoff_s)
+        self._patiently = Retrying(
+            retry=retry_if_exception_type(StoreUnavailable),
+            stop=stop_when_event_set(self._stopping),
+            wait=self._wait_s,
+            sleep=sleep_using_event(self._stopping),
+            before_sleep=self._tell,
+            reraise=True,
+        )
 
     def start(self) -> None:
         """Return when the connector reads; raises FrazilError when it cannot."""
         self._stopping.clear()
         self._failure = None
+        self._outage = None
         if not self._idle(_BEFORE_S):
             raise ServiceUnavailable(
                 f"the batch that connector {self._config.name} ran before has not ended after {_BEFORE_S:.0f} s; the "
@@ -89,7 +111,9 @@ class ObjectRunner:
             schema = SchemaFile(self._config.json_schema, place, self._store, self._config.name)
         sink = ObjectSink(self._config, self._bootstrap, queue, self._store, self._run, schema, self._table())
         sink.start(topics)
+        self._admin = kafka.admin(self._bootstrap)
         self._job = f"frazil-{self._config.name}-{uuid.uuid4().hex}"
+        self._breaker = self._breakers.add(self._config.name)
         self._thread = threading.Thread(
             target=self._loop, args=(sink, topics), name=f"objects-{self._config.name}", daemon=True
         )
@@ -117,11 +141,16 @@ class ObjectRunner:
             self._spark.sparkContext.cancelJobGroup(self._job)
         if self._thread is not None:
             self._thread.join(max(deadline - time.monotonic(), 0.0))
+        if self._breaker is not None:
+            self._breakers.remove(self._config.name, self._breaker)
 
     def status(self) -> RunnerStatus:
-        """RUNNING, or FAILED with trace, once started."""
+        """RUNNING, RESTARTING while the store does not take objects, or FAILED, both with trace, once started."""
         if self._thread is None:
             return RunnerStatus("UNASSIGNED")
+        outage = self._outage
+        if self._failure is None and outage is not None:
+            return RunnerStatus("RESTARTING", failures.trace(outage, outage), transient=True)
         if self._failure is None:
             return RunnerStatus("RUNNING")
         failure, cause = self._failure
@@ -142,36 +171,72 @@ class ObjectRunner:
         self._spark.sparkContext.setJobGroup(self._job, f"connector {self._config.name}", interruptOnCancel=True)
         try:
             while not self._stopping.is_set():
-                ends = kafka.end_offsets(self._bootstrap, topics)
-                with self._busy:
-                    if self._stopping.is_set():
-                        return
-                    worked = sink.process(ends, round(time.time() * 1000), self._committed)
-                if not worked:
+                if not self._patiently(self._turn, sink, topics):
                     self._stopping.wait(_POLL_S)
         except Exception as error:
             if not self._stopping.is_set():
                 self._failure = failures.classify(error), error
                 logger.debug("connector %s: reading ended", self._config.name, exc_info=error)
 
+    def _turn(self, sink: ObjectSink, topics: list[str]) -> bool:
+        """Store what may be complete; False when nothing is."""
+        self._look_for_topics(topics)
+        ends = kafka.end_offsets(self._bootstrap, topics, self._admin)
+        with self._busy:
+            if self._stopping.is_set():
+                return False
+            worked = sink.process(ends, round(time.time() * 1000), self._committed)
+        self._outage = None
+        return worked
+
+    def _look_for_topics(self, topics: list[str]) -> None:
+        """Raise ServiceUnavailable when other topics match the pattern by now: the next start reads these."""
+        if self._config.topics_regex is None or time.monotonic() < self._next_look:
+            return
+        self._next_look = time.monotonic() + _TOPICS_S
+        found = topics_of(self._config, self._bootstrap)
+        if found != topics:
+            raise ServiceUnavailable(
+                f"topics.regex stands for other topics than when the connector started ({', '.join(found)}); it starts "
+                "again with them"
+            )
+
+    def _wait_s(self, state: RetryCallState) -> float:
+        """The wait after a failure: longer each time, and as long as the breaker is open."""
+        assert self._breaker is not None  # noqa: S101 - set by `start`
+        return self._breaker.open_s if self._breaker.state == "open" else self._backoff(state)
+
+    def _tell(self, state: RetryCallState) -> None:
+        error = state.outcome.exception() if state.outcome is not None else None
+        if isinstance(error, StoreUnavailable):
+            self._outage = error
+        logger.warning("connector %s reads again in %.1f s: %s", self._config.name, state.upcoming_sleep, error)
+
     def _committed(self, report: BatchReport) -> None:
         self._observe(report)
-        letters = f", {report.dead_letters:,} dead letters (`deadletters list`)" if report.dead_letters else ""
-        skipped = f", {report.skipped:,} skipped" if report.skipped else ""
-        logger.log(
-            logging.WARNING if report.dead_letters else logging.INFO,
-            "connector %s: %s records%s%s into %s objects of bucket %s in %.2f s",
-            report.connector,
-            f"{report.stored:,}",
-            letters,
-            skipped,
-            f"{report.files:,}",
-            self._config.store.bucket,
-            report.duration_s,
-        )
+        level = logging.WARNING if report.dead_letters else logging.INFO
+        logger.log(level, "%s", report.line([f"bucket {self._config.store.bucket}"], "record", "object"))
 
     def _run(self, spec: ObjectsSpec) -> ObjectsResult:
-        """Read the ranges of a spec: one task for each Kafka partition, or for several of them."""
+        """Read the ranges of a spec, unless the breaker is open; a store that has failed is asked for little first."""
+        breaker = self._breaker
+        assert breaker is not None  # noqa: S101 - set by `start`
+
+        def read() -> ObjectsResult:
+            try:
+                if breaker.state != "closed":
+                    self._store.check()
+                return self._read(spec)
+            except Exception as error:
+                failure = failures.classify(error)
+                if isinstance(failure, StoreUnavailable):
+                    raise failure from error
+                raise
+
+        return breaker.call(read)
+
+    def _read(self, spec: ObjectsSpec) -> ObjectsResult:
+        """One task for each Kafka partition, or for several of them."""
         columns = ["value", "topic", "partition", "offset", "timestamp"]
         tolerant = self._config.errors_tolerance == "all"
         columns += ["key"] if tolerant or self._config.reads_keys else []
@@ -186,8 +251,5 @@ class ObjectRunner:
         )
         result = ObjectsResult()
         for row in frame.mapInArrow(ObjectsTask(spec), RESULT_DDL).collect():
-            part = load(bytes(row["result"]))
-            result.partitions |= part.partitions
-            result.write_s = max(result.write_s, part.write_s)
-            result.slowest_s = max(result.slowest_s, part.slowest_s)
+            result.add(load(bytes(row["result"])))
         return result

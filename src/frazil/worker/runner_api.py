@@ -16,7 +16,8 @@ STOP_S = 10.0
 
 @dataclass(frozen=True)
 class RunnerStatus:
-    """State of a started query. `trace` belongs to FAILED, its first line says what happened.
+    """State of a started query. `trace` belongs to FAILED, its first line says what happened, and to RESTARTING: the
+    runner tries again by itself what it says.
 
     `transient` tells that the failure was a TransientError: the herder starts the query again by itself. `fenced` tells
     that it was Fenced: somebody else has written what this query had read.
@@ -38,7 +39,7 @@ class Runner(Protocol):
         """End the query within `timeout` seconds, and let the running batch finish if it can; idempotent."""
 
     def status(self) -> RunnerStatus:
-        """RUNNING, or FAILED with trace, once started."""
+        """RUNNING, or RESTARTING or FAILED with trace, once started."""
         ...
 
 

@@ -14,6 +14,8 @@ from frazil.query.tables import Expanded
     ("line", "statement"),
     [
         ("\\d", "SHOW TABLES"),
+        ("\\dt", "SHOW TABLES"),
+        ("\\dn", "SHOW SCHEMAS"),
         ("\\d;", "SHOW TABLES"),
         ("\\d apilogs", 'DESCRIBE "apilogs"'),
         ("\\d streaming.apilogs$snapshots", 'DESCRIBE "streaming"."apilogs$snapshots"'),
@@ -30,6 +32,14 @@ def test_a_name_cannot_end_the_statement_that_it_is_put_into() -> None:
     ran: list[str] = []
     Session(ran.append).command("\\d a; DROP TABLE b")
     assert ran == ['DESCRIBE "a; DROP TABLE b"']
+
+
+def test_a_file_is_answered(tmp_path: Path) -> None:
+    path = tmp_path / "two.sql"
+    path.write_text("SELECT 1;\nSELECT 2;\n")
+    ran: list[str] = []
+    Session(ran.append).command(f"\\i {path}")
+    assert ran == ["SELECT 1;\nSELECT 2;\n"]
 
 
 def test_how_tables_look(capsys: pytest.CaptureFixture[str]) -> None:
@@ -57,7 +67,13 @@ def test_where_answers_go(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("line", "message"),
-    [("\\nosuch", "\\? lists"), ("\\x maybe", "on, off or auto"), ("\\format xml", "table, json, csv, parquet")],
+    [
+        ("\\i", "name of a file"),
+        ("\\i /no/such.sql", "/no/such.sql cannot be read"),
+        ("\\nosuch", "\\? lists"),
+        ("\\x maybe", "on, off or auto"),
+        ("\\format xml", "table, json, csv, parquet"),
+    ],
 )
 def test_what_is_not_known_is_said(line: str, message: str) -> None:
     with pytest.raises(UsageError) as caught:

@@ -13,7 +13,7 @@ from frazil.config.delta_keys import DeltaConfig
 from frazil.config.object_store import ObjectStoreConfig
 from frazil.errors import ConfigError, Fenced, ServiceUnavailable
 from frazil.sinks.delta.table import DeltaTarget, Place
-from frazil.sinks.objects.formats.parquet import TableColumns
+from frazil.sinks.objects.formats.delta import TableColumns
 from frazil.sinks.objects.results import PartitionResult
 from frazil.sinks.objects.task import ObjectsSpec, run
 from frazil.stack.local import LocalStack

@@ -21,7 +21,7 @@ from pyiceberg.types import (
 from frazil.errors import CommitConflict, ConfigError, FrazilError, ServiceUnavailable
 from frazil.pipeline.infer import Path, infer
 from frazil.pipeline.types import STRING, Field, List, Scalar, Struct, Type
-from frazil.sinks.iceberg.evolve import evolve, evolved, possible_columns, too_many
+from frazil.sinks.iceberg.evolve import evolve, evolved, possible_columns
 from frazil.sinks.iceberg.schema import struct_of
 from tests.sinks.iceberg.conftest import MakeTable
 from tests.sinks.iceberg.proxy import CatalogProxy, Fault
@@ -55,16 +55,6 @@ def fifteen() -> Type:
     )
     assert isinstance(type_, Struct)
     return type_
-
-
-def test_columns_are_counted_with_the_nested_ones() -> None:
-    unknown: dict[Path, Type] = {("a",): STRING, ("st", "b"): List(Struct((Field("c", STRING), Field("d", STRING))))}
-    assert too_many(NESTED, unknown, 5, 14) == ""
-    assert too_many(NESTED, unknown, 4, 14) == (
-        "the batch would bring 5 new columns; frazil.schema.max.new.columns allows 4"
-    )
-    assert too_many(NESTED, unknown, 5, 13) == "the table would have 14 columns; frazil.schema.max.columns allows 13"
-    assert too_many(NESTED, {("st",): STRING}, 0, 1) == ""
 
 
 def test_names_that_differ_in_case_only_make_one_column() -> None:

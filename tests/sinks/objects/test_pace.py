@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from frazil.sinks.objects.clock import Clock, Tick
-from frazil.sinks.objects.pace import Seen, is_due
+from frazil.sinks.objects.pace import LOOK_MS, Seen, is_due, useful_end
 from tests.sinks.objects.samples import BY_TIME, sink_with
 
 HOUR = 3_600_000
@@ -36,7 +36,39 @@ def test_flush_size(end: int, expected: bool) -> None:
 
 def test_skipped_records_do_not_count() -> None:
     assert not due(5000, Seen(4900, 10, 0))
-    assert due(101, Seen(100, 0, 0))
+
+
+def test_a_look_at_records_that_are_too_few_for_an_object() -> None:
+    """Each is at twice as many as the last one at least."""
+    assert not due(101, Seen(100, 0, 0), LOOK_MS - 1)
+    assert due(101, Seen(100, 0, 0), LOOK_MS)
+    assert not due(119, Seen(110, 10, 0), LOOK_MS)
+    assert due(120, Seen(110, 10, 0), LOOK_MS)
+
+
+@pytest.mark.parametrize(
+    ("end", "seen", "expected"),
+    [
+        (1099, None, 1099),
+        (3199, None, 3100),
+        (1109, Seen(110, 10, 0), 1100),
+        (1099, Seen(110, 10, 0), 1099),
+        (2100, Seen(110, 10, 0), 2100),
+        (9000, Seen(5000, 10, 0), 8990),
+    ],
+)
+def test_where_reading_may_end(end: int, seen: Seen | None, expected: int) -> None:
+    assert useful_end(sink_with({"flush.size": "1000"}), 100, end, seen) == expected
+
+
+def test_where_other_triggers_count_everything_is_read() -> None:
+    assert useful_end(sink_with(TIMED), 100, 3199, None) == 3199
+
+
+def test_looks_for_what_may_not_have_come_take_a_part_of_the_time() -> None:
+    seen = Seen(110, 10, 0, at_ms=1000, took_ms=200)
+    assert not due(120, seen, 1599, changes={"frazil.rotate.bytes": "5"})
+    assert due(120, seen, 1600, changes={"frazil.rotate.bytes": "5"})
 
 
 @pytest.mark.parametrize(("now", "expected"), [(HOUR + 59_999, False), (HOUR + 60_000, True)])

@@ -212,18 +212,19 @@ def test_a_schema_changes_between_runs_and_never_for_records_that_are_read_again
     file = tmp_path / "schema.json"
     file.write_text('{"type":"integer","maximum":4}')
     driver = made(stack, topic, tmp_path, errors__tolerance="all", **{"frazil.schema.file": str(file)})
-    driver.send([b"%d" % n for n in range(7)])
+    driver.send([b"%d" % n for n in range(6)])
     driver.process()
     assert (driver.first_offsets(), driver.position()) == ([0], 3)
     file.write_text('{"type":"integer","maximum":6}')
     driver.restart()
     driver.process()
     assert _maximum(driver) == 4
-    driver.send([b"5", b"9"])
+    driver.send([b"6", b"9"])
     driver.process()
     assert _maximum(driver) == 6
-    values = [letter.value() for letter in messages(driver.bootstrap, f"{topic}-dlq")]
-    assert values == [b"5", b"6", b"9"]
+    lines = b"".join(data for name, data in sorted(driver.store.objects().items()) if "kept" not in name)
+    assert (lines.split(), driver.position()) == ([b"0", b"1", b"2", b"3", b"4", b"6"], 7)
+    assert [letter.value() for letter in messages(driver.bootstrap, f"{topic}-dlq")][0] == b"5"
 
 
 def _maximum(driver: Driver) -> int:
@@ -260,7 +261,8 @@ def test_files_of_a_table_are_committed_before_the_position(stack: LocalStack, t
     table = driver.table = KeptTable()
     driver.restart()
     driver.send([b'{"a":1}', b'{"a":2}', b'{"a":3,"b":"x"}', b'{"a":4}', b'{"a":"no"}', b'{"a":5}', b'{"a":6}'])
-    driver.process()
+    while driver.process():
+        pass
     assert [field.name for field in table.columns.fields] == ["a", "b"]
     assert (table.offsets, driver.position()) == ({(topic, 0): 7}, 7)
     assert [first for commit in table.commits for first in commit] == [0, 3]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gzip
+import io
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -157,6 +159,44 @@ def test_parquet_with_schemas(tmp_path: Path) -> None:
     assert [(str(row["d"]), row["s"]) for row in pq.read_table(path).to_pylist()] == [
         ("1.56", str(i)) for i in range(3)
     ]
+
+
+def test_j4_j5_logical_types_and_maps_of_schemas(tmp_path: Path) -> None:
+    connect = "org.apache.kafka.connect.data."
+    schema = {
+        "type": "struct",
+        "fields": [
+            {"field": "at", "type": "int64", "name": connect + "Timestamp"},
+            {"field": "day", "type": "int32", "name": connect + "Date"},
+            {"field": "time", "type": "int32", "name": connect + "Time"},
+            {"field": "m", "type": "map", "keys": {"type": "int32"}, "values": {"type": "int32"}},
+        ],
+    }
+    payload = {"at": 4000000000, "day": 10000, "time": 14400000, "m": [[1, 12], [2, 15]]}
+    disk = Disk(tmp_path, **WITH_SCHEMAS, **{"format.class": FORMAT + "parquet.ParquetFormat", "flush.size": "1"})
+    disk.run([Row(0, enveloped(payload, schema))])
+    (path,) = Path(disk.store.folder).rglob("*.snappy.parquet")
+    assert pq.read_table(path).to_pylist() == [
+        {
+            "at": dt.datetime(1970, 2, 16, 7, 6, 40, tzinfo=dt.UTC),
+            "day": dt.date(1997, 5, 19),
+            "time": dt.time(4),
+            "m": [(1, 12), (2, 15)],
+        }
+    ]
+
+
+def test_j8_records_without_a_schema_stay_what_they_are(tmp_path: Path) -> None:
+    disk = Disk(tmp_path, flush__size="1")
+    disk.run([Row(0, b'{"a":"","b":null}')])
+    assert list(disk.lines().values()) == [[b'{"a":"","b":null}']]
+
+
+def test_r18_an_object_that_is_there_already_is_replaced(tmp_path: Path) -> None:
+    disk = Disk(tmp_path)
+    disk.store.put("topics/t/partition=0/t+0+0000000000.json", io.BytesIO(b"part"), 4, ())
+    disk.run(numbers(6))
+    assert [len(lines) for lines in disk.lines().values()] == [3, 3]
 
 
 def test_s1_another_schema_begins_another_object(tmp_path: Path) -> None:

@@ -17,8 +17,10 @@ from frazil.query.tables import Expanded
 HINT = "\\x or \\format json"
 HELP = """\
 Statements end with ; and may take several lines. Ctrl+C cancels, Ctrl+D leaves, Tab completes.
-  \\d               tables
+  \\dt              tables; so does \\d
   \\d TABLE         columns of a table; also \\d apilogs$snapshots
+  \\dn              schemas
+  \\i FILE          answer the statements of a file
   \\x [on|off|auto] one value per line; without a word the other way round
   \\timing          show, or do not show, how long a statement took
   \\format FORMAT   table, csv, json or parquet
@@ -31,6 +33,9 @@ def completions() -> dict[str, tuple[str, ...] | None]:
     """Every command, with the words that may follow it; `tables` stands for their names."""
     return {
         "\\d": ("tables",),
+        "\\dt": None,
+        "\\dn": None,
+        "\\i": None,
         "\\x": tuple(Expanded),
         "\\timing": None,
         "\\format": tuple(SqlFormat),
@@ -65,6 +70,12 @@ class Session:
             typer.echo(HELP)
         elif word == "\\d":
             self.run(f"DESCRIBE {_name(rest)}" if rest else "SHOW TABLES")
+        elif word == "\\dt":
+            self.run("SHOW TABLES")
+        elif word == "\\dn":
+            self.run("SHOW SCHEMAS")
+        elif word == "\\i":
+            self.run(_statements(rest))
         elif word == "\\x":
             self._expand(rest)
         elif word == "\\timing":
@@ -109,6 +120,15 @@ class Session:
         self.answers = Answers(form, path)
         place = f"to {path}, which is begun anew" if path else "to the terminal"
         typer.echo(f"Answers go as {form} {place}.")
+
+
+def _statements(name: str) -> str:
+    if not name:
+        raise UsageError("\\i needs the name of a file")
+    try:
+        return Path(name).expanduser().read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{name} cannot be read: {error}") from error
 
 
 def _name(text: str) -> str:

@@ -16,8 +16,9 @@ from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.results import TableResult, TaskResult
 from frazil.pipeline.task import Bounds, Routing, TaskSpec
+from frazil.sinks.iceberg.column_limits import admit
 from frazil.sinks.iceberg.commit import Batch, KafkaIdentity
-from frazil.sinks.iceberg.evolve import evolve, too_many
+from frazil.sinks.iceberg.evolve import evolve
 from frazil.sinks.iceberg.job import abandon, discovery
 from frazil.sinks.iceberg.pieces import divide
 from frazil.sinks.iceberg.tables import Tables
@@ -172,10 +173,10 @@ class BatchJob:
             return "again"
         if (result.unknown or result.absent) and self.config.evolve_schema and work.table is not None:
             schema = work.table.schema()
-            reason = too_many(schema, result.unknown, self.config.max_new_columns_per_batch, self.config.max_columns)
-            if reason:
-                work.no_more_columns = reason
-            elif evolve(work.target.catalog, work.table, result.unknown, result.absent).schema() == schema:
+            admitted = admit(self.config, schema, result.unknown, result.seen)
+            work.no_more_columns = admitted.refusal or work.no_more_columns
+            now = evolve(work.target.catalog, work.table, admitted.fields, result.absent).schema()
+            if now == schema and not admitted.refusal:
                 raise ConfigError(
                     f"{work.name} cannot have columns for the unknown fields "
                     f"{', '.join(repr('.'.join(path)) for path in sorted(result.unknown))}; nothing was written. "

@@ -71,27 +71,6 @@ def evolve(catalog: Catalog, table: Table, unknown: Mapping[Path, Type], absent:
     )
 
 
-def too_many(schema: Schema, unknown: Mapping[Path, Type], per_batch: int, per_table: int) -> str:
-    """Why a batch may not bring these fields as new columns, nested ones counted too; empty when it may."""
-    new = sum(_count(type_) for type_ in possible_columns(schema, unknown).values())
-    if new > per_batch:
-        return f"the batch would bring {new:,} new columns; frazil.schema.max.new.columns allows {per_batch:,}"
-    columns = len(schema.column_names)
-    if new and columns + new > per_table:
-        return f"the table would have {columns + new:,} columns; frazil.schema.max.columns allows {per_table:,}"
-    return ""
-
-
-def _count(type_: Type) -> int:
-    match type_:
-        case Struct(fields):
-            return 1 + sum(_count(field.type) for field in fields)
-        case List(element):
-            return 1 + _count(element)
-        case _:
-            return 1
-
-
 def evolved(table: Table, unknown: Mapping[Path, Type], absent: Set[Path] = frozenset()) -> Schema:
     """The schema that `evolve` would give the table; changes nothing. Raises ConfigError as it does."""
     transaction = table.transaction()

@@ -16,6 +16,7 @@ from frazil.pipeline.decode import DecodeSpec
 from frazil.pipeline.mapper import RecordMapper
 from frazil.pipeline.overrides import overrides_of
 from frazil.pipeline.task import ANY_COLUMNS
+from frazil.sinks.iceberg.column_limits import MOST, MOST_NEW
 from frazil.sinks.iceberg.schema import check_any_case, struct_of
 from frazil.sinks.iceberg.write import DataFileWriter
 
@@ -49,13 +50,19 @@ def decode_spec(
         any_case=config.any_case and name_mapping is None,
         legacy=config.legacy_conversion,
         overrides=overrides,
+        most_new_columns=(config.max_new_columns_per_batch, MOST_NEW),
     )
 
 
 def discovery(config: IcebergSinkConfig) -> DecodeSpec:
     """How the columns are found that records need of a table that does not exist."""
     overrides = overrides_of(config.column_types)
-    return replace(ANY_COLUMNS, struct=overrides.mark(ANY_COLUMNS.struct), overrides=overrides)
+    return replace(
+        ANY_COLUMNS,
+        struct=overrides.mark(ANY_COLUMNS.struct),
+        overrides=overrides,
+        most_new_columns=(config.max_columns, MOST),
+    )
 
 
 def file_writer(config: IcebergSinkConfig, table: Table) -> DataFileWriter:

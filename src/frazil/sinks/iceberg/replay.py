@@ -30,8 +30,9 @@ from frazil.pipeline.letters.log import Queue
 from frazil.pipeline.results import TableResult
 from frazil.pipeline.task import TableSpec, TaskSpec, Writer, run
 from frazil.sinks.iceberg import replayed
+from frazil.sinks.iceberg.column_limits import Admitted, admit
 from frazil.sinks.iceberg.commit import COMMIT_ID, Floor, Target, append_files, has_commit
-from frazil.sinks.iceberg.evolve import evolve, evolved, too_many
+from frazil.sinks.iceberg.evolve import evolve, evolved
 from frazil.sinks.iceberg.job import MapperFor, abandon, decode_spec, file_writer
 from frazil.sinks.iceberg.replay_routes import Routed, routed
 from frazil.sinks.iceberg.replayed import DEADLETTERS
@@ -163,12 +164,14 @@ class Replayer:
         for letter in letters:
             if letter.record:
                 same.setdefault(letter.record, []).append(letter)
+        refusal = ""
         while True:
             table = target.load()
             verdicts = self._known(target, table, same)
             todo = [several[0] for record, several in same.items() if record not in verdicts]
-            result = self._judge(target, table, todo) if todo else TableResult()
-            if result is None:
+            result = self._judge(target, table, todo, refusal) if todo else TableResult()
+            if isinstance(result, Admitted):
+                refusal = result.refusal or refusal
                 continue
             dead = {letter.coordinates: described(letter.path, letter.reason) for letter in result.dead}
             good = [letter for letter in todo if letter.record not in dead]
@@ -220,32 +223,32 @@ class Replayer:
             self._group |= {key: 0} | kafka.group_offsets(self._bootstrap, self._config.group_id, [key])
         return self._group[key]
 
-    def _judge(self, target: Target, table: Table, letters: Sequence[Letter]) -> TableResult | None:
-        """Convert and write the records; None when the table has new columns now and has to be read again."""
-        config, schema, no_more_columns = self._config, table.schema(), ""
+    def _judge(self, target: Target, table: Table, letters: Sequence[Letter], refusal: str) -> TableResult | Admitted:
+        """Convert and write the records, or tell what the table has columns for now; then it has to be read again.
+
+        `refusal`: why records with unknown fields are refused.
+        """
+        config, schema = self._config, table.schema()
         while True:
             writer = _Nowhere() if self._dry_run else file_writer(config, table)
-            result = self._run(table, schema, letters, no_more_columns, writer)
+            result = self._run(table, schema, letters, refusal, writer)
             if not ((result.unknown or result.absent) and config.evolve_schema):
                 return result
             abandon(table, result.files)
-            reason = too_many(schema, result.unknown, config.max_new_columns_per_batch, config.max_columns)
-            if reason:
-                no_more_columns = reason
-                continue
+            admitted = admit(config, schema, result.unknown, result.seen)
             if self._dry_run:
-                wider = evolved(table, result.unknown, result.absent)
+                wider = evolved(table, admitted.fields, result.absent)
             else:
-                wider = evolve(target.catalog, table, result.unknown, result.absent).schema()
-            if wider == schema:
+                wider = evolve(target.catalog, table, admitted.fields, result.absent).schema()
+            if wider == schema and not admitted.refusal:
                 names = ", ".join(repr(".".join(path)) for path in sorted(result.unknown))
                 raise ConfigError(
                     f"{target.name} cannot have columns for the unknown fields {names}; the dead letters stay open. "
                     "Set iceberg.tables.evolve-schema-enabled=false, or drop those that have them"
                 )
             if not self._dry_run:
-                return None
-            schema = wider
+                return admitted
+            schema, refusal = wider, admitted.refusal or refusal
 
     def _skipped(self, table: Table, letters: Sequence[Letter], count: int) -> Sequence[Letter]:
         """Which of the letters give no row, `count` of them; found by judging halves again."""

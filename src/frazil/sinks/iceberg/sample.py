@@ -19,8 +19,9 @@ from frazil.pipeline.decode import DecodeSpec
 from frazil.pipeline.letters.letter import described
 from frazil.pipeline.results import TableResult, TaskResult
 from frazil.pipeline.task import ANY_COLUMNS, Bounds, Routing, TableSpec, TaskSpec, run
+from frazil.sinks.iceberg.column_limits import admit
 from frazil.sinks.iceberg.commit import Target
-from frazil.sinks.iceberg.evolve import evolved, possible_columns, too_many
+from frazil.sinks.iceberg.evolve import evolved, possible_columns
 from frazil.sinks.iceberg.job import MapperFor, decode_spec, discovery
 from frazil.sinks.iceberg.schema import iceberg_type, mapping_of
 
@@ -119,12 +120,10 @@ class _Sampler:
         result = self._result(table.name, decode, records)
         if not ((result.unknown or result.absent) and config.evolve_schema):
             return decode
-        refused = too_many(schema, result.unknown, config.max_new_columns_per_batch, config.max_columns)
-        if refused:
-            return decode_spec(config, schema, self._mapper_for, refused, names)
-        wider = evolved(loaded, result.unknown, result.absent)
+        admitted = admit(config, schema, result.unknown, result.seen)
+        wider = evolved(loaded, admitted.fields, result.absent)
         table.changes = _changes(schema, wider)
-        return decode_spec(config, wider, self._mapper_for, name_mapping=names)
+        return decode_spec(config, wider, self._mapper_for, admitted.refusal, names)
 
     def _decode_new(self, table: TableSample, records: Sequence[Message]) -> DecodeSpec:
         """For a table that would be made of these records."""

@@ -14,6 +14,7 @@ from frazil.pipeline import infer
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.types import Type
 from frazil.sinks.iceberg import positions
+from frazil.sinks.iceberg.column_limits import first_columns
 from frazil.sinks.iceberg.commit import Floor, KafkaIdentity, Target
 from frazil.sinks.iceberg.create import EMPTY, create_table
 from frazil.sinks.iceberg.job import MapperFor, discovery
@@ -121,7 +122,7 @@ class Tables:
     def create(self, work: Work, columns: Mapping[infer.Path, Type]) -> None:
         """Make a table that does not exist; without columns it refuses its records. Raises as `create_table` does."""
         if columns:
-            create_table(self.catalog, work.name, columns, self.config.creation)
+            create_table(self.catalog, work.name, first_columns(self.config, columns), self.config.creation)
             logger.info("connector %s has created table %s", self.config.name, work.name)
         else:
             work.refusal = EMPTY

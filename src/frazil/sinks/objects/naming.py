@@ -24,6 +24,8 @@ def extension(format_: FormatConfig) -> str:
     """The extension that tells format and compression."""
     if format_.kind == "parquet":
         return _PARQUET[format_.codec]
+    if format_.kind == "avro":
+        return ".avro"
     plain = ".json" if format_.kind == "json" else format_.extension
     return plain if format_.gzip_level is None else plain + ".gz"
 

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO
 
 import numpy as np
 import pyarrow as pa
 
+from frazil.config.converters import STRING_CONVERTER
 from frazil.config.object_sink import FormatConfig, ObjectSinkConfig
 from frazil.pipeline import infer
 from frazil.pipeline.strict import ConversionError
-from frazil.pipeline.types import Struct, Type
-from frazil.sinks.objects.formats.parquet import TableColumns, write_columns, write_parquet
+from frazil.pipeline.types import Type
+from frazil.sinks.objects.formats.avro import write_avro, write_avro_values
+from frazil.sinks.objects.formats.delta import TableColumns, write_table_file
+from frazil.sinks.objects.formats.parquet import write_parquet
+from frazil.sinks.objects.formats.tables import Refused
+from frazil.sinks.objects.formats.text import HEADERS
 from frazil.sinks.objects.naming import Kind, extension, object_name
-from frazil.sinks.objects.records import Records
+from frazil.sinks.objects.records import Records, Schema
 from frazil.sinks.objects.rotation import Numbers
 from frazil.sinks.objects.spool import Spool, joined
+
+_MADE_AT_THE_END = ("parquet", "avro")
 
 
 @dataclass(frozen=True)
@@ -38,11 +45,11 @@ class OpenObject:
     """Takes records of one folder, in order of their offsets."""
 
     def __init__(
-        self, config: ObjectSinkConfig, folder: str, schema: Struct | None, columns: TableColumns | None = None
+        self, config: ObjectSinkConfig, folder: str, schema: Schema | None, columns: TableColumns | None = None
     ) -> None:
         """`columns` are those of the table that the object is a file of."""
         self._columns = columns
-        self.unknown: dict[infer.Path, Type] = {}
+        self.unknown: Mapping[infer.Path, Type] = {}
         """Fields that the table has no column for, found by `finish`."""
         self._config = config
         self._folder = folder
@@ -77,7 +84,10 @@ class OpenObject:
             return
         found = self._spools.get(kind)
         if found is None:
-            found = self._spools[kind] = format_, Spool(None if format_.kind == "parquet" else format_.gzip_level)
+            found = self._spools[kind] = (
+                format_,
+                Spool(None if format_.kind in _MADE_AT_THE_END else format_.gzip_level),
+            )
         found[1].write(joined(texts, format_.separator if format_.kind == "bytes" else b"\n"))
 
     def finish(self) -> tuple[list[Finished], dict[int, ConversionError]]:
@@ -87,16 +97,12 @@ class OpenObject:
         refused: dict[int, ConversionError] = {}
         for kind, (format_, spool) in self._spools.items():
             body = spool.finish()
-            if format_.kind == "parquet":
+            if format_.kind in _MADE_AT_THE_END:
                 out = Spool()
                 if not spool.in_memory:
                     out.to_disk()
                 body = out.finish()
-                if self._columns is None:
-                    found = write_parquet(spool.lines, self._schema, format_.codec, body)
-                else:
-                    found, more = write_columns(spool.lines, self._columns, format_.codec, body)
-                    self.unknown = infer.merge_all([self.unknown, more])
+                found = self._make(kind, format_, spool, body)
                 refused |= {int(offsets[index]): error for index, error in found}
                 spool.close()
             size = body.seek(0, 2)
@@ -116,6 +122,21 @@ class OpenObject:
                 )
             )
         return finished, refused
+
+    def _make(self, kind: Kind, format_: FormatConfig, spool: Spool, out: IO[bytes]) -> Refused:
+        """Write a file that has to know all its records first."""
+        schema = self._schema if kind == "data" else None
+        struct = None if schema is None else schema.struct
+        if self._columns is not None:
+            refused, self.unknown = write_table_file(spool.lines, self._columns, format_.codec, out)
+            return refused
+        if format_.kind == "parquet":
+            return write_parquet(spool.lines, struct, format_.codec, out, self._topic)
+        if kind == "keys" or (kind == "data" and self._config.value_converter == STRING_CONVERTER):
+            return write_avro_values(spool.lines, format_.codec, out)
+        if kind == "headers":
+            return write_avro(spool.lines, HEADERS, None, format_.codec, out)
+        return write_avro(spool.lines, struct, None if schema is None else schema.name, format_.codec, out, self._topic)
 
     def close(self) -> None:
         """Give up what was taken."""

@@ -11,18 +11,25 @@ from frazil.config.joda_dates import bucket_start
 from frazil.config.object_sink import ObjectSinkConfig
 from frazil.sinks.objects.clock import Clock
 
+LOOK_MS = 10_000
+"""So long new records wait for a look at them, though they are too few for an object."""
+_SHARE = 3
+"""A look for a trigger that may not have come waits this many times as long as the last one took."""
+
 
 @dataclass(frozen=True)
 class Seen:
     """What the last run left open of a partition: it ended at `end`, with so many records since a record time.
 
-    `limited`: it was ended for its length, and there was more to read.
+    `limited`: it was ended for its length, and there was more to read. It was at `at_ms`, and took `took_ms`.
     """
 
     end: int
     open_count: int
     open_since: int
     limited: bool = False
+    at_ms: int = 0
+    took_ms: int = 0
 
 
 def is_due(
@@ -38,15 +45,43 @@ def is_due(
     fresh = end - seen.end
     if fresh <= 0:
         return False
-    if not seen.open_count or fresh >= config.rotation.flush_size - seen.open_count:
+    if fresh >= config.rotation.flush_size - seen.open_count:
         return True
-    return _may_be_complete(config, now_ms, seen, clock)
+    if _count_alone(config):
+        return fresh >= max(seen.open_count, 1) and now_ms - seen.at_ms >= LOOK_MS
+    if not seen.open_count:
+        return True
+    return now_ms - seen.at_ms >= _SHARE * seen.took_ms and _may_be_complete(config, now_ms, seen, clock)
+
+
+def useful_end(config: ObjectSinkConfig, position: int, end: int, seen: Seen | None) -> int:
+    """Where reading may as well end: behind the last object that the count of records completes, if it alone counts.
+
+    Records that are left out afterwards make objects end later than that.
+    """
+    if not _count_alone(config):
+        return end
+    begin, opened = (position, 0) if seen is None else (max(seen.end, position), seen.open_count)
+    flush = config.rotation.flush_size
+    whole = (opened + end - begin) // flush * flush
+    return begin + whole - opened if whole > opened else end
+
+
+def _count_alone(config: ObjectSinkConfig) -> bool:
+    """Whether nothing but the count of records completes an object."""
+    rotation = config.rotation
+    return (rotation.interval_ms, rotation.schedule_ms) == (None, None) and not _only_records_tell(config)
+
+
+def _only_records_tell(config: ObjectSinkConfig) -> bool:
+    rotation = config.rotation
+    return rotation.max_bytes is not None or rotation.max_open_files is not None or config.schemas_enable
 
 
 def _may_be_complete(config: ObjectSinkConfig, now_ms: int, seen: Seen, clock: Clock | None) -> bool:
     """Whether one more record may complete an object, whatever its count."""
     rotation, partitioning = config.rotation, config.partitioning
-    if rotation.max_bytes is not None or rotation.max_open_files is not None or config.schemas_enable:
+    if _only_records_tell(config):
         return True
     if rotation.interval_ms is None:
         return False

@@ -17,7 +17,7 @@ from frazil.pipeline.strict import ConversionError
 from frazil.pipeline.task import LETTER_BYTES, MAX_DEAD_BYTES, dead_letter
 from frazil.sinks.objects.clock import Clock
 from frazil.sinks.objects.compatibility import changes
-from frazil.sinks.objects.formats.parquet import TableColumns
+from frazil.sinks.objects.formats.delta import TableColumns
 from frazil.sinks.objects.open_object import Finished, OpenObject, by_code
 from frazil.sinks.objects.partitioners import Folders, Partitioner
 from frazil.sinks.objects.prepare import NullValueError, Preparer
@@ -26,6 +26,9 @@ from frazil.sinks.objects.records import Records
 from frazil.sinks.objects.results import PartitionResult, StoredObject
 from frazil.sinks.objects.rotation import Arrivals, Numbers, Rotation, Segment
 from frazil.sinks.objects.uploads import Uploads
+
+_DEAD_ALREADY = "the record has a dead letter already"
+"""It could be stored by now, as by a schema that has changed, and would be in two places then."""
 
 
 class PartitionRun:
@@ -94,9 +97,11 @@ class PartitionRun:
         if self._config.metadata and clock is not None:
             records, told = with_metadata(records, clock)
             failed |= {int(records.offsets[index]): error for index, error in told}
+        for offset in self._written & set(records.offsets.tolist()) if self._written else ():
+            failed.setdefault(offset, ConversionError("", _DEAD_ALREADY))
         codes, times = divided.codes, divided.times
         mask = codes >= 0
-        if self._config.metadata and failed:
+        if failed:
             mask &= ~np.isin(records.offsets, list(failed))
         limit = self._bound(rows, failed)
         if limit is not None:
@@ -160,7 +165,7 @@ class PartitionRun:
             found = self._open.get(code)
             if found is None:
                 number = -1 if records.schemas is None else int(records.schemas[indexes[0]])
-                schema = self._preparer.schemas[number].struct if number >= 0 else None
+                schema = self._preparer.schemas[number] if number >= 0 else None
                 found = self._open[code] = OpenObject(self._config, self._folders.names[code], schema, self._columns)
             found.add(records, indexes)
         if records.topics is None:

@@ -163,7 +163,8 @@ class Preparer:
 
     def _misshaped(self, texts: pa.BinaryArray) -> Failures:
         """Records that are no objects, where the format needs columns."""
-        if self.config.format.kind != "parquet":
+        texts_too = self.config.format.kind == "avro" and self.config.value_converter == STRING_CONVERTER
+        if self.config.format.kind not in ("parquet", "avro") or texts_too:
             return []
         objects = pc.match_substring_regex(texts.cast(pa.string()), r"^[ \t]*\{")
         wrong = np.flatnonzero(pc.fill_null(pc.invert(objects), False).to_numpy(zero_copy_only=False))

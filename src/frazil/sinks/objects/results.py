@@ -59,11 +59,18 @@ class PartitionResult:
 
 @dataclass
 class ObjectsResult:
-    """Results by topic and partition; `write_s` is the time that the task waited for the store, in seconds."""
+    """Results by topic and partition. Times are seconds: `write_s` is how long the slowest task waited for the store,
+    `object_s` what each object took."""
 
     partitions: dict[TopicPartition, PartitionResult] = field(default_factory=dict)
     write_s: float = 0.0
-    slowest_s: float = 0.0
+    object_s: list[float] = field(default_factory=list)
+
+    def add(self, task: ObjectsResult) -> None:
+        """Take the result of a task over other partitions."""
+        self.partitions |= task.partitions
+        self.write_s = max(self.write_s, task.write_s)
+        self.object_s += task.object_s
 
 
 def dump(result: ObjectsResult) -> bytes:

@@ -17,8 +17,8 @@ from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.types import Struct, Type
 from frazil.sinks.letters import LetterBook
-from frazil.sinks.objects.formats.parquet import TableColumns
-from frazil.sinks.objects.pace import Seen, is_due
+from frazil.sinks.objects.formats.delta import TableColumns
+from frazil.sinks.objects.pace import Seen, is_due, useful_end
 from frazil.sinks.objects.positions import Positions
 from frazil.sinks.objects.results import ObjectsResult, PartitionResult, StoredObject
 from frazil.sinks.objects.schema_file import SchemaFile
@@ -60,7 +60,7 @@ class ObjectSink:
         self._schema = schema
         self._table = table
         self._unsettled: Offsets = {}
-        """Where the records end that an earlier run may have stored, and that were not read again yet."""
+        """Where the records end of which some may be stored and are not acknowledged: they are read again as before."""
         self._config = config
         self._store = store
         self._run = run
@@ -73,11 +73,9 @@ class ObjectSink:
         """Take the stored positions; raises PositionLost, NotFound or ServiceUnavailable."""
         self._positions.load(topics, None if self._table is None else self._table.start)
         self._letters.start(topics, self._positions.since_ms, self._positions.offsets)
+        self._unsettled = {key: end for key, end in self._positions.ends.items() if end > self._positions.offsets[key]}
         if self._schema is not None:
             self._schema.start()
-            self._unsettled = {
-                key: end for key, end in self._positions.ends.items() if end > self._positions.offsets[key]
-            }
 
     @property
     def position(self) -> Offsets:
@@ -99,14 +97,18 @@ class ObjectSink:
             clock.advance(ends.get(key, self._positions.offsets[key]), now_ms)
         if self._schema is not None and not self._unsettled:
             self._schema.refresh()
-        due = {key: end for key, end in ends.items() if self._is_due(key, end, now_ms)}
+        due = {key: self._useful(key, end) for key, end in ends.items() if self._is_due(key, end, now_ms)}
         if not due:
             return False
         limited = {
-            key: min(end, self._positions.offsets[key] + self._length(key, len(due))) for key, end in due.items()
+            key: self._useful(key, min(end, self._positions.offsets[key] + self._length(key, len(due))))
+            for key, end in due.items()
         }
-        self._store_ranges(limited, due, committed)
+        self._store_ranges(limited, due, now_ms, committed)
         return True
+
+    def _useful(self, key: TopicPartition, end: int) -> int:
+        return useful_end(self._config, self._positions.offsets[key], end, self._seen.get(key))
 
     def _is_due(self, key: TopicPartition, end: int, now_ms: int) -> bool:
         position = self._positions.offsets[key]
@@ -116,17 +118,22 @@ class ObjectSink:
         """How many records of a partition one run reads at most; more when the last run completed nothing."""
         return self._lengths.setdefault(key, max(self._config.max_records_per_batch // count, 1))
 
-    def _store_ranges(self, ends: Offsets, whole: Offsets, committed: Callable[[BatchReport], None]) -> None:
+    def _store_ranges(
+        self, ends: Offsets, whole: Offsets, now_ms: int, committed: Callable[[BatchReport], None]
+    ) -> None:
         started = time.monotonic()
         self._positions.store()
         refused: dict[TopicPartition, dict[int, str]] = {}
         parts: list[PartitionResult] = []
         write_s = 0.0
+        object_s: list[float] = []
         pending = dict(ends)
         bad: list[DeadLetter] = []
+        self._unsettled |= {key: max(end, self._unsettled.get(key, 0)) for key, end in ends.items()}
         while pending:
             result = self._run(self._spec(pending, refused))
             write_s += result.write_s
+            object_s += result.object_s
             found = {key: result.partitions.get(key, PartitionResult(end)) for key, end in pending.items()}
             self._letters.write([letter for part in found.values() for letter in part.letters])
             unknown = infer.merge_all([part.unknown for part in found.values()])
@@ -136,7 +143,9 @@ class ObjectSink:
                 self._table.commit(stored, {key: part.position for key, part in found.items()})
             for key, part in found.items():
                 before = self._positions.offsets[key]
-                self._note(key, before, part, pending[key], whole[key])
+                took_ms = round(1000 * (time.monotonic() - started))
+                seen = Seen(pending[key], part.open_count, part.open_since, pending[key] < whole[key], now_ms, took_ms)
+                self._note(key, before, part, seen)
             self._positions.move({key: part.position for key, part in found.items()})
             parts += found.values()
             bad += [part.bad for part in found.values() if part.bad is not None]
@@ -146,7 +155,7 @@ class ObjectSink:
                 key: pending[key] for key, part in found.items() if part.refused or part.unknown or part.overflow
             }
         self._letters.forget(self._positions.offsets)
-        report = self._report(parts, time.monotonic() - started, write_s)
+        report = self._report(parts, time.monotonic() - started, write_s, object_s)
         if report.read or report.files:
             committed(report)
         if bad:
@@ -160,13 +169,13 @@ class ObjectSink:
                 "complete before them is stored. Change the records with a transform, or write to another table."
             )
 
-    def _note(self, key: TopicPartition, before: int, part: PartitionResult, end: int, whole: int) -> None:
-        if part.position == before and end < whole and not part.overflow:
+    def _note(self, key: TopicPartition, before: int, part: PartitionResult, seen: Seen) -> None:
+        if part.position == before and seen.limited and not part.overflow:
             self._lengths[key] = 2 * self._lengths.get(key, self._config.max_records_per_batch)
         whole_run = part.bad is None and not (part.refused or part.unknown or part.overflow)
-        if whole_run and end >= self._unsettled.get(key, end + 1):
+        if whole_run and (seen.end >= self._unsettled[key] or not seen.limited):
             del self._unsettled[key]
-        self._seen[key] = Seen(end, part.open_count, part.open_since, end < whole)
+        self._seen[key] = seen
 
     def _spec(self, ends: Offsets, refused: Mapping[TopicPartition, Mapping[int, str]]) -> ObjectsSpec:
         written: dict[TopicPartition, set[int]] = {}
@@ -190,7 +199,9 @@ class ObjectSink:
             None if self._table is None else TableColumns(self._table.columns, self._table.evolves),
         )
 
-    def _report(self, parts: list[PartitionResult], duration_s: float, write_s: float) -> BatchReport:
+    def _report(
+        self, parts: list[PartitionResult], duration_s: float, write_s: float, object_s: list[float]
+    ) -> BatchReport:
         stored: Counter[str] = sum((part.stored for part in parts), Counter())
         dead: Counter[str] = sum((part.dead for part in parts), Counter())
         skipped = sum((part.skipped for part in parts), Counter())
@@ -209,6 +220,7 @@ class ObjectSink:
             dict(dead),
             dict(skipped),
             self.position,
+            object_s,
         )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import zlib
-from collections.abc import Iterator
-from tempfile import SpooledTemporaryFile
+from collections.abc import Iterable, Iterator
+from tempfile import TemporaryFile
 from typing import IO
 
 import pyarrow as pa
@@ -18,11 +19,16 @@ class Spool:
     """Bytes of one object, in order, compressed on their way in when `gzip_level` is set."""
 
     def __init__(self, gzip_level: int | None = None) -> None:
-        self._file: SpooledTemporaryFile[bytes] = SpooledTemporaryFile(max_size=0)  # noqa: SIM115 - closed by `close`
+        self._memory: io.BytesIO | None = io.BytesIO()
+        self._file: IO[bytes] = self._memory
         self._gzip = None if gzip_level is None else zlib.compressobj(gzip_level, zlib.DEFLATED, _GZIP)
         self.memory_bytes = 0
         """What is held in memory."""
-        self.in_memory = True
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether nothing of it is in a file."""
+        return self._memory is not None
 
     def write(self, data: bytes | memoryview) -> None:
         """Add bytes."""
@@ -34,9 +40,10 @@ class Spool:
 
     def to_disk(self) -> None:
         """Move what is in memory, and what comes, to a temporary file."""
-        if self.in_memory:
-            self._file.rollover()
-            self.in_memory = False
+        if self._memory is not None:
+            self._file = TemporaryFile()  # noqa: SIM115 - closed by `close`
+            self._file.write(self._memory.getbuffer())
+            self._memory = None
             self.memory_bytes = 0
 
     def finish(self) -> IO[bytes]:
@@ -47,8 +54,11 @@ class Spool:
         self._file.seek(0)
         return self._file
 
-    def lines(self) -> Iterator[bytes]:
-        """The lines that were added, without their ends, from the start."""
+    def lines(self) -> Iterable[bytes]:
+        """The lines that were added, without their ends, from the start; a list when all is in memory."""
+        return self._memory.getvalue().split(b"\n")[:-1] if self._memory is not None else self._read_lines()
+
+    def _read_lines(self) -> Iterator[bytes]:
         self._file.seek(0)
         for line in self._file:
             yield line[:-1]

@@ -17,12 +17,12 @@ from frazil.errors import TerminalError
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.task import RESULT_SCHEMA
 from frazil.sinks.objects.clock import Clock
-from frazil.sinks.objects.formats.parquet import TableColumns
+from frazil.sinks.objects.formats.delta import TableColumns
 from frazil.sinks.objects.partition import PartitionRun
 from frazil.sinks.objects.results import ObjectsResult, dump
 from frazil.sinks.objects.uploads import Opener, Uploads
 
-MAX_MEMORY = 192 << 20
+MAX_MEMORY = 128 << 20
 """Bytes of open objects that a task holds in memory."""
 
 
@@ -83,7 +83,7 @@ def run(batches: Iterable[pa.RecordBatch], spec: ObjectsSpec) -> ObjectsResult:
             result.partitions[current.key] = current.finish()
         uploads.wait()
         result.write_s = uploads.waited_s
-        result.slowest_s = uploads.longest_s
+        result.object_s = uploads.seconds
     finally:
         uploads.close()
         if current is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO, Protocol
 
@@ -10,7 +11,8 @@ from frazil.sinks.objects.open_object import Finished
 
 _WORKERS = 8
 _WAITING = 4 * _WORKERS
-"""Objects that may wait for a worker."""
+MAX_WAITING_BYTES = 64 << 20
+"""Objects, and bytes of objects, that are on their way at most; one object always may be."""
 
 
 class Store(Protocol):
@@ -37,32 +39,34 @@ class Uploads:
         self._store = store
         self._tag_offsets = tag_offsets
         self._threads = ThreadPoolExecutor(_WORKERS, thread_name_prefix="upload")
-        self._running: list[Future[float]] = []
-        self.longest_s = 0.0
-        """Time of the slowest object so far, in seconds."""
+        self._running: deque[tuple[int, Future[float]]] = deque()
+        self._bytes = 0
+        self.seconds: list[float] = []
+        """What each object took, in seconds."""
         self.waited_s = 0.0
         """Time that was spent waiting for the store, in seconds."""
 
     def add(self, finished: Finished) -> None:
         """Begin to store an object; waits while many do. Raises the error of one that failed before."""
-        self._running.append(self._threads.submit(self._put, finished))
-        if len(self._running) >= _WAITING:
-            self._settle(self._running[: len(self._running) // 2])
-            del self._running[: len(self._running) // 2]
+        while self._running and (len(self._running) >= _WAITING or self._bytes + finished.size > MAX_WAITING_BYTES):
+            self._settle()
+        self._bytes += finished.size
+        self._running.append((finished.size, self._threads.submit(self._put, finished)))
 
     def wait(self) -> None:
         """Return when all objects are durable; raises the error of the first one that is not."""
-        running, self._running = self._running, []
-        self._settle(running)
+        while self._running:
+            self._settle()
 
     def close(self) -> None:
         """End the threads; what has not begun is given up."""
         self._threads.shutdown(cancel_futures=True)
 
-    def _settle(self, running: list[Future[float]]) -> None:
+    def _settle(self) -> None:
         started = time.monotonic()
-        for future in running:
-            self.longest_s = max(self.longest_s, future.result())
+        size, future = self._running.popleft()
+        self.seconds.append(future.result())
+        self._bytes -= size
         self.waited_s += time.monotonic() - started
 
     def _put(self, finished: Finished) -> float:

@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct
-from frazil.sinks.objects.formats import parquet
-from frazil.sinks.objects.formats.parquet import Refused, in_groups, write_parquet
+from frazil.sinks.objects.formats import tables
+from frazil.sinks.objects.formats.parquet import write_parquet
+from frazil.sinks.objects.formats.tables import Refused, in_groups
 
 
 def written(*lines: bytes, schema: Struct | None = None, codec: str = "snappy") -> tuple[pa.Table, Refused]:
@@ -133,8 +134,8 @@ def test_codecs(codec: str, name: str) -> None:
 
 
 def test_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "GROUP_BYTES", 20)
-    monkeypatch.setattr(parquet, "GROUP_ROWS", 3)
+    monkeypatch.setattr(tables, "GROUP_BYTES", 20)
+    monkeypatch.setattr(tables, "GROUP_ROWS", 3)
     lines = [b'{"a":1}'] * 4 + [b'{"a":11111111111111111}', b'{"a":1}']
     assert [len(group) for group in in_groups(lines)] == [2, 2, 1, 1]
     out = BytesIO()

@@ -6,15 +6,20 @@ import base64
 from collections import deque
 from collections.abc import Callable, Sequence
 from operator import length_hint
+from typing import Any
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from frazil.pipeline.strict import ConversionError
 from frazil.pipeline.transforms.record import open_value
+from frazil.pipeline.types import STRING, Field, List, Struct
 
 Failures = list[tuple[int, ConversionError]]
+HEADERS = Struct((Field("headers", List(Struct((Field("key", STRING), Field("value", STRING))))),))
+"""The columns of `header_texts`."""
 
 _raw = msgspec.json.Decoder(msgspec.Raw).decode
 _BLANKS = (" ", "\t", "\r", "\n")
@@ -45,8 +50,9 @@ def json_texts(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Failures]:
             rows[index] = None
         values = pa.array(rows, pa.binary())
     texts = values.cast(pa.string())
+    content = _content(texts)
     for line_break in ("\n", "\r"):
-        if line_break.encode() in _content(texts):
+        if (content == ord(line_break)).any():
             texts = pc.replace_substring(texts, line_break, "")
     nulls = _json_nulls(texts)
     if pc.any(nulls).as_py():
@@ -54,13 +60,11 @@ def json_texts(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Failures]:
     return texts.cast(pa.binary()), failed
 
 
-def _content(texts: pa.StringArray) -> bytes:
-    """All texts, one behind the other."""
+def _content(texts: pa.StringArray) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """The bytes of all texts, one behind the other."""
     _, offsets, data = texts.buffers()
-    if data is None:
-        return b""
     ends = memoryview(offsets).cast("i")
-    return memoryview(data)[ends[texts.offset] : ends[texts.offset + len(texts)]].tobytes()
+    return np.frombuffer(data or b"", np.uint8)[ends[texts.offset] : ends[texts.offset + len(texts)]]
 
 
 def _not_json(values: pa.BinaryArray) -> Failures:

@@ -1,0 +1,82 @@
+"""Results of object sinks as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.markdown import count, markdown_table, memory
+from bench.results import ObjectDrain, ObjectRate
+
+
+def object_drains(drains: Sequence[ObjectDrain]) -> str:
+    """A table with a row for each topic that was full."""
+    headers = (
+        "Objects",
+        "records",
+        "rec/s",
+        "warm rec/s",
+        "records per CPU-s",
+        "objects",
+        "objects/s",
+        "bytes",
+        "write p99",
+        "peak PSS",
+        "records stored",
+    )
+    return markdown_table(
+        headers,
+        (
+            (
+                one.title,
+                f"{one.records:,}",
+                f"{one.records / one.seconds:,.0f}",
+                count(one.warm_rate),
+                f"{one.records / one.cpu_s:,.0f}",
+                f"{one.objects:,}",
+                f"{one.objects / one.seconds:,.0f}",
+                memory(one.bytes),
+                f"{one.write_p99_s * 1000:.0f} ms",
+                memory(one.peak_pss),
+                "exact" if one.exact else "**wrong**",
+            )
+            for one in drains
+        ),
+    )
+
+
+def object_rates(rates: Sequence[ObjectRate]) -> str:
+    """A table with a row for each steady rate."""
+    headers = (
+        "Objects",
+        "rec/s",
+        "records",
+        "p50",
+        "p99",
+        "max",
+        "write p99",
+        "objects",
+        "cores",
+        "peak PSS",
+        "slowest production",
+        "records stored",
+    )
+    return markdown_table(
+        headers,
+        (
+            (
+                one.title,
+                f"{one.rate:,}",
+                f"{one.records:,}",
+                f"{one.p50_s:.2f} s",
+                f"{one.p99_s:.2f} s",
+                f"{one.max_s:.2f} s",
+                f"{one.write_p99_s * 1000:.0f} ms",
+                f"{one.objects:,}",
+                f"{one.cores:.2f}",
+                memory(one.peak_pss),
+                f"{one.producer_delay_s:.2f} s",
+                "exact" if one.exact else "**wrong**",
+            )
+            for one in rates
+        ),
+    )

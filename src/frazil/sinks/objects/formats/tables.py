@@ -1,0 +1,143 @@
+"""Tables from the JSON of the records of one file, for formats that have columns (object-sinks.md 11).
+
+What is in a file, and how it is divided into groups, depends on its records alone: a replay writes it again, byte by
+byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import IO
+
+import numpy as np
+import pyarrow as pa
+
+from frazil.pipeline.decode import DecodeSpec, decoder
+from frazil.pipeline.strict import ConversionError
+from frazil.pipeline.types import STRING, Field, List, Map, Struct, Type
+from frazil.sinks.objects.formats.columns import exact_columns, quick_columns
+
+GROUP_BYTES, GROUP_ROWS = 64 << 20, 250_000
+"""JSON text and records of a group, at most; one record is always enough for one."""
+_SAMPLE = 100
+"""Records whose columns are tried first."""
+_NO_SAMPLES = 20
+"""So many files are looked at as a whole after one whose first records did not have all columns."""
+
+Refused = list[tuple[int, ConversionError]]
+"""Positions of records in a file that its columns cannot hold, with the reason."""
+WriteTables = Callable[[Struct, Iterator[pa.Table], IO[bytes]], None]
+"""Writes a file of some columns from its groups of rows."""
+
+
+@dataclass
+class _Samples:
+    """Whether the first records of a topic's files have the columns of all; it decides how files are made, not what
+    they have."""
+
+    without: int = 0
+
+
+@lru_cache(maxsize=1024)
+def _samples(topic: str) -> _Samples:
+    return _Samples()
+
+
+def write_columns(
+    open_lines: Callable[[], Iterable[bytes]], schema: Struct | None, write: WriteTables, out: IO[bytes], topic: str
+) -> Refused:
+    """Write a file from records of a topic that are JSON objects without line feeds.
+
+    `open_lines` reads them from the start, and `out` is empty. `schema` is that of the records, None when they have
+    none. Nothing of use is written when records are refused.
+    """
+    lines = open_lines()
+
+    def groups() -> Iterator[Sequence[bytes]]:
+        return in_groups(lines if isinstance(lines, list) else open_lines())
+
+    if schema is not None:
+        return _write(groups(), _readable(schema), write, out)
+    samples = _samples(topic)
+    samples.without = max(samples.without - 1, 0)
+    for sample in (None,) if samples.without else (_SAMPLE, None):
+        quick = quick_columns(groups(), sample)
+        if quick is None:
+            continue
+        refused = _write(groups(), quick, write, out, complete=True)
+        if not refused:
+            return refused
+        samples.without = _NO_SAMPLES
+        out.seek(0)
+        out.truncate()
+    return _write(groups(), exact_columns(groups()), write, out)
+
+
+def in_groups(lines: Iterable[bytes]) -> Iterator[Sequence[bytes]]:
+    """The records of each group."""
+    if isinstance(lines, list) and 0 < len(lines) <= GROUP_ROWS and sum(map(len, lines)) <= GROUP_BYTES:
+        yield lines
+        return
+    group: list[bytes] = []
+    size = 0
+    for line in lines:
+        if group and (size + len(line) > GROUP_BYTES or len(group) >= GROUP_ROWS):
+            yield group
+            group, size = [], 0
+        group.append(line)
+        size += len(line)
+    if group:
+        yield group
+
+
+def _write(
+    groups: Iterator[Sequence[bytes]], struct: Struct, write: WriteTables, out: IO[bytes], *, complete: bool = False
+) -> Refused:
+    """With `complete` records with fields that have no column are refused too."""
+    spec = DecodeSpec(struct if struct.fields else Struct((Field("\0", STRING),)), evolve=complete)
+    refused: Refused = []
+
+    def tables() -> Iterator[pa.Table]:
+        position = 0
+        for lines in groups:
+            decoded = decoder(spec).decode(lines)
+            refused.extend((position + index, error) for index, error in decoded.rejected)
+            if decoded.unknown:
+                refused.append((position, ConversionError("", "the columns are not those of all records")))
+            position += len(lines)
+            if refused:
+                continue
+            if struct.fields:
+                yield in_order(decoded.table, decoded.positions)
+            else:
+                yield pa.table({"value": pa.array([line.decode() for line in lines])})
+
+    write(struct if struct.fields else Struct((Field("value", STRING),)), tables(), out)
+    return refused
+
+
+def in_order(table: pa.Table, positions: Sequence[int]) -> pa.Table:
+    """The rows in the order of their positions."""
+    order = np.argsort(np.asarray(positions, np.int64), kind="stable")
+    return table if np.array_equal(order, np.arange(len(order))) else table.take(pa.array(order))
+
+
+def _readable(type_: Struct) -> Struct:
+    """The columns without members that a file cannot have."""
+
+    def readable(inner: Type) -> Type:
+        match inner:
+            case Struct(fields):
+                return Struct(tuple(Field(f.name, readable(f.type), f.required) for f in fields if f.name))
+            case List(element):
+                return List(readable(element))
+            case Map(key, value):
+                return Map(key, readable(value))
+            case _:
+                return inner
+
+    found = readable(type_)
+    assert isinstance(found, Struct)  # noqa: S101 - as it was
+    return found

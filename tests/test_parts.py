@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+SCRIPT = Path(__file__).parents[1] / "scripts" / "test.py"
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("parts", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "parts", module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_only_what_failed_runs_again_and_is_named(
+    script: ModuleType, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "test_them.py").write_text(
+        "from pathlib import Path\n"
+        f"MARK = Path({str(tmp_path)!r}) / 'mark'\n"
+        "def test_passes():\n    pass\n"
+        "def test_fails_once():\n    seen = MARK.exists()\n    MARK.touch()\n    assert seen\n"
+    )
+    arguments = ["-q", str(tmp_path)]
+    part = script.start("without services", tmp_path, arguments)
+    assert part.process.wait() == 1
+    (name,) = part.failures()
+    assert name.endswith("test_them.py::test_fails_once")
+    assert script.run_again(part, tmp_path, arguments) == 0
+    shown = capfd.readouterr().out
+    assert "\n1 passed" in shown
+    assert f"failed beside the others and passed alone: {name}" in shown
