@@ -153,6 +153,7 @@ _SHOWN = {
     "TimeBased": ("partition.duration.ms", "path.format", "locale", "timezone"),
     "Daily": ("locale", "timezone"),
     "Hourly": ("locale", "timezone"),
+    "Column": ("partition.field.name", "timezone"),
 }
 """Keys that a validation shows for a partitioner, and hides for others (C4)."""
 

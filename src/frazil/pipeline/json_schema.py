@@ -12,6 +12,7 @@ import msgspec
 
 from frazil.errors import ConfigError
 from frazil.pipeline.strict import ConversionError
+from frazil.pipeline.transforms.record import StageError
 
 Failures = list[tuple[int, ConversionError]]
 Check = Callable[[Sequence[bytes | None]], Failures]
@@ -20,6 +21,17 @@ _decode = msgspec.json.Decoder().decode
 _raw = msgspec.json.Decoder(msgspec.Raw).decode
 _COUNTED = 10
 _SHOWN = 160
+
+
+class InvalidRecord(StageError):
+    """A record that is not valid by its schema; `path` is where in it."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__("TASK_PUT", "frazil.JsonSchema", reason)
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"column {self.path}: {self.reason}" if self.path else self.reason
 
 
 def parse_schema(text: bytes) -> Any:
@@ -54,7 +66,7 @@ def checker(text: bytes, *, formats: bool) -> Check:
                 document = _decode(value)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                 if _is_json(value):
-                    failed.append((index, ConversionError("", f"the value cannot be checked by its schema: {error}")))
+                    failed.append((index, InvalidRecord("", f"the value cannot be checked by its schema: {error}")))
                 continue
             if document is not None and not is_valid(document):
                 failed.append((index, _reason(validator, document)))
@@ -90,7 +102,7 @@ def _reason(validator: Any, document: Any) -> ConversionError:
     errors = list(islice(validator.iter_errors(document), _COUNTED))
     first = errors[0]
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return ConversionError(column_path(first.instance_path), f"not valid by the schema: {_short(first.message)}{more}")
+    return InvalidRecord(column_path(first.instance_path), f"not valid by the schema: {_short(first.message)}{more}")
 
 
 def column_path(parts: Sequence[str | int]) -> str:

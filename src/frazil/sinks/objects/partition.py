@@ -11,6 +11,7 @@ import pyarrow as pa
 from frazil.config.object_sink import ObjectSinkConfig
 from frazil.pipeline import infer
 from frazil.pipeline.deadletter import DeadLetter
+from frazil.pipeline.json_schema import InvalidRecord
 from frazil.pipeline.offsets import TopicPartition
 from frazil.pipeline.results import SkipReason
 from frazil.pipeline.strict import ConversionError
@@ -67,6 +68,7 @@ class PartitionRun:
         """Offset of the last record that went to an object."""
         self._skips: list[tuple[SkipReason, Numbers]] = []
         self._dead: list[int] = []
+        self._invalid: list[int] = []
         self._dead_bytes = 0
         self._ended_at: int | None = None
         self._result = PartitionResult(begin)
@@ -147,6 +149,8 @@ class PartitionRun:
                 self._dead_bytes += size
                 self._result.letters.append(letter)
             self._dead.append(offset)
+            if isinstance(error, InvalidRecord):
+                self._invalid.append(offset)
         return None
 
     def _divide(self, records: Records, arrivals: Arrivals) -> None:
@@ -212,6 +216,7 @@ class PartitionRun:
         for reason, offsets in self._skips:
             result.skipped[reason] += int((offsets < result.position).sum())
         result.dead[self.key[0]] += sum(offset < result.position for offset in self._dead)
+        result.invalid = sum(offset < result.position for offset in self._invalid)
         if self._first_open is not None:
             result.open_count, result.open_since = self._open_counts.total(), self._open_since
         self.close()

@@ -221,6 +221,7 @@ class ObjectSink:
             dict(skipped),
             self.position,
             object_s,
+            sum(part.invalid for part in parts),
         )
 
 
