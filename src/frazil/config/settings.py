@@ -17,6 +17,7 @@ from frazil.config.listeners import Listener, parse_listeners
 from frazil.config.paths import expanded
 from frazil.config.placeholders import has_placeholder
 from frazil.config.providers import ConfigProviders
+from frazil.config.topic_defaults import TopicDefaults
 from frazil.config.urls import check_url
 from frazil.config.variables import VARIABLES
 from frazil.errors import ConfigError
@@ -324,26 +325,15 @@ class Settings:
         return self._file("FRAZIL_TOPICS_FILE")
 
     @property
-    def topics_bucket(self) -> str:
-        return self._text("S3_BUCKET_NAME")
-
-    @property
-    def topics_region(self) -> str:
-        return self._text("S3_REGION")
-
-    @property
-    def topics_endpoint(self) -> str:
-        """The store of these topics; that of the stack unless `S3_ENDPOINT_URL` names another one."""
-        return self._text("S3_ENDPOINT_URL", derived=self.s3_endpoint).rstrip("/")
-
-    @property
-    def batch_size(self) -> int:
-        return self._count("BATCH_SIZE")
-
-    @property
-    def flush_interval_s(self) -> int:
-        """In seconds."""
-        return self._count("FLUSH_INTERVAL")
+    def topic_defaults(self) -> TopicDefaults:
+        """What entries of that file have that say nothing else; the store is that of the stack without a URL."""
+        return TopicDefaults(
+            self._text("S3_BUCKET_NAME"),
+            self._text("S3_REGION"),
+            self._text("S3_ENDPOINT_URL", derived=self.s3_endpoint).rstrip("/"),
+            self._count("BATCH_SIZE"),
+            self._count("FLUSH_INTERVAL"),
+        )
 
     # SQL
     @cached_property

@@ -53,17 +53,18 @@ def topic_connectors(path: Path, settings: Settings) -> dict[str, dict[str, str]
 
 def connector_config(entry: TopicEntry, settings: Settings) -> dict[str, str]:
     """The configuration that an entry stands for, completed with the worker's variables."""
-    flush_s = entry.flush_interval_s or settings.flush_interval_s
+    default = settings.topic_defaults
+    flush_s = entry.flush_interval_s or default.flush_interval_s
     config = {
         **_SINK,
         "name": entry.id,
         ENTRY_KEY: entry.id,
         "topics": entry.topic,
-        "s3.bucket.name": entry.bucket or settings.topics_bucket,
-        "s3.region": settings.topics_region,
-        "store.url": settings.topics_endpoint,
+        "s3.bucket.name": entry.bucket or default.bucket,
+        "s3.region": default.region,
+        "store.url": default.endpoint,
         "topics.dir": entry.prefix,
-        "flush.size": str(entry.batch_size or settings.batch_size),
+        "flush.size": str(entry.batch_size or default.batch_size),
         "rotate.schedule.interval.ms": str(flush_s * 1000),
         "s3.part.retries": str(entry.max_retries),
         **_partitioner(entry.partition_columns),
