@@ -43,6 +43,7 @@ from frazil.worker.runner import StreamingRunner
 from frazil.worker.runner_api import Runner
 from frazil.worker.sources.runtime import SourceRuntime
 from frazil.worker.store import FileConfigStore
+from frazil.worker.topic_entries import TopicEntries
 from frazil.worker.topics import ActiveTopics
 
 logger = logging.getLogger(__name__)
@@ -52,10 +53,10 @@ _FENCED = 3
 """So often in a row the worker before may have been the one that stored what a connector has read."""
 
 
-def run(settings: Settings, worker: WorkerConfig) -> None:
+def run(settings: Settings, worker: WorkerConfig, topics_file: Mapping[str, Mapping[str, str]] | None = None) -> None:
     """Run until SIGTERM, SIGINT or SIGHUP; returns when every connector has stopped between two batches.
 
-    `settings` are those that the worker's configuration says.
+    `settings` are those that the worker's configuration says; `topics_file` are the connectors of a topics file.
 
     Raises PortTaken, JavaNotFound, ServiceUnavailable or ConfigError when the worker cannot start, StackError when
     the JVM ends; connectors go on from their tables at the next start.
@@ -131,6 +132,8 @@ def run(settings: Settings, worker: WorkerConfig) -> None:
         session.append(spark_session.start(settings, logger.info))
         _warm_up(session[0])
         herder.start(lambda: None if group is None else group.join(herder))
+        if topics_file is not None:
+            TopicEntries(herder, topics_file, settings, bootstrap).keep(stop, lambda: group is None or group.leads)
         sources.start()
         logger.info("worker ready: REST on port %d, actuator on port %d", rest[0].port, actuator.port)
         while not stop.wait(_CHECK_S):

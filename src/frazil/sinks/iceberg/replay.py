@@ -21,6 +21,7 @@ from pyiceberg.table import Table
 
 from frazil.clients import catalog as catalogs
 from frazil.clients import kafka
+from frazil.clients.ranges import ROWS
 from frazil.config.iceberg_sink import IcebergSinkConfig
 from frazil.errors import CommitConflict, CommitStateUnknown, ConfigError, NotFound, ServiceUnavailable
 from frazil.pipeline.deadletter import Coordinates
@@ -42,17 +43,6 @@ Verdict = Literal["stored", "present", "skipped", "waits", "fails"]
 """Of a dead letter: stored now; in the table already; nothing to store (a transform leaves it out); its connector has
 not read past the record yet and may still store it itself; still refused. The first three close it."""
 
-ROWS = pa.schema(
-    [
-        ("value", pa.binary()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-        ("timestamp", pa.timestamp("ms", tz="UTC")),
-        ("key", pa.binary()),
-        ("headers", pa.string()),
-    ]
-)
 _CHUNK_BYTES = 8 << 20
 _CHUNK_LETTERS = 10_000
 _LETTER_BYTES = 500
