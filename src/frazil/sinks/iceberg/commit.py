@@ -24,7 +24,7 @@ from pyiceberg.table.update.snapshot import UpdateSnapshot
 from requests.exceptions import RequestException
 
 from frazil.clients.catalog import catalog_error
-from frazil.errors import Fenced, NotFound
+from frazil.errors import CommitConflict, Fenced, NotFound
 from frazil.pipeline import offsets
 from frazil.pipeline.offsets import Offsets
 from frazil.sinks.iceberg.attempts import apply
@@ -165,19 +165,26 @@ class Target:
         """Append the files, or make the change that `stage` adds to a transaction, and move the floor, once.
 
         `table` is the state that `floor` was read from. Raises Fenced when another worker has committed for the
-        connector since, and as `apply` does; in all cases except CommitStateUnknown the table does not have the files.
+        connector since, CommitConflict when the table was rolled back, and as `apply` does; in all cases except
+        CommitStateUnknown the table does not have the files.
         """
         commit_id = str(uuid.uuid4())
 
         def arrived(now: Table) -> bool:
             if has_commit(now, commit_id):
                 return True
-            if self.floor(now, batch.connector).offsets != floor.offsets:
-                raise Fenced(
-                    f"another worker has committed to {self.name} for connector {batch.connector} meanwhile; "
-                    "this one stops, and its files of this batch are not in the table"
+            found = self.floor(now, batch.connector)
+            if found.offsets == floor.offsets:
+                return False
+            if found.rolled_back:
+                raise CommitConflict(
+                    f"table {self.name} was rolled back during a commit; nothing was committed. The connector starts "
+                    "again from the table's position"
                 )
-            return False
+            raise Fenced(
+                f"another worker has committed to {self.name} for connector {batch.connector} meanwhile; "
+                "this one stops, and its files of this batch are not in the table"
+            )
 
         apply(self.load, table, lambda now: self._try(now, floor, batch, commit_id, stage), arrived)
 
