@@ -141,7 +141,7 @@ class ObjectDrain:
     """A topic that was full at the start, read into objects.
 
     `seconds` runs from the moment the connector was sent to the worker until the position was behind the last object.
-    `warm_rate` lies between the first objects and 95 % of the records. `write_p99_s` is what an object took the task.
+    The warm figures lie between the first objects and 95 % of the records. `write_p99_s` is what an object took its task.
     """
 
     title: str
@@ -150,6 +150,7 @@ class ObjectDrain:
     bytes: int
     seconds: float
     warm_rate: float | None
+    warm_per_cpu_s: float | None
     cpu_s: float
     peak_pss: int
     write_p99_s: float
