@@ -131,12 +131,12 @@ class OpenObject:
             refused, self.unknown = write_table_file(spool.lines, self._columns, format_.codec, out)
             return refused
         if format_.kind == "parquet":
-            return write_parquet(spool.lines, struct, format_.codec, out, self._topic)
+            return write_parquet(spool.lines, struct, format_.codec, out)
         if kind == "keys" or (kind == "data" and self._config.value_converter == STRING_CONVERTER):
             return write_avro_values(spool.lines, format_.codec, out)
         if kind == "headers":
             return write_avro(spool.lines, HEADERS, None, format_.codec, out)
-        return write_avro(spool.lines, struct, None if schema is None else schema.name, format_.codec, out, self._topic)
+        return write_avro(spool.lines, struct, None if schema is None else schema.name, format_.codec, out)
 
     def close(self) -> None:
         """Give up what was taken."""

@@ -53,6 +53,19 @@ def test_columns_without_a_schema() -> None:
     assert table.to_pylist()[1] == {"z": 2, "s": None, "o": {"q": None, "b": 7}, "l": None, "t": None, "a": 9}
 
 
+def test_columns_that_few_records_have() -> None:
+    lines = [b'{"a":%d}' % n for n in range(1000)]
+    lines[300] = b'{"late":"x","a":300}'
+    lines[700] = b'{"a":700,"later":{"f":1.5}}'
+    lines[900] = b'{"later":{"g":true},"a":900.5}'
+    table, refused = written(*lines)
+    assert refused == []
+    later = pa.struct([("f", pa.float64()), ("g", pa.bool_())])
+    assert table.schema == pa.schema([("a", pa.float64()), ("late", pa.string()), ("later", later)])
+    assert table.column("a").to_pylist() == [float(n) if n != 900 else 900.5 for n in range(1000)]
+    assert table.slice(700, 1).to_pylist() == [{"a": 700.0, "late": None, "later": {"f": 1.5, "g": None}}]
+
+
 @pytest.mark.parametrize(
     ("lines", "values"),
     [

@@ -41,7 +41,6 @@ def write_avro(
     name: str | None,
     codec: str,
     out: IO[bytes],
-    topic: str = "",
 ) -> Refused:
     """Write a file of records; see `write_columns`. `name` is that of their schema, None when they have none."""
 
@@ -50,7 +49,7 @@ def write_avro(
         rows = (change(row) for table in tables for row in table.to_pylist())
         _write(out, written, rows, codec)
 
-    return write_columns(open_lines, schema, write, out, topic)
+    return write_columns(open_lines, schema, write, out)
 
 
 def write_avro_values(open_lines: Callable[[], Iterable[bytes]], codec: str, out: IO[bytes]) -> Refused:

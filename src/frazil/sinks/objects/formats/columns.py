@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from io import BytesIO
+from operator import length_hint
 
 import arro3.io
+import msgspec
 import pyarrow as pa
 
-from frazil.pipeline import infer
+from frazil.pipeline import infer, verdict
 from frazil.pipeline.types import Field, List, Scalar, Struct, Type
 
 _WIDE = re.compile(rb"[:\[,]\s*-?[0-9]{16,}")
 """Numbers that may be whole and yet no long, which Arrow takes for fractions."""
+_SAMPLE = 100
+"""Records whose columns most others have too."""
 _ZEROS = bytes.maketrans(b"123456789", b"000000000")
 _SCALARS: dict[pa.DataType, Type] = {
     pa.bool_(): Scalar("boolean"),
@@ -24,33 +29,55 @@ _SCALARS: dict[pa.DataType, Type] = {
 }
 
 
-def quick_columns(groups: Iterable[Sequence[bytes]], sample: int | None = None) -> Struct | None:
-    """The columns as Arrow finds them, in the first records only with `sample`; None when it cannot say.
+def quick_columns(groups: Iterable[Sequence[bytes]]) -> Struct | None:
+    """The columns as Arrow finds them in the first records and in those that do not fit these; None when it cannot say.
 
     They may not hold all records, which decoding them tells: Arrow chooses one kind for a field that has values of
-    several, and a sample lacks fields.
+    several.
     """
     found: Type | None = None
     first: Type | None = None
     for lines in groups:
         if first is None:
             first = infer.infer(lines[0])
-        if sample is not None and found is not None:
-            if _has_fractions(found) and _has_wide_numbers(b"\n".join(lines)):
+        known = found if isinstance(found, Struct) else _found_by_arrow(lines[:_SAMPLE])
+        if known is None:
+            return None
+        unfit = _unfit(known, lines)
+        if unfit:
+            more = _found_by_arrow(unfit)
+            if more is None:
                 return None
-            continue
-        whole = b"\n".join(lines)
-        joined = whole if sample is None else b"\n".join(lines[:sample])
-        try:
-            schema = pa.schema(arro3.io.infer_json_schema(BytesIO(joined)))
-        except Exception:  # arro3 raises no narrower class for values of different kinds
+            found = infer.merge(known, more)
+        else:
+            found = known
+        if _has_fractions(found) and _has_wide_numbers(b"\n".join(lines)):
             return None
-        columns = _struct(schema)
-        if columns is not None and _has_fractions(columns) and _has_wide_numbers(whole):
-            return None
-        found = infer.merge(found, columns)
     ordered = _ordered(found, first) if found is not None and _has_names(found) else None
     return ordered if isinstance(ordered, Struct) else None
+
+
+def _found_by_arrow(lines: Sequence[bytes]) -> Struct | None:
+    try:
+        schema = pa.schema(arro3.io.infer_json_schema(BytesIO(b"\n".join(lines))))
+    except Exception:  # arro3 raises no narrower class for values of different kinds
+        return None
+    return _struct(schema)
+
+
+def _unfit(columns: Struct, lines: Sequence[bytes]) -> list[bytes]:
+    """The records that have other fields or values than the columns."""
+    judge = verdict.decoder(columns, forbid_unknown=True)
+    unfit: list[bytes] = []
+    waiting = iter(lines)
+    fitting: deque[object] = deque(maxlen=0)
+    while True:
+        try:
+            fitting.extend(map(judge, waiting))
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            unfit.append(lines[len(lines) - length_hint(waiting) - 1])
+        else:
+            return unfit
 
 
 def exact_columns(groups: Iterable[Sequence[bytes]]) -> Struct:
@@ -81,7 +108,7 @@ def _has_wide_numbers(text: bytes) -> bool:
     return b"0" * 16 in text.translate(_ZEROS) and _WIDE.search(text) is not None
 
 
-def _has_fractions(type_: Type) -> bool:
+def _has_fractions(type_: Type | None) -> bool:
     match type_:
         case Struct(fields):
             return any(_has_fractions(field.type) for field in fields)

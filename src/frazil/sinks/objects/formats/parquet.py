@@ -15,10 +15,10 @@ _PAGE_BYTES = 64 << 10
 
 
 def write_parquet(
-    open_lines: Callable[[], Iterable[bytes]], schema: Struct | None, codec: str, out: IO[bytes], topic: str = ""
+    open_lines: Callable[[], Iterable[bytes]], schema: Struct | None, codec: str, out: IO[bytes]
 ) -> Refused:
     """Write a file, each group of records as a row group; see `write_columns`."""
-    return write_columns(open_lines, schema, tables_writer(codec), out, topic)
+    return write_columns(open_lines, schema, tables_writer(codec), out)
 
 
 def tables_writer(codec: str) -> WriteTables:

@@ -7,8 +7,6 @@ byte.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import IO
 
 import numpy as np
@@ -21,34 +19,16 @@ from frazil.sinks.objects.formats.columns import exact_columns, quick_columns
 
 GROUP_BYTES, GROUP_ROWS = 64 << 20, 250_000
 """JSON text and records of a group, at most; one record is always enough for one."""
-_SAMPLE = 100
-"""Records whose columns are tried first."""
-_NO_SAMPLES = 20
-"""So many files are looked at as a whole after one whose first records did not have all columns."""
-
 Refused = list[tuple[int, ConversionError]]
 """Positions of records in a file that its columns cannot hold, with the reason."""
 WriteTables = Callable[[Struct, Iterator[pa.Table], IO[bytes]], None]
 """Writes a file of some columns from its groups of rows."""
 
 
-@dataclass
-class _Samples:
-    """Whether the first records of a topic's files have the columns of all; it decides how files are made, not what
-    they have."""
-
-    without: int = 0
-
-
-@lru_cache(maxsize=1024)
-def _samples(topic: str) -> _Samples:
-    return _Samples()
-
-
 def write_columns(
-    open_lines: Callable[[], Iterable[bytes]], schema: Struct | None, write: WriteTables, out: IO[bytes], topic: str
+    open_lines: Callable[[], Iterable[bytes]], schema: Struct | None, write: WriteTables, out: IO[bytes]
 ) -> Refused:
-    """Write a file from records of a topic that are JSON objects without line feeds.
+    """Write a file from records that are JSON objects without line feeds.
 
     `open_lines` reads them from the start, and `out` is empty. `schema` is that of the records, None when they have
     none. Nothing of use is written when records are refused.
@@ -60,16 +40,11 @@ def write_columns(
 
     if schema is not None:
         return _write(groups(), _readable(schema), write, out)
-    samples = _samples(topic)
-    samples.without = max(samples.without - 1, 0)
-    for sample in (None,) if samples.without else (_SAMPLE, None):
-        quick = quick_columns(groups(), sample)
-        if quick is None:
-            continue
+    quick = quick_columns(groups())
+    if quick is not None:
         refused = _write(groups(), quick, write, out, complete=True)
         if not refused:
             return refused
-        samples.without = _NO_SAMPLES
         out.seek(0)
         out.truncate()
     return _write(groups(), exact_columns(groups()), write, out)
