@@ -11,11 +11,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
+import fastavro
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from frazil.config.object_sink import ObjectSinkConfig
+from frazil.config.object_sink import FormatKind, ObjectSinkConfig
 from frazil.errors import ConfigError
 from frazil.pipeline.offsets import Offsets
 from frazil.sinks.checks.result import RangeCheck, Sum, digest
@@ -129,14 +130,14 @@ class ObjectCheck:
         self._preparer = Preparer(self._config)
         self._folders = Folders()
         self._partitioner = Partitioner(self._config, self._folders, self._preparer.schemas)
-        self._by_rows = config.format.kind == "parquet"
+        self._by_rows = config.format.kind in ("parquet", "avro")
         self._ranges = {
             key: _Expected(RangeCheck(f"s3://{config.store.bucket}", *key, begin[key], end[key])) for key in begin
         }
         if self._by_rows and self._wallclock:
             raise ConfigError(
-                f"connector {config.name} divides Parquet files by the wall clock, so what belongs in which cannot be "
-                "told afterwards. Nothing was compared."
+                f"connector {config.name} divides files with columns by the wall clock, so what belongs in which "
+                "cannot be told afterwards. Nothing was compared."
             )
 
     @property
@@ -197,7 +198,7 @@ class ObjectCheck:
             if data is None:
                 continue  # replaced by a lifecycle rule or by somebody since it was listed; its records are missing
             if self._by_rows:
-                self._match_rows(of_partition, folder, first, pq.ParquetFile(io.BytesIO(data)).metadata.num_rows)
+                self._match_rows(of_partition, folder, first, _row_count(data, self._config.format.kind))
             else:
                 self._match_lines(of_partition, first, gzip.decompress(data) if name.endswith(".gz") else data)
         return [self._concluded(expected) for expected in self._ranges.values()]
@@ -248,7 +249,7 @@ class ObjectCheck:
         check.missing = sorted([*check.missing, *expected.offsets[expected.counts == 0].tolist()])
         check.doubled = sorted(expected.offsets[expected.counts > 1].tolist())
         if self._by_rows:
-            check.notes.append("columns of Parquet files are counted, not compared")
+            check.notes.append("rows of files with columns are counted, not compared")
         else:
             check.expected_sum, check.stored_sum = str(expected.total), str(expected.found)
         return check
@@ -265,6 +266,12 @@ def object_place(name: str, config: ObjectSinkConfig) -> tuple[str, str, int, in
     if len(parts) != 3 or not (parts[1].isascii() and parts[1].isdigit() and parts[2].isascii() and parts[2].isdigit()):
         return None
     return folder + layout.directory_delimiter if folder else "", parts[0], int(parts[1]), int(parts[2])
+
+
+def _row_count(data: bytes, kind: FormatKind) -> int:
+    if kind == "avro":
+        return sum(block.num_records for block in fastavro.block_reader(io.BytesIO(data)))
+    return int(pq.ParquetFile(io.BytesIO(data)).metadata.num_rows)
 
 
 def _base(text: bytes) -> bytes:
