@@ -15,7 +15,7 @@ from frazil.clients import kafka
 from frazil.clients.catalog import connect
 from frazil.config.connectors import sink_kind
 from frazil.config.providers import ConfigProviders
-from frazil.config.settings import LOOPBACK, Settings
+from frazil.config.settings import Settings
 from frazil.config.worker import WorkerConfig
 from frazil.errors import StackError
 from frazil.pipeline.report import BatchReport
@@ -23,9 +23,8 @@ from frazil.pipeline.task import RESULT_DDL
 from frazil.sinks.iceberg.runtime import IcebergRuntime
 from frazil.worker import spark as spark_session
 from frazil.worker.actor import RestartPolicy
-from frazil.worker.actuator.app import actuator_app
+from frazil.worker.actuator.app import serve_actuator
 from frazil.worker.actuator.health import connector_states
-from frazil.worker.app import serve
 from frazil.worker.breakers import Breakers
 from frazil.worker.cluster.build import worker_group
 from frazil.worker.herder import Herder
@@ -72,6 +71,7 @@ def run(settings: Settings, worker: WorkerConfig, topics_file: Mapping[str, Mapp
     busy: dict[str, threading.Lock] = {}
     breakers = Breakers()
     providers = ConfigProviders.load(worker.properties, settings.env)
+    providers.keep_out(settings.catalog_properties())
     log_to_stderr(providers)
     if worker.warning is not None:
         logger.warning("%s", worker.warning)
@@ -112,6 +112,9 @@ def run(settings: Settings, worker: WorkerConfig, topics_file: Mapping[str, Mapp
     runtime = IcebergRuntime(lambda: session[0], settings, logger.info)
     maintenance = MaintenanceSchedule(maintainer(runtime), metrics.observe_maintenance)
     sources = SourceRuntime(settings, properties)
+    if group is not None:
+        silence_s = worker.parsed.number("session.timeout.ms") / 1000
+        sources = SourceRuntime(settings, properties, lambda: group.leads, silence_s)
     info = WorkerInfo(
         cluster_id,
         ConnectorPositions(settings, providers),
@@ -124,14 +127,14 @@ def run(settings: Settings, worker: WorkerConfig, topics_file: Mapping[str, Mapp
         "catalog": lambda: _connects(settings.catalog_properties()),
     }
     rest = serve_rest(herder, info, settings.listeners, properties, settings.env, sources, forwarder)
-    actuator = serve(actuator_app(herder, metrics, checks), LOOPBACK, settings.actuator_port, "ACTUATOR_PORT")
+    actuator = serve_actuator(herder, metrics, checks, settings.actuator_port, properties)
     try:
         session.append(spark_session.start(settings, logger.info))
         _warm_up(session[0])
         herder.start(lambda: None if group is None else group.join(herder))
         if topics_file is not None:
             TopicEntries(herder, topics_file, settings, bootstrap).keep(stop, lambda: group is None or group.leads)
-        threading.Thread(target=sources.resume, name="sources-resume", daemon=True).start()
+        sources.start()
         logger.info("worker ready: REST on port %d, actuator on port %d", rest[0].port, actuator.port)
         while not stop.wait(_CHECK_S):
             if spark_session.ended(session[0]):

@@ -30,6 +30,7 @@ from frazil.pipeline.letters.log import Queue
 from frazil.pipeline.results import TableResult
 from frazil.pipeline.task import TableSpec, TaskSpec, Writer, run
 from frazil.sinks.iceberg import replayed
+from frazil.sinks.iceberg.attempts import apply
 from frazil.sinks.iceberg.column_limits import Admitted, admit
 from frazil.sinks.iceberg.commit import COMMIT_ID, Floor, Target, append_files, has_commit
 from frazil.sinks.iceberg.evolve import evolve, evolved
@@ -289,7 +290,7 @@ class Replayer:
             return False
 
         try:
-            target.apply(table, attempt, arrived)
+            apply(target.load, table, attempt, arrived)
         except CommitStateUnknown as error:
             raise CommitStateUnknown(
                 f"the catalog did not confirm the rows of dead letters in {target.name}; the dead letters stay open. "
