@@ -158,13 +158,7 @@ def _killed(stack: LocalStack, folder: Path, kills: int) -> None:
         assert worker.client.connectors() == [name, f"{name}-delta"]
 
 
-@pytest.mark.outage
-@pytest.mark.timeout(600)
-def test_two_kills_of_a_worker_with_a_topics_file(stack: LocalStack, tmp_path: Path) -> None:
-    _killed(stack, tmp_path, 2)
-
-
 @pytest.mark.faults
-@pytest.mark.timeout(1800)
-def test_ten_kills_of_a_worker_with_a_topics_file(stack: LocalStack, tmp_path: Path) -> None:
-    _killed(stack, tmp_path, 10)
+@pytest.mark.timeout(900)
+def test_five_kills_of_a_worker_with_a_topics_file(stack: LocalStack, tmp_path: Path) -> None:
+    _killed(stack, tmp_path, 5)

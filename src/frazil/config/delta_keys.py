@@ -27,7 +27,8 @@ DELTA_KEYS: tuple[Key, ...] = (
     Key(
         "frazil.delta.vacuum.hours",
         "INT",
-        "With each of these, files that the Delta table has not had for so many hours are deleted; -1 is never.",
+        "Files that the Delta table has not had for so many hours are deleted when small ones are put together, or "
+        "after 10 commits where they are not; -1 is never.",
         default=-1,
         validator=at_least(-1),
     ),
