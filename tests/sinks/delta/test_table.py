@@ -122,6 +122,19 @@ def test_fields_that_can_have_no_column(make: Make) -> None:
     assert list(case.files(target, [Row(6, b'{"n":6,"k":1}'), Row(7, b'{"n":7}'), Row(8, b'{"n":8}')]).refused) == [6]
 
 
+def test_a_table_gets_no_more_columns_than_allowed(make: Make) -> None:
+    case = make(max_columns=3)
+    target = case.target()
+    case.write(target, rows(0, 3, ',"a":1'))
+    many = Row(4, b'{"n":4,"x":{"y":1,"z":1}}')
+    found = case.files(target, [Row(3, b'{"n":3,"b":1}'), many, Row(5, b'{"n":5}')])
+    assert target.evolve(found.unknown)
+    assert [field.name for field in target.columns.struct.fields] == ["n", "a", "b"]
+    found = case.files(target, [Row(3, b'{"n":3,"b":1}'), many, Row(5, b'{"n":5}')])
+    assert (list(found.refused), found.unknown) == ([4], {})
+    assert "the table would have more than 3 columns; frazil.delta.max.columns allows no more" in found.refused[4]
+
+
 def test_without_evolution_other_fields_are_left_out(make: Make) -> None:
     case = make()
     case.write(case.target(), rows(0))

@@ -66,7 +66,7 @@ def widened(columns: Struct, unknown: Mapping[Path, Type]) -> Struct:
     `element` of lists and `value` of maps.
     """
     found: Type = columns
-    for path, type_ in sorted(unknown.items()):
+    for path, type_ in unknown.items():
         found = _with(found, path, type_)
     assert isinstance(found, Struct)  # noqa: S101 - as it was
     return found

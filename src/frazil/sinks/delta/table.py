@@ -23,11 +23,11 @@ from deltalake.exceptions import (
 )
 from deltalake.transaction import AddAction
 
-from frazil.config.delta_keys import DeltaConfig
+from frazil.config.delta_keys import MOST, DeltaConfig
 from frazil.config.object_store import ObjectStoreConfig
 from frazil.config.partitioner_keys import TIME_COLUMNS
 from frazil.errors import CommitConflict, ConfigError, Fenced, FrazilError, ServiceUnavailable
-from frazil.pipeline.infer import Path
+from frazil.pipeline.infer import Path, column_count
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.types import Field, Scalar, Struct, Type
 from frazil.sinks.delta.schema import arrow_of, columns_of, widened
@@ -83,11 +83,14 @@ class DeltaTarget:
         self._table: DeltaTable | None = None
         self._columns = Struct(())
         self._offsets: Offsets = {}
+        self._full = ""
+        """Why the table gets no more columns."""
 
     @property
     def columns(self) -> TableColumns:
         """The columns that files have: those of the table without those of time, which are in its folders only."""
-        return TableColumns(self._columns, self._config.evolve, frozenset(self._time_columns()))
+        most = (self._config.max_columns, MOST)
+        return TableColumns(self._columns, self._config.evolve, frozenset(self._time_columns()), most, self._full)
 
     def start(self, partitions: Sequence[TopicPartition]) -> Offsets:
         """Look at the table, if there is one; the next offset of each partition that it has.
@@ -128,9 +131,9 @@ class DeltaTarget:
         Raises ConfigError for columns that Delta cannot have, ServiceUnavailable.
         """
         self._load()
-        columns = widened(self._columns, unknown)
+        columns = self._fitting(unknown)
         if columns == self._columns and self._table is not None:
-            return False
+            return bool(self._full)
         whole = pa.schema([*arrow_of(columns), *arrow_of(self._of_folders(columns))])
         try:
             if self._table is None:
@@ -149,6 +152,20 @@ class DeltaTarget:
             raise self._translated(error, "cannot get the columns that its records need") from error
         self._load()
         return True
+
+    def _fitting(self, unknown: Mapping[Path, Type]) -> Struct:
+        """The columns with those of the unknown fields that the table has room for, those with the fewest first."""
+        whole, most = widened(self._columns, unknown), self._config.max_columns
+        if column_count(whole) <= most + 1:  # the row itself counts as one
+            return whole
+        self._full = f"the table would have more than {most:,} columns; {MOST} allows no more"
+        columns = self._columns
+        for path, type_ in sorted(unknown.items(), key=lambda each: (column_count(each[1]), each[0])):
+            wider = widened(columns, {path: type_})
+            if column_count(wider) > most + 1:
+                break
+            columns = wider
+        return columns
 
     def commit(self, objects: Sequence[StoredObject], reached: Mapping[TopicPartition, int]) -> None:
         """Add files, and move the offsets of their partitions, in one commit; nothing happens without either.

@@ -26,12 +26,15 @@ _NO_FIELDS = "the record has no field, and the table no column yet"
 class TableColumns:
     """The columns of a table that files are for, and whether it gets more of them for fields that have none.
 
-    `reserved` are names that no field may have: the columns of the record's time.
+    `reserved` are names that no field may have: the columns of the record's time. A record may ask for so many new
+    columns, `most_new` also names the key that says so; `no_more` is why there are no new ones at all.
     """
 
     struct: Struct
     evolves: bool
     reserved: frozenset[str] = frozenset()
+    most_new: tuple[int, str] | None = None
+    no_more: str = ""
 
     def refusal(self, path: infer.Path, type_: Type) -> str | None:
         """Why a field can have no column."""
@@ -62,7 +65,12 @@ def write_table_file(
     with either of them nothing of use is written.
     """
     struct = columns.struct
-    spec = DecodeSpec(struct if struct.fields else Struct((Field("\0", STRING),)), evolve=columns.evolves)
+    spec = DecodeSpec(
+        struct if struct.fields else Struct((Field("\0", STRING),)),
+        columns.evolves,
+        no_more_columns=columns.no_more,
+        most_new_columns=columns.most_new,
+    )
     refused: Refused = []
     unknown: dict[infer.Path, Type] = {}
 
