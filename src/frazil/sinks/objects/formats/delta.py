@@ -111,7 +111,7 @@ def _hopeless(
                 of_line.clear()
         found = infer.merge_all(each)
     narrow = {path for path in found if type_at(spec.struct, ".".join(path)) is not None}
-    unknown.update(infer.merge_all([unknown, {path: found[path] for path in found.keys() - narrow}]))
+    unknown.update(infer.merge_all([unknown, {p: t for p, t in found.items() if p not in narrow}]))
     if narrow:  # a number that is too large for the column that it has
         refused += decoder(replace(spec, evolve=False)).decode(lines).rejected
     return refused
