@@ -129,6 +129,8 @@ def test_a_delta_table_gets_columns_and_all_records_once(worker: Worker, delta: 
     assert [row["more"] for row in rows if row["n"] == 30] == [{"x": 30}]
     versions = [delta.table().transaction_version(f"frazil/{delta.pipe.name}/{delta.pipe.name}/{n}") for n in (0, 1)]
     assert versions == [25, 16]
+    code, checks = verified(delta.settings, delta.pipe.name)
+    assert (code, [(one["stored"], one["dead"]) for one in checks]) == (0, [(25, 0), (15, 1)])
     assert worker.state(delta.pipe.name) == "RUNNING"
 
 

@@ -11,6 +11,7 @@ from deltalake import DeltaTable
 
 from frazil.clients.objects import ObjectStore
 from frazil.config.delta_keys import DeltaConfig
+from frazil.config.object_sink import ObjectSinkConfig
 from frazil.config.object_store import ObjectStoreConfig
 from frazil.errors import CommitConflict, ConfigError, Fenced, ServiceUnavailable
 from frazil.sinks.delta.table import DeltaTarget, Place
@@ -34,11 +35,16 @@ class Case:
         if columns:
             keys |= {"partitioner.class": "frazil.ColumnPartitioner", "partition.field.name": columns}
             keys |= {"timestamp.extractor": "Record", "timezone": "UTC"}
+        self.keys = keys
         self.config = sink_with(keys)
         self.store = ObjectStore(store)
         self.place = Place(store, name)
         self.delta = DeltaConfig(**changes)
         self.columns = self.config.partitioning.fields
+
+    def replaced(self, changes: dict[str, str]) -> ObjectSinkConfig:
+        """The configuration with changes."""
+        return sink_with(self.keys | changes)
 
     def target(self) -> DeltaTarget:
         made = DeltaTarget(self.delta, self.place, "c", self.columns)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from deltalake.exceptions import (
 from deltalake.transaction import AddAction
 
 from frazil.config.delta_keys import MOST, DeltaConfig
+from frazil.config.object_sink import ObjectSinkConfig
 from frazil.config.object_store import ObjectStoreConfig
 from frazil.config.partitioner_keys import TIME_COLUMNS
 from frazil.errors import CommitConflict, ConfigError, Fenced, FrazilError, ServiceUnavailable
@@ -107,6 +108,15 @@ class DeltaTarget:
             if version is not None:
                 self._offsets[key] = version
         return dict(self._offsets)
+
+    def rows(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """All rows of the table, once it was started; none when there is no table. Raises ServiceUnavailable."""
+        if self._table is None:
+            return
+        try:
+            yield from self._table.to_pyarrow_dataset().to_batches(columns=list(columns))
+        except (DeltaError, OSError) as error:
+            raise self._translated(error, "cannot be read") from error
 
     def _check_table(self, table: DeltaTable) -> None:
         kept = list(table.metadata().partition_columns)
@@ -303,3 +313,11 @@ class DeltaTarget:
 def _number(value: str | None) -> str | None:
     """Without the zeros in front that the folder has."""
     return None if value is None else str(int(value))
+
+
+def delta_target(config: ObjectSinkConfig, store: ObjectStoreConfig) -> DeltaTarget | None:
+    """The table of a connector that writes one, with access to its store."""
+    if config.delta is None:
+        return None
+    place = Place(store, config.layout.topics_dir.strip("/"))
+    return DeltaTarget(config.delta, place, config.name, config.partitioning.fields)
