@@ -179,8 +179,8 @@ def _tables(
 
     if limits.partition is not None or limits.begin is not None or limits.end is not None:
         raise UsageError(
-            "--partition, --from and --to are not for Iceberg sinks: rows do not tell which record they are. Nothing was "
-            "compared; leave them out to compare all."
+            "--partition, --from and --to are not for Iceberg sinks: rows do not tell which record they are. Nothing "
+            "was compared; leave them out to compare all."
         )
     sink = iceberg_sink_config(config)
     sink = replace(sink, catalog_properties=with_credentials(sink.catalog_properties, settings))
