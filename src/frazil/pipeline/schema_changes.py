@@ -193,6 +193,7 @@ def _resolved(schema: Any, root: Any) -> Any:
             name = part.replace("~1", "/").replace("~0", "~")
             schema = schema.get(name, True) if isinstance(schema, dict) else True
     return schema
+    return True
 
 
 def _is_number(value: Any) -> bool:
