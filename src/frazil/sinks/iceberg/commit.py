@@ -11,7 +11,7 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -83,6 +83,7 @@ class Floor:
     """What a table has of a connector's topics: everything below these offsets.
 
     `complete`: what all tables of the connector had by then. `rolled_back`: the table had more than it has now.
+    `superseded`: Kafka Connect's sink has committed since, so its consumer group is ahead of these offsets (X22).
     """
 
     offsets: Offsets = field(default_factory=dict)
@@ -90,6 +91,7 @@ class Floor:
     committed_ms: int = 0
     complete: Offsets = field(default_factory=dict)
     rolled_back: bool = field(default=False, compare=False)
+    superseded: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -118,12 +120,13 @@ Stage = Callable[[Transaction, Table, str, Mapping[str, str]], None]
 
 
 class Target:
-    """One branch of one table."""
+    """One branch of one table. `connect_marks`: properties by which the snapshots of Kafka Connect's sink are known."""
 
-    def __init__(self, catalog: Catalog, name: str, branch: str) -> None:
+    def __init__(self, catalog: Catalog, name: str, branch: str, connect_marks: Sequence[str] = ()) -> None:
         self.catalog = catalog
         self.name = name
         self.branch = branch
+        self._connect_marks = connect_marks
 
     def load(self) -> Table:
         """The table as it is now. Raises NotFound (R12), ServiceUnavailable, or ConfigError when access is refused."""
@@ -169,17 +172,19 @@ class Target:
         The copy in the table's properties counts when it may have been expired. When it was not, the table has been
         rolled back to before the connector's first commit, and the position is where that began.
         """
-        expired = False
+        expired = superseded = False
         copy = self._copy(table, connector)
         most = offsets.from_json(copy[OFFSETS]) if copy else {}
         for snapshot in self.history(table):
             summary = summary_of(snapshot)
             if summary.get(CONNECTOR) == connector and OFFSETS in summary:
-                return _floor(summary[OFFSETS], summary, snapshot.timestamp_ms, most)
+                return replace(_floor(summary[OFFSETS], summary, snapshot.timestamp_ms, most), superseded=superseded)
+            superseded = superseded or any(mark in summary for mark in self._connect_marks)
             expired = snapshot.parent_snapshot_id is not None
         if not copy:
-            return Floor()
-        return _floor(copy[OFFSETS] if expired else copy.get(BEGIN, copy[OFFSETS]), copy, 0, most)
+            return Floor(superseded=superseded)
+        begin = copy[OFFSETS] if expired else copy.get(BEGIN, copy[OFFSETS])
+        return replace(_floor(begin, copy, 0, most), superseded=superseded)
 
     def history(self, table: Table) -> Iterator[Snapshot]:
         """The snapshots of the branch, the newest first, as far back as they have not been expired."""
