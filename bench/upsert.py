@@ -97,7 +97,7 @@ def measure(settings: Settings, mode: str, rows: int, show: Show) -> Upsert:
         cpu_s = cpu_between(sampler.samples, begin, time.time())
         sampler.take()
         peak = max(sample.pss for sample in sampler.samples)
-    _check(table, expected)
+    check(table, expected)
     live = int((expected >= 0).sum())
     return Upsert(mode, rows, live, CHANGES, seconds, cpu_s / ROUNDS, peak, len(list(table.scan().plan_files())))
 
@@ -159,7 +159,8 @@ def _position(table: Table, topic: str) -> int:
     return sum(json.loads(offsets).get(topic, {}).values()) if offsets else 0
 
 
-def _check(table: Table, expected: np.ndarray[Any, np.dtype[np.int32]]) -> None:
+def check(table: Table, expected: np.ndarray[Any, np.dtype[np.int32]]) -> None:
+    """Raise TerminalError unless the table has the rows of `expected`: `orders` by key, -1 where there is none."""
     found = table.refresh().scan(selected_fields=("id", "orders")).to_arrow()
     keys, orders = found.column("id").to_numpy(), found.column("orders").to_numpy()
     seen = np.full(len(expected), -1, np.int32)

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 from bench.report import markdown_table, to_json, to_markdown
-from bench.results import IdleWorker, Latency, Limit, Question, Results
+from bench.results import IdleWorker, Latency, Limit, Question, Results, Spread
 
 from tests.bench.samples import drained
 
@@ -65,3 +65,15 @@ def test_json_has_every_figure() -> None:
     assert document["drains"][0]["cpu_s"] == 5.0
     assert document["limits"][0]["title"] == "arrow-json"
     assert document["latencies"][0]["rows"] == 990
+
+
+def test_records_that_cost_more_are_compared_with_plain_ones() -> None:
+    pair = [drained(title="plain", seconds=10), drained(title="need care", seconds=20)]
+    for results in (Results({}, strict=pair), Results({}, malformed=pair)):
+        assert "need care, beside plain: 0.50 times the rate, 1.00 times the records" in to_markdown(results)
+
+
+def test_files_of_each_commit() -> None:
+    text = to_markdown(Results({}, spreads=[Spread(1000, [(600, 200, 400, 2), (400, 200, 210, 1)])]))
+    assert "| 1,000 | 1 | 600 | 200 | 2 | 400 | 1.00 |" in text
+    assert "| 1,000 | 2 | 400 | 200 | 1 | 210 | 1.05 |" in text
