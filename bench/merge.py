@@ -47,9 +47,10 @@ def measure(settings: Settings, mode: str, rows: int, show: Show) -> Upsert:
                 pq.write_table(pa.Table.from_pylist([{n: r.get(n) for n in _NAMES} for r in records]), path)
                 begin = time.monotonic()
                 columns = (f"CAST({n} AS {_CASTS[n]}) AS {n}" if n in _CASTS else n for n in _NAMES)
-                source = runtime.session.read.parquet(path.as_uri()).selectExpr(*columns)
-                source.createOrReplaceTempView("changes")
-                runtime.session.sql(_statement(target))
+                with runtime.calling("MERGE INTO"):
+                    source = runtime.session.read.parquet(path.as_uri()).selectExpr(*columns)
+                    source.createOrReplaceTempView("changes")
+                    runtime.session.sql(_statement(target))
                 seconds.append(time.monotonic() - begin)
                 expected = changes.expected
             cpu_s = cpu_between(sampler.samples, start, time.time())

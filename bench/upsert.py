@@ -62,7 +62,8 @@ def fill_table(settings: Settings, name: str, mode: str, rows: int, show: Show) 
     """A table of customers in ten files, whose keys are spread over all of them: no file can be left out."""
     catalog = connect(settings.catalog_properties())
     catalog.create_namespace_if_not_exists(settings.namespace)
-    properties = {"write.merge.mode": mode, "write.parquet.compression-level": "1"}
+    codec = {"write.parquet.compression-codec": "zstd", "write.parquet.compression-level": "1"}
+    properties = {"write.merge.mode": mode, **codec}
     table = catalog.create_table(f"{settings.namespace}.{name}", _SCHEMA, properties=properties)
     chance = np.random.default_rng(SEED)
     for number, keys in enumerate(np.array_split(chance.permutation(rows), _FILES), 1):
