@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 from frazil import errors
 from frazil.cli.main import app
 from frazil.config.definition import ConfigDef, Key, Required, as_text
+from frazil.config.delta_keys import DELTA_KEYS
 from frazil.config.iceberg_sink import iceberg_sink_definition, parse_iceberg_sink
 from frazil.config.object_keys import OWN_KEYS, RECORD_KEYS, STORAGE_KEYS
 from frazil.config.partitioner_keys import PARTITIONER_KEYS
@@ -140,6 +141,7 @@ def object_sink_keys() -> str:
         ("Records", RECORD_KEYS),
         ("S3", S3_KEYS),
         ("frazil's own keys", OWN_KEYS),
+        ("Delta tables", DELTA_KEYS),
     ):
         header = ("Key", "Type", "Default", "Importance", "Meaning", "Here")
         parts += [f"## {title}", table(header, map(_object_row, keys))]

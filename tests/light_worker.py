@@ -1,6 +1,7 @@
 """A worker of a group without Spark: REST, storage topics and membership are real, its queries only keep a diary.
 
-`python -m tests.light_worker worker.properties`; the diary goes to stdout. Tests kill and stop it.
+`python -m tests.light_worker worker.properties [HOME]`; the diary goes to stdout. With a home it has the runtime of
+source connectors too. Tests kill and stop it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from frazil.config.settings import Settings
 from frazil.config.worker import WorkerConfig
+from frazil.stack.ports import unused
 from frazil.worker.actor import RestartPolicy
 from frazil.worker.app import serve
 from frazil.worker.cluster.build import worker_group
@@ -24,7 +26,9 @@ from frazil.worker.rest.app import rest_app
 from frazil.worker.rest.forward import Forwarder
 from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.runner_api import RunnerFactory
+from frazil.worker.sources.runtime import SourceRuntime
 from frazil.worker.topics import ActiveTopics
+from tests.environment import isolated_settings
 from tests.worker.positions import KeptPositions
 from tests.worker.runners import ScriptedFactory, ScriptedRunner
 
@@ -51,8 +55,10 @@ def write(path: Path, values: Mapping[str, str]) -> Path:
 
 
 @contextmanager
-def light_worker(worker: WorkerConfig, factory: RunnerFactory, positions: Positions | None = None) -> Iterator[Herder]:
-    """A member of its group until the end of the block."""
+def light_worker(
+    worker: WorkerConfig, factory: RunnerFactory, positions: Positions | None = None, settings: Settings | None = None
+) -> Iterator[Herder]:
+    """A member of its group until the end of the block; with `settings` it also has the runtime of sources."""
     own, loggers = worker.advertised, Loggers()
     worker_id = f"{own.host}:{own.port}"
     group = worker_group(worker, worker.settings(Settings({})).bootstrap_servers, loggers)
@@ -60,15 +66,24 @@ def light_worker(worker: WorkerConfig, factory: RunnerFactory, positions: Positi
     herder = Herder(group.configs, factory, worker_id, RestartPolicy(0.05, 0.2, fenced=3), None, group.statuses, dict)
     forwarder = Forwarder(group, worker_id)
     info = WorkerInfo("k", positions or KeptPositions(), topics, loggers, group.configs.set_logger)
-    server = serve(rest_app(herder, info, forwarder=forwarder), own.bind, own.port, "KAFKA_CONNECT_PORT")
+    sources = None
+    if settings is not None:
+        silence_s = worker.parsed.number("session.timeout.ms") / 1000
+        sources = SourceRuntime(worker.settings(settings), worker.properties, lambda: group.leads, silence_s)
+    app = rest_app(herder, info, sources=sources, forwarder=forwarder)
+    server = serve(app, own.bind, own.port, "KAFKA_CONNECT_PORT")
     try:
         herder.start(lambda: group.join(herder))
+        if sources is not None:
+            sources.start()
         yield herder
     finally:
         server.stop()
         forwarder.close()
         herder.close()
         group.close()
+        if sources is not None:
+            sources.close()
 
 
 class _Diary(ScriptedFactory):
@@ -86,7 +101,11 @@ def main() -> None:
     """Run until SIGTERM."""
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
-    with light_worker(WorkerConfig.load(Settings({}), Path(sys.argv[1])), _Diary()):
+    settings = isolated_settings(Path(sys.argv[2])) if len(sys.argv) > 2 else None
+    if settings is not None:
+        (port,) = unused(1)
+        settings = Settings({**settings.env, "SOURCE_CONNECT_PORT": str(port)})
+    with light_worker(WorkerConfig.load(Settings({}), Path(sys.argv[1])), _Diary(), settings=settings):
         print("ready", flush=True)
         stop.wait()
 

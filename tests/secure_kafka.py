@@ -1,4 +1,4 @@
-"""A real broker that asks who connects: SCRAM and PLAIN over TLS, and certificates, on listeners of their own."""
+"""A real broker that asks who connects: SCRAM, PLAIN and tokens over TLS, and certificates, on two listeners."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from frazil.stack.process import minimal_env
 from frazil.stack.service import Service
 from tests.environment import isolated_settings
 from tests.tls import PASSWORD, Authority
+from tests.token_endpoint import CLIENT, CLIENT_SECRET, SCOPE, TokenEndpoint, token_endpoint
 
 USER, USER_PASSWORD = "frazil", 'top-"secret";4711'
 _MODULES = "org.apache.kafka.common.security."
@@ -31,6 +32,7 @@ class SecureKafka:
     sasl: str
     tls: str
     authority: Authority
+    tokens: TokenEndpoint
 
     def scram(self) -> dict[str, str]:
         """Variables of a client with SCRAM-SHA-512 whose trust store is JKS."""
@@ -52,6 +54,19 @@ class SecureKafka:
             "KAFKA_SSL_TRUSTSTORE_LOCATION": str(self.authority.ca_file),
         }
 
+    def token(self) -> dict[str, str]:
+        """Variables of a client that shows a token which it gets at the endpoint."""
+        client = f'clientId="{CLIENT}" clientSecret="{CLIENT_SECRET}" scope="{SCOPE}"'
+        return {
+            "KAFKA_BOOTSTRAP_SERVERS": self.sasl,
+            "KAFKA_SECURITY_PROTOCOL": "SASL_SSL",
+            "KAFKA_SASL_MECHANISM": "OAUTHBEARER",
+            "KAFKA_SASL_OAUTHBEARER_TOKEN_ENDPOINT_URL": self.tokens.token_url,
+            "KAFKA_SASL_JAAS_CONFIG": f"{_MODULES}oauthbearer.OAuthBearerLoginModule required {client};",
+            "KAFKA_SSL_TRUSTSTORE_TYPE": "PEM",
+            "KAFKA_SSL_TRUSTSTORE_LOCATION": str(self.authority.ca_file),
+        }
+
     def certificate(self) -> dict[str, str]:
         """Variables of a client that shows a certificate from a PKCS12 store."""
         return {
@@ -66,16 +81,23 @@ class SecureKafka:
 
 @contextmanager
 def secure_kafka(home: Path) -> Iterator[SecureKafka]:
-    """Start the broker, and stop it in the end."""
+    """Start the broker and the endpoint of its tokens, and stop them in the end."""
+    with token_endpoint() as tokens:
+        yield from _broker(home, tokens)
+
+
+def _broker(home: Path, tokens: TokenEndpoint) -> Iterator[SecureKafka]:
     settings = isolated_settings(home)
     java = find_java(settings.env)
     resolve(KAFKA, java, settings.cache, lambda text: None, settings.env)
     authority = Authority(home)
     sasl, tls, controller = unused(3)
-    found = SecureKafka(f"{LOOPBACK}:{sasl}", f"{LOOPBACK}:{tls}", authority)
+    found = SecureKafka(f"{LOOPBACK}:{sasl}", f"{LOOPBACK}:{tls}", authority, tokens)
     file = home / "server.properties"
-    file.write_text("".join(f"{k}={v}\n" for k, v in _properties(home, authority, sasl, tls, controller).items()))
-    jvm = [str(java), "-Xmx512m", "-cp", f"{KAFKA.folder(settings.cache)}/*"]
+    properties = _properties(home, authority, sasl, tls, controller) | _tokens(tokens)
+    file.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+    allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={tokens.keys_url}"
+    jvm = [str(java), "-Xmx512m", allowed, "-cp", f"{KAFKA.folder(settings.cache)}/*"]
     format_ = ["kafka.tools.StorageTool", "format", "--standalone", "--cluster-id=MkU3OEVBNTcwNTJENDM2Qk"]
     login = f"SCRAM-SHA-512=[name={USER},password={USER_PASSWORD}]"
     subprocess.run(
@@ -108,7 +130,7 @@ def _properties(home: Path, authority: Authority, sasl: int, tls: int, controlle
         "advertised.listeners": f"SASL_SSL://{LOOPBACK}:{sasl},SSL://{LOOPBACK}:{tls}",
         "listener.security.protocol.map": "SASL_SSL:SASL_SSL,SSL:SSL,CONTROLLER:PLAINTEXT",
         "inter.broker.listener.name": "SSL",
-        "sasl.enabled.mechanisms": "SCRAM-SHA-512,PLAIN",
+        "sasl.enabled.mechanisms": "SCRAM-SHA-512,PLAIN,OAUTHBEARER",
         "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": f"{_MODULES}scram.ScramLoginModule required;",
         "listener.name.sasl_ssl.plain.sasl.jaas.config": (
             f'{_MODULES}plain.PlainLoginModule required user_{USER}="{quoted}";'
@@ -126,6 +148,17 @@ def _properties(home: Path, authority: Authority, sasl: int, tls: int, controlle
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",
         "group.initial.rebalance.delay.ms": "0",
+    }
+
+
+def _tokens(tokens: TokenEndpoint) -> dict[str, str]:
+    """How the broker checks tokens: by the endpoint's public key."""
+    own, module = "listener.name.sasl_ssl.oauthbearer.", f"{_MODULES}oauthbearer.OAuthBearer"
+    return {
+        f"{own}sasl.jaas.config": f"{module}LoginModule required;",
+        f"{own}sasl.server.callback.handler.class": f"{module}ValidatorCallbackHandler",
+        f"{own}sasl.oauthbearer.jwks.endpoint.url": tokens.keys_url,
+        f"{own}sasl.oauthbearer.expected.audience": "kafka",
     }
 
 

@@ -28,6 +28,8 @@ pytestmark = pytest.mark.spark
 
 SESSION_S, GRACE_S = 6, 10
 READY_S = 180
+JVM_END_S = 120
+"""The second Spark JVM of a class path writes its class archive as it ends, also when its worker was killed."""
 
 
 class Process:
@@ -77,7 +79,7 @@ class Process:
         family = self.family()
         self.process.send_signal(number)
         self.process.wait(30)
-        _, alive = psutil.wait_procs(family, timeout=30)
+        _, alive = psutil.wait_procs(family, timeout=JVM_END_S)
         assert not alive, f"processes outlived their worker: {alive}"
 
     def states(self) -> dict[str, tuple[str, str]]:

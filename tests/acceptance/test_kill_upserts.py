@@ -1,4 +1,7 @@
-"""The worker is killed while changes flow: every key has its last change in the end, once (X01, X03, X13)."""
+"""The worker is killed while changes flow: every key has its last change in the end, once (X01, X03, X13).
+
+`test_kill_points.py` has kills around the commits of changes for every run.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from pyiceberg.types import LongType, NestedField, StringType
 from frazil.stack.local import LocalStack
 from tests.harness import Pipe, eventually, own_worker
 
-pytestmark = [pytest.mark.spark, pytest.mark.outage]
+pytestmark = [pytest.mark.spark, pytest.mark.faults]
 
 KEYS = 300
 PARTITIONS = 3
@@ -94,12 +97,6 @@ def killed_again_and_again(stack: LocalStack, home: Path, kills: int, mode: str)
         assert len(rows) == len(changes.expected)
 
 
-@pytest.mark.timeout(300)
-def test_a_kill_leaves_the_last_change_of_each_key(stack: LocalStack, tmp_path: Path) -> None:
-    killed_again_and_again(stack, tmp_path, 1, "merge-on-read")
-
-
-@pytest.mark.faults
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
 def test_ten_kills_leave_the_last_change_of_each_key(stack: LocalStack, tmp_path: Path, mode: str) -> None:

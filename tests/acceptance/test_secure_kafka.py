@@ -17,6 +17,7 @@ from tests.environment import isolated_settings
 from tests.harness import Pipe, event, eventually, messages, own_worker
 from tests.secure_kafka import USER_PASSWORD, SecureKafka, secure_kafka
 from tests.tls import PASSWORD
+from tests.token_endpoint import CLIENT, CLIENT_SECRET, SCOPE
 
 pytestmark = pytest.mark.stack
 
@@ -27,7 +28,7 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureKafka]:
         yield running
 
 
-@pytest.mark.parametrize("how", ["scram", "plain", "certificate"])
+@pytest.mark.parametrize("how", ["scram", "plain", "token", "certificate"])
 def test_each_way_to_connect(secure: SecureKafka, tmp_path: Path, how: str) -> None:
     bootstrap = isolated_settings(tmp_path, **getattr(secure, how)()).bootstrap_servers
     topic = f"records-{how}"
@@ -60,6 +61,19 @@ def test_who_is_not_let_in_is_told_why(
         assert "secret" not in said
 
 
+def token_overrides(secure: SecureKafka) -> dict[str, str]:
+    """A consumer that shows tokens, in the keys of Kafka 4.1; the worker's trust store counts for it."""
+    keys = {
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.jaas.config": "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;",
+        "sasl.oauthbearer.token.endpoint.url": secure.tokens.token_url,
+        "sasl.oauthbearer.client.credentials.client.id": CLIENT,
+        "sasl.oauthbearer.client.credentials.client.secret": CLIENT_SECRET,
+        "sasl.oauthbearer.scope": SCOPE,
+    }
+    return {f"consumer.override.{key}": value for key, value in keys.items()}
+
+
 @pytest.mark.spark
 def test_a_connector_from_end_to_end(secure: SecureKafka, stack: LocalStack, tmp_path: Path) -> None:
     with own_worker(stack.settings, tmp_path / "worker", **secure.scram()) as worker:
@@ -73,14 +87,19 @@ def test_a_connector_from_end_to_end(secure: SecureKafka, stack: LocalStack, tmp
         escaped = USER_PASSWORD.replace('"', '\\"')
         overrides["consumer.override.sasl.jaas.config"] = f'{jaas} username="frazil" password="{escaped}";'
         worker.client.put_config(pipe.connector, pipe.config(errors__tolerance="all") | overrides)
+        with_token = Pipe(worker.settings, "with_token").create()
+        worker.client.put_config(with_token.connector, with_token.config(**token_overrides(secure)))
+        with_token.send(event(n) for n in range(10))
         pipe.send([*(event(n) for n in range(50)), b"no json"])
         eventually(lambda: len(pipe.ids()) == 50)
         eventually(lambda: pipe.lag() == 0)
+        eventually(lambda: len(with_token.ids()) == 10)
+        assert any("Java" in client for client in secure.tokens.given), secure.tokens.given
         assert len(messages(worker.settings.bootstrap_servers, "secured-dlq")) == 1
         everywhere = worker.log() + str(worker.client.status(pipe.connector))
         for process in (psutil.Process(worker.pid), *psutil.Process(worker.pid).children(recursive=True)):
             with contextlib.suppress(psutil.NoSuchProcess):  # a zombie is one; it has no arguments
                 everywhere += " ".join(process.cmdline())
         assert "org.apache.spark.deploy.SparkSubmit" in everywhere
-        for secret in (USER_PASSWORD, escaped, PASSWORD):
+        for secret in (USER_PASSWORD, escaped, PASSWORD, CLIENT_SECRET):
             assert secret not in everywhere

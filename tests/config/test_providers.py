@@ -69,6 +69,8 @@ def test_what_was_resolved_is_hidden_from_then_on() -> None:
     assert known.hide("s3cr3t") == "s3cr3t"
     known.resolve({"a": "${env:S}"})
     assert known.hide("it is s3cr3t!") == "it is [hidden]!"
+    known.resolve({"my.password": "open-sesame", "my.name": "Ali Baba"})
+    assert known.hide("Ali Baba said open-sesame") == "Ali Baba said [hidden]"
 
 
 def test_a_value_that_is_not_there(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ _OTHER_VALUE = {
     "secret": "other",
     "text": "other",
     "switch": "false",
+    "count": "7",
 }
 _PROPERTIES = [name for name, value in vars(Settings).items() if isinstance(value, property) or hasattr(value, "func")]
 

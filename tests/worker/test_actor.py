@@ -44,6 +44,30 @@ def test_waits_double_up_to_the_longest() -> None:
     assert [policy.wait_s(failures) for failures in (1, 2, 3, 6, 7, 5000)] == [1, 2, 4, 32, 60, 60]
 
 
+def test_keys_of_the_connector_say_how_it_is_started_again() -> None:
+    policy = RestartPolicy(fenced=3)
+    assert policy.of({}) == policy
+    keys = {"frazil.restart.backoff.ms": "200", "frazil.restart.backoff.max.ms": "500"}
+    own = policy.of({**keys, "frazil.restart.attempts": "2"})
+    assert [own.wait_s(failures) for failures in (1, 2, 3)] == [0.2, 0.4, 0.5]
+    assert [own.passes(failures, transient=True, fenced=False) for failures in (1, 2, 3)] == [True, True, False]
+    assert own.passes(3, transient=False, fenced=True)
+    assert policy.of({"frazil.restart.attempts": "-1"}).passes(1000, transient=True, fenced=False)
+    assert not policy.of({"frazil.restart.attempts": "0"}).passes(1, transient=True, fenced=False)
+    assert policy.of({"frazil.restart.attempts": "many", "frazil.restart.backoff.ms": "1"}) == policy
+
+
+def test_a_connector_that_gives_up(make: Make, factory: ScriptedFactory) -> None:
+    keys = {"frazil.restart.attempts": "1", "frazil.restart.backoff.ms": "100"}
+    actor = make(Wanted(keys, 1, "RUNNING", 1))
+    eventually(lambda: actor.status().state == "RUNNING")
+    factory.last("c").fail("ServiceUnavailable: x", transient=True)
+    eventually(lambda: actor.status().state == "RESTARTING")
+    eventually(lambda: actor.status().state == "RUNNING")
+    factory.last("c").fail("ServiceUnavailable: x", transient=True)
+    eventually(lambda: actor.status().state == "FAILED")
+
+
 def test_it_runs_pauses_and_stops(make: Make, factory: ScriptedFactory) -> None:
     actor = make(wanted())
     eventually(lambda: actor.status() == RUNNING)

@@ -76,6 +76,26 @@ def test_root_in_any_case(name: str) -> None:
     assert loggers.get("ROOT") == loggers.get("root") == loggers.all()["root"]
 
 
+@pytest.mark.parametrize("name", ["root", "py4j", "py4j.clientserver"])
+def test_what_prints_secrets_stays_at_info(name: str) -> None:
+    logging.getLogger("py4j.clientserver")
+    every = [logging.getLogger(), *map(logging.getLogger, logging.root.manager.loggerDict)]
+    kept = [(logger, logger.level) for logger in every]
+    loggers = Loggers()
+    try:
+        loggers.set(name, "TRACE")
+        for each in ("py4j.clientserver", "py4j.clientserver.later"):
+            assert not logging.getLogger(each).isEnabledFor(logging.DEBUG)
+        found = loggers.get("py4j.clientserver")
+        assert found is not None
+        assert found.level == "INFO"
+        assert loggers.set(name, "ERROR")
+        assert not logging.getLogger("py4j.clientserver").isEnabledFor(logging.WARNING)
+    finally:
+        for logger, number in kept:
+            logger.setLevel(number)
+
+
 def test_the_jvm_is_told(name: str) -> None:
     told: list[tuple[str, str]] = []
     Loggers(lambda each, level: told.append((each, level))).set(name, "WARN")

@@ -81,14 +81,31 @@ def test_a_longer_request_makes_the_call_around_it_longer() -> None:
 
 
 def test_security_of_the_cluster_and_of_the_connector() -> None:
-    config = iceberg_sink_config({**SEED_SINK, "consumer.override.sasl.mechanism": "PLAIN"})
+    own = {"consumer.override.sasl.mechanism": "PLAIN"}
+    config = iceberg_sink_config({**SEED_SINK, **own})
     worker = {"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512", "producer.ssl.key.password": "p"}
     cluster = Bootstrap.of("broker:9092", worker)
-    made = source_options(config, cluster, ["apilogs"], {("apilogs", 0): 7}, parallelism=2)
+    made = source_options(config, cluster.overridden(own), ["apilogs"], {("apilogs", 0): 7}, parallelism=2)
     assert made["kafka.bootstrap.servers"] == "broker:9092"
     assert made["kafka.security.protocol"] == "SASL_SSL"
     assert made["kafka.sasl.mechanism"] == "PLAIN"
     assert "kafka.ssl.key.password" not in made
+
+
+def test_a_login_with_tokens_is_complete() -> None:
+    keys = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.jaas.config": "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required;",
+        "sasl.oauthbearer.token.endpoint.url": "https://idp.example/token",
+        "sasl.oauthbearer.client.credentials.client.id": "c",
+    }
+    own = {f"consumer.override.{key}": value for key, value in keys.items()}
+    cluster = Bootstrap.of("broker:9092", {}).overridden(own)
+    config = iceberg_sink_config({**SEED_SINK, **own})
+    made = source_options(config, cluster, ["apilogs"], {("apilogs", 0): 7}, parallelism=2)
+    assert made["kafka.sasl.jaas.config"].endswith('OAuthBearerLoginModule required clientId="c";')
+    assert made["kafka.sasl.login.callback.handler.class"].endswith(".OAuthBearerLoginCallbackHandler")
 
 
 def test_ranges_of_some_partitions() -> None:

@@ -27,6 +27,7 @@ from frazil.cli import (
     stack,
     status,
     validate,
+    verify,
     worker,
 )
 from frazil.cli.connect import change, context, get, lifecycle, offsets, plugins
@@ -54,7 +55,22 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for module in (stack, status, data, query, sql, ask, report, deadletters, maintain, publish, validate, demo, worker):
+for module in (
+    stack,
+    status,
+    data,
+    query,
+    sql,
+    ask,
+    report,
+    deadletters,
+    maintain,
+    publish,
+    validate,
+    verify,
+    demo,
+    worker,
+):
     module.register(app)
 for module in (get, change, lifecycle, offsets, plugins, context, password, completion):
     module.register(app)

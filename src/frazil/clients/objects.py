@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import IO, Any
@@ -60,6 +60,45 @@ class ObjectStore:
     def check(self) -> None:
         """Raises ConfigError when the bucket does not exist or may not be used, StoreUnavailable without answer."""
         self._call("", lambda client: client.head_bucket(Bucket=self.config.bucket))
+
+    def create(self) -> bool:
+        """Make the bucket; False when it was there. Raises as `put` does."""
+
+        def create(client: Any) -> bool:
+            try:
+                client.create_bucket(Bucket=self.config.bucket)
+            except ClientError as error:
+                if error.response.get("Error", {}).get("Code") in ("BucketAlreadyExists", "BucketAlreadyOwnedByYou"):
+                    return False
+                raise
+            return True
+
+        return bool(self._call("", create))
+
+    def names(self, prefix: str) -> Iterator[str]:
+        """Names of objects that begin so, in order. Raises as `put` does."""
+        asked = {"Bucket": self.config.bucket, "Prefix": prefix}
+        while True:
+            page = self._call(f"{prefix}*", lambda client: client.list_objects_v2(**asked))
+            yield from (each["Key"] for each in page.get("Contents", ()))
+            if not page.get("IsTruncated"):
+                return
+            asked["ContinuationToken"] = page["NextContinuationToken"]
+
+    def get(self, name: str) -> bytes | None:
+        """An object; None when there is none. Raises as `put` does."""
+
+        def get(client: Any) -> bytes | None:
+            try:
+                body: bytes = client.get_object(Bucket=self.config.bucket, Key=name)["Body"].read()
+            except ClientError as error:
+                if error.response.get("Error", {}).get("Code") in ("404", "NoSuchKey"):
+                    return None
+                raise
+            return body
+
+        found: bytes | None = self._call(name, get)
+        return found
 
     def put(self, name: str, body: IO[bytes], size: int, tags: tuple[tuple[str, str], ...]) -> None:
         """Store an object in place of one with the same name; returns when it is durable.

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
 
+from frazil.config.token_login import with_token_login
+
 Client = Literal["consumer", "producer", "admin"]
 
 _VARIABLES = (
@@ -66,7 +68,7 @@ class Bootstrap(str):
 
     def settings(self, client: Client) -> Mapping[str, str]:
         """Security settings of one kind of client, in the spelling of Kafka's Java clients."""
-        return self._settings.get(client, _NOTHING)
+        return with_token_login(self._settings.get(client, _NOTHING))
 
 
 def _over(base: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:

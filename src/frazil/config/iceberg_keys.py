@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from frazil.config.definition import Key
 from frazil.config.maintenance_keys import MAINTENANCE_KEYS
+from frazil.config.restart_keys import RESTART_KEYS
 from frazil.config.validators import at_least, at_least_if_set, non_empty, one_of, table_names
 
 _TABLE_PROGRESS = "the position is kept in the table's own snapshots, so no control topic is needed"
@@ -228,6 +229,7 @@ ICEBERG_KEYS: tuple[Key, ...] = (
         default="strict",
         validator=one_of("strict", "legacy"),
     ),
+    *RESTART_KEYS,
     *MAINTENANCE_KEYS,
     # Families; a name belongs to the first one that matches
     Key(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from frazil.config.definition import Key
+from frazil.config.delta_keys import DELTA_FORMAT, DELTA_KEYS
 from frazil.config.partitioner_keys import PARTITIONER_KEYS, known_class
 from frazil.config.s3_keys import S3_KEYS
 from frazil.config.validators import at_least, non_empty, one_of, one_of_any_case
@@ -32,7 +33,7 @@ STORAGE_KEYS: tuple[Key, ...] = (
         "CLASS",
         "Format of the objects.",
         importance="HIGH",
-        validator=known_class(FORMATS),
+        validator=known_class((*FORMATS, DELTA_FORMAT)),
         recommended=FORMATS,
     ),
     Key(
@@ -215,6 +216,50 @@ OWN_KEYS: tuple[Key, ...] = (
         default=500_000,
         validator=at_least(1),
     ),
+    Key(
+        "frazil.topic.folder",
+        "BOOLEAN",
+        "Whether the topic is a folder below topics.dir.",
+        default=True,
+        importance="LOW",
+    ),
+    Key(
+        "frazil.schema.file",
+        "STRING",
+        "File on the worker with a JSON Schema; a record that is not valid is a bad record.",
+        default="",
+    ),
+    Key(
+        "frazil.schema.formats",
+        "BOOLEAN",
+        "Whether the schema's formats, such as date-time, are checked too.",
+        default=False,
+        importance="LOW",
+    ),
+    Key(
+        "frazil.schema.compatibility",
+        "STRING",
+        "Which changes of the schema file are taken: BACKWARD (what was valid stays valid), FORWARD (what is valid now "
+        "was valid before), FULL (both) or NONE (any).",
+        default="BACKWARD",
+        validator=one_of_any_case("BACKWARD", "FORWARD", "FULL", "NONE"),
+        recommended=("BACKWARD", "FORWARD", "FULL", "NONE"),
+    ),
+    Key(
+        "frazil.metadata.enable",
+        "BOOLEAN",
+        "Whether records get a member _metadata that tells topic, partition, offset and times.",
+        default=False,
+        importance="LOW",
+    ),
+    Key(
+        "frazil.topics.entry",
+        "STRING",
+        "Entry of the worker's file of topics that the connector was made from; the worker changes and deletes the "
+        "connector with that entry.",
+        default="",
+        importance="LOW",
+    ),
 )
 
-OBJECT_KEYS: tuple[Key, ...] = (*STORAGE_KEYS, *S3_KEYS, *PARTITIONER_KEYS, *RECORD_KEYS, *OWN_KEYS)
+OBJECT_KEYS: tuple[Key, ...] = (*STORAGE_KEYS, *S3_KEYS, *PARTITIONER_KEYS, *RECORD_KEYS, *OWN_KEYS, *DELTA_KEYS)

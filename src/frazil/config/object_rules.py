@@ -11,6 +11,7 @@ from frazil.config.converters import (
     converter_class,
 )
 from frazil.config.definition import Parsed, invalid_value
+from frazil.config.delta_keys import DELTA_FORMAT, DELTA_KEYS
 from frazil.config.object_keys import FORMATS
 from frazil.config.partitioner_keys import class_of, is_timed, kind_of
 from frazil.config.transforms import transform_chain
@@ -42,6 +43,7 @@ def check_objects(parsed: Parsed) -> None:
     _check_nulls(parsed)
     _check_store(parsed)
     _check_rotation(parsed)
+    _check_own(parsed)
     _explain(parsed)
 
 
@@ -99,8 +101,12 @@ def _check_converters(parsed: Parsed) -> None:
     if value == BYTES_CONVERTER and not makes_objects and data == "AvroFormat":
         reason = "AvroFormat stores records and texts. Set ByteArrayFormat for bytes"
         parsed.fail("value.converter", invalid_value("value.converter", value, reason))
-    elif value != JSON_CONVERTER and not makes_objects and (data == "ParquetFormat" or kind_of(parsed) == "Field"):
-        what = "ParquetFormat" if data == "ParquetFormat" else "FieldPartitioner"
+    elif (
+        value != JSON_CONVERTER
+        and not makes_objects
+        and (data == "ParquetFormat" or kind_of(parsed) in ("Field", "Column"))
+    ):
+        what = "ParquetFormat" if data == "ParquetFormat" else f"{kind_of(parsed)}Partitioner"
         reason = f"{what} needs records with fields. Set value.converter to {JSON_CONVERTER}"
         parsed.fail("value.converter", invalid_value("value.converter", value, reason))
     changed = [step.alias for step in chain.steps if step.part == "key" or step.name == "ValueToKey"] if chain else []
@@ -155,6 +161,64 @@ def _check_rotation(parsed: Parsed) -> None:
         )
     if parsed.text("schema.compatibility") not in ("", "NONE", "BACKWARD", "FORWARD", "FULL"):
         parsed.warn(f"schema.compatibility={parsed.text('schema.compatibility')} is taken for NONE")
+
+
+def _check_own(parsed: Parsed) -> None:
+    value = converter_class(parsed.text("value.converter"))
+    if parsed.text("frazil.schema.file") and value not in (None, JSON_CONVERTER):
+        reason = f"Schemas are for JSON. Set value.converter to {JSON_CONVERTER}"
+        parsed.fail(
+            "frazil.schema.file", invalid_value("frazil.schema.file", parsed.text("frazil.schema.file"), reason)
+        )
+    if parsed.flag("frazil.metadata.enable"):
+        data = (class_of(parsed.text("format.class"), FORMATS) or "").rpartition(".")[2]
+        reason = ""
+        if data == "ByteArrayFormat" or (value not in (None, JSON_CONVERTER)):
+            reason = f"Only JSON records can have it. Set value.converter to {JSON_CONVERTER}, and no ByteArrayFormat"
+        elif data == "ParquetFormat" and parsed.values.get("value.converter.schemas.enable") is True:
+            reason = "The columns are those of the records' schema. Set value.converter.schemas.enable to false"
+        if reason:
+            parsed.fail("frazil.metadata.enable", invalid_value("frazil.metadata.enable", True, reason))
+    _check_delta(parsed)
+    for key in ("frazil.schema.formats", "frazil.schema.compatibility"):
+        if key in parsed.config and not parsed.text("frazil.schema.file"):
+            parsed.warn(f"{key} has no effect here: frazil.schema.file is not set")
+
+
+def _check_delta(parsed: Parsed) -> None:
+    if class_of(parsed.text("format.class"), (DELTA_FORMAT,)) is None:
+        for key in DELTA_KEYS:
+            if key.name in parsed.config:
+                parsed.warn(f"{key.name} has no effect here: format.class is not {DELTA_FORMAT}")
+        return
+    wanted: dict[str, tuple[bool, str]] = {
+        "value.converter": (
+            converter_class(parsed.text("value.converter")) in (None, JSON_CONVERTER),
+            f"Columns need JSON. Set it to {JSON_CONVERTER}",
+        ),
+        "value.converter.schemas.enable": (
+            parsed.values.get("value.converter.schemas.enable") is not True,
+            "The columns are those of the table. Set it to false",
+        ),
+        "store.kafka.keys": (not parsed.flag("store.kafka.keys"), "Tables have no room for keys. Set it to false"),
+        "store.kafka.headers": (
+            not parsed.flag("store.kafka.headers"),
+            "Tables have no room for headers. Set it to false",
+        ),
+        "partitioner.class": (
+            kind_of(parsed) in ("", "Default", "Column"),
+            "Folders of a Delta table are columns. Set frazil.ColumnPartitioner",
+        ),
+        "directory.delim": (parsed.text("directory.delim") == "/", "Delta tables have /. Leave it out"),
+        "topics.dir": (bool(parsed.text("topics.dir")), "It is the folder of the table. Set it"),
+        "s3.schema.partition.affix.type": (
+            parsed.text("s3.schema.partition.affix.type").upper() == "NONE",
+            "Folders of a Delta table are columns. Leave it out",
+        ),
+    }
+    for name, (fits, reason) in wanted.items():
+        if not fits:
+            parsed.fail(name, invalid_value(name, parsed.values.get(name), reason))
 
 
 def _explain(parsed: Parsed) -> None:

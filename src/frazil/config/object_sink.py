@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Literal, cast
 
 from frazil.config.converters import DEFAULTS, Role, converter_class, converter_keys, converter_option_keys
 from frazil.config.definition import ConfigDef, Parsed, invalid_config_message
+from frazil.config.delta_keys import DELTA_FORMAT, DeltaConfig, delta_config
 from frazil.config.framework import (
     DLQ,
     IDENTITY_KEYS,
@@ -33,18 +35,23 @@ _KINDS: Mapping[str, FormatKind] = {
     "ByteArrayFormat": "bytes",
     "ParquetFormat": "parquet",
     "AvroFormat": "avro",
+    "DeltaFormat": "parquet",
 }
 _COMMIT_MS = 1000
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How objects are named (object-sinks.md 3). `pad` is the number of digits of the offset."""
+    """How objects are named (object-sinks.md 3). `pad` is the number of digits of the offset.
+
+    With `topic_folder` the topic is a folder below `topics_dir`.
+    """
 
     topics_dir: str = "topics"
     directory_delimiter: str = "/"
     file_delimiter: str = "+"
     pad: int = 10
+    topic_folder: bool = True
 
 
 @dataclass(frozen=True)
@@ -88,10 +95,24 @@ class NullValues:
 
 
 @dataclass(frozen=True)
+class JsonSchemaConfig:
+    """What records are checked by. `text` is the schema once it has been read from the file.
+
+    `compatibility` is the rule for a schema that takes the place of another one.
+    """
+
+    file: Path
+    formats: bool = False
+    compatibility: Compatibility = "BACKWARD"
+    text: bytes = b""
+
+
+@dataclass(frozen=True)
 class ObjectSinkConfig:
     """A checked configuration of an object sink. Times are milliseconds.
 
     Exactly one of `topics` and `topics_regex` is set. `keys` and `headers` are None when they are not stored.
+    With `metadata` records tell where they came from. With `delta` the objects are files of a Delta table.
     `consumer_overrides` are without their prefix, and without group id and `auto.offset.reset`.
     """
 
@@ -121,6 +142,9 @@ class ObjectSinkConfig:
     max_records_per_batch: int
     retry_ms: int
     transforms: TransformChain | None = None
+    json_schema: JsonSchemaConfig | None = None
+    metadata: bool = False
+    delta: DeltaConfig | None = None
     consumer_overrides: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -169,6 +193,8 @@ def object_sink_config(config: Mapping[str, str]) -> ObjectSinkConfig:
     if errors:
         raise ConfigError(invalid_config_message(errors))
     tolerance = errors_tolerance(parsed)
+    is_delta = class_of(parsed.text("format.class"), (DELTA_FORMAT,)) is not None
+    division = partitioning(parsed)
     name = parsed.text("name")
     return ObjectSinkConfig(
         name=name,
@@ -180,8 +206,9 @@ def object_sink_config(config: Mapping[str, str]) -> ObjectSinkConfig:
             parsed.text("directory.delim"),
             parsed.text("file.delim"),
             parsed.number("filename.offset.zero.pad.width"),
+            parsed.flag("frazil.topic.folder") and not is_delta,
         ),
-        partitioning=partitioning(parsed),
+        partitioning=replace(division, absent="") if is_delta else division,
         rotation=_rotation(parsed),
         format=_format(parsed, "format.class"),
         keys=_format(parsed, "keys.format.class") if parsed.flag("store.kafka.keys") else None,
@@ -206,6 +233,9 @@ def object_sink_config(config: Mapping[str, str]) -> ObjectSinkConfig:
         max_records_per_batch=parsed.number("frazil.batch.max.records"),
         retry_ms=parsed.number("retry.backoff.ms"),
         transforms=transform_chain(parsed),
+        json_schema=_json_schema(parsed),
+        metadata=parsed.flag("frazil.metadata.enable"),
+        delta=delta_config(parsed) if is_delta else None,
         consumer_overrides=consumer_overrides(parsed),
     )
 
@@ -227,7 +257,7 @@ def _rotation(parsed: Parsed) -> RotationConfig:
 
 
 def _format(parsed: Parsed, key: str) -> FormatConfig:
-    class_name = class_of(parsed.text(key), FORMATS) or ""
+    class_name = class_of(parsed.text(key), (*FORMATS, DELTA_FORMAT)) or ""
     separator = parsed.config.get("format.bytearray.separator")
     kind = _KINDS[class_name.rpartition(".")[2]]
     return FormatConfig(
@@ -238,6 +268,14 @@ def _format(parsed: Parsed, key: str) -> FormatConfig:
         b"\n" if separator is None else separator.encode(),
         parsed.text("json.decimal.format").upper() == "NUMERIC",
     )
+
+
+def _json_schema(parsed: Parsed) -> JsonSchemaConfig | None:
+    file = parsed.text("frazil.schema.file")
+    if not file:
+        return None
+    rule = _compatibility(parsed.text("frazil.schema.compatibility").upper())
+    return JsonSchemaConfig(Path(file), parsed.flag("frazil.schema.formats"), rule)
 
 
 def _compatibility(text: str) -> Compatibility:

@@ -14,10 +14,14 @@ PARTITIONERS = tuple(
     f"io.confluent.connect.storage.partitioner.{name}Partitioner"
     for name in ("Default", "Field", "TimeBased", "Daily", "Hourly")
 )
+COLUMNS = "frazil.ColumnPartitioner"
+TIME_COLUMNS = {"year": "YYYY", "month": "MM", "day": "dd", "hour": "HH"}
+"""Columns of ColumnPartitioner that are the record's time, with their Joda pattern."""
 Extractor = Literal["Wallclock", "Record", "RecordField"]
 _EXTRACTORS = ("Wallclock", "Record", "RecordField")
 _TIMED = ("TimeBased", "Daily", "Hourly")
 _HOUR_MS = 3_600_000
+_FIELDS = "partition.field.name"
 _FIXED = {
     "Daily": ("'year'=YYYY'{0}month'=MM'{0}day'=dd", 24 * _HOUR_MS),
     "Hourly": ("'year'=YYYY'{0}month'=MM'{0}day'=dd'{0}hour'=HH", _HOUR_MS),
@@ -71,13 +75,14 @@ PARTITIONER_KEYS: tuple[Key, ...] = (
         "How records are divided over folders: by Kafka partition, by fields, or by time.",
         default=PARTITIONERS[0],
         importance="HIGH",
-        validator=known_class(PARTITIONERS),
+        validator=known_class((*PARTITIONERS, COLUMNS)),
         recommended=PARTITIONERS,
     ),
     Key(
         "partition.field.name",
         "LIST",
-        "Fields, as dotted paths, whose values name the folders of FieldPartitioner.",
+        "Fields, as dotted paths, whose values name the folders of FieldPartitioner and of frazil.ColumnPartitioner; "
+        "for the latter year, month, day and hour are those of the record's time.",
         default=(),
         validator=_field_names,
     ),
@@ -117,27 +122,30 @@ PARTITIONER_KEYS: tuple[Key, ...] = (
 class Partitioning:
     """How records are divided. `pattern`, `zone` and `duration_ms` are set for partitioners by time, else empty and 0.
 
-    `fields` are the paths of FieldPartitioner in order.
+    `fields` are the paths of FieldPartitioner in order, or the columns of ColumnPartitioner, which has no pattern.
+    `absent` is the folder of a record without a column's field; empty for that of an empty value.
     """
 
-    kind: Literal["Default", "Field", "TimeBased"]
+    kind: Literal["Default", "Field", "TimeBased", "Column"]
     fields: tuple[str, ...] = ()
     pattern: str = ""
     zone: str = ""
     duration_ms: int = 0
     extractor: Extractor = "Wallclock"
     time_field: str = ""
+    absent: str = "unknown"
 
 
 def kind_of(parsed: Parsed) -> str:
-    """Default, Field, TimeBased, Daily or Hourly; empty for a class that is not known."""
-    found = class_of(parsed.text("partitioner.class"), PARTITIONERS)
+    """Default, Field, TimeBased, Daily, Hourly or Column; empty for a class that is not known."""
+    found = class_of(parsed.text("partitioner.class"), (*PARTITIONERS, COLUMNS))
     return found.rpartition(".")[2].removesuffix("Partitioner") if found else ""
 
 
 def is_timed(parsed: Parsed) -> bool:
     """Whether records are divided by time."""
-    return kind_of(parsed) in _TIMED
+    kind = kind_of(parsed)
+    return kind in _TIMED or (kind == "Column" and not TIME_COLUMNS.keys().isdisjoint(parsed.items(_FIELDS)))
 
 
 _SHOWN = {
@@ -145,6 +153,7 @@ _SHOWN = {
     "TimeBased": ("partition.duration.ms", "path.format", "locale", "timezone"),
     "Daily": ("locale", "timezone"),
     "Hourly": ("locale", "timezone"),
+    "Column": ("partition.field.name", "timezone"),
 }
 """Keys that a validation shows for a partitioner, and hides for others (C4)."""
 
@@ -152,11 +161,11 @@ _SHOWN = {
 def check_partitioner(parsed: Parsed) -> None:
     """Rules of the chosen partitioner; what would fail the task in Connect fails the validation (T18 to T21, F9)."""
     kind = kind_of(parsed)
-    if kind == "Field" and not parsed.items("partition.field.name"):
-        reason = "Partition field name cannot be null or empty when using FieldPartitioner."
-        for name in ("partition.field.name", "partitioner.class"):
+    if kind in ("Field", "Column") and not parsed.items(_FIELDS):
+        reason = f"Partition field name cannot be null or empty when using {kind}Partitioner."
+        for name in (_FIELDS, "partitioner.class"):
             parsed.fail(name, invalid_value(name, parsed.values[name], reason))
-    if kind in _TIMED:
+    if is_timed(parsed):
         _check_times(parsed, kind)
     _warn(parsed, kind)
     if kind:
@@ -168,7 +177,7 @@ def _check_times(parsed: Parsed, kind: str) -> None:
     def refuse(name: str, reason: str) -> None:
         parsed.fail(name, invalid_value(name, parsed.values[name], reason))
 
-    if not parsed.text("locale"):
+    if not parsed.text("locale") and kind != "Column":
         refuse("locale", "Locale cannot be empty.")
     if not parsed.text("timezone"):
         refuse("timezone", "Timezone cannot be empty.")
@@ -196,11 +205,11 @@ def _without_end(pattern: str, delimiter: str) -> str:
 
 
 _ONLY_FOR: dict[str, tuple[tuple[str, ...], str]] = {
-    "partition.field.name": (("Field",), "only FieldPartitioner reads it"),
+    "partition.field.name": (("Field", "Column"), "only FieldPartitioner and ColumnPartitioner read it"),
     "path.format": (("TimeBased",), "only TimeBasedPartitioner reads it"),
     "partition.duration.ms": (("TimeBased",), "only TimeBasedPartitioner reads it"),
     "locale": (_TIMED, "only partitioners by time read it"),
-    "timestamp.extractor": (_TIMED, "only partitioners by time read it"),
+    "timestamp.extractor": ((*_TIMED, "Column"), "only partitioners by time read it"),
 }
 
 
@@ -209,10 +218,10 @@ def _warn(parsed: Parsed, kind: str) -> None:
         if name in parsed.config and kind and kind not in kinds:
             parsed.warn(f"{name} has no effect here: {reason}")
     extractor = parsed.text("timestamp.extractor")
-    if "timestamp.field" in parsed.config and kind and (kind not in _TIMED or extractor != "RecordField"):
+    if "timestamp.field" in parsed.config and kind and (not is_timed(parsed) or extractor != "RecordField"):
         parsed.warn(
             "timestamp.field has no effect here: only timestamp.extractor=RecordField reads it"
-            + (f" (it is {extractor})" if kind in _TIMED else "")
+            + (f" (it is {extractor})" if is_timed(parsed) else "")
         )
 
 
@@ -221,8 +230,18 @@ def partitioning(parsed: Parsed) -> Partitioning:
     kind = kind_of(parsed)
     if kind == "Default":
         return Partitioning("Default")
-    if kind == "Field":
-        return Partitioning("Field", parsed.items("partition.field.name"))
+    columns = parsed.items(_FIELDS)
+    if kind == "Field" or (kind == "Column" and not is_timed(parsed)):
+        return Partitioning("Field" if kind == "Field" else "Column", columns)
+    if kind == "Column":
+        return Partitioning(
+            "Column",
+            columns,
+            zone=parsed.text("timezone"),
+            duration_ms=_HOUR_MS if "hour" in columns else 24 * _HOUR_MS,
+            extractor=cast(Extractor, parsed.text("timestamp.extractor")),
+            time_field=parsed.text("timestamp.field"),
+        )
     delimiter = parsed.text("directory.delim")
     if kind in _FIXED:
         fixed, duration = _FIXED[kind]

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import javaproperties
 
-from frazil.config.placeholders import Placeholder, placeholders, replace
+from frazil.config.placeholders import Placeholder, has_placeholder, placeholders, replace
 from frazil.config.secrets import hide_secrets, is_secret
 from frazil.errors import ConfigError
 
@@ -118,6 +118,7 @@ class ConfigProviders:
 
         Raises ConfigError, which names the key and the placeholder but no value, when one cannot be had.
         """
+        self.keep_out(config)
         values = self._look_up(config)
         secrets: set[str] = set()
         resolved: dict[str, str] = {}
@@ -129,8 +130,14 @@ class ConfigProviders:
             self._seen |= secrets
         return Resolved(resolved, frozenset(secrets))
 
+    def keep_out(self, config: Mapping[str, str]) -> None:
+        """Have `hide` hide the secrets of a configuration from now on."""
+        own = (text for key, text in config.items() if is_secret(key) and not has_placeholder(text))
+        with self._lock:
+            self._seen |= {text for text in own if len(text.strip()) >= _SHORTEST}
+
     def hide(self, text: str) -> str:
-        """`text` without any value that a provider gave since the worker started."""
+        """`text` without any secret of the configurations that were resolved since the worker started."""
         return hide_secrets(text, {}, self._seen) if self._seen else text
 
     def _look_up(self, config: Mapping[str, str]) -> dict[Placeholder, str]:

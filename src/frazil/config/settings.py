@@ -17,11 +17,13 @@ from frazil.config.listeners import Listener, parse_listeners
 from frazil.config.paths import expanded
 from frazil.config.placeholders import has_placeholder
 from frazil.config.providers import ConfigProviders
+from frazil.config.topic_defaults import TopicDefaults
 from frazil.config.urls import check_url
 from frazil.config.variables import VARIABLES
 from frazil.errors import ConfigError
 
 LOOPBACK = "127.0.0.1"
+_MAX_COUNT = 1_000_000_000
 _ESCAPES = {"___": "-", "__": "_", "_": "."}
 
 
@@ -67,6 +69,8 @@ class Settings:
                 self._port(variable.name)
             elif variable.kind == "switch":
                 self._switch(variable.name)
+            elif variable.kind == "count":
+                self._count(variable.name)
             elif variable.kind == "url":
                 check_url(variable.name, text)
         if not self.kafka_external and self.kafka_security:
@@ -96,6 +100,12 @@ class Settings:
             raise ConfigError(f"{self._source(name)}={text}: expected a port number")
         if len(text) > len("65535") or not 0 < int(text) < 65536:
             raise ConfigError(f"{self._source(name)}={text}: expected a port between 1 and 65535")
+        return int(text)
+
+    def _count(self, name: str) -> int:
+        text = self._text(name)
+        if not (text.isascii() and text.isdigit() and 0 < int(text) <= _MAX_COUNT):
+            raise ConfigError(f"{name}={text}: expected a whole number between 1 and {_MAX_COUNT:,}")
         return int(text)
 
     def _file(self, name: str) -> Path | None:
@@ -307,6 +317,23 @@ class Settings:
     def topic_tracking_reset(self) -> bool:
         """`topic.tracking.allow.reset` of Kafka Connect's worker."""
         return self._switch("CONNECT_TOPIC_TRACKING_ALLOW_RESET")
+
+    # Topics file
+    @cached_property
+    def topics_file(self) -> Path | None:
+        """YAML file with topics that the worker stores; None without one."""
+        return self._file("FRAZIL_TOPICS_FILE")
+
+    @property
+    def topic_defaults(self) -> TopicDefaults:
+        """What entries of that file have that say nothing else; the store is that of the stack without a URL."""
+        return TopicDefaults(
+            self._text("S3_BUCKET_NAME"),
+            self._text("S3_REGION"),
+            self._text("S3_ENDPOINT_URL", derived=self.s3_endpoint).rstrip("/"),
+            self._count("BATCH_SIZE"),
+            self._count("FLUSH_INTERVAL"),
+        )
 
     # SQL
     @cached_property

@@ -1,13 +1,14 @@
-"""What an environment variable is declared as, and the variables that say how Kafka's clients are let in."""
+"""What an environment variable is declared as, and the variables of Kafka's clients and of the topics file."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final, Literal
 
-Kind = Literal["text", "port", "url", "path", "secret", "switch"]
+Kind = Literal["text", "port", "url", "path", "secret", "switch", "count"]
 
 KAFKA: Final = "Kafka"
+_FILE = "Topics file"
 _CLUSTER = "as KAFKA_BOOTSTRAP_SERVERS"
 
 
@@ -83,3 +84,34 @@ KAFKA_SECURITY: Final = (
     ),
 )
 """In Kafka's own words: `KAFKA_SASL_MECHANISM` is `sasl.mechanism`."""
+
+TOPICS_FILE: Final = (
+    Variable(
+        "FRAZIL_TOPICS_FILE",
+        _FILE,
+        "YAML file with the topics that the worker stores in S3; `worker --topics` wins over it.",
+        "worker",
+        kind="path",
+    ),
+    Variable("S3_BUCKET_NAME", _FILE, "Bucket of entries that name none.", "worker", "test-data-lake"),
+    Variable("S3_REGION", _FILE, "Region of that store.", "worker", "us-east-1", fallback="AWS_REGION"),
+    Variable(
+        "S3_ENDPOINT_URL",
+        _FILE,
+        "URL of the store of these topics, when it is another one than that of the stack.",
+        "worker",
+        "<MINIO_ENDPOINT>",
+        "url",
+        derived=True,
+    ),
+    Variable("BATCH_SIZE", _FILE, "Records of an object, for entries without batch-size.", "worker", "1000", "count"),
+    Variable(
+        "FLUSH_INTERVAL",
+        _FILE,
+        "Seconds after which objects are stored that are not full, for entries without flush-interval.",
+        "worker",
+        "60",
+        "count",
+    ),
+)
+"""Where the topics of a YAML file go, and the defaults of its entries (seed 003)."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from frazil.config.variable import KAFKA, KAFKA_SECURITY, Variable
+from frazil.config.variable import KAFKA, KAFKA_SECURITY, TOPICS_FILE, Variable
 
 _IMAGE = "frazil runs no containers"
 _NO_CONSOLE = "the embedded store has no console"
@@ -300,6 +300,7 @@ _DECLARED: Final = (
         "true",
         "switch",
     ),
+    *TOPICS_FILE,
     # SQL
     Variable(
         "TRINO_URL",

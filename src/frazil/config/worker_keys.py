@@ -182,6 +182,15 @@ WORKER_KEYS: tuple[Key, ...] = (
     Key("response.http.headers.config", "STRING", "Headers of every answer.", default="", group=REST),
     Key("frazil.rest.users.file", "STRING", "File with the users of the REST API.", default="", group=REST),
     Key(
+        "frazil.rest.allowed.hosts",
+        "LIST",
+        "Names that requests may be for, besides addresses, localhost and the advertised name; * is any. Without it a "
+        "listener on loopback refuses all others, and one that the network reaches takes any.",
+        default=(),
+        importance="LOW",
+        group=REST,
+    ),
+    Key(
         "rest.extension.classes",
         "STRING",
         "Kafka Connect's extension for basic authentication; others are refused.",

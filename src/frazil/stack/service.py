@@ -67,14 +67,15 @@ class Service:
         return self.home / "logs" / f"{self.name}.log"
 
     @property
-    def _process_file(self) -> ProcessFile:
+    def process_file(self) -> ProcessFile:
+        """Where its process is remembered."""
         return ProcessFile(self.home / "run" / f"{self.name}.json")
 
     def state(self) -> State:
         """Look at the process, its ports and its answer."""
-        process = self._process_file.find()
+        process = self.process_file.find()
         if process is None:
-            if self._process_file.read() is None:
+            if self.process_file.read() is None:
                 return State(Status.STOPPED)
             return State(Status.DIED, reason=f"its process ended by itself; see {self.log}")
         try:
@@ -93,12 +94,12 @@ class Service:
         """
         timeout = self.start_timeout if timeout is None else timeout
         with self._exclusive():
-            running = self._process_file.find()
+            running = self.process_file.find()
             if running:
                 self._await_ready(running, timeout, progress)
                 self.complete()
                 return False
-            kill(self._process_file.stragglers())
+            kill(self.process_file.stragglers())
             self._require_space()
             require_free(self.name, self.ports)
             command = self.command(progress)
@@ -110,25 +111,25 @@ class Service:
                 self.complete()
             except BaseException:
                 terminate(process, 5)
-                self._process_file.forget()
+                self.process_file.forget()
                 raise
             return True
 
     def stop(self, timeout: float = 30) -> bool:
         """Stop by SIGTERM, after `timeout` seconds by SIGKILL of the process group; False when nothing ran."""
-        if not self._process_file.path.parent.exists():
+        if not self.process_file.path.parent.exists():
             return False
         with self._exclusive():
-            process = self._process_file.find()
+            process = self.process_file.find()
             if process:
                 terminate(process, timeout)
-            kill(self._process_file.stragglers())
-            self._process_file.forget()
+            kill(self.process_file.stragglers())
+            self.process_file.forget()
             return process is not None
 
     def _launch(self, command: Sequence[str]) -> psutil.Process:
         try:
-            return self._process_file.launch(command, self.env, self.cwd, self.log)
+            return self.process_file.launch(command, self.env, self.cwd, self.log)
         except OSError as error:
             raise ServiceDied(f"{self.name} cannot be started: {error}. Nothing was started.") from error
 

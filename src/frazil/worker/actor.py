@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from frazil.config.providers import ConfigProviders, Resolved
+from frazil.config.restart_keys import restarts
 from frazil.config.secrets import hide_secrets
 from frazil.errors import Fenced, TransientError
 from frazil.worker import failures
@@ -35,10 +36,25 @@ class RestartPolicy:
     longest_s: float = 60.0
     healthy_s: float = 120.0
     fenced: int = 0
+    attempts: int | None = None
+    """After so many failures in a row it stays FAILED; None: it is started again until it runs."""
+
+    def of(self, config: Mapping[str, str]) -> RestartPolicy:
+        """The policy with what a connector's own keys say instead."""
+        own = restarts(config)
+        return RestartPolicy(
+            self.first_s if own.wait_ms is None else own.wait_ms / 1000,
+            self.longest_s if own.longest_wait_ms is None else own.longest_wait_ms / 1000,
+            self.healthy_s,
+            self.fenced,
+            self.attempts if own.attempts is None else own.attempts if own.attempts >= 0 else None,
+        )
 
     def passes(self, failures: int, transient: bool, fenced: bool) -> bool:
         """Whether the query is started again after so many failures in a row."""
-        return transient or (fenced and failures <= self.fenced)
+        if fenced:
+            return failures <= self.fenced
+        return transient and (self.attempts is None or failures <= self.attempts)
 
     def wait_s(self, failures: int) -> float:
         """The wait after so many failures in a row (the first failure is 1)."""
@@ -255,8 +271,9 @@ class ConnectorActor:
     def _failed(self, wanted: Wanted, trace: str, failed: RunnerStatus) -> None:
         trace = hide_secrets(trace, wanted.config, self._resolved.secrets)
         self._failures += 1
-        again = self._policy.passes(self._failures, failed.transient, failed.fenced)
-        wait = self._policy.wait_s(self._failures) if again else None
+        policy = self._policy.of(self._resolved.config)
+        again = policy.passes(self._failures, failed.transient, failed.fenced)
+        wait = policy.wait_s(self._failures) if again else None
         state: State = "FAILED" if wait is None else "RESTARTING"
         self._report(wanted, ActorStatus(state, state, wanted.tasks_max, trace))
         after = "it stays FAILED until it is restarted" if wait is None else f"it is started again in {wait:g} s"

@@ -62,7 +62,9 @@ def serve(app: ASGIApp, host: str, port: int, variable: str, tls: ssl.SSLContext
 
     Raises PortTaken, naming the environment variable `variable` that moves the port; nothing is left running then.
     """
-    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # With the protocol named, asyncio sends the parts of an answer at once; else the second waits 40 ms for the client.
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((host, port))

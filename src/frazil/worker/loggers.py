@@ -12,6 +12,9 @@ ROOT = "root"
 LEVELS = {"OFF": 100, "FATAL": 50, "ERROR": 40, "WARN": 30, "INFO": 20, "DEBUG": 10, "TRACE": 5, "ALL": 1}
 """Levels of Log4j, by the number that Python's logging has for them."""
 
+_LEAST = dict.fromkeys(("py4j", "botocore", "boto3", "urllib3"), LEVELS["INFO"])
+"""Loggers that print below INFO what goes over a connection: access keys, passwords, the token of Spark's JVM."""
+
 
 @dataclass(frozen=True)
 class LoggerLevel:
@@ -45,20 +48,20 @@ class Loggers:
     def set(self, name: str, level: str) -> list[str]:
         """Set a logger and all below it to a level of `LEVELS`; the names of those that changed, sorted.
 
-        A logger that does not exist is made.
+        A logger that does not exist is made. Those that would print secrets stay at INFO.
         """
         name = _canonical(name)
-        number = LEVELS[level]
         with self._lock:
-            known = _loggers()
+            known = _loggers() | {each: logging.getLogger(each) for each in _LEAST}
             before = {each: logger.getEffectiveLevel() for each, logger in known.items()}
             known.setdefault(name, logging.getLogger(name))
             below = {
                 each: logger for each, logger in known.items() if name == ROOT or f"{each}.".startswith(f"{name}.")
             }
-            changed = sorted(each for each in below if before.get(each) != number)
-            for logger in below.values():
-                logger.setLevel(number)
+            levels = {each: max(LEVELS[level], _least(each)) for each in below}
+            changed = sorted(each for each, number in levels.items() if before.get(each) != number)
+            for each, logger in below.items():
+                logger.setLevel(levels[each])
             self._modified.update(dict.fromkeys(changed, int(time.time() * 1000)))
             self._jvm(name, level)
         return changed
@@ -67,6 +70,10 @@ class Loggers:
         number = logger.getEffectiveLevel()
         level = next((text for text, least in LEVELS.items() if number >= least), "ALL")
         return LoggerLevel(level, self._modified.get(name))
+
+
+def _least(name: str) -> int:
+    return _LEAST.get(name.partition(".")[0], 0)
 
 
 def _canonical(name: str) -> str:

@@ -10,7 +10,7 @@ from frazil.config.providers import ConfigProviders
 
 
 class Formatter(logging.Formatter):
-    """Lines with the time in UTC, without what configuration providers gave, whoever logs it."""
+    """Lines with the time in UTC, without the secrets of connectors, whoever logs them."""
 
     def __init__(self, providers: ConfigProviders) -> None:
         super().__init__("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")

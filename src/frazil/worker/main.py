@@ -15,7 +15,7 @@ from frazil.clients import kafka
 from frazil.clients.catalog import connect
 from frazil.config.connectors import sink_kind
 from frazil.config.providers import ConfigProviders
-from frazil.config.settings import LOOPBACK, Settings
+from frazil.config.settings import Settings
 from frazil.config.worker import WorkerConfig
 from frazil.errors import StackError
 from frazil.pipeline.report import BatchReport
@@ -23,9 +23,8 @@ from frazil.pipeline.task import RESULT_DDL
 from frazil.sinks.iceberg.runtime import IcebergRuntime
 from frazil.worker import spark as spark_session
 from frazil.worker.actor import RestartPolicy
-from frazil.worker.actuator.app import actuator_app
+from frazil.worker.actuator.app import serve_actuator
 from frazil.worker.actuator.health import connector_states
-from frazil.worker.app import serve
 from frazil.worker.breakers import Breakers
 from frazil.worker.cluster.build import worker_group
 from frazil.worker.herder import Herder
@@ -44,6 +43,7 @@ from frazil.worker.runner import StreamingRunner
 from frazil.worker.runner_api import Runner
 from frazil.worker.sources.runtime import SourceRuntime
 from frazil.worker.store import FileConfigStore
+from frazil.worker.topic_entries import TopicEntries
 from frazil.worker.topics import ActiveTopics
 
 logger = logging.getLogger(__name__)
@@ -53,10 +53,10 @@ _FENCED = 3
 """So often in a row the worker before may have been the one that stored what a connector has read."""
 
 
-def run(settings: Settings, worker: WorkerConfig) -> None:
+def run(settings: Settings, worker: WorkerConfig, topics_file: Mapping[str, Mapping[str, str]] | None = None) -> None:
     """Run until SIGTERM, SIGINT or SIGHUP; returns when every connector has stopped between two batches.
 
-    `settings` are those that the worker's configuration says.
+    `settings` are those that the worker's configuration says; `topics_file` are the connectors of a topics file.
 
     Raises PortTaken, JavaNotFound, ServiceUnavailable or ConfigError when the worker cannot start, StackError when
     the JVM ends; connectors go on from their tables at the next start.
@@ -71,6 +71,7 @@ def run(settings: Settings, worker: WorkerConfig) -> None:
     busy: dict[str, threading.Lock] = {}
     breakers = Breakers()
     providers = ConfigProviders.load(worker.properties, settings.env)
+    providers.keep_out(settings.catalog_properties())
     log_to_stderr(providers)
     if worker.warning is not None:
         logger.warning("%s", worker.warning)
@@ -111,6 +112,9 @@ def run(settings: Settings, worker: WorkerConfig) -> None:
     runtime = IcebergRuntime(lambda: session[0], settings, logger.info)
     maintenance = MaintenanceSchedule(maintainer(runtime), metrics.observe_maintenance)
     sources = SourceRuntime(settings, properties)
+    if group is not None:
+        silence_s = worker.parsed.number("session.timeout.ms") / 1000
+        sources = SourceRuntime(settings, properties, lambda: group.leads, silence_s)
     info = WorkerInfo(
         cluster_id,
         ConnectorPositions(settings, providers),
@@ -123,12 +127,14 @@ def run(settings: Settings, worker: WorkerConfig) -> None:
         "catalog": lambda: _connects(settings.catalog_properties()),
     }
     rest = serve_rest(herder, info, settings.listeners, properties, settings.env, sources, forwarder)
-    actuator = serve(actuator_app(herder, metrics, checks), LOOPBACK, settings.actuator_port, "ACTUATOR_PORT")
+    actuator = serve_actuator(herder, metrics, checks, settings.actuator_port, properties)
     try:
         session.append(spark_session.start(settings, logger.info))
         _warm_up(session[0])
         herder.start(lambda: None if group is None else group.join(herder))
-        threading.Thread(target=sources.resume, name="sources-resume", daemon=True).start()
+        if topics_file is not None:
+            TopicEntries(herder, topics_file, settings, bootstrap).keep(stop, lambda: group is None or group.leads)
+        sources.start()
         logger.info("worker ready: REST on port %d, actuator on port %d", rest[0].port, actuator.port)
         while not stop.wait(_CHECK_S):
             if spark_session.ended(session[0]):

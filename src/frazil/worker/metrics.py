@@ -72,6 +72,9 @@ class Metrics:
         self._processed = counter("kafka_connector_records_processed", "Records read", connector)
         self._failed = counter("kafka_connector_records_failed", "Records that could not be stored", connector)
         self._dead = counter("kafka_connector_dlq_messages", "Dead letters", connector)
+        self._invalid = counter(
+            "kafka_connector_schema_validation_failures", "Records that are not valid by their JSON Schema", connector
+        )
         self._writes = counter("kafka_connector_s3_writes", "Data files written", connector)
         self._write_seconds = histogram(
             "kafka_connector_s3_write_duration_seconds", "Storing the files of a batch, in its slowest task"
@@ -132,6 +135,7 @@ class Metrics:
         self._processed.labels(name).inc(report.read)
         self._failed.labels(name).inc(report.dead_letters)
         self._dead.labels(name).inc(report.dead_letters)
+        self._invalid.labels(name).inc(report.invalid)
         self._writes.labels(name).inc(report.files)
         self._write_seconds.labels(name).observe(report.write_s)
         self._stored.labels(name).inc(report.stored)

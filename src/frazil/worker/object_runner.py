@@ -11,6 +11,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_when_event_set, wait_exponential_jitter
@@ -21,10 +22,11 @@ from frazil.clients.credentials import with_store_access
 from frazil.clients.objects import ObjectStore
 from frazil.config.object_sink import object_sink_config
 from frazil.config.settings import Settings
-from frazil.errors import FrazilError, ServiceUnavailable, StoreUnavailable, TransientError
+from frazil.errors import Fenced, FrazilError, ServiceUnavailable, StoreUnavailable, TransientError
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.task import HEADERS, RESULT_DDL
 from frazil.sinks.objects.results import ObjectsResult, load
+from frazil.sinks.objects.schema_file import SchemaFile, schema_object
 from frazil.sinks.objects.sink import ObjectSink
 from frazil.sinks.objects.task import ObjectsSpec, ObjectsTask
 from frazil.worker import failures
@@ -32,6 +34,9 @@ from frazil.worker.breakers import Breakers, StoreBreaker
 from frazil.worker.dead_letters import dead_letter_queue
 from frazil.worker.runner_api import STOP_S, RunnerStatus
 from frazil.worker.source import range_options, topics_of
+
+if TYPE_CHECKING:
+    from frazil.sinks.delta.table import DeltaTarget
 
 logger = logging.getLogger(__name__)
 
@@ -100,7 +105,11 @@ class ObjectRunner:
         topics = topics_of(self._config, self._bootstrap)
         self._store.check()
         queue = dead_letter_queue(self._config, self._bootstrap, self._class, topics)
-        sink = ObjectSink(self._config, self._bootstrap, queue, self._store, self._run)
+        schema = None
+        if self._config.json_schema is not None:
+            place = schema_object(self._config.layout, self._config.name)
+            schema = SchemaFile(self._config.json_schema, place, self._store, self._config.name)
+        sink = ObjectSink(self._config, self._bootstrap, queue, self._store, self._run, schema, self._table())
         sink.start(topics)
         self._admin = kafka.admin(self._bootstrap)
         self._job = f"frazil-{self._config.name}-{uuid.uuid4().hex}"
@@ -109,6 +118,16 @@ class ObjectRunner:
             target=self._loop, args=(sink, topics), name=f"objects-{self._config.name}", daemon=True
         )
         self._thread.start()
+
+    def _table(self) -> DeltaTarget | None:
+        """The table of a connector that writes one."""
+        config = self._config
+        if config.delta is None:
+            return None
+        from frazil.sinks.delta.table import DeltaTarget, Place
+
+        folder = config.layout.topics_dir.strip("/")
+        return DeltaTarget(config.delta, Place(self._store.config, folder), config.name, config.partitioning.fields)
 
     def stop(self, timeout: float = STOP_S) -> None:
         """End the thread within `timeout` seconds, and let the running batch finish if it can; idempotent.
@@ -136,7 +155,10 @@ class ObjectRunner:
             return RunnerStatus("RUNNING")
         failure, cause = self._failure
         return RunnerStatus(
-            "FAILED", failures.trace(failure, cause), transient=isinstance(failure, TransientError), fenced=False
+            "FAILED",
+            failures.trace(failure, cause),
+            transient=isinstance(failure, TransientError),
+            fenced=isinstance(failure, Fenced),
         )
 
     def _idle(self, timeout: float) -> bool:

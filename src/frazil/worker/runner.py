@@ -93,6 +93,7 @@ class StreamingRunner:
             max_tasks=self._spark.sparkContext.defaultParallelism,
         )
         self._begin = self._sink.start(topics)
+        self._mirror(self._sink.stored)  # a worker that was killed may have left the group behind the tables
         self._checkpoint.reset()
         source = source_options(
             config, self._bootstrap, topics, self._begin, self._spark.sparkContext.defaultParallelism

@@ -40,8 +40,8 @@ def source_options(
 ) -> dict[str, str]:
     """Options of `spark.readStream.format("kafka")`.
 
-    `parallelism` is how many tasks run at once. The user's `consumer.override.*` win over everything that is set here
-    for Kafka's clients.
+    `bootstrap` is the cluster as the connector sees it, `parallelism` how many tasks run at once. The user's
+    `consumer.override.*` win over everything that is set here for Kafka's clients.
     """
     regex = config.topics_regex
     headers = config.errors_tolerance == "all" or (config.transforms is not None and config.transforms.reads_headers)
@@ -106,6 +106,6 @@ def _client_options(config: SinkConfig, bootstrap: str) -> dict[str, str]:
         "max.poll.records": "2000",
         "request.timeout.ms": str(request_ms),
         "default.api.timeout.ms": str(max(request_ms, _ANSWER_MS)),
-        **security,
         **overrides,
+        **security,  # the overrides are in it
     }

@@ -56,9 +56,23 @@ logger.conf.level = error
 # What ends a query is logged by its connector, in words.
 logger.batch.name = org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution
 logger.batch.level = off
+# Both warn of queries that are stopped, which is what was wanted.
+logger.shell.name = org.apache.hadoop.util.Shell
+logger.shell.level = error
+logger.jobs.name = org.apache.spark.scheduler.DAGScheduler
+logger.jobs.level = error
 logger.native.name = org.apache.hadoop.util.NativeCodeLoader
 logger.native.level = error
 """
+_HTTP = (
+    "org.apache.hc",
+    "org.apache.http",
+    "org.apache.iceberg.shaded.org.apache.hc",
+    "org.apache.hadoop.shaded.org.apache.http",
+    "software.amazon.awssdk",
+)
+"""Loggers that print requests and answers below INFO, access keys too: those lines never come, whatever is set."""
+_SECRETS = "(?i)secret|password|token|credential|jaas|private.?key|access[.]?key"
 
 
 def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) -> SparkSession:
@@ -68,7 +82,7 @@ def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) 
     work = settings.home / "worker"
     work.mkdir(parents=True, exist_ok=True)
     log4j = work / "spark-log4j2.properties"
-    log4j.write_text(_LOG4J)
+    log4j.write_text(_LOG4J + "".join(map(_at_least_info, range(len(_HTTP)), _HTTP)))
     pools = work / "spark-pools.xml"
     pools.write_text(_POOLS)
     os.environ["JAVA_HOME"] = str(spark_java_home(settings.home, java))
@@ -94,6 +108,7 @@ def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) 
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.redaction.regex", _SECRETS)
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "4096")
         .config("spark.sql.streaming.checkpointFileManagerClass", _CHECKPOINTS)
         .config("spark.sql.streaming.stopTimeout", "2s")
@@ -111,6 +126,15 @@ def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) 
     )
     session.sparkContext.setLogLevel("WARN")
     return session
+
+
+def _at_least_info(number: int, name: str) -> str:
+    """A logger with a filter of its own, which a change of levels does not reach."""
+    prefix = f"logger.http{number}"
+    return (
+        f"{prefix}.name = {name}\n{prefix}.level = warn\n"
+        f"{prefix}.filter.least.type = ThresholdFilter\n{prefix}.filter.least.level = info\n"
+    )
 
 
 def is_local(master: str) -> bool:

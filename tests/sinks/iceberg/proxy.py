@@ -1,4 +1,4 @@
-"""A proxy before the real catalog that loses or falsifies answers to commits."""
+"""A proxy before the real catalog that loses, falsifies or delays answers to commits."""
 
 from __future__ import annotations
 
@@ -12,13 +12,31 @@ from urllib.parse import urlsplit
 
 from frazil.config.settings import LOOPBACK
 
-Fault = Literal["pass", "500 after", "close after", "500 before", "503 before", "409 before", "400 before", "drop all"]
+Fault = Literal[
+    "pass",
+    "500 after",
+    "503 after",
+    "504 after",
+    "409 after",
+    "close after",
+    "close before",
+    "500 before",
+    "503 before",
+    "409 before",
+    "400 before",
+    "drop all",
+    "hold before",
+    "hold after",
+    "late",
+]
 
 
 class CatalogProxy:
     """Forwards everything; `faults` are what happens to the next commits, one each. `commits` counts those forwarded.
 
     `drop all` forwards the commit, then closes every connection, this one's and later ones, without an answer.
+    `hold` sets `held` and keeps the request, or the answer to it, until `let_go`; then the connection is closed, and
+    the catalog never gets what was held before it. What is `late` is held too, but the catalog gets it in the end.
     """
 
     def __init__(self, catalog_uri: str) -> None:
@@ -26,6 +44,8 @@ class CatalogProxy:
         self.requested = 0
         self.commits = 0
         self.down = False
+        self.held = threading.Event()
+        self._free = threading.Event()
         self._upstream = urlsplit(catalog_uri).netloc
         proxy = self
 
@@ -50,20 +70,31 @@ class CatalogProxy:
         if is_commit:
             self.requested += 1
             fault = self.faults.pop(0) if self.faults else "pass"
-        if self.down:
-            handler.close_connection = True
-        elif fault.endswith("before"):
-            _send(handler, int(fault[:3]), b'{"error":{"message":"from the proxy","type":"Fault","code":1}}')
-        else:
+        what, _, when = fault.partition(" ")
+        if fault in ("hold before", "late"):
+            self._hold()
+        if not self.down and when != "before":
             status, encoding, answer = self._forward(handler, body)
             self.commits += is_commit
-            self.down = fault == "drop all"
-            if fault == "500 after":
-                _send(handler, 500, b'{"error":{"message":"from the proxy","type":"Fault","code":500}}')
-            elif fault == "pass":
-                _send(handler, status, answer, encoding)
-            else:
-                handler.close_connection = True
+        if fault == "hold after":
+            self._hold()
+        if self.down or what in ("close", "drop", "hold", "late"):
+            handler.close_connection = True
+        elif what == "pass":
+            _send(handler, status, answer, encoding)
+        else:
+            _send(
+                handler, int(what), b'{"error":{"message":"from the proxy","type":"Fault","code":%s}}' % what.encode()
+            )
+        self.down = self.down or what == "drop"
+
+    def _hold(self) -> None:
+        self.held.set()
+        self._free.wait()
+
+    def let_go(self) -> None:
+        """Close the connections that are held; nothing is held from now on."""
+        self._free.set()
 
     def _forward(self, handler: BaseHTTPRequestHandler, body: bytes) -> tuple[int, str, bytes]:
         upstream = http.client.HTTPConnection(self._upstream, timeout=30)
@@ -85,6 +116,7 @@ class CatalogProxy:
         try:
             yield self
         finally:
+            self.let_go()
             self._server.shutdown()
             thread.join()
             self._server.server_close()

@@ -11,7 +11,7 @@ from frazil.clients import kafka
 from frazil.config.iceberg_sink import IcebergSinkConfig, iceberg_sink_config
 from frazil.errors import CommitConflict, CommitStateUnknown, ConfigError
 from frazil.pipeline.offsets import Offsets
-from frazil.sinks.iceberg import commit, positions
+from frazil.sinks.iceberg import attempts, positions
 from frazil.sinks.iceberg.alter import alter_positions, moved
 from frazil.sinks.iceberg.commit import ALTERED, Batch, Floor, KafkaIdentity, Target
 from frazil.stack.local import LocalStack
@@ -63,8 +63,8 @@ def topic(bootstrap: str) -> str:
 
 @pytest.fixture(autouse=True)
 def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commit, "_FIRST_WAIT_S", 0.001)
-    monkeypatch.setattr(commit, "_LONGEST_WAIT_S", 0.01)
+    monkeypatch.setattr(attempts, "_FIRST_WAIT_S", 0.001)
+    monkeypatch.setattr(attempts, "_LONGEST_WAIT_S", 0.01)
 
 
 class Connector:

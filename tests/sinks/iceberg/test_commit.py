@@ -29,7 +29,7 @@ from frazil.errors import (
 )
 from frazil.pipeline.arrow import arrow_schema
 from frazil.pipeline.offsets import Offsets
-from frazil.sinks.iceberg import commit
+from frazil.sinks.iceberg import attempts
 from frazil.sinks.iceberg.commit import COMMIT_ID, CONNECTOR, OFFSETS, Batch, Floor, KafkaIdentity, Target
 from frazil.sinks.iceberg.schema import struct_of
 from frazil.sinks.iceberg.write import DataFileWriter
@@ -45,8 +45,8 @@ IDENTITY = KafkaIdentity("cluster-1", {"t": "topic-id-1"})
 
 @pytest.fixture(autouse=True)
 def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commit, "_FIRST_WAIT_S", 0.001)
-    monkeypatch.setattr(commit, "_LONGEST_WAIT_S", 0.01)
+    monkeypatch.setattr(attempts, "_FIRST_WAIT_S", 0.001)
+    monkeypatch.setattr(attempts, "_LONGEST_WAIT_S", 0.01)
 
 
 def rows(table: Table, ids: Sequence[int]) -> pa.Table:
@@ -214,6 +214,24 @@ def test_rolled_back_to_before_the_first_commit_it_begins_where_that_began(make_
     assert ids_in(table) == [5, 100]
 
 
+def test_rolled_back_to_what_others_left_when_all_before_was_expired(make_table: MakeTable) -> None:
+    """The copy of the position is that of commits which are not in the table any more."""
+    table = make_table()
+    store(table, [1, 2], {("t", 0): 2})
+    table.refresh().append(rows(table, [100]))
+    compacted = expire_all_but_head(table).current_snapshot()
+    assert compacted is not None
+    for end in (3, 4):
+        store(table, [end], {("t", 0): end})
+    table.refresh().manage_snapshots().set_current_snapshot(snapshot_id=compacted.snapshot_id).commit()
+    found = target(table).floor(table.refresh(), ME)
+    assert (found.offsets, found.rolled_back) == ({("t", 0): 2}, True)
+    table.append(rows(table, [101]))
+    assert floor(table) == {("t", 0): 2}
+    store(table, [3], {("t", 0): 3})
+    assert (floor(table), ids_in(table)) == ({("t", 0): 3}, [1, 2, 3, 100, 101])
+
+
 def test_a_foreign_append_meanwhile_is_no_obstacle(make_table: MakeTable) -> None:
     table = make_table()
     store(table, [1], {("t", 0): 1})
@@ -282,6 +300,7 @@ def test_of_workers_that_commit_at_once_one_wins(make_table: MakeTable) -> None:
     [
         (["500 after"], 1),
         (["close after"], 1),
+        (["409 after"], 1),
         (["503 before"], 1),
         (["500 before", "503 before"], 1),
         (["409 before", "500 after"], 1),

@@ -38,7 +38,7 @@ from pyiceberg.types import (
 from frazil.errors import CommitConflict, ConfigError, Fenced
 from frazil.pipeline.arrow import arrow_schema
 from frazil.pipeline.changes import DELETED, OFFSET, PARTITION, TIMESTAMP, TOPIC, Path
-from frazil.sinks.iceberg import commit
+from frazil.sinks.iceberg import attempts
 from frazil.sinks.iceberg.changes import ChangeFileWriter
 from frazil.sinks.iceberg.commit import COMMIT_ID, OFFSETS, Batch, KafkaIdentity, Target
 from frazil.sinks.iceberg.merge import MERGE_MODE, Merge, rewrites
@@ -62,8 +62,8 @@ BY_CITY = PartitionSpec(PartitionField(3, 1000, IdentityTransform(), "city"))
 
 @pytest.fixture(autouse=True)
 def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commit, "_FIRST_WAIT_S", 0.001)
-    monkeypatch.setattr(commit, "_LONGEST_WAIT_S", 0.01)
+    monkeypatch.setattr(attempts, "_FIRST_WAIT_S", 0.001)
+    monkeypatch.setattr(attempts, "_LONGEST_WAIT_S", 0.01)
 
 
 @pytest.fixture(params=MODES)

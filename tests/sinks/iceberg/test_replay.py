@@ -20,7 +20,7 @@ from frazil.pipeline.deadletter import DeadLetter, DeadLetterQueue
 from frazil.pipeline.letters.letter import Letter
 from frazil.pipeline.letters.log import LetterLog, Queue
 from frazil.pipeline.letters.ranges import by_partition
-from frazil.sinks.iceberg import commit, replay
+from frazil.sinks.iceberg import attempts, replay
 from frazil.sinks.iceberg.commit import Batch, KafkaIdentity, Target
 from frazil.sinks.iceberg.replay import Outcome, Replayer, chunks
 from frazil.sinks.iceberg.replayed import DEADLETTERS
@@ -41,8 +41,8 @@ PASSED = 1000
 
 @pytest.fixture(autouse=True)
 def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commit, "_FIRST_WAIT_S", 0.001)
-    monkeypatch.setattr(commit, "_LONGEST_WAIT_S", 0.01)
+    monkeypatch.setattr(attempts, "_FIRST_WAIT_S", 0.001)
+    monkeypatch.setattr(attempts, "_LONGEST_WAIT_S", 0.01)
 
 
 class Bench:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -74,6 +74,12 @@ class FolderStore:
         data = body.read()
         assert len(data) == size
         path.write_bytes(data)
+
+    def get(self, name: str) -> bytes | None:
+        return self.objects().get(name)
+
+    def names(self, prefix: str) -> Iterator[str]:
+        return iter(sorted(name for name in self.objects() if name.startswith(prefix)))
 
     def objects(self) -> dict[str, bytes]:
         """All objects by their names."""

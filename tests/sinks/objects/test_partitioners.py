@@ -199,3 +199,33 @@ def test_r21_names_of_schemas(affix: str, named: str, without: str) -> None:
     found = folders(config, records([b"1"] * 3, schemas=[0, -1, 1]), schemas)
     assert found == [named, without, without]
     assert folders(config, records([b"1"])) == [without]
+
+
+def by_column(columns: str, *texts: bytes | None, **more: str) -> list[str]:
+    config = {"partitioner.class": "frazil.ColumnPartitioner", "partition.field.name": columns, "timezone": "UTC"}
+    config |= {"timestamp.extractor": "Record", "frazil.topic.folder": "false"}
+    stamps = [DAY * number for number in range(len(texts))]
+    return folders(
+        sink_with(config | {name.replace("_", "."): value for name, value in more.items()}),
+        records(texts, stamps=stamps),
+    )
+
+
+def test_columns_are_of_the_time_or_of_fields_in_their_order() -> None:
+    found = by_column("year,region,day", b'{"region":"eu"}', b'{"region":"eu"}', b'{"region":"us"}')
+    assert found == ["year=1970/region=eu/day=01", "year=1970/region=eu/day=02", "year=1970/region=us/day=03"]
+    assert by_column("year,month,day,hour", b"1") == ["year=1970/month=01/day=01/hour=00"]
+    assert by_column("a,b", b'{"a":1,"b":true}') == ["a=1/b=true"]
+
+
+def test_values_of_columns_are_one_folder_each() -> None:
+    found = by_column("a", b'{"a":"x/y=z\\u0000%"}', b'{"a":""}', b"{}", '{"a":"é "}'.encode(), b'{"a":1.5}', b"1")
+    assert found[:4] == ["a=x%2Fy%3Dz%00%25", "a=__HIVE_DEFAULT_PARTITION__", "a=unknown", "a=é "]
+    assert found[4:] == ["!a:Error encoding partition.", "!:Error encoding partition."]
+
+
+def test_the_time_of_columns_may_be_a_field() -> None:
+    found = by_column(
+        "day,x", b'{"t":"1970-01-09","x":1}', b'{"t":[],"x":1}', timestamp_extractor="RecordField", timestamp_field="t"
+    )
+    assert found == ["day=09/x=1", "!t:Error extracting timestamp from record field: t"]

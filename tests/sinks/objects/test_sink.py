@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,10 +14,14 @@ from frazil.clients import kafka
 from frazil.clients.kafka_security import secured
 from frazil.config.object_sink import ObjectSinkConfig
 from frazil.errors import BadRecord, PositionLost, ServiceUnavailable
+from frazil.pipeline import infer
 from frazil.pipeline.deadletter import DeadLetterQueue
 from frazil.pipeline.report import BatchReport
-from frazil.sinks.objects.results import ObjectsResult
-from frazil.sinks.objects.sink import ObjectSink
+from frazil.pipeline.types import Struct, Type
+from frazil.sinks.delta.schema import widened
+from frazil.sinks.objects.results import ObjectsResult, StoredObject
+from frazil.sinks.objects.schema_file import SchemaFile
+from frazil.sinks.objects.sink import ObjectSink, Table
 from frazil.sinks.objects.task import ObjectsSpec, run
 from frazil.stack.local import LocalStack
 from tests.harness import messages, send
@@ -31,6 +36,7 @@ class Driver:
     def __init__(self, bootstrap: str, topic: str, folder: Path, **changes: str) -> None:
         self.bootstrap, self.topic = bootstrap, topic
         self.store = FolderStore(str(folder))
+        self.table: Table | None = None
         made = sink_with({name.replace("__", "."): value for name, value in changes.items()})
         self.config: ObjectSinkConfig = replace(made, topics=(topic,), name=topic, group_id=f"connect-{topic}")
         self.reports: list[BatchReport] = []
@@ -44,7 +50,10 @@ class Driver:
             client = tuple(secured(self.bootstrap, "producer").items())
             queue = DeadLetterQueue(client, self.topic, "c", None, True)
             kafka.ensure_topics(self.bootstrap, {f"{self.topic}-dlq": (1, {})})
-        self.sink = ObjectSink(self.config, self.bootstrap, queue, self.store, self.run)
+        schema = None
+        if self.config.json_schema is not None:
+            schema = SchemaFile(self.config.json_schema, "c.json", FolderStore(f"{self.store.folder}/kept"), self.topic)
+        self.sink = ObjectSink(self.config, self.bootstrap, queue, self.store, self.run, schema, self.table)
         self.sink.start([self.topic])
 
     def run(self, spec: ObjectsSpec) -> ObjectsResult:
@@ -195,3 +204,76 @@ def test_a_topic_that_is_made_again(stack: LocalStack, topic: str, tmp_path: Pat
     kafka.set_group_offsets(driver.bootstrap, driver.config.group_id, {(topic, 0): 0}, {(topic, 0): other})
     with pytest.raises(PositionLost, match="was deleted and made again"):
         driver.restart()
+
+
+def test_a_schema_changes_between_runs_and_never_for_records_that_are_read_again(
+    stack: LocalStack, topic: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "schema.json"
+    file.write_text('{"type":"integer","maximum":4}')
+    driver = made(stack, topic, tmp_path, errors__tolerance="all", **{"frazil.schema.file": str(file)})
+    driver.send([b"%d" % n for n in range(6)])
+    driver.process()
+    assert (driver.first_offsets(), driver.position()) == ([0], 3)
+    file.write_text('{"type":"integer","maximum":6}')
+    driver.restart()
+    driver.process()
+    assert _maximum(driver) == 4
+    driver.send([b"6", b"9"])
+    driver.process()
+    assert _maximum(driver) == 6
+    lines = b"".join(data for name, data in sorted(driver.store.objects().items()) if "kept" not in name)
+    assert (lines.split(), driver.position()) == ([b"0", b"1", b"2", b"3", b"4", b"6"], 7)
+    assert [letter.value() for letter in messages(driver.bootstrap, f"{topic}-dlq")][0] == b"5"
+
+
+def _maximum(driver: Driver) -> int:
+    config = driver.runs[-1].config.json_schema
+    assert config is not None
+    return int(json.loads(config.text)["maximum"])
+
+
+class KeptTable:
+    """A table that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.columns, self.evolves = Struct(()), True
+        self.offsets: dict[tuple[str, int], int] = {}
+        self.commits: list[list[int]] = []
+        self.fails: Exception | None = None
+
+    def start(self, partitions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], int]:
+        return dict(self.offsets)
+
+    def evolve(self, unknown: Mapping[infer.Path, Type]) -> bool:
+        before, self.columns = self.columns, widened(self.columns, unknown)
+        return before != self.columns
+
+    def commit(self, objects: Sequence[StoredObject], reached: Mapping[tuple[str, int], int]) -> None:
+        if self.fails is not None:
+            raise self.fails
+        self.commits.append([one.first for one in objects])
+        self.offsets |= reached
+
+
+def test_files_of_a_table_are_committed_before_the_position(stack: LocalStack, topic: str, tmp_path: Path) -> None:
+    driver = made(stack, topic, tmp_path, format__class="frazil.DeltaFormat", errors__tolerance="all")
+    table = driver.table = KeptTable()
+    driver.restart()
+    driver.send([b'{"a":1}', b'{"a":2}', b'{"a":3,"b":"x"}', b'{"a":4}', b'{"a":"no"}', b'{"a":5}', b'{"a":6}'])
+    while driver.process():
+        pass
+    assert [field.name for field in table.columns.fields] == ["a", "b"]
+    assert (table.offsets, driver.position()) == ({(topic, 0): 7}, 7)
+    assert [first for commit in table.commits for first in commit] == [0, 3]
+    assert [letter.value() for letter in messages(driver.bootstrap, f"{topic}-dlq")] == [b'{"a":"no"}']
+    driver.send([b'{"a":7}'] * 3)
+    table.fails = ServiceUnavailable("no answer")
+    with pytest.raises(ServiceUnavailable):
+        driver.process()
+    assert driver.position() == 7
+    table.fails = None
+    table.offsets[topic, 0] = 10  # it was committed after all
+    driver.restart()
+    assert not driver.process()
+    assert driver.position() == 10

@@ -437,3 +437,21 @@ def _go(
     if clock is not None:
         clock.forget(found.position)
         held["ticks"] = tuple(clock.ticks)
+
+
+def test_records_that_are_not_valid_are_counted_below_the_position(tmp_path: Path) -> None:
+    file = tmp_path / "schema.json"
+    disk = Disk(tmp_path, errors__tolerance="all", **{"frazil.schema.file": str(file)})
+    assert disk.config.json_schema is not None
+    schema = replace(disk.config.json_schema, text=b'{"properties":{"n":{"type":"integer"}}}')
+    disk.config = replace(disk.config, json_schema=schema)
+    rows = [Row(0, b'{"n":0}'), Row(1, b'{"n":"x"}'), Row(2, b"{"), *numbers(2, 3), Row(5, b'{"n":1.5}')]
+    found = disk.run(rows)
+    assert (found.position, found.invalid, found.dead.total()) == (6, 2, 3)
+    assert [(letter.path, letter.origin) for letter in found.letters] == [
+        ("n", ("TASK_PUT", "frazil.JsonSchema")),
+        ("", None),
+        ("n", ("TASK_PUT", "frazil.JsonSchema")),
+    ]
+    again = disk.run(rows, letters={KEY: frozenset({0, 1})})
+    assert (again.position, again.dead.total(), [letter.offset for letter in again.letters]) == (3, 3, [2, 5])

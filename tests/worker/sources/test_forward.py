@@ -76,7 +76,7 @@ def test_life_of_a_source_connector(
     lines = tmp_path / "lines.txt"
     lines.write_text("one\ntwo\n")
     source = {"connector.class": SOURCE, "file": str(lines), "topic": topic}
-    runtime.resume()
+    runtime.start()
     assert not runtime.in_use
     info = WorkerInfo("cluster-1", KeptPositions(), ActiveTopics(), Loggers())
     server = serve(rest_app(herder, info, sources=runtime), LOOPBACK, 0, "KAFKA_CONNECT_PORT")

@@ -8,7 +8,6 @@ from, so that two writers can never commit the same records.
 from __future__ import annotations
 
 import json
-import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,15 +15,7 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import (
-    CommitFailedException,
-    CommitStateUnknownException,
-    NoSuchTableError,
-    RESTError,
-    ServerError,
-    ServiceUnavailableError,
-    TooManyRequestsError,
-)
+from pyiceberg.exceptions import NoSuchTableError, RESTError
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.refs import MAIN_BRANCH
@@ -33,18 +24,10 @@ from pyiceberg.table.update.snapshot import UpdateSnapshot
 from requests.exceptions import RequestException
 
 from frazil.clients.catalog import catalog_error
-from frazil.clients.store import refuses
-from frazil.errors import (
-    CommitConflict,
-    CommitStateUnknown,
-    ConfigError,
-    Fenced,
-    FrazilError,
-    NotFound,
-    ServiceUnavailable,
-)
+from frazil.errors import Fenced, NotFound
 from frazil.pipeline import offsets
 from frazil.pipeline.offsets import Offsets
+from frazil.sinks.iceberg.attempts import apply
 
 COMMIT_ID = "kafka.connect.commit-id"
 CONNECTOR = "frazil.connector"
@@ -54,20 +37,10 @@ TOPIC_IDS = "frazil.kafka.topic-ids"
 BEGIN = "frazil.begin"
 COMPLETE = "frazil.offsets.complete"
 """What every table of a connector had when this one was committed, where not each of them gets each record."""
+BEFORE = "frazil.offsets.before"
+"""In a commit that finds no older one of its connector: what the table had of it. A rollback may lead there."""
 ALTERED = "frazil.offsets.altered"
 """Marks a snapshot whose position was set by a user, and may lie below that of the snapshot before it."""
-
-_RETRIES = 8
-_FIRST_WAIT_S = 0.1
-_LONGEST_WAIT_S = 10.0
-NOT_CONFIRMED = (
-    CommitStateUnknownException,
-    ServerError,
-    ServiceUnavailableError,
-    TooManyRequestsError,
-    OSError,
-)
-"""What catalog (also as OSError, when it cannot be reached) or object store raise when they failed for the moment."""
 
 
 @dataclass(frozen=True)
@@ -140,34 +113,28 @@ class Target:
         """The table with the branch, which is made at the head of main when it does not exist (iceberg-sink.md 7.2.12).
 
         Main gets a snapshot without files first when it has none: a table without snapshots can have no branch. Raises
-        as `load` does, and ServiceUnavailable when the catalog does not confirm it.
+        as `apply` does.
         """
         if self.branch == MAIN_BRANCH or self.branch in table.refs():
             return table
-        try:
-            if table.current_snapshot() is None:
-                transaction = one_attempt(table).transaction()
-                append_files(transaction.update_snapshot(), table, [])
-                transaction.commit_transaction()
-                table = self.load()
-            main = table.current_snapshot()
-            if main is not None:
-                one_attempt(table).manage_snapshots().create_branch(main.snapshot_id, self.branch).commit()
-        except (CommitFailedException, *NOT_CONFIRMED) as error:
+        if table.current_snapshot() is None:
+            apply(self.load, table, _append_nothing, lambda now: now.current_snapshot() is not None)
             table = self.load()
-            if self.branch not in table.refs():
-                raise ServiceUnavailable(
-                    f"the catalog did not confirm the new branch {self.branch} of {self.name} "
-                    f"({type(error).__name__}: {error}). Nothing was written to it; it is tried again"
-                ) from error
-            return table
+        apply(self.load, table, self._make_branch, lambda now: self.branch in now.refs())
         return self.load()
+
+    def _make_branch(self, table: Table) -> None:
+        main = table.current_snapshot()
+        if main is not None:
+            table.manage_snapshots().create_branch(main.snapshot_id, self.branch).commit()
 
     def floor(self, table: Table, connector: str) -> Floor:
         """The newest position of the connector on the branch.
 
-        The copy in the table's properties counts when it may have been expired. When it was not, the table has been
-        rolled back to before the connector's first commit, and the position is where that began.
+        The copy in the table's properties counts when it may have been expired, unless a rollback has taken the commit
+        from the branch that has put it there. When it was not, the table has been rolled back to before the connector's
+        first commit, and the position is where that began. Expired snapshots leave a hole: the next one names a parent
+        that is gone or, as some catalogs have it, none.
         """
         expired = False
         copy = self._copy(table, connector)
@@ -176,10 +143,14 @@ class Target:
             summary = summary_of(snapshot)
             if summary.get(CONNECTOR) == connector and OFFSETS in summary:
                 return _floor(summary[OFFSETS], summary, snapshot.timestamp_ms, most)
-            expired = snapshot.parent_snapshot_id is not None
+            expired = snapshot.parent_snapshot_id is not None or (snapshot.sequence_number or 0) > 1
         if not copy:
             return Floor()
-        return _floor(copy[OFFSETS] if expired else copy.get(BEGIN, copy[OFFSETS]), copy, 0, most)
+        taken = first_taken_back(table, connector, self.branch)
+        position = copy[OFFSETS] if expired else ""
+        if taken is not None:
+            position = summary_of(taken)[BEFORE]
+        return _floor(position or copy.get(BEGIN, copy[OFFSETS]), copy, 0, most)
 
     def history(self, table: Table) -> Iterator[Snapshot]:
         """The snapshots of the branch, the newest first, as far back as they have not been expired."""
@@ -194,9 +165,7 @@ class Target:
         """Append the files, or make the change that `stage` adds to a transaction, and move the floor, once.
 
         `table` is the state that `floor` was read from. Raises Fenced when another worker has committed for the
-        connector since, NotFound when the table is gone, ConfigError when the store refuses access, CommitConflict,
-        ServiceUnavailable or CommitStateUnknown when the retries are used up; in all these cases except the last the
-        table does not have the files.
+        connector since, and as `apply` does; in all cases except CommitStateUnknown the table does not have the files.
         """
         commit_id = str(uuid.uuid4())
 
@@ -210,66 +179,7 @@ class Target:
                 )
             return False
 
-        self.apply(table, lambda now: self._try(now, floor, batch, commit_id, stage), arrived)
-
-    def apply(self, table: Table, attempt: Callable[[Table], None], arrived: Callable[[Table], bool]) -> None:
-        """Make one change to the table, whatever happens on the way; `attempt` commits it, without retries of its own.
-
-        After an attempt that failed, or of which nobody knows, `arrived` gets the table as it is then: it tells whether
-        the change is in it, and raises when the change may not be made any more. Raises as `commit` does.
-        """
-        spec_id = table.metadata.default_spec_id
-        wait = _FIRST_WAIT_S
-        problem: Exception | None = None
-        unknown = False
-        for number in range(_RETRIES + 1):
-            if number:
-                time.sleep(wait)
-                wait = min(wait * 2, _LONGEST_WAIT_S)
-                try:
-                    table = self.load()
-                except ServiceUnavailable as error:
-                    problem = error
-                    continue
-                if arrived(table):
-                    return
-                unknown = False
-            if number == _RETRIES:
-                break
-            try:
-                attempt(one_attempt(table, spec_id))
-                return
-            except CommitFailedException as error:
-                problem = error
-            except NOT_CONFIRMED as error:
-                if isinstance(error, OSError) and refuses(error):
-                    raise ConfigError(
-                        f"the object store refused a commit to {self.name}: {error}. Nothing was committed. Check the "
-                        "bucket and the access keys (iceberg.catalog.s3.*), then restart the connector."
-                    ) from error
-                problem = error
-                unknown = True
-            except RESTError:
-                self.load()  # of a table that is gone it raises NotFound
-                raise
-        raise self._given_up(problem, unknown=unknown) from problem
-
-    def _given_up(self, problem: Exception | None, *, unknown: bool) -> FrazilError:
-        reason = f"({type(problem).__name__}: {problem})"
-        if unknown:
-            return CommitStateUnknown(
-                f"the catalog did not confirm a commit to {self.name} {reason}; the position in the table decides "
-                "when the batch is read again"
-            )
-        if isinstance(problem, CommitFailedException):
-            return CommitConflict(
-                f"{self.name} was changed by others {_RETRIES} times during one commit; nothing was committed, the "
-                "batch will be read again"
-            )
-        return ServiceUnavailable(
-            f"catalog or object store failed {_RETRIES} times during a commit to {self.name} {reason}; nothing was "
-            "committed, the batch will be read again"
-        )
+        apply(self.load, table, lambda now: self._try(now, floor, batch, commit_id, stage), arrived)
 
     def _try(self, table: Table, floor: Floor, batch: Batch, commit_id: str, stage: Stage | None) -> None:
         reached = batch.offsets if batch.altered else offsets.merge(floor.offsets, batch.offsets)
@@ -281,6 +191,10 @@ class Target:
         if batch.complete:
             position[COMPLETE] = offsets.to_json(batch.complete)
         summary = {CONNECTOR: batch.connector, COMMIT_ID: commit_id, **position}
+        copied = self._copy(table, batch.connector)
+        known = self.floor(table, batch.connector)
+        if not known.committed_ms:
+            summary[BEFORE] = offsets.to_json(known.offsets) if copied else ""
         if batch.altered:
             summary[ALTERED] = "true"
         if batch.valid_through_ms is not None:
@@ -293,7 +207,7 @@ class Target:
             append_files(update, table, batch.files)
         else:
             stage(transaction, table, self.branch, summary)
-        begin = _begin(self._copy(table, batch.connector).get(BEGIN), batch)
+        begin = _begin(copied.get(BEGIN), batch)
         copy = {**position, BEGIN: offsets.to_json(begin)}
         transaction.set_properties({position_property(batch.connector, self.branch): json.dumps(copy)})
         transaction.commit_transaction()
@@ -307,30 +221,18 @@ def _begin(before: str | None, batch: Batch) -> Offsets:
     return {**batch.begin, **first}
 
 
-def one_attempt(table: Table, spec_id: int | None = None) -> Table:
-    """A copy for one attempt to commit, of files of one partition spec where that is given.
-
-    Its transactions fail on a conflict, since PyIceberg's own retries would not look at the floor again; and they
-    write the files under the spec they were written for, even if the table has got another one since (K08).
-    """
-    properties = {**table.metadata.properties, "commit.retry.num-retries": "0"}
-    spec = {} if spec_id is None else {"default_spec_id": spec_id}
-    return Table(
-        table.name(),
-        table.metadata.model_copy(update={"properties": properties} | spec),
-        table.metadata_location,
-        table.io,
-        table.catalog,
-        table.config,
-    )
-
-
 def append_files(update: UpdateSnapshot, table: Table, files: Sequence[DataFile]) -> None:
     """Add the files to a snapshot, with the kind of append that the table's properties want."""
     merge = table.properties.get("commit.manifest-merge.enabled", "false").lower() == "true"
     with update.merge_append() if merge else update.fast_append() as append:
         for file in files:
             append.append_data_file(file)
+
+
+def _append_nothing(table: Table) -> None:
+    transaction = table.transaction()
+    append_files(transaction.update_snapshot(), table, [])
+    transaction.commit_transaction()
 
 
 def history(table: Table, branch: str) -> Iterator[Snapshot]:
@@ -340,6 +242,27 @@ def history(table: Table, branch: str) -> Iterator[Snapshot]:
     while snapshot is not None:
         yield snapshot
         snapshot = by_id.get(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id else None
+
+
+def first_taken_back(table: Table, connector: str, branch: str) -> Snapshot | None:
+    """The first commit of a connector since its earlier ones were expired, if a rollback took it from the branch."""
+    by_id = {snapshot.snapshot_id: snapshot for snapshot in table.metadata.snapshots}
+    kept = {snapshot.snapshot_id for snapshot in history(table, branch)}
+
+    def comes_from_the_branch(snapshot: Snapshot | None) -> bool:
+        while snapshot is not None and snapshot.snapshot_id not in kept:
+            snapshot = by_id.get(snapshot.parent_snapshot_id or 0)
+        return snapshot is not None
+
+    taken = [
+        snapshot
+        for snapshot in table.metadata.snapshots
+        if snapshot.snapshot_id not in kept
+        and summary_of(snapshot).get(CONNECTOR) == connector
+        and BEFORE in summary_of(snapshot)
+        and comes_from_the_branch(snapshot)
+    ]
+    return min(taken, key=lambda snapshot: (snapshot.sequence_number or 0, snapshot.timestamp_ms), default=None)
 
 
 def position_property(connector: str, branch: str) -> str:

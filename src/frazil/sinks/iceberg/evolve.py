@@ -26,7 +26,7 @@ from pyiceberg.types import (
 from frazil.errors import CommitConflict, ConfigError, ServiceUnavailable
 from frazil.pipeline.infer import Path
 from frazil.pipeline.types import List, Scalar, Struct, Type
-from frazil.sinks.iceberg.commit import NOT_CONFIRMED
+from frazil.sinks.iceberg.attempts import NOT_CONFIRMED
 from frazil.sinks.iceberg.schema import iceberg_type
 
 _ATTEMPTS = 3

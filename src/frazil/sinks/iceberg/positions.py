@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from frazil.clients import kafka
@@ -52,13 +52,14 @@ def start_offsets(
     """The offset to begin with for every partition of the topics.
 
     With several tables it is the lowest of their floors; each skips what it has. A table without a floor never makes
-    the others miss what they still need. Raises PositionLost when a stored position is not in the topic any more
-    (X07, X08).
+    the others miss what they still need. A partition that has come to a topic since is read from its beginning,
+    whatever `reset` says (X20). Raises PositionLost when a stored position is not in the topic any more (X07, X08).
     """
     for table, floor in floors.items():
         check_identity(table, floor.identity, now)
     begin, end = kafka.begin_offsets(bootstrap, topics), kafka.end_offsets(bootstrap, topics)
     from_group = kafka.group_offsets(bootstrap, group, begin)
+    fresh = begin if reset == "earliest" else _unread([from_group, *(f.offsets for f in floors.values())], begin, end)
     result: Offsets = {}
     for key in begin:
         stored = [floor.offsets.get(key) for floor in floors.values()]
@@ -70,9 +71,17 @@ def start_offsets(
             result[key] = min([from_group[key], *known])
             holder = holder if result[key] < from_group[key] else f"consumer group {group}"
         else:
-            result[key] = min([begin[key] if reset == "earliest" else end[key], *known])
+            result[key] = min([fresh[key], *known])
         _check_range(key, result[key], begin[key], end[key], holder)
     return result
+
+
+def _unread(known: Iterable[Offsets], begin: Offsets, end: Offsets) -> Offsets:
+    """Where partitions without a position begin with `auto.offset.reset=latest`; it is for topics nobody has read."""
+    highest: dict[str, int] = {}
+    for topic, partition in (key for each in known for key in each):
+        highest[topic] = max(partition, highest.get(topic, partition))
+    return {key: begin[key] if key[1] > highest.get(*key) else end[key] for key in begin}
 
 
 def check_identity(table: str, stored: KafkaIdentity, now: KafkaIdentity) -> None:

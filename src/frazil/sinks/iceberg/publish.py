@@ -12,7 +12,8 @@ from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
 
 from frazil.errors import CommitConflict, CommitStateUnknown, ConfigError, NotFound
-from frazil.sinks.iceberg.commit import NOT_CONFIRMED, Target, one_attempt, summary_of
+from frazil.sinks.iceberg.attempts import NOT_CONFIRMED, one_attempt
+from frazil.sinks.iceberg.commit import Target, summary_of
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from pyiceberg.table import Table
 
 from frazil.clients import catalog as catalogs
 from frazil.clients import kafka
+from frazil.clients.ranges import ROWS
 from frazil.config.iceberg_sink import IcebergSinkConfig
 from frazil.errors import CommitConflict, CommitStateUnknown, ConfigError, NotFound, ServiceUnavailable
 from frazil.pipeline.deadletter import Coordinates
@@ -29,6 +30,7 @@ from frazil.pipeline.letters.log import Queue
 from frazil.pipeline.results import TableResult
 from frazil.pipeline.task import TableSpec, TaskSpec, Writer, run
 from frazil.sinks.iceberg import replayed
+from frazil.sinks.iceberg.attempts import apply
 from frazil.sinks.iceberg.column_limits import Admitted, admit
 from frazil.sinks.iceberg.commit import COMMIT_ID, Floor, Target, append_files, has_commit
 from frazil.sinks.iceberg.evolve import evolve, evolved
@@ -41,17 +43,6 @@ Verdict = Literal["stored", "present", "skipped", "waits", "fails"]
 """Of a dead letter: stored now; in the table already; nothing to store (a transform leaves it out); its connector has
 not read past the record yet and may still store it itself; still refused. The first three close it."""
 
-ROWS = pa.schema(
-    [
-        ("value", pa.binary()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-        ("timestamp", pa.timestamp("ms", tz="UTC")),
-        ("key", pa.binary()),
-        ("headers", pa.string()),
-    ]
-)
 _CHUNK_BYTES = 8 << 20
 _CHUNK_LETTERS = 10_000
 _LETTER_BYTES = 500
@@ -299,7 +290,7 @@ class Replayer:
             return False
 
         try:
-            target.apply(table, attempt, arrived)
+            apply(target.load, table, attempt, arrived)
         except CommitStateUnknown as error:
             raise CommitStateUnknown(
                 f"the catalog did not confirm the rows of dead letters in {target.name}; the dead letters stay open. "

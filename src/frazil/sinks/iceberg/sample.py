@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -14,6 +12,7 @@ from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.types import NestedField
 
 from frazil.clients import catalog as catalogs
+from frazil.clients.ranges import as_rows
 from frazil.config.iceberg_sink import IcebergSinkConfig
 from frazil.errors import NotFound
 from frazil.pipeline.decode import DecodeSpec
@@ -24,7 +23,6 @@ from frazil.sinks.iceberg.column_limits import admit
 from frazil.sinks.iceberg.commit import Target
 from frazil.sinks.iceberg.evolve import evolved, possible_columns
 from frazil.sinks.iceberg.job import MapperFor, decode_spec, discovery
-from frazil.sinks.iceberg.replay import ROWS
 from frazil.sinks.iceberg.schema import iceberg_type, mapping_of
 
 Verdict = Literal["stored", "dead letter", "skipped"]
@@ -103,7 +101,7 @@ class _Sampler:
         if route is None or not route.names_tables:
             return list(self._config.tables)
         spec = TaskSpec((), transforms=self._config.transforms, routing=Routing(route, Bounds()))
-        return sorted(run([_rows(records)], spec).missing)
+        return sorted(run([as_rows(records)], spec).missing)
 
     def _decode(self, table: TableSample, records: Sequence[Message]) -> DecodeSpec:
         """How records become rows after the evolution or creation that they would cause."""
@@ -151,7 +149,7 @@ class _Sampler:
         )
         route = self._config.route
         routing = None if route is None else Routing(route, Bounds(), frozenset(decodes))
-        return run([_rows(records)], TaskSpec(tables, transforms=self._config.transforms, routing=routing))
+        return run([as_rows(records)], TaskSpec(tables, transforms=self._config.transforms, routing=routing))
 
 
 def _changes(before: Schema, after: Schema) -> dict[str, str]:
@@ -206,30 +204,3 @@ class _Kept:
 
     def close(self) -> list[Any]:
         return []
-
-
-def _rows(records: Sequence[Message]) -> pa.RecordBatch:
-    """The records in the columns that Spark gives the tasks."""
-    columns: dict[str, list[Any]] = {
-        "value": [record.value() for record in records],
-        "topic": [record.topic() for record in records],
-        "partition": [record.partition() for record in records],
-        "offset": [record.offset() for record in records],
-        "timestamp": [record.timestamp()[1] for record in records],
-        "key": [record.key() for record in records],
-        "headers": [_headers(record) for record in records],
-    }
-    return pa.RecordBatch.from_pydict(columns, schema=ROWS)
-
-
-def _headers(record: Message) -> str | None:
-    """As Spark's `to_json` writes an array of headers: values in Base64, none for null."""
-    headers: Any = record.headers()
-    if not headers:
-        return None
-    return json.dumps(
-        [
-            {"key": name} | ({} if value is None else {"value": base64.b64encode(value).decode()})
-            for name, value in headers
-        ]
-    )

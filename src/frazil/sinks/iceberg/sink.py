@@ -49,9 +49,13 @@ class IcebergSink:
         catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
         self._tables = Tables(config, catalog, mapper_for)
         self._committed_at = time.monotonic()
+        self.stored: Offsets = {}
 
     def start(self, topics: list[str]) -> Offsets:
-        """Check the tables and the stored positions; returns the offsets to begin with."""
+        """Check the tables and the stored positions; returns the offsets to begin with.
+
+        Those that every table has are in `stored` then.
+        """
         self._topics = topics
         floors = self._tables.floors()
         self._tables.identity = positions.identity(self._bootstrap, topics, floors)
@@ -64,6 +68,7 @@ class IcebergSink:
             self._tables.identity,
         )
         self._letters.start(topics, min((f.committed_ms for f in floors.values()), default=0), start)
+        self.stored = {key: start[key] for key in start if floors and all(key in f.offsets for f in floors.values())}
         return start
 
     def branches(self) -> dict[str, str]:

@@ -20,6 +20,7 @@ from frazil.sinks.objects.schedule import next_boundary
 
 MAX_TICKS = 80
 """Times that are kept for a partition: they fit into the 4,096 bytes that a broker takes with a position."""
+_TOLD_MS, _RARER = 1000, 1.1
 _STEPS = 50
 """Into how many steps an interval of the wall clock is divided."""
 
@@ -34,7 +35,11 @@ class Tick(msgspec.Struct, frozen=True, array_like=True):
 
 @dataclass
 class Clock:
-    """The times of one Kafka partition, by ascending offset. Without `wallclock` only cuts of the schedule matter."""
+    """The times of one Kafka partition, by ascending offset. Without `wallclock` only cuts of the schedule matter.
+
+    With `told` records tell these times. They are noted ever more rarely while nothing is stored, so they are early by
+    a second or by a tenth of that time, and the notes are enough for six hours.
+    """
 
     wallclock: bool = False
     step_ms: int = 0
@@ -43,19 +48,27 @@ class Clock:
     bucket_ms: int = 0
     bucket_zone: str = "UTC"
     ticks: list[Tick] = field(default_factory=list)
+    told: bool = False
 
     @classmethod
     def of(cls, config: ObjectSinkConfig, ticks: Iterable[Tick] = ()) -> Clock | None:
         """The clock of a partition as it was stored; None when no object depends on it."""
         partitioning, rotation = config.partitioning, config.rotation
-        wallclock = partitioning.kind == "TimeBased" and partitioning.extractor == "Wallclock"
-        if not wallclock and rotation.schedule_ms is None:
+        wallclock = partitioning.duration_ms > 0 and partitioning.extractor == "Wallclock"
+        if not wallclock and rotation.schedule_ms is None and not config.metadata:
             return None
         spans = [span for span in (rotation.interval_ms, partitioning.duration_ms) if span]
         step = max(min(spans) // _STEPS, 1) if wallclock and spans else 0
         bucket = partitioning.duration_ms if wallclock else 0
         return cls(
-            wallclock, step, rotation.schedule_ms, rotation.zone, bucket, partitioning.zone or "UTC", list(ticks)
+            wallclock,
+            step,
+            rotation.schedule_ms,
+            rotation.zone,
+            bucket,
+            partitioning.zone or "UTC",
+            list(ticks),
+            config.metadata,
         )
 
     def advance(self, offset: int, now_ms: int) -> bool:
@@ -73,6 +86,8 @@ class Clock:
         if not cut and not self._moved(last.ms, now_ms):
             return False
         if len(self.ticks) >= MAX_TICKS:
+            if not cut and not self.wallclock:
+                return False
             cut = True
         if offset == last.offset:
             self.ticks[-1] = Tick(offset, now_ms, cut or last.cut)
@@ -89,7 +104,7 @@ class Clock:
     def _moved(self, last_ms: int, now_ms: int) -> bool:
         """Whether records that come now need another time than those that came before."""
         if not self.wallclock:
-            return False
+            return self.told and now_ms - last_ms >= _TOLD_MS * _RARER ** len(self.ticks)
         if now_ms - last_ms >= self.step_ms:
             return True
         here = (bucket_start(ms, self.bucket_ms, self.bucket_zone) for ms in (last_ms, now_ms))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from urllib.parse import unquote
 
 import msgspec
 import numpy as np
 
 from frazil.config.joda_dates import bucket_start, joda_pattern
-from frazil.config.partitioner_keys import Partitioning
+from frazil.config.partitioner_keys import TIME_COLUMNS, Partitioning
 from frazil.pipeline.strict import ConversionError
 from frazil.pipeline.types import Scalar
 from frazil.sinks.objects.fields import NotAnObject, reader, type_at
@@ -21,6 +24,11 @@ ENCODING = "Error encoding partition."
 _NO_TIME = "Unable to determine timestamp using timestamp.extractor Record: the record has none"
 _KINDS = ("boolean", "int", "long", "string")
 _KEPT = 1 << 16
+_GLUE = "\0"
+EMPTY = "__HIVE_DEFAULT_PARTITION__"
+"""Folder of a value that is empty, as Hive has it."""
+_ESCAPED = re.compile(r"""[\x00-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
+"""Characters that Hive escapes in names of folders."""
 _text = msgspec.json.Decoder(str).decode
 
 
@@ -42,7 +50,9 @@ def encoder(config: Partitioning, delimiter: str, schemas: Sequence[Schema]) -> 
         case "Default":
             return _by_partition
         case "Field":
-            return _ByField(config, delimiter, schemas)
+            return _ByField(config.fields, delimiter, schemas)
+        case "Column":
+            return _ByColumn(config, delimiter, schemas)
         case _:
             return _ByTime(config, schemas)
 
@@ -70,11 +80,18 @@ class _Choices:
 class _ByField:
     """FieldPartitioner: the values of fields, verbatim."""
 
-    def __init__(self, config: Partitioning, delimiter: str, schemas: Sequence[Schema]) -> None:
-        self._paths = config.fields
+    def __init__(
+        self,
+        paths: Sequence[str],
+        delimiter: str,
+        schemas: Sequence[Schema],
+        value: Callable[[bytes | None], str] | None = None,
+    ) -> None:
+        self._paths = paths
         self._delimiter = delimiter
         self._schemas = schemas
-        self._read = reader(config.fields)
+        self._value = value or _field_value
+        self._read = reader(tuple(paths))
         self._known: dict[tuple[int, tuple[bytes | None, ...]], str | ConversionError] = {}
 
     def __call__(self, records: Records, clock: Numbers | None) -> Encoded:
@@ -108,7 +125,7 @@ class _ByField:
                 if not isinstance(type_, Scalar) or type_.kind not in _KINDS:
                     return ConversionError(path, ENCODING)
             try:
-                parts.append(f"{path}={_field_value(raw)}")
+                parts.append(f"{path}={self._value(raw)}")
             except ValueError as error:
                 return ConversionError(path, str(error))
         return self._delimiter.join(parts)
@@ -122,6 +139,56 @@ def _field_value(raw: bytes | None) -> str:
     if raw in (b"true", b"false") or raw.removeprefix(b"-").isdigit():
         return raw.decode()
     raise ValueError(ENCODING)
+
+
+def column_values(path: str, columns: Sequence[str]) -> dict[str, str | None]:
+    """The values of columns in the folders of ColumnPartitioner; None for one that is absent or empty."""
+    found = dict(part.partition("=")[::2] for part in path.split("/")[:-1])
+    return {name: None if found[name] == EMPTY else unquote(found[name]) for name in columns}
+
+
+def _column_value(raw: bytes | None, absent: str) -> str:
+    """As Hive writes names of folders, so that a value is one folder and can be read back."""
+    if raw is None:
+        return absent
+    return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", _field_value(raw)) or EMPTY
+
+
+class _ByColumn:
+    """ColumnPartitioner: columns in their order, each from the record's time or from a field."""
+
+    def __init__(self, config: Partitioning, delimiter: str, schemas: Sequence[Schema]) -> None:
+        times = [name for name in config.fields if name in TIME_COLUMNS]
+        fields = [name for name in config.fields if name not in TIME_COLUMNS]
+        self._order = [(times + fields).index(name) for name in config.fields]
+        self._delimiter = delimiter
+        self._encoders: list[Encode] = []
+        if times:
+            pattern = _GLUE.join(f"'{name}='{TIME_COLUMNS[name]}" for name in times)
+            self._encoders.append(_ByTime(replace(config, pattern=pattern), schemas))
+        if fields:
+            self._encoders.append(
+                _ByField(fields, _GLUE, schemas, partial(_column_value, absent=config.absent or EMPTY))
+            )
+
+    def __call__(self, records: Records, clock: Numbers | None) -> Encoded:
+        parts = [encode(records, clock) for encode in self._encoders]
+        pairs, places = np.unique(np.stack([part.places for part in parts]), axis=1, return_inverse=True)
+        choices = [
+            self._joined([part.choices[int(place)] for part, place in zip(parts, pair, strict=True)])
+            for pair in pairs.T
+        ]
+        times = next((part.times for part in parts if part.times is not None), None)
+        return Encoded(choices, np.asarray(places, np.int64).reshape(-1), times)
+
+    def _joined(self, choices: Sequence[str | ConversionError]) -> str | ConversionError:
+        texts: list[str] = []
+        for choice in choices:
+            if isinstance(choice, ConversionError):
+                return choice
+            texts += choice.split(_GLUE)
+        # A record without a value has no fields; where it goes is not said by its columns.
+        return self._delimiter.join(texts[place] for place in self._order if place < len(texts))
 
 
 class _ByTime:

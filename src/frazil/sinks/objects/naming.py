@@ -32,7 +32,7 @@ def extension(format_: FormatConfig) -> str:
 
 def folder(layout: Layout, topic: str, encoded: str) -> str:
     """The folder of an encoded partition, with the delimiter at its end."""
-    parts = [layout.topics_dir, topic, encoded] if layout.topics_dir else [topic, encoded]
+    parts = [*filter(None, (layout.topics_dir, topic if layout.topic_folder else "")), encoded]
     return "".join(part + layout.directory_delimiter for part in parts)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO
 
@@ -11,8 +11,11 @@ import pyarrow as pa
 
 from frazil.config.converters import STRING_CONVERTER
 from frazil.config.object_sink import FormatConfig, ObjectSinkConfig
+from frazil.pipeline import infer
 from frazil.pipeline.strict import ConversionError
+from frazil.pipeline.types import Type
 from frazil.sinks.objects.formats.avro import write_avro, write_avro_values
+from frazil.sinks.objects.formats.delta import TableColumns, write_table_file
 from frazil.sinks.objects.formats.parquet import write_parquet
 from frazil.sinks.objects.formats.tables import Refused
 from frazil.sinks.objects.formats.text import HEADERS
@@ -41,7 +44,13 @@ class Finished:
 class OpenObject:
     """Takes records of one folder, in order of their offsets."""
 
-    def __init__(self, config: ObjectSinkConfig, folder: str, schema: Schema | None) -> None:
+    def __init__(
+        self, config: ObjectSinkConfig, folder: str, schema: Schema | None, columns: TableColumns | None = None
+    ) -> None:
+        """`columns` are those of the table that the object is a file of."""
+        self._columns = columns
+        self.unknown: Mapping[infer.Path, Type] = {}
+        """Fields that the table has no column for, found by `finish`."""
         self._config = config
         self._folder = folder
         self._schema = schema
@@ -118,6 +127,9 @@ class OpenObject:
         """Write a file that has to know all its records first."""
         schema = self._schema if kind == "data" else None
         struct = None if schema is None else schema.struct
+        if self._columns is not None:
+            refused, self.unknown = write_table_file(spool.lines, self._columns, format_.codec, out)
+            return refused
         if format_.kind == "parquet":
             return write_parquet(spool.lines, struct, format_.codec, out)
         if kind == "keys" or (kind == "data" and self._config.value_converter == STRING_CONVERTER):

@@ -9,20 +9,27 @@ import numpy as np
 import pyarrow as pa
 
 from frazil.config.object_sink import ObjectSinkConfig
+from frazil.pipeline import infer
 from frazil.pipeline.deadletter import DeadLetter
+from frazil.pipeline.json_schema import InvalidRecord
 from frazil.pipeline.offsets import TopicPartition
 from frazil.pipeline.results import SkipReason
 from frazil.pipeline.strict import ConversionError
 from frazil.pipeline.task import LETTER_BYTES, MAX_DEAD_BYTES, dead_letter
 from frazil.sinks.objects.clock import Clock
 from frazil.sinks.objects.compatibility import changes
+from frazil.sinks.objects.formats.delta import TableColumns
 from frazil.sinks.objects.open_object import Finished, OpenObject, by_code
 from frazil.sinks.objects.partitioners import Folders, Partitioner
 from frazil.sinks.objects.prepare import NullValueError, Preparer
+from frazil.sinks.objects.provenance import with_metadata
 from frazil.sinks.objects.records import Records
 from frazil.sinks.objects.results import PartitionResult, StoredObject
 from frazil.sinks.objects.rotation import Arrivals, Numbers, Rotation, Segment
 from frazil.sinks.objects.uploads import Uploads
+
+_DEAD_ALREADY = "the record has a dead letter already"
+"""It could be stored by now, as by a schema that has changed, and would be in two places then."""
 
 
 class PartitionRun:
@@ -38,6 +45,7 @@ class PartitionRun:
         clock: Clock | None = None,
         refused: Mapping[int, str] | None = None,
         written: frozenset[int] = frozenset(),
+        columns: TableColumns | None = None,
     ) -> None:
         """Rows from `begin` to below `end` count; `written` are offsets whose dead letters are written already."""
         self.key = key
@@ -47,6 +55,7 @@ class PartitionRun:
         self._clock = clock
         self._refused = refused or {}
         self._written = written
+        self._columns = columns
         self._preparer = Preparer(config)
         self._folders = Folders()
         self._partitioner = Partitioner(config, self._folders, self._preparer.schemas)
@@ -59,6 +68,7 @@ class PartitionRun:
         """Offset of the last record that went to an object."""
         self._skips: list[tuple[SkipReason, Numbers]] = []
         self._dead: list[int] = []
+        self._invalid: list[int] = []
         self._dead_bytes = 0
         self._ended_at: int | None = None
         self._result = PartitionResult(begin)
@@ -82,11 +92,19 @@ class PartitionRun:
             return
         prepared = self._preparer.prepare(rows, self._refused)
         records = prepared.records
-        clock = self._clock.times(records.offsets) if self._clock is not None and self._clock.wallclock else None
+        needed = self._clock is not None and (self._clock.wallclock or self._clock.told)
+        clock = self._clock.times(records.offsets) if self._clock is not None and needed else None
         divided = self._partitioner.divide(records, clock)
         failed = dict(prepared.failed) | {int(records.offsets[index]): error for index, error in divided.failed}
+        if self._config.metadata and clock is not None:
+            records, told = with_metadata(records, clock)
+            failed |= {int(records.offsets[index]): error for index, error in told}
+        for offset in self._written & set(records.offsets.tolist()) if self._written else ():
+            failed.setdefault(offset, ConversionError("", _DEAD_ALREADY))
         codes, times = divided.codes, divided.times
         mask = codes >= 0
+        if failed:
+            mask &= ~np.isin(records.offsets, list(failed))
         limit = self._bound(rows, failed)
         if limit is not None:
             mask &= records.offsets < limit
@@ -131,6 +149,8 @@ class PartitionRun:
                 self._dead_bytes += size
                 self._result.letters.append(letter)
             self._dead.append(offset)
+            if isinstance(error, InvalidRecord):
+                self._invalid.append(offset)
         return None
 
     def _divide(self, records: Records, arrivals: Arrivals) -> None:
@@ -150,7 +170,7 @@ class PartitionRun:
             if found is None:
                 number = -1 if records.schemas is None else int(records.schemas[indexes[0]])
                 schema = self._preparer.schemas[number] if number >= 0 else None
-                found = self._open[code] = OpenObject(self._config, self._folders.names[code], schema)
+                found = self._open[code] = OpenObject(self._config, self._folders.names[code], schema, self._columns)
             found.add(records, indexes)
         if records.topics is None:
             self._open_counts[records.topic] += segment.end - segment.begin
@@ -166,7 +186,9 @@ class PartitionRun:
             more, failed = each.finish()
             finished += more
             refused |= failed
-        if refused:
+        unknown = infer.merge_all([each.unknown for each in self._open.values()])
+        if refused or unknown:
+            self._result.unknown = unknown
             self._result.refused = {offset: str(error) for offset, error in refused.items()}
             self._ended_at = self._first_open
             for one in finished:
@@ -194,6 +216,7 @@ class PartitionRun:
         for reason, offsets in self._skips:
             result.skipped[reason] += int((offsets < result.position).sum())
         result.dead[self.key[0]] += sum(offset < result.position for offset in self._dead)
+        result.invalid = sum(offset < result.position for offset in self._invalid)
         if self._first_open is not None:
             result.open_count, result.open_since = self._open_counts.total(), self._open_since
         self.close()

@@ -7,7 +7,7 @@ records, so those that are stored again after a crash are the same.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from frazil.clients import kafka
@@ -25,6 +25,8 @@ class Positions:
     config: ObjectSinkConfig
     bootstrap: str
     offsets: Offsets = field(default_factory=dict)
+    ends: Offsets = field(default_factory=dict)
+    """Offsets behind the last records when the positions were loaded."""
     clocks: dict[TopicPartition, Clock] = field(default_factory=dict)
     _cluster: str = ""
     _topics: dict[str, str] = field(default_factory=dict)
@@ -32,16 +34,19 @@ class Positions:
     since_ms: int = 0
     """When the oldest position was stored, in epoch milliseconds: what is read again was read later than that."""
 
-    def load(self, topics: list[str]) -> None:
-        """Take the positions of all partitions of the topics.
+    def load(self, topics: list[str], of_table: Callable[[Sequence[TopicPartition]], Offsets] | None = None) -> None:
+        """Take the positions of all partitions of the topics; those of a table win over the group's.
 
         Raises PositionLost for one that is not in its topic any more, NotFound or ServiceUnavailable.
         """
         self._cluster = kafka.cluster_id(self.bootstrap)
         self._topics = kafka.topic_ids(self.bootstrap, topics)
         begin, end = kafka.begin_offsets(self.bootstrap, topics), kafka.end_offsets(self.bootstrap, topics)
+        self.ends = end
         group = self.config.group_id
         known = kafka.group_offsets(self.bootstrap, group, begin)
+        if of_table is not None:
+            known |= of_table(list(begin))
         texts = kafka.group_metadata(self.bootstrap, group, known)
         read_before = {topic for topic, _ in known}
         self.since_ms = min((read_metadata(text).at for text in texts.values()), default=0)

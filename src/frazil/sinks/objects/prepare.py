@@ -14,6 +14,7 @@ from frazil.config.converters import JSON_CONVERTER, STRING_CONVERTER
 from frazil.config.object_sink import FormatConfig, ObjectSinkConfig
 from frazil.config.transforms import TransformChain
 from frazil.pipeline import envelope
+from frazil.pipeline.json_schema import checker
 from frazil.pipeline.prepare import prepare
 from frazil.pipeline.strict import ConversionError
 from frazil.pipeline.transforms.keys import key_reader
@@ -61,6 +62,7 @@ class Preparer:
     def prepare(self, rows: pa.RecordBatch, refused: Mapping[int, str]) -> Prepared:
         """Prepare rows of one Kafka partition, at least one; `refused` are offsets that no file can take, and why."""
         topic, partition = rows.column("topic")[0].as_py(), rows.column("partition")[0].as_py()
+        rows, invalid = self._checked(rows)
         offsets = np.asarray(rows.column("offset").to_numpy(), np.int64)
         texts, topics, schemas, failed, dropped = self._texts(rows)
         failures = {int(offsets[index]): error for index, error in failed}
@@ -85,7 +87,23 @@ class Preparer:
         left = [*failures, *gone, *lost]
         if left:
             records = records.where(~np.isin(offsets, left))
-        return Prepared(records, failures, gone, lost)
+        return Prepared(records, failures | invalid, gone, lost)
+
+    def _checked(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[int, ConversionError]]:
+        """The rows whose values are valid by the schema, and the others by their offsets."""
+        schema = self.config.json_schema
+        if schema is None:
+            return rows, {}
+        values = rows.column("value").to_pylist()
+        if self.config.schemas_enable:
+            values = [_payload(value) for value in values]
+        failed = checker(schema.text, formats=schema.formats)(values)
+        if not failed:
+            return rows, {}
+        valid = np.ones(rows.num_rows, np.bool_)
+        valid[[index for index, _ in failed]] = False
+        offsets = rows.column("offset")
+        return rows.filter(pa.array(valid)), {offsets[index].as_py(): error for index, error in failed}
 
     def _lost(self, records: Records, failures: dict[int, ConversionError], gone: Sequence[int]) -> list[int]:
         """Offsets of records without a value that are only counted; those that fail are added to the failures."""
@@ -125,7 +143,7 @@ class Preparer:
         prepared = prepare(rows, transforms, envelope=self.config.schemas_enable)
         values: list[bytes | None] = [None] * rows.num_rows
         names: list[str] = rows.column("topic").to_pylist()
-        read = names[0]
+        read = names[0] if names else ""
         for index, value in enumerate(prepared.values.values):
             position = prepared.values.position(index)
             values[position] = value
@@ -228,6 +246,16 @@ class Preparer:
                 failed.append((index, error))
             texts.append(None if found is None else raw_bytes(found))
         return pa.array(texts, pa.binary()), failed
+
+
+def _payload(value: bytes | None) -> bytes | None:
+    """The payload of a record with a schema; None for one that is no such record, which is told later."""
+    if value is None:
+        return None
+    try:
+        return envelope.split(value)[1]
+    except ConversionError:
+        return None
 
 
 def _plain(column: pa.Array) -> pa.BinaryArray:

@@ -6,9 +6,11 @@ import pickle
 from collections import Counter
 from dataclasses import dataclass, field
 
+from frazil.pipeline import infer
 from frazil.pipeline.deadletter import DeadLetter
 from frazil.pipeline.offsets import TopicPartition
 from frazil.pipeline.results import SkipReason
+from frazil.pipeline.types import Type
 
 
 @dataclass(frozen=True)
@@ -29,10 +31,11 @@ class PartitionResult:
     """What became of the records of one Kafka partition.
 
     `position` is the next offset to read: everything below it is stored, a dead letter or a counted skip, and counted
-    here; records from it on are read again. `letters` are all dead letters that were found, also beyond the position.
-    `refused` are offsets that no file can take, with the reason: the partition was read up to there, and is to be read
-    again. `bad` ends the connector. `overflow`: there are more dead letters than one task may hand over.
-    `open_count` records are in open objects, whose first record has the time `open_since` in epoch ms.
+    here; records from it on are read again. `letters` are all dead letters that were found, also beyond the position;
+    `invalid` of those below it are not valid by a schema. `refused` are offsets that no file can take, with the reason,
+    and `unknown` fields that the table has no column for: the partition was read up to there, and is to be read again.
+    `bad` ends the connector. `overflow`: there are more dead letters than one task may hand over. `open_count` records
+    are in open objects, whose first record has the time `open_since` in epoch ms.
     """
 
     position: int
@@ -42,6 +45,8 @@ class PartitionResult:
     letters: list[DeadLetter] = field(default_factory=list)
     objects: list[StoredObject] = field(default_factory=list)
     refused: dict[int, str] = field(default_factory=dict)
+    invalid: int = 0
+    unknown: dict[infer.Path, Type] = field(default_factory=dict)
     bad: DeadLetter | None = None
     overflow: bool = False
     open_count: int = 0

@@ -5,18 +5,23 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from frazil.config.object_sink import ObjectSinkConfig
-from frazil.errors import BadRecord, ServiceUnavailable
+from frazil.errors import BadRecord, ConfigError, ServiceUnavailable
+from frazil.pipeline import infer
 from frazil.pipeline.deadletter import DeadLetter, DeadLetterQueue
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.report import BatchReport
+from frazil.pipeline.types import Struct, Type
 from frazil.sinks.letters import LetterBook
+from frazil.sinks.objects.formats.delta import TableColumns
 from frazil.sinks.objects.pace import Seen, is_due, useful_end
 from frazil.sinks.objects.positions import Positions
-from frazil.sinks.objects.results import ObjectsResult, PartitionResult
+from frazil.sinks.objects.results import ObjectsResult, PartitionResult, StoredObject
+from frazil.sinks.objects.schema_file import SchemaFile
 from frazil.sinks.objects.task import ObjectsSpec
 from frazil.sinks.objects.uploads import Opener
 
@@ -24,6 +29,18 @@ logger = logging.getLogger(__name__)
 
 Run = Callable[[ObjectsSpec], ObjectsResult]
 """Runs tasks over the records of a spec, and combines their results."""
+
+
+class Table(Protocol):
+    """A table whose files the objects are; see `delta.table.DeltaTarget`."""
+
+    @property
+    def columns(self) -> Struct: ...
+    @property
+    def evolves(self) -> bool: ...
+    def start(self, partitions: Sequence[TopicPartition]) -> Offsets: ...
+    def evolve(self, unknown: Mapping[infer.Path, Type]) -> bool: ...
+    def commit(self, objects: Sequence[StoredObject], reached: Mapping[TopicPartition, int]) -> None: ...
 
 
 class ObjectSink:
@@ -36,7 +53,14 @@ class ObjectSink:
         dead_letters: DeadLetterQueue | None,
         store: Opener,
         run: Run,
+        schema: SchemaFile | None = None,
+        table: Table | None = None,
     ) -> None:
+        """With `schema` the records are checked by it, with `table` the objects become files of it."""
+        self._schema = schema
+        self._table = table
+        self._unsettled: Offsets = {}
+        """Where the records end of which some may be stored and are not acknowledged: they are read again as before."""
         self._config = config
         self._store = store
         self._run = run
@@ -47,8 +71,11 @@ class ObjectSink:
 
     def start(self, topics: list[str]) -> None:
         """Take the stored positions; raises PositionLost, NotFound or ServiceUnavailable."""
-        self._positions.load(topics)
+        self._positions.load(topics, None if self._table is None else self._table.start)
         self._letters.start(topics, self._positions.since_ms, self._positions.offsets)
+        self._unsettled = {key: end for key, end in self._positions.ends.items() if end > self._positions.offsets[key]}
+        if self._schema is not None:
+            self._schema.start()
 
     @property
     def position(self) -> Offsets:
@@ -68,6 +95,8 @@ class ObjectSink:
             )
         for key, clock in self._positions.clocks.items():
             clock.advance(ends.get(key, self._positions.offsets[key]), now_ms)
+        if self._schema is not None and not self._unsettled:
+            self._schema.refresh()
         due = {key: self._useful(key, end) for key, end in ends.items() if self._is_due(key, end, now_ms)}
         if not due:
             return False
@@ -100,12 +129,18 @@ class ObjectSink:
         object_s: list[float] = []
         pending = dict(ends)
         bad: list[DeadLetter] = []
+        self._unsettled |= {key: max(end, self._unsettled.get(key, 0)) for key, end in ends.items()}
         while pending:
             result = self._run(self._spec(pending, refused))
             write_s += result.write_s
             object_s += result.object_s
             found = {key: result.partitions.get(key, PartitionResult(end)) for key, end in pending.items()}
             self._letters.write([letter for part in found.values() for letter in part.letters])
+            unknown = infer.merge_all([part.unknown for part in found.values()])
+            if self._table is not None:
+                self._evolve(self._table, unknown)
+                stored = [one for part in found.values() for one in part.objects]
+                self._table.commit(stored, {key: part.position for key, part in found.items()})
             for key, part in found.items():
                 before = self._positions.offsets[key]
                 took_ms = round(1000 * (time.monotonic() - started))
@@ -116,7 +151,9 @@ class ObjectSink:
             bad += [part.bad for part in found.values() if part.bad is not None]
             for key, part in found.items():
                 refused.setdefault(key, {}).update(part.refused)
-            pending = {key: pending[key] for key, part in found.items() if part.refused or part.overflow}
+            pending = {
+                key: pending[key] for key, part in found.items() if part.refused or part.unknown or part.overflow
+            }
         self._letters.forget(self._positions.offsets)
         report = self._report(parts, time.monotonic() - started, write_s, object_s)
         if report.read or report.files:
@@ -124,17 +161,31 @@ class ObjectSink:
         if bad:
             raise BadRecord(_bad_record_message(bad, self._config.name))
 
+    def _evolve(self, table: Table, unknown: Mapping[infer.Path, Type]) -> None:
+        if unknown and not table.evolve(unknown):
+            names = ", ".join(".".join(path) for path in sorted(unknown))
+            raise ConfigError(
+                f"records of connector {self._config.name} need columns that the table cannot get: {names}. What is "
+                "complete before them is stored. Change the records with a transform, or write to another table."
+            )
+
     def _note(self, key: TopicPartition, before: int, part: PartitionResult, seen: Seen) -> None:
         if part.position == before and seen.limited and not part.overflow:
             self._lengths[key] = 2 * self._lengths.get(key, self._config.max_records_per_batch)
+        whole_run = part.bad is None and not (part.refused or part.unknown or part.overflow)
+        if whole_run and (seen.end >= self._unsettled[key] or not seen.limited):
+            del self._unsettled[key]
         self._seen[key] = seen
 
     def _spec(self, ends: Offsets, refused: Mapping[TopicPartition, Mapping[int, str]]) -> ObjectsSpec:
         written: dict[TopicPartition, set[int]] = {}
         for topic, partition, offset, _ in self._letters.written:
             written.setdefault((topic, partition), set()).add(offset)
+        config = self._config
+        if self._schema is not None:
+            config = replace(config, json_schema=self._schema.current())
         return ObjectsSpec(
-            self._config,
+            config,
             self._store,
             {key: self._positions.offsets[key] for key in ends},
             ends,
@@ -145,6 +196,7 @@ class ObjectSink:
             },
             {key: dict(found) for key, found in refused.items()},
             {key: frozenset(found) for key, found in written.items() if key in ends},
+            None if self._table is None else TableColumns(self._table.columns, self._table.evolves),
         )
 
     def _report(
@@ -169,6 +221,7 @@ class ObjectSink:
             dict(skipped),
             self.position,
             object_s,
+            sum(part.invalid for part in parts),
         )
 
 

@@ -17,6 +17,7 @@ from frazil.errors import TerminalError
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.task import RESULT_SCHEMA
 from frazil.sinks.objects.clock import Clock
+from frazil.sinks.objects.formats.delta import TableColumns
 from frazil.sinks.objects.partition import PartitionRun
 from frazil.sinks.objects.results import ObjectsResult, dump
 from frazil.sinks.objects.uploads import Opener, Uploads
@@ -31,6 +32,7 @@ class ObjectsSpec:
 
     They read from `begin` to below `end`. `clocks` are those of partitions whose objects depend on a clock. `refused`
     are offsets that no file can take, with the reason, and `letters` those whose dead letters are written already.
+    `columns` are those of the table that the objects are files of.
     """
 
     config: ObjectSinkConfig
@@ -40,6 +42,7 @@ class ObjectsSpec:
     clocks: Mapping[TopicPartition, Clock] = field(default_factory=dict)
     refused: Mapping[TopicPartition, Mapping[int, str]] = field(default_factory=dict)
     letters: Mapping[TopicPartition, frozenset[int]] = field(default_factory=dict)
+    columns: TableColumns | None = None
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,7 @@ def _start(key: TopicPartition, spec: ObjectsSpec, uploads: Uploads) -> Partitio
         spec.clocks.get(key),
         spec.refused.get(key, {}),
         spec.letters.get(key, frozenset()),
+        spec.columns,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
@@ -16,13 +16,26 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from frazil.config.connectors import VERSION
+from frazil.config.listeners import Listener
+from frazil.config.settings import LOOPBACK
 from frazil.worker.actuator.health import Checks, connector_health, connector_states, worker_health
+from frazil.worker.app import Server, serve
 from frazil.worker.herder import Herder
 from frazil.worker.metrics import Metrics
 from frazil.worker.rest.http import on_error, on_http_exception
 from frazil.worker.rest.paths import PathSegments
+from frazil.worker.rest.security.hosts import HostCheck, allowed_hosts
 
 _HEALTH_CODES = {"UP": 200, "DEGRADED": 200, "DOWN": 503}
+
+
+def serve_actuator(
+    herder: Herder, metrics: Metrics, checks: Checks, port: int, properties: Mapping[str, str]
+) -> Server:
+    """Serve the actuator on loopback, for the names that the worker's keys allow; raises PortTaken or StackError."""
+    app = actuator_app(herder, metrics, checks)
+    hosts = allowed_hosts(Listener("http", LOOPBACK, port), properties)
+    return serve(app if hosts is None else HostCheck(app, hosts), LOOPBACK, port, "ACTUATOR_PORT")
 
 
 def actuator_app(herder: Herder, metrics: Metrics, checks: Checks) -> Starlette:

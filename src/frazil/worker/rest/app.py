@@ -68,7 +68,7 @@ def rest_app(
 ) -> Starlette:
     """The REST API over a herder; `routes` are those of a listener that does not serve all of them, `sources` is
     where connectors run that are not this worker's own; a worker of a group has a `forwarder`."""
-    own = [] if sources is None else [Middleware(SourceForwarding, herder=herder, sources=sources)]
+    own = [Middleware(SourceForwarding, herder=herder, sources=sources, forwarder=forwarder)] if sources else []
     app = Starlette(
         routes=routes,
         middleware=[*(policy or RestPolicy()).middleware(), Middleware(PathSegments), *own],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import httpx
 from starlette.exceptions import HTTPException
@@ -17,11 +17,13 @@ logger = logging.getLogger(__name__)
 Place = Literal["any", "leader", "owner"]
 """Who answers: any worker from what it has read, the one that writes configurations, or the one of the connector."""
 
-_HOP = "frazil-forwarded-by"
+_HOP, _TO = "frazil-forwarded-by", "frazil-forwarded-to"
 _AT = "frazil-config-offset"
 _READ_S = 5.0
 _ASK_S = 0.1
-_ANSWER_S = 95.0
+_ANSWER_S, _TELL_S, _CONNECT_S = 95.0, 10.0, 5.0
+"""For a change, which may take as long as a client waits, and for a question; to be let in."""
+_LIST_S = 3.0
 # Of one connection only (RFC 9110, 7.6.1), or made anew by the client of this hop.
 _OWN = {
     "connection",
@@ -36,7 +38,7 @@ _OWN = {
     "accept-encoding",
 }
 _NO_LEADER = "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway."
-_CONFLICT = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
+CONFLICT = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
 
 
 class Group(Protocol):
@@ -86,7 +88,6 @@ class Forwarder:
         self._worker_id = worker_id
         make = make_client or (lambda: httpx.Client(trust_env=False))
         self._http = make()
-        self._http.timeout = httpx.Timeout(_ANSWER_S, connect=5.0)
 
     def close(self) -> None:
         """Close the connections to the other workers."""
@@ -109,12 +110,16 @@ class Forwarder:
         and for a request that was sent on already.
         """
         if _HOP in request.headers:
-            raise HTTPException(409, _CONFLICT)
+            raise HTTPException(409, CONFLICT)
         path: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
         target = path.split(b"?")[0].decode("latin-1")
         headers = [(key, value) for key, value in request.headers.raw if key.decode().lower() not in _OWN]
         # A connection for each request: one that was kept might be closed by the other worker at this very moment.
-        headers += [(_HOP.encode(), self._worker_id.encode()), (b"connection", b"close")]
+        headers += [
+            (_HOP.encode(), self._worker_id.encode()),
+            (_TO.encode(), place.encode()),
+            (b"connection", b"close"),
+        ]
         give_up = time.monotonic() + self._patience_s
         while True:
             url = self._settled_url(None if place == "leader" else name, give_up)
@@ -122,26 +127,44 @@ class Forwarder:
             if answer is not None and not _refused(answer):
                 break
             if time.monotonic() >= give_up:
-                raise HTTPException(409, _CONFLICT)
+                raise HTTPException(409, CONFLICT)
             time.sleep(_ASK_S)
         if answer.headers.get(_AT, "").isdecimal():
             self._group.read_until(int(answer.headers[_AT]), _READ_S)
         kept = {key: value for key, value in answer.headers.items() if key.lower() not in _OWN}
         return Response(answer.content, status_code=answer.status_code, headers=kept)
 
+    def all_of_leader(self, request: Request) -> dict[str, Any] | None:
+        """All connectors with `info` and `status` by name, as the leader tells whoever has sent `request`; None when
+        it does not within 3 s."""
+        url = self._group.leader_url()
+        if url is None:
+            return None
+        kept = {name: request.headers[name] for name in ("authorization", "host") if name in request.headers}
+        headers = {**kept, _HOP: self._worker_id, _TO: "leader", "connection": "close"}
+        target = f"{url.rstrip('/')}/connectors?expand=info&expand=status"
+        try:
+            answer = self._http.get(target, headers=headers, timeout=_LIST_S)
+            found = answer.json() if answer.is_success else None
+        except (httpx.HTTPError, ValueError) as error:
+            logger.warning("the worker at %s: %s to a list of connectors", httpx.URL(url).netloc.decode(), error)
+            return None
+        return found if isinstance(found, dict) else None
+
     def _ask(
         self, request: Request, target: str, headers: list[tuple[bytes, bytes]], body: bytes
     ) -> httpx.Response | None:
-        """None when the other worker cannot be reached, and so has done nothing."""
+        """None when the other worker cannot be reached, or not for a question, and so has done nothing."""
         url = httpx.URL(target, query=request.scope.get("query_string", b""))
+        asks = request.method in ("GET", "HEAD")
+        timeout = httpx.Timeout(_TELL_S if asks else _ANSWER_S, connect=_CONNECT_S)
         try:
-            return self._http.request(request.method, url, headers=headers, content=body)
-        except httpx.ConnectError:
-            logger.warning("the worker at %s is not there for %s", url.netloc.decode(), request.method)
-            return None
+            return self._http.request(request.method, url, headers=headers, content=body, timeout=timeout)
         except httpx.HTTPError as error:
             logger.warning("the worker at %s: %s to %s", url.netloc.decode(), type(error).__name__, request.method)
-            raise HTTPException(409, _CONFLICT) from None
+            if asks or isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout)):
+                return None
+            raise HTTPException(409, CONFLICT) from None
 
     def _settled_url(self, name: str | None, give_up: float) -> str:
         """Where the connector runs, or without a name where the leader is."""
@@ -154,6 +177,11 @@ class Forwarder:
             time.sleep(_ASK_S)
 
 
+def sent_to(request: Request) -> str | None:
+    """What another worker took this one for when it has sent the request on; None when a client has sent it."""
+    return request.headers.get(_TO)
+
+
 def _refused(answer: httpx.Response) -> bool:
     """Whether the other worker is not the right one either, and so has done nothing."""
-    return answer.status_code == httpx.codes.CONFLICT and answer.json().get("message") == _CONFLICT
+    return answer.status_code == httpx.codes.CONFLICT and answer.json().get("message") == CONFLICT

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from starlette.routing import Route
 
@@ -13,6 +14,7 @@ from frazil.worker.herder import Herder
 from frazil.worker.rest.app import ADMIN_ROUTES, PUBLIC_ROUTES, ROUTES, rest_app
 from frazil.worker.rest.forward import Forwarder
 from frazil.worker.rest.info import WorkerInfo
+from frazil.worker.rest.security.hosts import allowed_hosts
 from frazil.worker.rest.security.policy import RestPolicy
 from frazil.worker.rest.security.tls import server_context
 from frazil.worker.sources.runtime import SourceRuntime
@@ -53,7 +55,8 @@ def serve_rest(
                     listener.url,
                 )
             tls = server_context(properties, prefix) if listener.scheme == "https" else None
-            app = rest_app(herder, info, policy, routes, sources, forwarder)
+            own = replace(policy, hosts=allowed_hosts(listener, properties))
+            app = rest_app(herder, info, own, routes, sources, forwarder)
             servers.append(serve(app, listener.bind, listener.port, "KAFKA_CONNECT_PORT", tls))
     except BaseException:
         for server in servers:

@@ -22,6 +22,7 @@ from frazil.errors import ConfigError, FrazilError, ServiceUnavailable
 from frazil.worker.herder import Herder
 from frazil.worker.rest.body import read_body
 from frazil.worker.rest.error import error_response
+from frazil.worker.rest.forward import CONFLICT, Forwarder, sent_to
 from frazil.worker.sources.runtime import SourceRuntime
 
 _SENT = ("accept", "content-type")
@@ -29,12 +30,18 @@ _KEPT = ("content-type", "location", "allow")
 
 
 class SourceForwarding:
-    """Sends requests on to the runtime, merges lists, and leaves all others to the application."""
+    """Sends requests on to the runtime, merges lists, and leaves all others to the application.
 
-    def __init__(self, app: ASGIApp, herder: Herder, sources: SourceRuntime) -> None:
+    In a group, where the leader has the runtime, its followers send on to the leader.
+    """
+
+    def __init__(
+        self, app: ASGIApp, herder: Herder, sources: SourceRuntime, forwarder: Forwarder | None = None
+    ) -> None:
         self._app = app
         self._herder = herder
         self._sources = sources
+        self._forwarder = forwarder
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not self._herder.started:
@@ -52,6 +59,8 @@ class SourceForwarding:
         except FrazilError as error:
             status = 400 if isinstance(error, ConfigError) else 503 if isinstance(error, ServiceUnavailable) else 500
             answer = error_response(status, str(error))
+        except HTTPException as error:
+            answer = error_response(error.status_code, error.detail)
         if answer is not None:
             await answer(scope, receive, send)
         else:
@@ -61,9 +70,11 @@ class SourceForwarding:
         """The runtime's answer; None for what is the application's own."""
         parts = [part.replace("\x00", "/") for part in request.scope["path"].split("/")[1:]]
         method = "GET" if request.method == "HEAD" else request.method
+        if self._forwarder is not None and not self._sources.here:
+            return self._follow(self._forwarder, request, parts, method, body)
         match parts:
             case ["connectors"] if method == "GET":
-                return self._list(request)
+                return self._list(request, self._sources.connectors())
             case ["connectors"] if method == "POST":
                 return self._create(request, body)
             case ["connectors", name, "config"] if method == "PUT":
@@ -80,13 +91,42 @@ class SourceForwarding:
                 return self._forward(request, body)
         return None
 
-    def _list(self, request: Request) -> Response | None:
-        theirs = self._sources.connectors()
+    def _follow(
+        self, leader: Forwarder, request: Request, parts: list[str], method: str, body: bytes
+    ) -> Response | None:
+        """The leader's answer; None for what is the application's own."""
+        if sent_to(request) == "leader":
+            raise HTTPException(409, CONFLICT)
+        if not self._sources.possible:
+            return None
+        match parts:
+            case ["connectors"] if method == "GET":
+                return self._list(request, self._told(leader, request))
+            case ["connectors", name, *_] if sent_to(request) is None and name not in self._herder.connectors():
+                return leader.send(request, "leader", None, body)
+            case ["connector-plugins"] if method == "GET":
+                return self._plugins(request)
+            case ["connector-plugins", name, "config", *_] if self._is_foreign(name):
+                return leader.send(request, "leader", None, body)
+        return None
+
+    def _told(self, leader: Forwarder, request: Request) -> Mapping[str, Any]:
+        """The connectors of the runtime as the leader tells them; while it does not, they are UNASSIGNED."""
+        everything = leader.all_of_leader(request)
+        if everything is None:
+            return self._sources.seen()
+        own = self._herder.connectors()
+        self._sources.saw({name: entry for name, entry in everything.items() if name not in own})
+        return everything
+
+    def _list(self, request: Request, found: Mapping[str, Any]) -> Response | None:
+        own = self._herder.connectors()
+        theirs = {name: entry for name, entry in found.items() if name not in own}
         asked = parse_qs(request.scope["query_string"].decode("latin-1")).get("expand", [])
         if not theirs:
             return None
         if not asked:
-            return JSONResponse(sorted([*self._herder.connectors(), *theirs]))
+            return JSONResponse(sorted([*own, *theirs]))
         return _Merged(self._app, {name: {k: v for k, v in e.items() if k in asked} for name, e in theirs.items()})
 
     def _create(self, request: Request, body: bytes) -> Response | None:

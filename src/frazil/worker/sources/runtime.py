@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import httpx
@@ -18,6 +18,7 @@ from frazil.config.settings import LOOPBACK, Settings
 from frazil.errors import FrazilError, ServiceUnavailable
 from frazil.stack.connect import sources_service
 from frazil.stack.service import Status
+from frazil.stack.tether import Tether
 from frazil.worker.sources.plugins import Plugin, find_plugins
 
 logger = logging.getLogger(__name__)
@@ -30,66 +31,74 @@ _TIMEOUT = httpx.Timeout(90.0, connect=5.0)
 
 
 class SourceRuntime:
-    """Where source connectors run. The child is started with the first connector, and again when it has ended.
+    """Where source connectors run. The child is started with the first connector, and again when it has ended; it ends
+    with this worker, however that ends.
 
-    With `SOURCE_CONNECT_URL` a cluster of the user's is asked instead, and never started or stopped. `url` is where its
-    REST API is.
+    The worker of a group that leads it has the child, and no other one. With `SOURCE_CONNECT_URL` a cluster of the
+    user's is asked instead, and never started or stopped. `url` is where the REST API of the runtime is.
     """
 
-    def __init__(self, settings: Settings, properties: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        properties: Mapping[str, str],
+        leads: Callable[[], bool] = lambda: True,
+        silence_s: float | None = None,
+    ) -> None:
+        """`leads` tells whether this worker has the child; a worker of a group that was silent for `silence_s` seconds
+        has lost it."""
         self._settings = settings
         self._external = settings.source_connect_url
+        self._leads = leads
         self._group = f"{properties.get('group.id', '').strip() or 'frazil'}-sources"
         self._service = sources_service(settings, runtime_properties(settings, properties, self._group))
+        self._tether = Tether(self._service, settings.env, silence_s)
         self._plugin_path = properties.get("plugin.path", "")
         self.url = self._external or f"http://{LOOPBACK}:{settings.source_connect_port}"
         self._http = httpx.Client(base_url=self.url, timeout=_TIMEOUT, trust_env=False)
         self._lock = threading.Lock()
         self._closing = threading.Event()
-        self._watch: threading.Thread | None = None
+        self._watch = threading.Thread(target=self._supervise, name="sources", daemon=True)
         self._memory = settings.home / "worker" / "sources.json"
         self._seen: dict[str, Any] = self._remembered()
-        self._wanted = bool(self._external or self._seen)
+        self._wanted = bool(self._external)
+        self._asked_for = False
         self._answers = False
 
     @property
     def in_use(self) -> bool:
         """Whether there is a runtime to ask; the child is there once a source connector was created."""
-        return self._wanted
+        return self._wanted or bool(self._seen)
+
+    @property
+    def here(self) -> bool:
+        """Whether this worker asks the runtime itself; if not, the leader of its group does."""
+        return bool(self._external) or self._leads()
+
+    @property
+    def possible(self) -> bool:
+        """Whether there are plugins for a runtime."""
+        return bool(self._external or self._plugin_path.strip())
 
     @property
     def pid(self) -> int | None:
         """Process id of the child; None when it does not run."""
         return self._service.state().pid
 
-    def resume(self) -> None:
-        """Start the child when connectors of an earlier run are stored in Kafka; end it again when there are none."""
-        if self._external:
-            return
-        try:
-            if self._wanted or f"{self._group}-configs" in kafka.topics(self._settings.bootstrap_servers):
-                self.ensure()
-                if not self.connectors():
-                    self._end()
-        except FrazilError as error:
-            logger.error("the runtime of source connectors is not up: %s", error)
+    def start(self) -> None:
+        """Start the child, now and whenever this worker becomes the one that has it, when connectors of an earlier run
+        are stored in Kafka; returns at once."""
+        if not self._external:
+            self._watch.start()
 
     def ensure(self) -> None:
         """Return when the runtime answers; the child is started first when it does not run.
 
         Raises StackError, which says why it cannot run, or ServiceUnavailable.
         """
-        if self._external:
-            return
         with self._lock:
-            if self._closing.is_set():
-                raise ServiceUnavailable("the worker is shutting down; repeat the request when it runs again")
-            self._wanted = True
-            if self._service.start(logger.info):
-                logger.info("the runtime of source connectors is up on port %d", self._settings.source_connect_port)
-            if self._watch is None:
-                self._watch = threading.Thread(target=self._supervise, name="sources", daemon=True)
-                self._watch.start()
+            self._asked_for = True
+        self._ensure()
 
     def close(self) -> None:
         """Stop the child; its connectors go on from their offsets at the next start."""
@@ -97,7 +106,8 @@ class SourceRuntime:
         with self._lock:
             if not self._external:
                 self._service.stop()
-        if self._watch is not None:
+        self._tether.close()
+        if self._watch.is_alive():
             self._watch.join(5)
         self._http.close()
 
@@ -113,20 +123,29 @@ class SourceRuntime:
     def connectors(self) -> dict[str, Any]:
         """Every connector with `info` and `status` by name; what was seen last, as UNASSIGNED, while it is down."""
         if not self._wanted:
-            return {}
+            return self.seen()
         try:
             info, status = (self.call("GET", f"/connectors?expand={what}") for what in ("info", "status"))
             self._answers = info.is_success and status.is_success  # while it starts, every path is 404
         except ServiceUnavailable:
             self._answers = False
         if not self._answers:
-            return {name: _unassigned(entry) for name, entry in self._seen.items()}
+            return self.seen()
         # A connector that was created a moment ago has no status yet.
         found = {name: _unassigned(entry) | status.json().get(name, {}) for name, entry in info.json().items()}
-        if found.keys() != self._seen.keys():
-            self._remember(found)
+        self.saw(found)
+        return found
+
+    def seen(self) -> dict[str, Any]:
+        """The connectors that were there when the runtime answered last, as UNASSIGNED."""
+        return {name: _unassigned(entry) for name, entry in self._seen.items()}
+
+    def saw(self, found: dict[str, Any]) -> None:
+        """Remember what the runtime, or the worker that asks it, has just told of its connectors."""
+        changed = found.keys() != self._seen.keys()
         self._seen = found
-        return self._seen
+        if changed:
+            write_private(self._memory, json.dumps(found))
 
     def require(self) -> None:
         """Raise ServiceUnavailable when the runtime did not answer the last `connectors`."""
@@ -156,32 +175,67 @@ class SourceRuntime:
             return {}  # the runtime has all of it
         return found if isinstance(found, dict) and not self._external else {}
 
-    def _remember(self, found: dict[str, Any]) -> None:
-        write_private(self._memory, json.dumps(found))
+    def _ensure(self) -> None:
+        if self._external:
+            return
+        with self._lock:
+            if self._closing.is_set():
+                raise ServiceUnavailable("the worker is shutting down; repeat the request when it runs again")
+            self._wanted = True
+            self._tether.hold()
+            if self._service.start(logger.info):
+                logger.info("the runtime of source connectors is up on port %d", self._settings.source_connect_port)
+            if not self._watch.is_alive():
+                self._watch.start()
+
+    def _resume(self) -> None:
+        """Start the child when connectors are stored in Kafka; end it again when there are none after all."""
+        if not self._seen and f"{self._group}-configs" not in kafka.topics(self._settings.bootstrap_servers):
+            return
+        self._ensure()
+        if not self.connectors() and self._answers:
+            with self._lock:
+                if not self._asked_for:
+                    self._end()
 
     def _end(self) -> None:
-        with self._lock:
-            self._wanted = False
-            self._service.stop()
+        self._wanted = self._asked_for = self._answers = False
+        self._service.stop()
 
     def _supervise(self) -> None:
-        """Start the child again when it has ended by itself, waiting longer each time that it does not stay up."""
-        wait, since = _FIRST_WAIT_S, time.monotonic()
-        while not self._closing.wait(_CHECK_S):
-            if not self._wanted or self._service.state().status not in (Status.DIED, Status.STOPPED):
-                wait = _FIRST_WAIT_S if time.monotonic() - since > _HEALTHY_S else wait
-                continue
-            if self._closing.is_set():
-                return
-            logger.error("the runtime of source connectors has ended; it is started again. See %s", self._service.log)
+        """Start the child when this worker is to have it, and again when it has ended by itself, waiting longer each
+        time that it does not stay up; end it when another worker has it."""
+        wait, since, led = _FIRST_WAIT_S, time.monotonic(), self._wanted
+        while True:
+            leads, begun = self._leads(), time.monotonic()
             try:
-                self.ensure()
+                tried = self._care(leads, led)
+                led = leads
             except FrazilError as error:
-                logger.error("it does not start: %s. The next attempt is in %.0f s", error, wait)
-            since = time.monotonic()
-            if self._closing.wait(wait):
+                tried = True
+                logger.error("the runtime of source connectors is not up: %s", error)
+            if tried and begun - since > _HEALTHY_S:
+                wait = _FIRST_WAIT_S
+            if self._closing.wait(wait if tried else _CHECK_S):
                 return
-            wait = min(2 * wait, _LONGEST_WAIT_S)
+            if tried:
+                wait, since = min(2 * wait, _LONGEST_WAIT_S), time.monotonic()
+
+    def _care(self, leads: bool, led: bool) -> bool:
+        """Whether the child had to be started again."""
+        status = self._service.state().status
+        if not leads:
+            if status != Status.STOPPED:
+                logger.info("another worker of the group runs the source connectors; those of this worker stop")
+                with self._lock:
+                    self._end()
+        elif not led:
+            self._resume()
+        elif self._wanted and status in (Status.DIED, Status.STOPPED) and not self._closing.is_set():
+            logger.error("the runtime of source connectors has ended; it is started again. See %s", self._service.log)
+            self._ensure()
+            return True
+        return False
 
 
 def runtime_properties(settings: Settings, properties: Mapping[str, str], group: str) -> dict[str, str]:
@@ -201,6 +255,7 @@ def runtime_properties(settings: Settings, properties: Mapping[str, str], group:
         "offset.storage.topic": f"{group}-offsets",
         "status.storage.topic": f"{group}-status",
         **{f"{topic}.storage.replication.factor": "-1" for topic in ("config", "offset", "status")},
+        "scheduled.rebalance.max.delay.ms": "0",  # there is one of them, so what it has left nobody else waits for
         "listeners": f"http://{LOOPBACK}:{settings.source_connect_port}",
     }
 

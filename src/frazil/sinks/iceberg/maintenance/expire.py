@@ -11,7 +11,7 @@ from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
 from pyspark.sql import SparkSession
 
-from frazil.sinks.iceberg.commit import CONNECTOR, OFFSETS, history, position_property, summary_of
+from frazil.sinks.iceberg.commit import CONNECTOR, OFFSETS, first_taken_back, history, position_property, summary_of
 from frazil.sinks.iceberg.maintenance.policy import DAY_MS, Policy, Step, StepResult
 from frazil.sinks.iceberg.runtime import jvm
 
@@ -65,7 +65,8 @@ def positions_without_copy(table: Table) -> dict[str, Snapshot]:
 
     A connector whose newest snapshot is gone reads on from the table's property. After a rollback that still has the
     position from before it, until the next commit of the connector puts it right. A branch without the property was
-    made from another one, and the connector does not commit to it.
+    made from another one, and the connector does not commit to it. What a rollback has taken from a branch may be all
+    that tells the position at its new head.
     """
     found: dict[str, Snapshot] = {}
     branches = [name for name, ref in table.metadata.refs.items() if ref.snapshot_ref_type is SnapshotRefType.BRANCH]
@@ -80,6 +81,10 @@ def positions_without_copy(table: Table) -> dict[str, Snapshot]:
             if not _copied(table, connector, branch, summary[OFFSETS]):
                 earlier = found.get(connector, snapshot)
                 found[connector] = min(earlier, snapshot, key=lambda each: each.timestamp_ms)
+        for connector in {summary_of(snapshot).get(CONNECTOR, "") for snapshot in table.metadata.snapshots} - seen:
+            taken = first_taken_back(table, connector, branch)
+            if taken is not None:
+                found[connector] = min(found.get(connector, taken), taken, key=lambda each: each.timestamp_ms)
     return found
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from frazil.pipeline.types import Struct
-from frazil.sinks.objects.formats.tables import Refused, write_columns
+from frazil.sinks.objects.formats.tables import Refused, WriteTables, write_columns
 
 _PAGE_BYTES = 64 << 10
 
@@ -18,6 +18,11 @@ def write_parquet(
     open_lines: Callable[[], Iterable[bytes]], schema: Struct | None, codec: str, out: IO[bytes]
 ) -> Refused:
     """Write a file, each group of records as a row group; see `write_columns`."""
+    return write_columns(open_lines, schema, tables_writer(codec), out)
+
+
+def tables_writer(codec: str) -> WriteTables:
+    """Writes tables, each as a row group."""
     compression = {"none": "NONE", "lz4_raw": "LZ4"}.get(codec, codec.upper())
 
     def write(struct: Struct, tables: Iterator[pa.Table], out: IO[bytes]) -> None:
@@ -37,4 +42,4 @@ def write_parquet(
             if writer is not None:
                 writer.close()
 
-    return write_columns(open_lines, schema, write, out)
+    return write

@@ -85,7 +85,7 @@ def _write(
             if refused:
                 continue
             if struct.fields:
-                yield _in_order(decoded.table, decoded.positions)
+                yield in_order(decoded.table, decoded.positions)
             else:
                 yield pa.table({"value": pa.array([line.decode() for line in lines])})
 
@@ -93,7 +93,8 @@ def _write(
     return refused
 
 
-def _in_order(table: pa.Table, positions: Sequence[int]) -> pa.Table:
+def in_order(table: pa.Table, positions: Sequence[int]) -> pa.Table:
+    """The rows in the order of their positions."""
     order = np.argsort(np.asarray(positions, np.int64), kind="stable")
     return table if np.array_equal(order, np.arange(len(order))) else table.take(pa.array(order))
 

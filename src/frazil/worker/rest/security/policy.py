@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from frazil.errors import ConfigError
 from frazil.worker.rest.error import error_response
+from frazil.worker.rest.security.hosts import HostCheck
 from frazil.worker.rest.security.users import Users
 
 logger = logging.getLogger(__name__)
@@ -48,6 +49,8 @@ class RestPolicy:
     origins: tuple[str, ...] = ()
     methods: tuple[str, ...] = _DEFAULT_METHODS
     headers: tuple[HeaderRule, ...] = ()
+    hosts: frozenset[str] | None = None
+    """Names that requests may be for, besides addresses; None: any."""
 
     @classmethod
     def load(cls, properties: Mapping[str, str], env: Mapping[str, str]) -> RestPolicy:
@@ -61,6 +64,8 @@ class RestPolicy:
         chain = []
         if self.headers:
             chain.append(Middleware(_AnswerHeaders, rules=self.headers))
+        if self.hosts is not None:
+            chain.append(Middleware(HostCheck, hosts=self.hosts))
         if self.origins:
             chain.append(
                 Middleware(

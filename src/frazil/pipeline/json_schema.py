@@ -1,0 +1,117 @@
+"""Records that are checked by a JSON Schema, draft 4 to 2020-12."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+import jsonschema_rs
+import msgspec
+
+from frazil.errors import ConfigError
+from frazil.pipeline.strict import ConversionError
+from frazil.pipeline.transforms.record import StageError
+
+Failures = list[tuple[int, ConversionError]]
+Check = Callable[[Sequence[bytes | None]], Failures]
+
+_decode = msgspec.json.Decoder().decode
+_raw = msgspec.json.Decoder(msgspec.Raw).decode
+_COUNTED = 10
+_SHOWN = 160
+
+
+class InvalidRecord(StageError):
+    """A record that is not valid by its schema; `path` is where in it."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__("TASK_PUT", "frazil.JsonSchema", reason)
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"column {self.path}: {self.reason}" if self.path else self.reason
+
+
+def parse_schema(text: bytes) -> Any:
+    """The schema of a file. Raises ConfigError when it is no JSON, or not what its draft allows."""
+    try:
+        schema = _decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise ConfigError(f"it is not JSON: {error}") from None
+    if not isinstance(schema, dict | bool):
+        raise ConfigError("a schema is an object")
+    _validator(schema, formats=False)
+    return schema
+
+
+@lru_cache(maxsize=16)
+def checker(text: bytes, *, formats: bool) -> Check:
+    """Checks values by a schema; with `formats` those of texts, such as `date-time`, too.
+
+    The check gives positions and reasons of the JSON values that are not valid. Those that are null, absent or no JSON
+    are for others to tell. Raises ConfigError as `parse_schema` does.
+    """
+    parse_schema(text)
+    validator = _validator(_decode(text), formats=formats)
+    is_valid = validator.is_valid
+
+    def check(values: Sequence[bytes | None]) -> Failures:
+        failed: Failures = []
+        for index, value in enumerate(values):
+            if value is None:
+                continue
+            try:
+                document = _decode(value)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+                if _is_json(value):
+                    failed.append((index, InvalidRecord("", f"the value cannot be checked by its schema: {error}")))
+                continue
+            if document is not None and not is_valid(document):
+                failed.append((index, _reason(validator, document)))
+        return failed
+
+    return check
+
+
+def _validator(schema: Any, *, formats: bool) -> Any:
+    try:
+        return jsonschema_rs.validator_for(schema, validate_formats=formats, retriever=_refuse)
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+        path = "/".join(map(str, getattr(error, "instance_path", ())))
+        where = f"at {path}: " if path else ""
+        raise ConfigError(f"it is no valid schema: {where}{_short(getattr(error, 'message', str(error)))}") from None
+
+
+def _refuse(uri: str) -> Any:
+    raise ValueError(f"{uri} is in another file; a reference has to begin with #")
+
+
+def _is_json(value: bytes) -> bool:
+    try:
+        _raw(value)
+        value.decode()
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
+
+
+def _reason(validator: Any, document: Any) -> ConversionError:
+    """The first reason, and how many others there are."""
+    errors = list(islice(validator.iter_errors(document), _COUNTED))
+    first = errors[0]
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    return InvalidRecord(column_path(first.instance_path), f"not valid by the schema: {_short(first.message)}{more}")
+
+
+def column_path(parts: Sequence[str | int]) -> str:
+    """A path of members and positions as those of columns are written: `items[2].name`."""
+    path = ""
+    for part in parts:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
+    return path
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN // 2]} … {text[-_SHOWN // 2 :]}"

@@ -1,0 +1,60 @@
+"""What a comparison of a topic with what is stored of it has found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+_MASK = (1 << 64) - 1
+
+
+def digest(text: bytes) -> int:
+    """64 bits of a record; those of many are added, so that their order does not matter."""
+    return int.from_bytes(blake2b(text, digest_size=8).digest(), "big")
+
+
+@dataclass
+class Sum:
+    """A checksum of records in any order."""
+
+    value: int = 0
+
+    def add(self, one: int) -> None:
+        """Count the digest of one more record in."""
+        self.value = (self.value + one) & _MASK
+
+    def __str__(self) -> str:
+        return f"{self.value:016x}"
+
+
+@dataclass
+class RangeCheck:
+    """One Kafka partition from `begin` to below `end`, or, where rows do not tell theirs, a whole topic.
+
+    `partition` is None then. `read` records are `expected` in the store, `dead` letters, or `skipped`. `missing` and
+    `doubled` are offsets; `foreign` counts stored records that are no record of the topic, `unknown` those that lie
+    outside of the range. The checksums are None where only counts can be compared.
+    """
+
+    target: str
+    topic: str
+    partition: int | None
+    begin: int
+    end: int
+    read: int = 0
+    dead: int = 0
+    skipped: int = 0
+    expected: int = 0
+    stored: int = 0
+    missing: list[int] = field(default_factory=list)
+    doubled: list[int] = field(default_factory=list)
+    foreign: int = 0
+    unknown: int = 0
+    expected_sum: str | None = None
+    stored_sum: str | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def complete(self) -> bool:
+        """Whether each record is stored exactly once, as it is in the topic."""
+        return not self.missing and not self.doubled and not self.foreign
