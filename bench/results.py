@@ -141,7 +141,7 @@ class ObjectDrain:
     """A topic that was full at the start, read into objects.
 
     `seconds` runs from the moment the connector was sent to the worker until the position was behind the last object.
-    The warm figures lie between the first objects and 95 % of the records. `write_p99_s` is what an object took its task.
+    The warm figures lie between the first objects and 95 % of the records; `write_p99_s` is the time for an object.
     """
 
     title: str
