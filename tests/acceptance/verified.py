@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 from typer.testing import CliRunner
@@ -13,6 +14,8 @@ from frazil.config.settings import Settings
 
 def verified(settings: Settings, connector: str) -> tuple[int, list[dict[str, Any]]]:
     """Exit code, and what it says of each range."""
-    result = CliRunner().invoke(app, ["verify", connector, "-o", "json"], env=dict(settings.env))
+    result = CliRunner().invoke(
+        app, ["verify", connector, "-o", "json"], env={**settings.env, "FRAZIL_ENV_FILE": os.devnull}
+    )
     assert result.exit_code in (0, 1), result.output
     return result.exit_code, json.loads(result.stdout)

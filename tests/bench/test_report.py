@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from bench.markdown import markdown_table
 from bench.report import to_json, to_markdown
-from bench.results import IdleWorker, Latency, Limit, ObjectDrain, ObjectRate, Question, Results
+from bench.results import IdleWorker, Latency, Limit, ObjectDrain, ObjectRate, Question, Results, Spread
 
 from tests.bench.samples import drained
 
@@ -78,3 +78,15 @@ def test_objects() -> None:
         in text
     )
     assert not Results({}, object_rates=[rate]).good
+
+
+def test_records_that_cost_more_are_compared_with_plain_ones() -> None:
+    pair = [drained(title="plain", seconds=10), drained(title="need care", seconds=20)]
+    for results in (Results({}, strict=pair), Results({}, malformed=pair)):
+        assert "need care, beside plain: 0.50 times the rate, 1.00 times the records" in to_markdown(results)
+
+
+def test_files_of_each_commit() -> None:
+    text = to_markdown(Results({}, spreads=[Spread(1000, [(600, 200, 400, 2), (400, 200, 210, 1)])]))
+    assert "| 1,000 | 1 | 600 | 200 | 2 | 400 | 1.00 |" in text
+    assert "| 1,000 | 2 | 400 | 200 | 1 | 210 | 1.05 |" in text

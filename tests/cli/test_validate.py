@@ -129,3 +129,12 @@ def test_good_records_end_with_0_and_a_missing_table_is_told(place: Place) -> No
     assert place.validate("--sample", "5").exit_code == 0
     result = place.validate("--sample", "5", **{"iceberg.tables": f"{place.name}.missing"})
     assert isinstance(result.exception, NotFound)
+
+
+@pytest.mark.stack
+def test_a_sample_of_records_with_their_schema(place: Place) -> None:
+    fields = [{"field": "id", "type": "int64"}, {"field": "time", "type": "string"}]
+    payload = {"id": 1, "time": "2026-03-01T00:00:00Z"}
+    place.send(json.dumps({"schema": {"type": "struct", "fields": fields}, "payload": payload}).encode())
+    result = place.validate("--sample", "5", "-o", "json", **{"value.converter.schemas.enable": "true"})
+    assert (result.exit_code, json.loads(result.stdout)["sample"]["records"][0]["verdict"]) == (0, "stored")

@@ -51,3 +51,11 @@ def test_wrong_usage(tmp_path: Path) -> None:
     assert isinstance(result.exception, ServiceUnavailable)
     result = CliRunner().invoke(app, ["verify", "--config", str(tmp_path / "no.json")], env=env)
     assert isinstance(result.exception, UsageError)
+
+
+def test_a_file_that_is_nested_too_deeply(tmp_path: Path) -> None:
+    (tmp_path / "deep.json").write_text('{"a":' + "[" * 100_000)
+    result = CliRunner().invoke(app, ["verify", "--config", str(tmp_path / "deep.json")])
+    assert isinstance(result.exception, UsageError)
+    result = CliRunner().invoke(app, ["apply", "-f", str(tmp_path / "deep.json")])
+    assert isinstance(result.exception, UsageError)

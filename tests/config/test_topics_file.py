@@ -147,3 +147,19 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "x.yaml").write_bytes(b"\xff")
     with pytest.raises(ConfigError, match="is not UTF-8 text"):
         read_topics_file(tmp_path / "x.yaml", {})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a:\n  b: \0", "topics.yaml:2: character U+0000 cannot be in YAML."),
+        ("a: " + "[" * 5000, "topics.yaml is nested too deeply."),
+        ("a: &a [*a]\nconnector: *a", "topics.yaml:1 connector: expected keys and values, it is a list"),
+        ("connector: {topics: {a: }}", "topics.yaml:1 connector.topics.a: topic-name is missing"),
+        ("connector: {topics: {? [a] : b}}", "topics.yaml:1 connector.topics: a key is a text"),
+        ("connector: !!python/object:os.system x", "expected keys and values, it is 'x'"),
+        ("", "topics.yaml: there is no entry below connector.topics."),
+    ],
+)
+def test_hostile_files(tmp_path: Path, text: str, expected: str) -> None:
+    assert expected in problem(tmp_path, text)

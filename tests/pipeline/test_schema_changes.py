@@ -80,6 +80,12 @@ def test_references_lead_into_their_own_schema() -> None:
     assert tightened(old, new)[0] == "field a may not be string"
 
 
+def test_references_in_a_circle_are_no_restriction() -> None:
+    circle = {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}
+    assert tightened({"type": "string"}, circle) == []
+    assert tightened({"$ref": "#"}, {"$ref": "#", "title": "x"}) == []
+
+
 _SCALARS = st.sampled_from(
     [
         {"type": "string"},

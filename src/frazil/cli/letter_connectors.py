@@ -62,6 +62,8 @@ def read_connector(file: Path, what: str) -> tuple[str, dict[str, str]]:
         found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(f"{what} cannot be read: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{what} cannot be read: it is nested too deeply") from None
     config = found.get("config", found) if isinstance(found, dict) else None
     if not isinstance(config, dict) or not all(isinstance(v, str | int | float | bool) for v in config.values()):
         raise UsageError(f"{what}: expected the keys and values of one connector as a JSON object")

@@ -132,26 +132,37 @@ def _objects(
     from frazil.clients.objects import ObjectStore
     from frazil.clients.ranges import as_rows, read_ranges
     from frazil.config.object_sink import object_sink_config
+    from frazil.sinks.delta.table import delta_target
+    from frazil.sinks.delta.verify import DeltaCheck
     from frazil.sinks.objects.verify import ObjectCheck
     from frazil.worker.source import topics_of
 
     sink = object_sink_config(config)
-    if sink.delta is not None:
-        raise UsageError(f"connector {sink.name} writes a Delta table, which is not compared yet. Nothing was done.")
     bootstrap = settings.bootstrap_servers.overridden(config)
     topics = topics_of(sink, bootstrap)
     first = kafka.begin_offsets(bootstrap, topics)
-    position = {key: max(at, first[key]) for key, at in kafka.group_offsets(bootstrap, sink.group_id, first).items()}
-    begin, end = limits.cut(first, position)
     store = ObjectStore(with_store_access(sink.store, settings))
+    table = delta_target(sink, store.config)
+    reached = kafka.group_offsets(bootstrap, sink.group_id, first) if table is None else table.start(list(first))
+    begin, end = limits.cut(first, {key: max(at, first[key]) for key, at in reached.items()})
     dead = _dead_letters(bootstrap, sink, config, topics)
-    check = ObjectCheck(sink, begin, end, dead, whole=limits.end is None)
+    whole = limits.end is None
+    check: ObjectCheck | DeltaCheck
+    if table is None:
+        check = ObjectCheck(sink, begin, end, dead, whole=whole)
+    else:
+        whole = whole and limits.begin is None and limits.partition is None
+        check = DeltaCheck(sink, table.columns.struct, begin, end, dead, whole=whole)
     done, total = 0, sum(end.values()) - sum(begin.values())
     for records in read_ranges(bootstrap, begin, end):
         for _, part in groupby(records, key=lambda record: (record.topic(), record.partition())):
             check.take(as_rows(list(part)))
         done += len(records)
         say(Records(f"{sink.name}: records", done, total))
+    if isinstance(check, DeltaCheck) and table is not None:
+        say(f"{sink.name}: rows of the table")
+        return check.finish(table.rows(check.compared))
+    assert isinstance(check, ObjectCheck)  # noqa: S101 - the other one has a table
     return check.finish(store, lambda name: say(f"{sink.name}: object {name}"))
 
 
@@ -168,8 +179,8 @@ def _tables(
 
     if limits.partition is not None or limits.begin is not None or limits.end is not None:
         raise UsageError(
-            "--partition, --from and --to are for object sinks: rows do not tell which record they are. Nothing was "
-            "compared; leave them out to compare all."
+            "--partition, --from and --to are not for Iceberg sinks: rows do not tell which record they are. Nothing "
+            "was compared; leave them out to compare all."
         )
     sink = iceberg_sink_config(config)
     sink = replace(sink, catalog_properties=with_credentials(sink.catalog_properties, settings))

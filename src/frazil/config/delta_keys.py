@@ -8,6 +8,7 @@ from frazil.config.definition import Key, Parsed
 from frazil.config.validators import at_least
 
 DELTA_FORMAT = "frazil.DeltaFormat"
+MOST = "frazil.delta.max.columns"
 
 DELTA_KEYS: tuple[Key, ...] = (
     Key("frazil.delta.table.name", "STRING", "Name of the Delta table in its metadata.", default=""),
@@ -16,6 +17,14 @@ DELTA_KEYS: tuple[Key, ...] = (
         "BOOLEAN",
         "Whether fields that the Delta table does not have become columns; without it they are left out.",
         default=True,
+    ),
+    Key(
+        MOST,
+        "INT",
+        "Most columns, nested ones included, that new fields may bring a Delta table to; records that bring more are "
+        "dead letters.",
+        default=1000,
+        validator=at_least(1),
     ),
     Key(
         "frazil.delta.optimize.interval",
@@ -27,7 +36,8 @@ DELTA_KEYS: tuple[Key, ...] = (
     Key(
         "frazil.delta.vacuum.hours",
         "INT",
-        "With each of these, files that the Delta table has not had for so many hours are deleted; -1 is never.",
+        "Files that the Delta table has not had for so many hours are deleted when small ones are put together, or "
+        "after 10 commits where they are not; -1 is never.",
         default=-1,
         validator=at_least(-1),
     ),
@@ -48,6 +58,7 @@ class DeltaConfig:
 
     table_name: str | None = None
     evolve: bool = True
+    max_columns: int = 1000
     optimize_interval: int | None = None
     vacuum_hours: int | None = None
     checkpoint_interval: int = 10
@@ -59,6 +70,7 @@ def delta_config(parsed: Parsed) -> DeltaConfig:
     return DeltaConfig(
         parsed.text("frazil.delta.table.name") or None,
         parsed.flag("frazil.delta.evolve.enable"),
+        parsed.number(MOST),
         optimize or None,
         vacuum if vacuum >= 0 else None,
         parsed.number("frazil.delta.checkpoint.interval"),

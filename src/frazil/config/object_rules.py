@@ -175,7 +175,7 @@ def _check_own(parsed: Parsed) -> None:
         reason = ""
         if data == "ByteArrayFormat" or (value not in (None, JSON_CONVERTER)):
             reason = f"Only JSON records can have it. Set value.converter to {JSON_CONVERTER}, and no ByteArrayFormat"
-        elif data == "ParquetFormat" and parsed.values.get("value.converter.schemas.enable") is True:
+        elif data in ("ParquetFormat", "AvroFormat") and parsed.values.get("value.converter.schemas.enable") is True:
             reason = "The columns are those of the records' schema. Set value.converter.schemas.enable to false"
         if reason:
             parsed.fail("frazil.metadata.enable", invalid_value("frazil.metadata.enable", True, reason))

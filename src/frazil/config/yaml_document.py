@@ -151,18 +151,31 @@ def read_sections(file: Path, env: Mapping[str, str], problems: list[str]) -> It
         raise ConfigError(f"{file} cannot be read: {error.strerror}. No connector was changed.") from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{file} is not UTF-8 text (byte {error.start}). No connector was changed.") from None
+    try:
+        for node in _documents(text):
+            yield Section(file, "", node, env, problems)
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise ConfigError(
+            f"{file}:{line}: character U+{error.character:04X} cannot be in YAML. No connector was changed."
+        ) from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f":{mark.line + 1}" if mark else ""
+        what = getattr(error, "problem", None) or "it is not YAML"
+        raise ConfigError(f"{file}{where}: {what}. No connector was changed.") from None
+    except RecursionError:
+        raise ConfigError(f"{file} is nested too deeply. No connector was changed.") from None
+
+
+def _documents(text: str) -> Iterator[yaml.Node]:
     loader = yaml.SafeLoader(text)
     try:
         while loader.check_node():
             node = loader.get_node()
             if node is not None:
                 _merge(loader, node)
-                yield Section(file, "", node, env, problems)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f":{mark.line + 1}" if mark else ""
-        what = getattr(error, "problem", None) or "it is not YAML"
-        raise ConfigError(f"{file}{where}: {what}. No connector was changed.") from None
+                yield node
     finally:
         loader.dispose()
 

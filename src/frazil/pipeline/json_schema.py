@@ -20,6 +20,10 @@ Check = Callable[[Sequence[bytes | None]], Failures]
 _decode = msgspec.json.Decoder().decode
 _raw = msgspec.json.Decoder(msgspec.Raw).decode
 _COUNTED = 10
+_KEYWORDS = frozenset(
+    ("$schema", "$ref", "type", "properties", "required", "enum", "const", "allOf", "anyOf", "oneOf", "not", "items")
+) | frozenset(("additionalProperties", "patternProperties", "minimum", "maximum", "pattern", "format", "if"))
+"""What tells a schema from another JSON file that is named by mistake."""
 _SHOWN = 160
 
 
@@ -40,8 +44,8 @@ def parse_schema(text: bytes) -> Any:
         schema = _decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"it is not JSON: {error}") from None
-    if not isinstance(schema, dict | bool):
-        raise ConfigError("a schema is an object")
+    if not isinstance(schema, dict) or _KEYWORDS.isdisjoint(schema):
+        raise ConfigError("a schema is an object with a keyword of JSON Schema, such as type or properties")
     _validator(schema, formats=False)
     return schema
 
@@ -76,16 +80,22 @@ def checker(text: bytes, *, formats: bool) -> Check:
 
 
 def _validator(schema: Any, *, formats: bool) -> Any:
+    elsewhere: list[str] = []
+
+    def refuse(uri: str) -> Any:
+        elsewhere.append(uri)
+        raise ValueError(uri)
+
     try:
-        return jsonschema_rs.validator_for(schema, validate_formats=formats, retriever=_refuse)
+        return jsonschema_rs.validator_for(schema, validate_formats=formats, retriever=refuse)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
-        path = "/".join(map(str, getattr(error, "instance_path", ())))
-        where = f"at {path}: " if path else ""
-        raise ConfigError(f"it is no valid schema: {where}{_short(getattr(error, 'message', str(error)))}") from None
-
-
-def _refuse(uri: str) -> Any:
-    raise ValueError(f"{uri} is in another file; a reference has to begin with #")
+        if elsewhere:
+            reason = f"{elsewhere[0]} is in another file, and a reference has to begin with #"
+        else:
+            # The error's text has values of the file, which somebody may name who may not read it.
+            where = "/".join(map(str, getattr(error, "instance_path", ())))
+            reason = f"JSON Schema has no such value at {where or 'its root'}"
+        raise ConfigError(f"it is no valid schema: {reason}") from None
 
 
 def _is_json(value: bytes) -> bool:

@@ -192,7 +192,7 @@ def _resolved(schema: Any, root: Any) -> Any:
         for part in filter(None, reference[1:].split("/")):
             name = part.replace("~1", "/").replace("~0", "~")
             schema = schema.get(name, True) if isinstance(schema, dict) else True
-    return schema
+    return True
 
 
 def _is_number(value: Any) -> bool:

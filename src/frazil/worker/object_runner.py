@@ -121,13 +121,11 @@ class ObjectRunner:
 
     def _table(self) -> DeltaTarget | None:
         """The table of a connector that writes one."""
-        config = self._config
-        if config.delta is None:
+        if self._config.delta is None:
             return None
-        from frazil.sinks.delta.table import DeltaTarget, Place
+        from frazil.sinks.delta.table import delta_target
 
-        folder = config.layout.topics_dir.strip("/")
-        return DeltaTarget(config.delta, Place(self._store.config, folder), config.name, config.partitioning.fields)
+        return delta_target(self._config, self._store.config)
 
     def stop(self, timeout: float = STOP_S) -> None:
         """End the thread within `timeout` seconds, and let the running batch finish if it can; idempotent.

@@ -41,3 +41,8 @@ def test_new_fields() -> None:
         (Field("s", wider), Field("l", List(wider)), Field("m", Map(STRING, wider)), Field("n", LONG))
     )
     assert widened(before, {("s",): LONG, ("s", "x", "z"): LONG}) == before
+
+
+def test_names_that_differ_only_in_case_are_one_column() -> None:
+    before = Struct((Field("a", LONG),))
+    assert widened(before, {("A",): STRING, ("B",): LONG, ("b",): STRING}) == Struct((*before.fields, Field("B", LONG)))

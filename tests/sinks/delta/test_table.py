@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
 from frazil.clients.objects import ObjectStore
 from frazil.config.delta_keys import DeltaConfig
+from frazil.config.object_sink import ObjectSinkConfig
 from frazil.config.object_store import ObjectStoreConfig
-from frazil.errors import ConfigError, Fenced, ServiceUnavailable
+from frazil.errors import CommitConflict, ConfigError, Fenced, ServiceUnavailable
 from frazil.sinks.delta.table import DeltaTarget, Place
-from frazil.sinks.objects.formats.delta import TableColumns
 from frazil.sinks.objects.results import PartitionResult
 from frazil.sinks.objects.task import ObjectsSpec, run
 from frazil.stack.local import LocalStack
@@ -34,11 +35,16 @@ class Case:
         if columns:
             keys |= {"partitioner.class": "frazil.ColumnPartitioner", "partition.field.name": columns}
             keys |= {"timestamp.extractor": "Record", "timezone": "UTC"}
+        self.keys = keys
         self.config = sink_with(keys)
         self.store = ObjectStore(store)
         self.place = Place(store, name)
         self.delta = DeltaConfig(**changes)
         self.columns = self.config.partitioning.fields
+
+    def replaced(self, changes: dict[str, str]) -> ObjectSinkConfig:
+        """The configuration with changes."""
+        return sink_with(self.keys | changes)
 
     def target(self) -> DeltaTarget:
         made = DeltaTarget(self.delta, self.place, "c", self.columns)
@@ -47,8 +53,7 @@ class Case:
 
     def files(self, target: DeltaTarget, rows: list[Row]) -> PartitionResult:
         begin, end = rows[0].offset, rows[-1].offset + 1
-        columns = TableColumns(target.columns, target.evolves)
-        spec = ObjectsSpec(self.config, self.store, {KEY: begin}, {KEY: end}, columns=columns)
+        spec = ObjectsSpec(self.config, self.store, {KEY: begin}, {KEY: end}, columns=target.columns)
         return run([batch(rows)], spec).partitions[KEY]
 
     def write(self, target: DeltaTarget, rows: list[Row]) -> PartitionResult:
@@ -109,6 +114,35 @@ def test_new_fields_become_columns_and_numbers_that_are_too_large_dead_letters(m
     assert sorted(found.refused) == [9, 10] and "long" in found.refused[9]
 
 
+def test_fields_that_can_have_no_column(make: Make) -> None:
+    case = make()
+    target = case.target()
+    case.write(target, rows(0))
+    found = case.files(target, [Row(3, b'{"n":3}'), Row(4, b'{"n":4,"a b":1}'), Row(5, b'{"n":5,"s":{"x=y":1}}')])
+    assert sorted(found.refused) == [4, 5]
+    assert "a column of a Delta table cannot have this name" in found.refused[4]
+    found = case.files(target, [Row(6, b'{"n":6,"k":1}'), Row(7, b'{"n":7,"N":1}'), Row(8, b'{"n":8,"K":1}')])
+    assert list(found.refused) == [7]
+    assert target.evolve(found.unknown)
+    assert [field.name for field in target.columns.struct.fields] == ["n", "k"]
+    assert list(
+        case.files(target, [Row(6, b'{"n":6,"k":1}'), Row(7, b'{"n":7}'), Row(8, b'{"n":8,"K":1}')]).refused
+    ) == [8]
+
+
+def test_a_table_gets_no_more_columns_than_allowed(make: Make) -> None:
+    case = make(max_columns=3)
+    target = case.target()
+    case.write(target, rows(0, 3, ',"a":1'))
+    many = Row(4, b'{"n":4,"x":{"y":1,"z":1}}')
+    found = case.files(target, [Row(3, b'{"n":3,"b":1}'), many, Row(5, b'{"n":5}')])
+    assert target.evolve(found.unknown)
+    assert [field.name for field in target.columns.struct.fields] == ["n", "a", "b"]
+    found = case.files(target, [Row(3, b'{"n":3,"b":1}'), many, Row(5, b'{"n":5}')])
+    assert (list(found.refused), found.unknown) == ([4], {})
+    assert "the table would have more than 3 columns; frazil.delta.max.columns allows no more" in found.refused[4]
+
+
 def test_without_evolution_other_fields_are_left_out(make: Make) -> None:
     case = make()
     case.write(case.target(), rows(0))
@@ -124,8 +158,9 @@ def test_partition_columns_are_of_time_and_of_fields(make: Make) -> None:
     found = case.rows()
     assert [(row["n"], row["region"], row["day"]) for row in found] == [(0, "a/b", 2), (1, None, 1), (2, None, 1)]
     assert case.table().metadata().partition_columns == ["region", "day"]
-    with pytest.raises(ConfigError, match="records have a field day, which is a column of the record's time"):
-        case.write(target, rows(3, 3, ',"region":"x","day":1'))
+    odd = case.files(target, rows(3, 3, ',"region":"x","day":1'))
+    assert (len(odd.refused), odd.unknown) == (3, {})
+    assert odd.refused[3] == "column day: the column of this name is the record's time"
     with pytest.raises(ConfigError, match="is partitioned by region, day, and the connector by day"):
         make("day").target()
 
@@ -144,9 +179,22 @@ def test_another_worker_is_noticed_before_and_while_it_commits(make: Make, monke
     monkeypatch.setattr(late, "_load", lambda: None)
     case.write(second, rows(6))
     monkeypatch.setattr(late, "_check_offsets", lambda moved: None)
-    with pytest.raises(Exception, match="was changed by others at the same time"):
+    with pytest.raises(CommitConflict, match="was changed by others at the same time"):
         late.commit(found.objects, {KEY: found.position})
     assert case.table().count() == 9
+
+
+def test_tables_that_others_made(make: Make) -> None:
+    case = make()
+    schema = pa.schema([pa.field("n", pa.int64(), nullable=False), ("at", pa.timestamp("us", "UTC"))])
+    DeltaTable.create(case.place.uri, schema, storage_options=case.place.options())
+    target = case.target()
+    case.write(target, [Row(0, b'{"n":0,"at":"2026-03-01T00:00:00Z"}'), *rows(1, 2)])
+    assert [row["at"] is None for row in case.rows()] == [False, True, True]
+    assert list(case.files(target, [Row(3, b"{}"), *rows(4, 2)]).refused) == [3]
+    case.table().alter.add_constraint({"positive": "n >= 0"})
+    with pytest.raises(ConfigError, match="has delta.constraints.positive, which is not supported"):
+        case.target()
 
 
 def test_a_commit_that_is_there_after_all(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:

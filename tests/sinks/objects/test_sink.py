@@ -19,6 +19,7 @@ from frazil.pipeline.deadletter import DeadLetterQueue
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.types import Struct, Type
 from frazil.sinks.delta.schema import widened
+from frazil.sinks.objects.formats.delta import TableColumns
 from frazil.sinks.objects.results import ObjectsResult, StoredObject
 from frazil.sinks.objects.schema_file import SchemaFile
 from frazil.sinks.objects.sink import ObjectSink, Table
@@ -237,7 +238,7 @@ class KeptTable:
     """A table that keeps what it is told."""
 
     def __init__(self) -> None:
-        self.columns, self.evolves = Struct(()), True
+        self.columns = TableColumns(Struct(()), True)
         self.offsets: dict[tuple[str, int], int] = {}
         self.commits: list[list[int]] = []
         self.fails: Exception | None = None
@@ -246,7 +247,7 @@ class KeptTable:
         return dict(self.offsets)
 
     def evolve(self, unknown: Mapping[infer.Path, Type]) -> bool:
-        before, self.columns = self.columns, widened(self.columns, unknown)
+        before, self.columns = self.columns, TableColumns(widened(self.columns.struct, unknown), True)
         return before != self.columns
 
     def commit(self, objects: Sequence[StoredObject], reached: Mapping[tuple[str, int], int]) -> None:
@@ -263,7 +264,7 @@ def test_files_of_a_table_are_committed_before_the_position(stack: LocalStack, t
     driver.send([b'{"a":1}', b'{"a":2}', b'{"a":3,"b":"x"}', b'{"a":4}', b'{"a":"no"}', b'{"a":5}', b'{"a":6}'])
     while driver.process():
         pass
-    assert [field.name for field in table.columns.fields] == ["a", "b"]
+    assert [field.name for field in table.columns.struct.fields] == ["a", "b"]
     assert (table.offsets, driver.position()) == ({(topic, 0): 7}, 7)
     assert [first for commit in table.commits for first in commit] == [0, 3]
     assert [letter.value() for letter in messages(driver.bootstrap, f"{topic}-dlq")] == [b'{"a":"no"}']

@@ -54,6 +54,7 @@ KINDS: dict[str, dict[str, str]] = {
     "wall clock": {**BY_TIME, "timestamp.extractor": "Wallclock"},
     "no folder": {"frazil.topic.folder": "false"},
     "parquet": {"format.class": FORMAT + "parquet.ParquetFormat"},
+    "avro": {"format.class": FORMAT + "avro.AvroFormat"},
     "parquet by time": {"format.class": FORMAT + "parquet.ParquetFormat", **BY_TIME},
 }
 
@@ -67,7 +68,7 @@ def test_what_is_stored_is_complete(tmp_path: Path, kind: str) -> None:
     found = kind_of(tmp_path, kind).check()
     assert (found.read, found.expected, found.stored, found.complete) == (12, 12, 12, True), found
     assert found.expected_sum == found.stored_sum
-    assert (found.expected_sum is None) == kind.startswith("parquet")
+    assert (found.expected_sum is None) == kind.startswith(("parquet", "avro"))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -81,6 +81,8 @@ def _parsed(text: str, source: str) -> list[Any]:
         if source.endswith(".json"):
             place = f"{error.msg} at line {error.lineno}, column {error.colno}"
             raise UsageError(f"{source} is not JSON: {place}. Nothing was sent.") from None
+    except RecursionError:
+        raise UsageError(f"{source} is nested too deeply. Nothing was sent.") from None
     import yaml
 
     try:
@@ -89,6 +91,8 @@ def _parsed(text: str, source: str) -> list[Any]:
         mark = getattr(error, "problem_mark", None)
         where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         raise UsageError(f"{source} is not YAML{where}. Nothing was sent.") from None
+    except RecursionError:
+        raise UsageError(f"{source} is nested too deeply. Nothing was sent.") from None
     return [value for value in loaded if value not in ("", None)]
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
+
+import pyarrow as pa
 
 _MASK = (1 << 64) - 1
 
@@ -11,6 +14,19 @@ _MASK = (1 << 64) - 1
 def digest(text: bytes) -> int:
     """64 bits of a record; those of many are added, so that their order does not matter."""
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "big")
+
+
+def row_digests(
+    rows: pa.Table | pa.RecordBatch, columns: Sequence[str], empty_is_null: Collection[str] = ()
+) -> Iterator[int]:
+    """A digest of each row: of the values of all columns, those that are absent null."""
+    present = set(rows.schema.names)
+    values = [rows.column(name).to_pylist() if name in present else [None] * rows.num_rows for name in columns]
+    for place, name in enumerate(columns):
+        if name in empty_is_null:
+            values[place] = [None if value == "" else value for value in values[place]]
+    for row in zip(*values, strict=True):
+        yield digest(repr(row).encode())
 
 
 @dataclass
@@ -53,6 +69,13 @@ class RangeCheck:
     expected_sum: str | None = None
     stored_sum: str | None = None
     notes: list[str] = field(default_factory=list)
+
+    def refuse(self, offset: int, error: object) -> None:
+        """Count a record that cannot be stored, and has no dead letter."""
+        self.expected += 1
+        self.missing.append(offset)
+        if not self.notes:
+            self.notes.append(f"offset {offset} cannot be stored ({error}), and there is no dead letter for it")
 
     @property
     def complete(self) -> bool:

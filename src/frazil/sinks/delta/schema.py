@@ -62,10 +62,11 @@ def _type(name: str, type_: pa.DataType) -> Type:
 def widened(columns: Struct, unknown: Mapping[Path, Type]) -> Struct:
     """The columns with the unknown fields as optional ones; a field that has a column keeps its type.
 
-    Paths lead through `element` of lists and `value` of maps.
+    Of names that differ only in case, which other readers take for one, the first becomes a column. Paths lead through
+    `element` of lists and `value` of maps.
     """
     found: Type = columns
-    for path, type_ in sorted(unknown.items()):
+    for path, type_ in unknown.items():
         found = _with(found, path, type_)
     assert isinstance(found, Struct)  # noqa: S101 - as it was
     return found
@@ -81,7 +82,7 @@ def _with(into: Type, path: Sequence[str], type_: Type) -> Type:
         case Map():
             return replace(into, value=_with(into.value, rest, type_)) if name == "value" else into
         case Struct(fields):
-            if all(field.name != name for field in fields):
+            if all(field.name.lower() != name.lower() for field in fields):
                 return Struct((*fields, Field(name, type_))) if not rest else into
             return Struct(tuple(replace(f, type=_with(f.type, rest, type_)) if f.name == name else f for f in fields))
         case _:

@@ -9,27 +9,37 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
-from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.exceptions import (
+    CommitFailedError,
+    DeltaError,
+    DeltaProtocolError,
+    SchemaMismatchError,
+    TableNotFoundError,
+)
 from deltalake.transaction import AddAction
 
-from frazil.config.delta_keys import DeltaConfig
+from frazil.config.delta_keys import MOST, DeltaConfig
+from frazil.config.object_sink import ObjectSinkConfig
 from frazil.config.object_store import ObjectStoreConfig
 from frazil.config.partitioner_keys import TIME_COLUMNS
 from frazil.errors import CommitConflict, ConfigError, Fenced, FrazilError, ServiceUnavailable
-from frazil.pipeline.infer import Path
+from frazil.pipeline.infer import Path, column_count
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.types import Field, Scalar, Struct, Type
 from frazil.sinks.delta.schema import arrow_of, columns_of, widened
 from frazil.sinks.objects.encoders import column_values
+from frazil.sinks.objects.formats.delta import TableColumns
 from frazil.sinks.objects.results import StoredObject
 
 logger = logging.getLogger(__name__)
 
+_VACUUM_INTERVAL = 10
+"""Commits after which old files are deleted where small ones are not put together."""
 _SAFE_HOURS = 168
 """Vacuum that keeps less than Delta's week is what the user has asked for."""
 
@@ -74,16 +84,14 @@ class DeltaTarget:
         self._table: DeltaTable | None = None
         self._columns = Struct(())
         self._offsets: Offsets = {}
+        self._full = ""
+        """Why the table gets no more columns."""
 
     @property
-    def columns(self) -> Struct:
+    def columns(self) -> TableColumns:
         """The columns that files have: those of the table without those of time, which are in its folders only."""
-        return self._columns
-
-    @property
-    def evolves(self) -> bool:
-        """Whether unknown fields become columns."""
-        return self._config.evolve
+        most = (self._config.max_columns, MOST)
+        return TableColumns(self._columns, self._config.evolve, frozenset(self._time_columns()), most, self._full)
 
     def start(self, partitions: Sequence[TopicPartition]) -> Offsets:
         """Look at the table, if there is one; the next offset of each partition that it has.
@@ -94,33 +102,48 @@ class DeltaTarget:
         self._load()
         if self._table is None:
             return {}
-        kept = list(self._table.metadata().partition_columns)
-        if kept != self._partition_columns:
-            raise ConfigError(
-                f"Delta table {self._place.uri} is partitioned by {', '.join(kept) or 'nothing'}, and the connector by "
-                f"{', '.join(self._partition_columns) or 'nothing'}. Nothing was read. Make both the same."
-            )
+        self._check_table(self._table)
         for key in partitions:
             version = self._table.transaction_version(self._app(key))
             if version is not None:
                 self._offsets[key] = version
         return dict(self._offsets)
 
+    def rows(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """All rows of the table, once it was started; none when there is no table. Raises ServiceUnavailable."""
+        if self._table is None:
+            return
+        try:
+            yield from self._table.to_pyarrow_dataset().to_batches(columns=list(columns))
+        except (DeltaError, OSError) as error:
+            raise self._translated(error, "cannot be read") from error
+
+    def _check_table(self, table: DeltaTable) -> None:
+        kept = list(table.metadata().partition_columns)
+        if kept != self._partition_columns:
+            raise ConfigError(
+                f"Delta table {self._place.uri} is partitioned by {', '.join(kept) or 'nothing'}, and the connector by "
+                f"{', '.join(self._partition_columns) or 'nothing'}. Nothing was read. Make both the same."
+            )
+        properties = table.metadata().configuration
+        lacking = sorted(name for name in properties if name.startswith("delta.constraints."))
+        if properties.get("delta.columnMapping.mode", "none") != "none":
+            lacking.append("delta.columnMapping.mode")
+        if lacking:
+            raise ConfigError(
+                f"Delta table {self._place.uri} has {', '.join(lacking)}, which is not supported. Nothing was read. "
+                "Remove it from the table, or write to another one."
+            )
+
     def evolve(self, unknown: Mapping[Path, Type]) -> bool:
         """Give the table columns for unknown fields, and make it when it is not there; False when nothing changed.
 
-        Raises ConfigError for a field that has the name of a column of time, ServiceUnavailable.
+        Raises ConfigError for columns that Delta cannot have, ServiceUnavailable.
         """
-        hidden = sorted({path[0] for path in unknown} & self._time_columns())
-        if hidden:
-            raise ConfigError(
-                f"records have a field {hidden[0]}, which is a column of the record's time in {self._place.uri}. "
-                "Nothing of this batch was stored. Leave the column out, or rename the field with a transform."
-            )
         self._load()
-        columns = widened(self._columns, unknown)
+        columns = self._fitting(unknown)
         if columns == self._columns and self._table is not None:
-            return False
+            return bool(self._full)
         whole = pa.schema([*arrow_of(columns), *arrow_of(self._of_folders(columns))])
         try:
             if self._table is None:
@@ -139,6 +162,20 @@ class DeltaTarget:
             raise self._translated(error, "cannot get the columns that its records need") from error
         self._load()
         return True
+
+    def _fitting(self, unknown: Mapping[Path, Type]) -> Struct:
+        """The columns with those of the unknown fields that the table has room for, those with the fewest first."""
+        whole, most = widened(self._columns, unknown), self._config.max_columns
+        if column_count(whole) <= most + 1:  # the row itself counts as one
+            return whole
+        self._full = f"the table would have more than {most:,} columns; {MOST} allows no more"
+        columns = self._columns
+        for path, type_ in sorted(unknown.items(), key=lambda each: (column_count(each[1]), each[0])):
+            wider = widened(columns, {path: type_})
+            if column_count(wider) > most + 1:
+                break
+            columns = wider
+        return columns
 
     def commit(self, objects: Sequence[StoredObject], reached: Mapping[TopicPartition, int]) -> None:
         """Add files, and move the offsets of their partitions, in one commit; nothing happens without either.
@@ -161,17 +198,19 @@ class DeltaTarget:
                 self._partition_columns,
                 commit_properties=CommitProperties(app_transactions=transactions),
             )
-        except CommitFailedError as error:
-            self._after_failure(moved)
-            raise CommitConflict(
-                f"Delta table {self._place.uri} was changed by others at the same time ({error}); the files are added "
-                "in the next attempt"
-            ) from error
         except (DeltaError, OSError) as error:
             if not self._after_failure(moved):
-                raise self._translated(error, "does not take a commit") from error
+                raise self._refused(error) from error
         self._offsets |= moved
         self._maintain()
+
+    def _refused(self, error: Exception) -> FrazilError:
+        if isinstance(error, CommitFailedError):
+            return CommitConflict(
+                f"Delta table {self._place.uri} was changed by others at the same time ({error}); the files are added "
+                "in the next attempt"
+            )
+        return self._translated(error, "does not take a commit")
 
     def _after_failure(self, moved: Mapping[TopicPartition, int]) -> bool:
         """Whether a commit that failed is there after all."""
@@ -199,11 +238,13 @@ class DeltaTarget:
     def _maintain(self) -> None:
         """Put small files together and delete old ones when it is time; failing is no harm to what is stored."""
         assert self._table is not None  # noqa: S101
-        interval = self._config.optimize_interval or (1 if self._config.vacuum_hours is not None else None)
-        if interval is None or self._table.version() % interval:
+        config = self._config
+        if config.optimize_interval is None and config.vacuum_hours is None:
+            return
+        if self._table.version() % (config.optimize_interval or _VACUUM_INTERVAL):
             return
         try:
-            if self._config.optimize_interval is not None:
+            if config.optimize_interval is not None:
                 done = self._table.optimize.compact()
                 logger.info(
                     "connector %s: %s files of %s became %s",
@@ -212,8 +253,8 @@ class DeltaTarget:
                     self._place.uri,
                     done["numFilesAdded"],
                 )
-            if self._config.vacuum_hours is not None:
-                hours = self._config.vacuum_hours
+            if config.vacuum_hours is not None:
+                hours = config.vacuum_hours
                 gone = self._table.vacuum(hours, dry_run=False, enforce_retention_duration=hours >= _SAFE_HOURS)
                 logger.info("connector %s: %d old files of %s are gone", self._connector, len(gone), self._place.uri)
         except (DeltaError, OSError) as error:
@@ -264,7 +305,7 @@ class DeltaTarget:
         return f"frazil/{self._connector}/{key[0]}/{key[1]}"
 
     def _translated(self, error: Exception, what: str) -> FrazilError:
-        if isinstance(error, ValueError):
+        if isinstance(error, ValueError | SchemaMismatchError | DeltaProtocolError):
             return ConfigError(f"Delta table {self._place.uri} {what}: {error}. Nothing of this batch was stored.")
         return ServiceUnavailable(f"Delta table {self._place.uri} {what}: {error}; the records are read again")
 
@@ -272,3 +313,11 @@ class DeltaTarget:
 def _number(value: str | None) -> str | None:
     """Without the zeros in front that the folder has."""
     return None if value is None else str(int(value))
+
+
+def delta_target(config: ObjectSinkConfig, store: ObjectStoreConfig) -> DeltaTarget | None:
+    """The table of a connector that writes one, with access to its store."""
+    if config.delta is None:
+        return None
+    place = Place(store, config.layout.topics_dir.strip("/"))
+    return DeltaTarget(config.delta, place, config.name, config.partitioning.fields)

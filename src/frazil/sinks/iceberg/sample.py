@@ -100,7 +100,9 @@ class _Sampler:
         route = self._config.route
         if route is None or not route.names_tables:
             return list(self._config.tables)
-        spec = TaskSpec((), transforms=self._config.transforms, routing=Routing(route, Bounds()))
+        spec = TaskSpec(
+            (), None, self._config.transforms, Routing(route, Bounds()), envelope=self._config.schemas_enable
+        )
         return sorted(run([as_rows(records)], spec).missing)
 
     def _decode(self, table: TableSample, records: Sequence[Message]) -> DecodeSpec:
@@ -149,7 +151,8 @@ class _Sampler:
         )
         route = self._config.route
         routing = None if route is None else Routing(route, Bounds(), frozenset(decodes))
-        return run([as_rows(records)], TaskSpec(tables, transforms=self._config.transforms, routing=routing))
+        spec = TaskSpec(tables, None, self._config.transforms, routing, envelope=self._config.schemas_enable)
+        return run([as_rows(records)], spec)
 
 
 def _changes(before: Schema, after: Schema) -> dict[str, str]:

@@ -22,7 +22,7 @@ from frazil.pipeline import offsets
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.results import TableResult
 from frazil.pipeline.task import Bounds, Routing, TableSpec, TaskSpec, run
-from frazil.sinks.checks.result import RangeCheck, Sum, digest
+from frazil.sinks.checks.result import RangeCheck, Sum, row_digests
 from frazil.sinks.iceberg.commit import Target
 from frazil.sinks.iceberg.job import MapperFor, decode_spec
 from frazil.sinks.iceberg.schema import mapping_of
@@ -202,14 +202,6 @@ class TableCheck:
                             checks[name].missing.append(record.offset() or 0)
             if not any(+counter for counter in lacking.values()):
                 return
-
-
-def row_digests(rows: pa.Table | pa.RecordBatch, columns: Sequence[str]) -> Iterator[int]:
-    """A digest of each row: of the values of all columns, those that are absent null."""
-    present = set(rows.schema.names)
-    values = [rows.column(name).to_pylist() if name in present else [None] * rows.num_rows for name in columns]
-    for row in zip(*values, strict=True):
-        yield digest(repr(row).encode())
 
 
 def _place(record: Message) -> tuple[str, int, int]:

@@ -173,13 +173,17 @@ class _ByColumn:
 
     def __call__(self, records: Records, clock: Numbers | None) -> Encoded:
         parts = [encode(records, clock) for encode in self._encoders]
-        pairs, places = np.unique(np.stack([part.places for part in parts]), axis=1, return_inverse=True)
+        width = len(parts[-1].choices)
+        pairs = parts[0].places * width + parts[-1].places if len(parts) > 1 else parts[0].places
+        found, places = np.unique(pairs, return_inverse=True)
         choices = [
-            self._joined([part.choices[int(place)] for part, place in zip(parts, pair, strict=True)])
-            for pair in pairs.T
+            self._joined(
+                [part.choices[place] for part, place in zip(parts, _split(int(pair), width, parts), strict=True)]
+            )
+            for pair in found
         ]
         times = next((part.times for part in parts if part.times is not None), None)
-        return Encoded(choices, np.asarray(places, np.int64).reshape(-1), times)
+        return Encoded(choices, np.asarray(places, np.int64), times)
 
     def _joined(self, choices: Sequence[str | ConversionError]) -> str | ConversionError:
         texts: list[str] = []
@@ -189,6 +193,11 @@ class _ByColumn:
             texts += choice.split(_GLUE)
         # A record without a value has no fields; where it goes is not said by its columns.
         return self._delimiter.join(texts[place] for place in self._order if place < len(texts))
+
+
+def _split(pair: int, width: int, parts: Sequence[Encoded]) -> tuple[int, ...]:
+    """The places in each part that a number for both stands for."""
+    return divmod(pair, width) if len(parts) > 1 else (pair,)
 
 
 class _ByTime:

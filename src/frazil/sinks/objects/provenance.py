@@ -34,27 +34,26 @@ def with_metadata(records: Records, clock: Numbers) -> tuple[Records, Sequence[t
     middle = f'","kafka_topic":{place},"kafka_partition":{records.partition},"kafka_offset":'
     times = {int(ms): _iso(int(ms)) for ms in np.unique(clock)}
     texts: list[bytes | None] = []
-    for index, text in enumerate(records.texts.to_pylist()):
-        if text is None:
+    columns = (records.texts.to_pylist(), records.offsets.tolist(), records.stamps.tolist(), clock.tolist())
+    for index, (text, offset, stamp, now) in enumerate(zip(*columns, strict=True)):
+        reason = None if text is None else _refused(text)
+        if text is None or reason is not None:
             texts.append(None)
+            if reason is not None:
+                failed.append((index, reason))
             continue
-        reason = _refused(text)
-        if reason is not None:
-            failed.append((index, reason))
-            texts.append(None)
-            continue
-        stamp = int(records.stamps[index])
         own = (
-            f"{head}{times[int(clock[index])]}{middle}{int(records.offsets[index])},"
+            f"{head}{times[now]}{middle}{offset},"
             f'"kafka_timestamp":{stamp if stamp >= 0 else "null"},"processor_version":"{VERSION}"}}}}'
         ).encode()
-        before = text.rstrip()[:-1].rstrip()
-        texts.append(before + (b"" if before.lstrip() == b"{" else b",") + own)
+        whole = text if text[-1:] == b"}" else text.rstrip()
+        before = whole[:-1] if whole[-2:-1] > b" " else whole[:-1].rstrip()
+        texts.append(before + (own if before[-1:] == b"{" and before.lstrip() == b"{" else b"," + own))
     return replace(records, texts=pa.array(texts, pa.binary())), failed
 
 
 def _refused(text: bytes) -> ConversionError | None:
-    if text.lstrip()[:1] != b"{":
+    if text[:1] != b"{" and text.lstrip()[:1] != b"{":
         return ConversionError("", _NO_OBJECT)
     # A name may be written with escapes, which are rare enough to be looked at.
     if (_NAME in text or b"\\u" in text) and MEMBER in _members(text):

@@ -15,7 +15,7 @@ from frazil.pipeline import infer
 from frazil.pipeline.deadletter import DeadLetter, DeadLetterQueue
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.report import BatchReport
-from frazil.pipeline.types import Struct, Type
+from frazil.pipeline.types import Type
 from frazil.sinks.letters import LetterBook
 from frazil.sinks.objects.formats.delta import TableColumns
 from frazil.sinks.objects.pace import Seen, is_due, useful_end
@@ -35,9 +35,7 @@ class Table(Protocol):
     """A table whose files the objects are; see `delta.table.DeltaTarget`."""
 
     @property
-    def columns(self) -> Struct: ...
-    @property
-    def evolves(self) -> bool: ...
+    def columns(self) -> TableColumns: ...
     def start(self, partitions: Sequence[TopicPartition]) -> Offsets: ...
     def evolve(self, unknown: Mapping[infer.Path, Type]) -> bool: ...
     def commit(self, objects: Sequence[StoredObject], reached: Mapping[TopicPartition, int]) -> None: ...
@@ -196,7 +194,7 @@ class ObjectSink:
             },
             {key: dict(found) for key, found in refused.items()},
             {key: frozenset(found) for key, found in written.items() if key in ends},
-            None if self._table is None else TableColumns(self._table.columns, self._table.evolves),
+            None if self._table is None else self._table.columns,
         )
 
     def _report(

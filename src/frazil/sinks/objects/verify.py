@@ -5,25 +5,23 @@ from __future__ import annotations
 import gzip
 import io
 import re
-from array import array
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import Protocol
 
-import numpy as np
+import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from frazil.config.object_sink import ObjectSinkConfig
+from frazil.config.object_sink import FormatKind, ObjectSinkConfig
 from frazil.errors import ConfigError
 from frazil.pipeline.offsets import Offsets
-from frazil.sinks.checks.result import RangeCheck, Sum, digest
+from frazil.sinks.checks.expected import Expected
+from frazil.sinks.checks.result import RangeCheck, digest
 from frazil.sinks.objects.naming import extension
 from frazil.sinks.objects.partitioners import Folders, Partitioner
 from frazil.sinks.objects.prepare import Preparer
 from frazil.sinks.objects.records import Records
-from frazil.sinks.objects.rotation import Numbers
 
 _METADATA = b'"_metadata":{"processing_timestamp":'
 _OFFSET = re.compile(rb'"kafka_offset":([0-9]+),"kafka_timestamp":')
@@ -37,68 +35,6 @@ class ObjectReader(Protocol):
 
     def get(self, name: str) -> bytes | None:
         """An object; None when there is none."""
-
-
-class _Expected:
-    """Records of a partition that are to be stored, and how often each was found.
-
-    They are looked up by digest, or by folder where objects tell no texts.
-    """
-
-    def __init__(self, check: RangeCheck) -> None:
-        self.check = check
-        self.total, self.found = Sum(), Sum()
-        self._offsets = array("q")
-        self._digests = array("Q")
-        self._folders: dict[str, array[int]] = defaultdict(lambda: array("q"))
-        """Places among the offsets."""
-
-    def add(self, offset: int, digest_: int) -> None:
-        """Expect a record with this text."""
-        self._offsets.append(offset)
-        self._digests.append(digest_)
-        self.total.add(digest_)
-
-    def add_row(self, offset: int, folder: str) -> None:
-        """Expect a record in this folder."""
-        self._folders[folder].append(len(self._offsets))
-        self._offsets.append(offset)
-
-    def close(self) -> None:
-        """No more are expected; from now on they stand in the order of their digests, equal ones in that of offsets."""
-        offsets = np.frombuffer(self._offsets, np.int64) if self._offsets else np.zeros(0, np.int64)
-        digests = np.frombuffer(self._digests, np.uint64) if self._digests else np.zeros(len(offsets), np.uint64)
-        order = np.argsort(digests, kind="stable")
-        self._sorted = digests[order]
-        self.offsets = offsets[order]
-        self.counts = np.zeros(len(offsets), np.uint32)
-
-    def ranges(self, digests: Sequence[int]) -> list[tuple[int, int]]:
-        """For each digest where its records stand."""
-        wanted = np.array(digests, np.uint64)
-        begin, end = (np.searchsorted(self._sorted, wanted, side) for side in ("left", "right"))
-        return list(zip(begin.tolist(), end.tolist(), strict=True))
-
-    def after(self, begin: int, end: int, last: int) -> int:
-        """Of equal records the next one behind an offset that was not found yet; else the next, else the first."""
-        place = begin + int(np.searchsorted(self.offsets[begin:end], last, side="right"))
-        if place < end and not self.counts[place]:
-            return place
-        fresh = place + int(np.argmin(self.counts[place:end])) if place < end else end
-        if fresh < end and not self.counts[fresh]:
-            return fresh
-        return place if place < end else begin
-
-    def at(self, begin: int, end: int, offset: int) -> int | None:
-        """Of equal records the one with this offset."""
-        place = begin + int(np.searchsorted(self.offsets[begin:end], offset))
-        return place if place < end and self.offsets[place] == offset else None
-
-    def rows(self, folder: str, first: int, count: int) -> Numbers:
-        """Places of so many records of a folder, from an offset on."""
-        found = np.array(self._folders.get(folder, ()), np.int64)
-        begin = int(np.searchsorted(self.offsets[found], first)) if len(found) else 0
-        return found[begin : begin + count]
 
 
 class ObjectCheck:
@@ -129,14 +65,14 @@ class ObjectCheck:
         self._preparer = Preparer(self._config)
         self._folders = Folders()
         self._partitioner = Partitioner(self._config, self._folders, self._preparer.schemas)
-        self._by_rows = config.format.kind == "parquet"
+        self._by_rows = config.format.kind in ("parquet", "avro")
         self._ranges = {
-            key: _Expected(RangeCheck(f"s3://{config.store.bucket}", *key, begin[key], end[key])) for key in begin
+            key: Expected(RangeCheck(f"s3://{config.store.bucket}", *key, begin[key], end[key])) for key in begin
         }
         if self._by_rows and self._wallclock:
             raise ConfigError(
-                f"connector {config.name} divides Parquet files by the wall clock, so what belongs in which cannot be "
-                "told afterwards. Nothing was compared."
+                f"connector {config.name} divides files with columns by the wall clock, so what belongs in which "
+                "cannot be told afterwards. Nothing was compared."
             )
 
     @property
@@ -146,24 +82,11 @@ class ObjectCheck:
 
     def take(self, rows: pa.RecordBatch) -> None:
         """Take rows of one partition, in order."""
-        key = rows.column("topic")[0].as_py(), rows.column("partition")[0].as_py()
-        expected = self._ranges[key]
+        expected = self._ranges[rows.column("topic")[0].as_py(), rows.column("partition")[0].as_py()]
         check = expected.check
-        check.read += rows.num_rows
-        offsets = rows.column("offset").to_pylist()
-        lost = [(*key, offset) in self._dead for offset in offsets]
-        check.dead += sum(lost)
-        rows = rows.filter(pa.array([not one for one in lost]))
-        if not rows.num_rows:
+        records = judged(self._preparer, rows, self._dead, check)
+        if records is None:
             return
-        prepared = self._preparer.prepare(rows, {})
-        records = prepared.records
-        check.skipped += len(prepared.dropped) + len(prepared.tombstones)
-        for offset, error in prepared.failed.items():
-            check.expected += 1
-            check.missing.append(offset)
-            if len(check.notes) < 1:
-                check.notes.append(f"offset {offset} cannot be stored ({error}), and there is no dead letter for it")
         names = self._names_of(records) if self._by_rows else None
         for index, text in enumerate(records.texts.to_pylist()):
             offset = int(records.offsets[index])
@@ -197,7 +120,7 @@ class ObjectCheck:
             if data is None:
                 continue  # replaced by a lifecycle rule or by somebody since it was listed; its records are missing
             if self._by_rows:
-                self._match_rows(of_partition, folder, first, pq.ParquetFile(io.BytesIO(data)).metadata.num_rows)
+                self._match_rows(of_partition, folder, first, _row_count(data, self._config.format.kind))
             else:
                 self._match_lines(of_partition, first, gzip.decompress(data) if name.endswith(".gz") else data)
         return [self._concluded(expected) for expected in self._ranges.values()]
@@ -209,7 +132,7 @@ class ObjectCheck:
             parts += [self._config.topics[0]]
         return "".join(part + layout.directory_delimiter for part in parts)
 
-    def _match_lines(self, expected: _Expected, first: int, data: bytes) -> None:
+    def _match_lines(self, expected: Expected, first: int, data: bytes) -> None:
         lines = data.split(b"\n")[:-1]
         digests = [digest(_base(line) if self._config.metadata else line) for line in lines]
         last = first - 1
@@ -228,14 +151,14 @@ class ObjectCheck:
             expected.found.add(one)
             expected.counts[place] += 1
 
-    def _match_rows(self, expected: _Expected, folder: str, first: int, count: int) -> None:
+    def _match_rows(self, expected: Expected, folder: str, first: int, count: int) -> None:
         places = expected.rows(folder, first, count)
         expected.counts[places] += 1
         expected.check.stored += len(places)
         for _ in range(count - len(places)):
             self._not_found(expected, first)
 
-    def _not_found(self, expected: _Expected, first: int) -> None:
+    def _not_found(self, expected: Expected, first: int) -> None:
         check = expected.check
         if first < check.begin or not self._whole:
             check.unknown += 1
@@ -243,15 +166,32 @@ class ObjectCheck:
             check.stored += 1
             check.foreign += 1
 
-    def _concluded(self, expected: _Expected) -> RangeCheck:
-        check = expected.check
-        check.missing = sorted([*check.missing, *expected.offsets[expected.counts == 0].tolist()])
-        check.doubled = sorted(expected.offsets[expected.counts > 1].tolist())
+    def _concluded(self, expected: Expected) -> RangeCheck:
+        check = expected.conclude(compared=not self._by_rows)
         if self._by_rows:
-            check.notes.append("columns of Parquet files are counted, not compared")
-        else:
-            check.expected_sum, check.stored_sum = str(expected.total), str(expected.found)
+            check.notes.append("rows of files with columns are counted, not compared")
         return check
+
+
+def judged(
+    preparer: Preparer, rows: pa.RecordBatch, dead: Collection[tuple[str, int, int]], check: RangeCheck
+) -> Records | None:
+    """Count rows of one partition, and give those that are to be stored as the connector prepares them.
+
+    One without a value among them is one to store the key of. None when all rows are dead letters.
+    """
+    key = rows.column("topic")[0].as_py(), rows.column("partition")[0].as_py()
+    check.read += rows.num_rows
+    lost = [(*key, offset) in dead for offset in rows.column("offset").to_pylist()]
+    check.dead += sum(lost)
+    rows = rows.filter(pa.array([not one for one in lost]))
+    if not rows.num_rows:
+        return None
+    prepared = preparer.prepare(rows, {})
+    check.skipped += len(prepared.dropped) + len(prepared.tombstones)
+    for offset, error in prepared.failed.items():
+        check.refuse(offset, error)
+    return prepared.records
 
 
 def object_place(name: str, config: ObjectSinkConfig) -> tuple[str, str, int, int] | None:
@@ -265,6 +205,12 @@ def object_place(name: str, config: ObjectSinkConfig) -> tuple[str, str, int, in
     if len(parts) != 3 or not (parts[1].isascii() and parts[1].isdigit() and parts[2].isascii() and parts[2].isdigit()):
         return None
     return folder + layout.directory_delimiter if folder else "", parts[0], int(parts[1]), int(parts[2])
+
+
+def _row_count(data: bytes, kind: FormatKind) -> int:
+    if kind == "avro":
+        return sum(block.num_records for block in fastavro.block_reader(io.BytesIO(data)))
+    return int(pq.ParquetFile(io.BytesIO(data)).metadata.num_rows)
 
 
 def _base(text: bytes) -> bytes:

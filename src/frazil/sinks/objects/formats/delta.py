@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import IO
@@ -11,20 +12,48 @@ import pyarrow as pa
 from frazil.pipeline import infer
 from frazil.pipeline.decode import DecodeSpec, decoder
 from frazil.pipeline.strict import ConversionError
-from frazil.pipeline.types import STRING, Field, Struct, Type
+from frazil.pipeline.types import STRING, Field, List, Struct, Type
 from frazil.sinks.objects.fields import type_at
 from frazil.sinks.objects.formats.parquet import tables_writer
 from frazil.sinks.objects.formats.tables import Refused, in_groups, in_order
 
+_SPECIAL = re.compile(r"[ ,;{}()\n\t=]")
+_SPECIAL_NAME = "a column of a Delta table cannot have this name"
 _NO_FIELDS = "the record has no field, and the table no column yet"
 
 
 @dataclass(frozen=True)
 class TableColumns:
-    """The columns of a table that files are for, and whether it gets more of them for fields that have none."""
+    """The columns of a table that files are for, and whether it gets more of them for fields that have none.
+
+    `reserved` are names that no field may have: the columns of the record's time. A record may ask for so many new
+    columns, `most_new` also names the key that says so; `no_more` is why there are no new ones at all.
+    """
 
     struct: Struct
     evolves: bool
+    reserved: frozenset[str] = frozenset()
+    most_new: tuple[int, str] | None = None
+    no_more: str = ""
+
+    def refusal(self, path: infer.Path, type_: Type) -> str | None:
+        """Why a field can have no column."""
+        if path[0] in self.reserved:
+            return "the column of this name is the record's time"
+        names = (*path, *_names(type_))
+        return _SPECIAL_NAME if any(map(_SPECIAL.search, names)) else None
+
+
+def _names(type_: Type) -> Iterator[str]:
+    match type_:
+        case Struct(fields):
+            for field in fields:
+                yield field.name
+                yield from _names(field.type)
+        case List(element):
+            yield from _names(element)
+        case _:
+            return
 
 
 def write_table_file(
@@ -36,7 +65,12 @@ def write_table_file(
     with either of them nothing of use is written.
     """
     struct = columns.struct
-    spec = DecodeSpec(struct if struct.fields else Struct((Field("\0", STRING),)), evolve=columns.evolves)
+    spec = DecodeSpec(
+        struct if struct.fields else Struct((Field("\0", STRING),)),
+        columns.evolves,
+        no_more_columns=columns.no_more,
+        most_new_columns=columns.most_new,
+    )
     refused: Refused = []
     unknown: dict[infer.Path, Type] = {}
 
@@ -46,7 +80,8 @@ def write_table_file(
             decoded = decoder(spec).decode(lines)
             refused.extend((position + index, error) for index, error in decoded.rejected)
             if decoded.unknown:
-                refused.extend(_too_narrow(spec, lines, position, decoded.unknown, unknown))
+                hopeless = _hopeless(spec, columns, lines, decoded.unknown, unknown)
+                refused.extend((position + index, error) for index, error in hopeless)
             elif not struct.fields:
                 refused.extend((position + index, ConversionError("", _NO_FIELDS)) for index in range(len(lines)))
             position += len(lines)
@@ -57,17 +92,26 @@ def write_table_file(
     return refused, unknown
 
 
-def _too_narrow(
+def _hopeless(
     spec: DecodeSpec,
+    columns: TableColumns,
     lines: Sequence[bytes],
-    position: int,
     found: Mapping[infer.Path, Type],
     unknown: dict[infer.Path, Type],
 ) -> Refused:
-    """Note the fields that have no column; the records whose numbers are too large for the column that they have."""
-    missing = {path: type_ for path, type_ in found.items() if type_at(spec.struct, ".".join(path)) is None}
-    unknown.update(infer.merge_all([unknown, missing]))
-    if len(missing) == len(found):
-        return []
-    rejected = decoder(replace(spec, evolve=False)).decode(lines).rejected
-    return [(position + index, error) for index, error in rejected]
+    """The records that no column can be made for; note the fields of the others that have none."""
+    refused: Refused = []
+    if any(columns.refusal(path, type_) for path, type_ in found.items()):
+        each = [decoder(spec).decode([line]).unknown for line in lines]
+        for index, of_line in enumerate(each):
+            reasons = {path: reason for path, type_ in of_line.items() if (reason := columns.refusal(path, type_))}
+            if reasons:
+                path = min(reasons)
+                refused.append((index, ConversionError(".".join(path), reasons[path])))
+                of_line.clear()
+        found = infer.merge_all(each)
+    narrow = {path for path in found if type_at(spec.struct, ".".join(path)) is not None}
+    unknown.update(infer.merge_all([unknown, {p: t for p, t in found.items() if p not in narrow}]))
+    if narrow:  # a number that is too large for the column that it has
+        refused += decoder(replace(spec, evolve=False)).decode(lines).rejected
+    return refused
