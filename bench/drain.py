@@ -34,18 +34,20 @@ def drain(
     show: Show,
     *,
     verify: bool = False,
+    refused: int = 0,
 ) -> Drain:
     """Run `system` from an empty table until all `records` of `topic` are visible; `run` names connector and table.
 
-    With `verify` every row is read at the end and compared with all others. Raises FrazilError when the system fails
-    or does not finish in time; its processes are stopped then too.
+    So many of them are `refused`. With `verify` every row is read at the end and compared with all others. Raises
+    FrazilError when the system fails or does not finish in time; its processes are stopped then too.
     """
     with started(settings, system, kind, topic, run, show) as (connector, table, sampler, config):
         begin = time.time()
         connector.deploy(config)
-        wait_for_rows(connector, table, records, records / _SLOWEST_RATE + 120, show)
+        wait_for_rows(connector, table, records - refused, records / _SLOWEST_RATE + 120, show)
         sampler.take()
-    result = summarise(system, records, begin, table, sampler)
+    result = summarise(system, records - refused, begin, table, sampler)
+    result = replace(result, records=records, refused=refused)
     show(f"{run}: counting")
     table.look()
     result = replace(result, rows=table.count(), files=table.commits[-1].total_files, snapshots=len(table.commits))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -24,6 +25,8 @@ _START = datetime(2026, 1, 1, 6, tzinfo=UTC)
 
 Details = Literal["text", "object"]
 _DETAILS: dict[Details, bytes] = {"text": b'"details":"', "object": b'"details":{'}
+_STATUS = re.compile(rb'"httpStatusCode":(\d+)')
+_BUCKET = re.compile(rb'"bucket":"[^"]*"')
 _CHUNKS_PER_SECOND = 50
 
 
@@ -36,6 +39,23 @@ def audit_records(count: int, details: Details) -> Iterator[bytes]:
     """At most `count` audit records whose `details` are all of one form; each form has a third of the generator's."""
     marker = _DETAILS[details]
     return islice((record for record in fixed_records("audit", 4 * count + 1000) if marker in record), count)
+
+
+def careful_records(count: int) -> Iterator[bytes]:
+    """API records none of which is plain: the status is a text, and its column wants a number."""
+    return (_STATUS.sub(rb'"httpStatusCode":"\1"', record, count=1) for record in fixed_records("api", count))
+
+
+def malformed_records(count: int, every: int) -> Iterator[bytes]:
+    """API records of which each `every`th is cut in half, so that it is no JSON."""
+    for number, record in enumerate(fixed_records("api", count), 1):
+        yield record[: len(record) // 2] if number % every == 0 else record
+
+
+def spread_records(count: int, buckets: int) -> Iterator[bytes]:
+    """API records of so many buckets, in turns."""
+    for number, record in enumerate(fixed_records("api", count)):
+        yield _BUCKET.sub(b'"bucket":"bucket-%03d"' % (number % buckets), record, count=1)
 
 
 def create_topic(settings: Settings, topic: str, partitions: int = PARTITIONS) -> None:

@@ -107,17 +107,23 @@ def drain_objects(settings: Settings, load: Load, form: Form, flush: int, run: s
         sampler.take()
         write_p99_s, written = _writes(settings, run)
     end = looks[-1][0]
-    found = Stored.read(settings, load.topic, form, show)
+    found = Stored.read(settings, run, form, show)
     kept = sum(complete)
     exact = found.rows == kept and (form != "json" or kept < load.count or found.hashes == list(load.hashes))
-    warm = _warm(looks, kept, flush)
+    warm = warm_looks(looks, kept)
+    warm_rate = warm_per_cpu_s = None
+    if warm is not None:
+        (first_at, first), (last_at, last) = warm
+        warm_rate = (last - first) / (last_at - first_at)
+        warm_per_cpu_s = (last - first) / cpu_between(sampler.samples, first_at, last_at)
     return ObjectDrain(
         title=f"{'JSON Lines' if form == 'json' else 'Parquet'}, flush.size={flush:,}",
         records=kept,
         objects=found.objects,
         bytes=found.bytes,
         seconds=end - begin,
-        warm_rate=warm,
+        warm_rate=warm_rate,
+        warm_per_cpu_s=warm_per_cpu_s,
         cpu_s=cpu_between(sampler.samples, begin, end),
         peak_pss=max(sample.pss for sample in sampler.samples),
         write_p99_s=write_p99_s,
@@ -154,7 +160,7 @@ def steady_objects(
         sampler.take()
         write_p99_s, _ = _writes(settings, run)
     seen = latencies(looks, pace.first, rate, count)
-    found = Stored.read(settings, topic, "json", show)
+    found = Stored.read(settings, run, "json", show)
     p50, p99 = np.percentile(seen, [50, 99])
     return ObjectRate(
         title=f"flush.size={flush:,} or 1 s",
@@ -275,13 +281,13 @@ def _positions(
         consumer.close()
 
 
-def _warm(looks: Sequence[tuple[float, Sequence[int]]], records: int, flush: int) -> float | None:
-    """The rate from the first objects to 95 % of the records; None when these came at once."""
-    moving = [(at, sum(found)) for at, found in looks if sum(found) >= min(flush, records)]
+def warm_looks(
+    looks: Sequence[tuple[float, Sequence[int]]], records: int
+) -> tuple[tuple[float, int], tuple[float, int]] | None:
+    """When the first objects were stored, and 95 % of the records, with how many; None when these came at once."""
+    moving = [(at, sum(found)) for at, found in looks if any(found)]
     last = next(((at, total) for at, total in moving if total >= 0.95 * records), None)
-    if last is None or last is moving[0]:
-        return None
-    return (last[1] - moving[0][1]) / (last[0] - moving[0][0])
+    return (moving[0], last) if last is not None and last != moving[0] else None
 
 
 def _writes(settings: Settings, connector: str) -> tuple[float, int]:
@@ -314,7 +320,7 @@ def quantile(bounds: Sequence[tuple[float, float]], share: float) -> float:
 
 @dataclass(frozen=True)
 class Stored:
-    """What is in the store of a topic; `hashes` are those of the lines of each partition, for JSON Lines."""
+    """What a run has stored; `hashes` are those of the lines of each partition, for JSON Lines."""
 
     objects: int
     bytes: int
@@ -322,11 +328,11 @@ class Stored:
     hashes: Sequence[str]
 
     @classmethod
-    def read(cls, settings: Settings, topic: str, form: Form, show: Show) -> Stored:
+    def read(cls, settings: Settings, run: str, form: Form, show: Show) -> Stored:
         """Read every object, in the order of their offsets."""
         store = _store(settings)
-        pages = store.get_paginator("list_objects_v2").paginate(Bucket=BUCKET)
-        named = [each["Key"] for page in pages for each in page.get("Contents", ()) if f"/{topic}/" in each["Key"]]
+        pages = store.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=f"{run}/")
+        named = [each["Key"] for page in pages for each in page.get("Contents", ())]
         hashes = [hashlib.sha256() for _ in range(PARTITIONS)]
         size = rows = 0
         for number, name in enumerate(sorted(named)):

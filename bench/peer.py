@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from frazil.config.settings import LOOPBACK, Settings
 from frazil.stack.connect import connect_service
@@ -26,8 +28,16 @@ _JVM = (
 )
 
 
-def peer_service(settings: Settings, plugin: JarSet = ICEBERG_CONNECT, group: str | None = None) -> Service:
-    """A worker on `Settings.connect_port`; without a `group` it shares nothing with any worker before it."""
+def peer_service(
+    settings: Settings,
+    plugin: JarSet = ICEBERG_CONNECT,
+    group: str | None = None,
+    keys: Mapping[str, str] = MappingProxyType({}),
+) -> Service:
+    """A worker on `Settings.connect_port`, with these keys beside those of `worker_properties`.
+
+    Without a `group` it shares nothing with any worker before it.
+    """
 
     def properties(java: Path, conf: Path, progress: Progress) -> dict[str, str]:
         resolve(plugin, java, settings.cache, progress, settings.env)
@@ -36,7 +46,7 @@ def peer_service(settings: Settings, plugin: JarSet = ICEBERG_CONNECT, group: st
         link = plugins / plugin.name
         link.unlink(missing_ok=True)
         link.symlink_to(plugin.folder(settings.cache), target_is_directory=True)
-        return worker_properties(settings, group or f"bench-{uuid.uuid4().hex[:8]}", plugins)
+        return {**worker_properties(settings, group or f"bench-{uuid.uuid4().hex[:8]}", plugins), **keys}
 
     port = Port(settings.connect_port, "KAFKA_CONNECT_PORT")
     return connect_service(settings, "kafka-connect", port, _JVM, properties)

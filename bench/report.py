@@ -9,7 +9,7 @@ from itertools import groupby
 
 from bench.markdown import count, markdown_table, memory
 from bench.object_report import object_drains, object_rates
-from bench.results import Drain, IdleWorker, Latency, Results, Upsert, typical
+from bench.results import Drain, IdleWorker, Latency, Results, Spread, Upsert, typical
 
 
 def to_json(results: Results) -> str:
@@ -30,7 +30,13 @@ def to_markdown(results: Results) -> str:
         parts += ["## A backlog", "", _drains(results.backlog), ""]
     if results.audit:
         parts += ["## Audit records: `details` as an object beside `details` as text", "", _drains(results.audit), ""]
-        parts += _audit_ratio(results.audit)
+        parts += _second(results.audit)
+    if results.strict:
+        parts += ["## Records that all need care", "", _drains(results.strict), "", *_second(results.strict)]
+    if results.malformed:
+        parts += ["## Malformed records", "", _drains(results.malformed), "", *_second(results.malformed)]
+    if results.spreads:
+        parts += ["## Many partition values", "", _spreads(results.spreads), ""]
     if results.questions:
         parts += ["## Questions to a large table", "", _questions(results), ""]
     if results.workers:
@@ -237,16 +243,28 @@ def _upserts(upserts: Sequence[Upsert]) -> str:
     )
 
 
-def _audit_ratio(audit: Sequence[Drain]) -> list[str]:
-    groups = _groups(audit)
+def _second(drains: Sequence[Drain]) -> list[str]:
+    """The second group beside the first."""
+    groups = _groups(drains)
     if len(groups) < 2:
         return []
-    text, objects = typical(groups[0]), typical(groups[1])
+    first, second = typical(groups[0]), typical(groups[1])
     return [
-        f"With an object in every record: {objects.rate / text.rate:.2f} times the rate, "
-        f"{objects.per_cpu_s / text.per_cpu_s:.2f} times the records per CPU-second.",
+        f"{second.title}, beside {first.title}: {second.rate / first.rate:.2f} times the rate, "
+        f"{second.per_cpu_s / first.per_cpu_s:.2f} times the records per CPU-second.",
         "",
     ]
+
+
+def _spreads(spreads: Sequence[Spread]) -> str:
+    headers = ("Records", "commit", "rows", "partition values", "tasks", "files", "files per value and task")
+    rows = [
+        (f"{spread.records:,}", str(number), f"{count:,}", f"{values:,}", f"{tasks}", f"{files:,}", f"{ratio:.2f}")
+        for spread in spreads
+        for number, (count, values, files, tasks) in enumerate(spread.commits, 1)
+        for ratio in (files / (values * tasks),)
+    ]
+    return markdown_table(headers, rows)
 
 
 Figure = Callable[[Drain], float | None]

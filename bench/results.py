@@ -13,7 +13,7 @@ class Drain:
 
     `seconds` runs from the moment the connector was sent to the worker until a reader saw the last row. The warm
     figures lie between the first commit and the one that made 95 % of the rows visible; None when that is one commit.
-    `distinct` is None unless every row was read and compared.
+    `distinct` is None unless every row was read and compared. `refused` of the records are to become dead letters.
     """
 
     system: str
@@ -30,6 +30,7 @@ class Drain:
     files: int
     snapshots: int
     distinct: int | None = None
+    refused: int = 0
 
     @property
     def rate(self) -> float:
@@ -42,7 +43,8 @@ class Drain:
     @property
     def exact(self) -> bool:
         """Whether the table has every record once, as far as it was looked at."""
-        return self.rows == self.records and self.distinct in (None, self.records)
+        stored = self.records - self.refused
+        return self.rows == stored and self.distinct in (None, stored)
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,8 @@ class ObjectDrain:
     """A topic that was full at the start, read into objects.
 
     `seconds` runs from the moment the connector was sent to the worker until the position was behind the last object.
-    `warm_rate` lies between the first objects and 95 % of the records. `write_p99_s` is what an object took the task.
+    The warm figures lie between the first objects and 95 % of the records. `write_p99_s` is what an object took its
+    task.
     """
 
     title: str
@@ -150,6 +153,7 @@ class ObjectDrain:
     bytes: int
     seconds: float
     warm_rate: float | None
+    warm_per_cpu_s: float | None
     cpu_s: float
     peak_pss: int
     write_p99_s: float
@@ -174,6 +178,19 @@ class ObjectRate:
     exact: bool
 
 
+@dataclass(frozen=True)
+class Spread:
+    """Records of many partition values. For each commit: its rows, partition values, files, and tasks at most."""
+
+    records: int
+    commits: Sequence[tuple[int, int, int, int]]
+
+    @property
+    def files_per_value_and_task(self) -> float:
+        """That of the commit with the most."""
+        return max(files / (values * tasks) for _, values, files, tasks in self.commits)
+
+
 @dataclass
 class Results:
     """Everything of one call; `failures` has the message of each step that could not be measured."""
@@ -184,6 +201,9 @@ class Results:
     latencies: list[Latency] = field(default_factory=list)
     backlog: list[Drain] = field(default_factory=list)
     audit: list[Drain] = field(default_factory=list)
+    strict: list[Drain] = field(default_factory=list)
+    malformed: list[Drain] = field(default_factory=list)
+    spreads: list[Spread] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
     workers: list[IdleWorker] = field(default_factory=list)
     upserts: list[Upsert] = field(default_factory=list)
@@ -194,8 +214,9 @@ class Results:
     @property
     def good(self) -> bool:
         """Whether every step ran, and everything is stored once."""
-        tables: list[Drain | Latency | ObjectDrain | ObjectRate] = [*self.drains, *self.backlog, *self.audit]
-        tables += [*self.latencies, *self.objects, *self.object_rates]
+        drains = [*self.drains, *self.backlog, *self.audit, *self.strict, *self.malformed]
+        tables: list[Drain | Latency | ObjectDrain | ObjectRate] = [*drains, *self.latencies]
+        tables += [*self.objects, *self.object_rates]
         return not self.failures and all(table.exact for table in tables)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle, islice
@@ -16,10 +16,20 @@ from bench.environment import Show
 from bench.latency import latency
 from bench.limit import Reader
 from bench.limit import measure as measure_limit
-from bench.load import Details, audit_records, fill, fixed_records
+from bench.load import (
+    Details,
+    audit_records,
+    careful_records,
+    fill,
+    fixed_records,
+    malformed_records,
+    spread_records,
+)
+from bench.merge import measure as measure_merge
 from bench.objects import Form, Load, drain_objects, fill_in_turn, steady_objects
 from bench.query import QUESTIONS, ask, fill_table
-from bench.results import Drain, Results
+from bench.results import Drain, Results, Upsert
+from bench.spread import spread
 from bench.systems import FRAZIL, PEER_1, PEER_2, System
 from bench.upsert import MODES
 from bench.upsert import measure as measure_upsert
@@ -35,9 +45,11 @@ _OBJECT_RATE, _RATE_FLUSH = 35_000, 1_000
 OBJECT_STEPS = ("objects-json", "objects-parquet", "objects-small", "objects-rate")
 STEPS = (
     *(system.name for system in DRAINED),
-    *("limit", "latency", "backlog", "audit", "query", "worker", "upsert"),
+    *("limit", "latency", "backlog", "audit", "strict", "malformed", "partitions", "query", "worker", "upsert"),
     *OBJECT_STEPS,
 )
+MALFORMED_EVERY = 100
+BUCKETS = 200
 
 
 @dataclass(frozen=True)
@@ -68,6 +80,9 @@ def measure(settings: Settings, plan: Plan, results: Results, show: Show, tell: 
         ("latency", runner.latency),
         ("backlog", runner.backlog),
         ("audit", runner.audit),
+        ("strict", runner.strict),
+        ("malformed", runner.malformed),
+        ("partitions", runner.partitions),
         ("query", runner.query),
         ("worker", runner.worker),
         ("upsert", runner.upsert),
@@ -119,6 +134,41 @@ class _Runner:
             for number in range(1, self._plan.repeat + 1) if filled else ():
                 self._drain(self._results.audit, system, "audit", topic, count, f"audit-{form}-{number}")
 
+    def strict(self) -> None:
+        """Records that all need care, beside the plain ones they were made from."""
+        count = self._plan.records
+        self._pair(self._results.strict, "strict", "need care", careful_records(count), 0)
+
+    def malformed(self) -> None:
+        """Records of which some are malformed, beside those of which none is."""
+        count, every = self._plan.records, MALFORMED_EVERY
+        records = malformed_records(count, every)
+        self._pair(self._results.malformed, "malformed", f"1 in {every} malformed", records, count // every)
+
+    def _pair(self, results: list[Drain], name: str, title: str, records: Iterator[bytes], refused: int) -> None:
+        count = self._plan.records
+        forms = (("plain", "plain", fixed_records("api", count), 0), (name, title, records, refused))
+        topics = {form: f"bench-{name}-{form}" for form, *_ in forms}
+        filled = [
+            self._step(f"records ({label})", partial(fill, self._settings, topics[form], values, count, self._show))
+            for form, label, values, _ in forms
+        ]
+        for number in range(1, self._plan.repeat + 1) if all(filled) else ():
+            for form, label, _, bad in forms:
+                system = replace(FRAZIL, title=label)
+                self._drain(results, system, "api", topics[form], count, f"{name}-{form}-{number}", bad)
+
+    def partitions(self) -> None:
+        topic, count = "bench-partitions", self._plan.records
+        records = spread_records(count, BUCKETS)
+        if self._step("records of many buckets", partial(fill, self._settings, topic, records, count, self._show)):
+            self._step("partitions", partial(self._spread, topic, count))
+
+    def _spread(self, topic: str, count: int) -> None:
+        result = spread(self._settings, topic, count, "partitions", self._show)
+        self._results.spreads.append(result)
+        self._tell(f"partitions: at most {result.files_per_value_and_task:.2f} files per partition value and task")
+
     def query(self) -> None:
         table: list[Table] = []
         rows = self._plan.backlog_records
@@ -138,13 +188,14 @@ class _Runner:
         )
 
     def upsert(self) -> None:
-        for mode in MODES:
-            self._step(f"upsert: {mode}", partial(self._upsert, mode))
+        for way in (measure_upsert, measure_merge):
+            for mode in MODES:
+                self._step(f"{way.__module__}: {mode}", partial(self._upsert, way, mode))
 
-    def _upsert(self, mode: str) -> None:
-        result = measure_upsert(self._settings, mode, self._plan.backlog_records, self._show)
+    def _upsert(self, way: Callable[[Settings, str, int, Show], Upsert], mode: str) -> None:
+        result = way(self._settings, mode, self._plan.backlog_records, self._show)
         self._results.upserts.append(result)
-        self._tell(f"upsert, {mode}: {', '.join(f'{seconds:.1f} s' for seconds in result.seconds)}")
+        self._tell(f"{result.mode}: {', '.join(f'{seconds:.1f} s' for seconds in result.seconds)}")
 
     def objects(self, form: Form) -> None:
         count = self._plan.records
@@ -213,11 +264,13 @@ class _Runner:
     def _fill(self, topic: str, count: int) -> None:
         fill(self._settings, topic, fixed_records(self._plan.kind, count), count, self._show)
 
-    def _drain(self, results: list[Drain], system: System, kind: TableKind, topic: str, count: int, run: str) -> None:
+    def _drain(
+        self, results: list[Drain], system: System, kind: TableKind, topic: str, count: int, run: str, refused: int = 0
+    ) -> None:
         verify = self._plan.verify
 
         def measured() -> None:
-            result = drain(self._settings, system, kind, topic, count, run, self._show, verify=verify)
+            result = drain(self._settings, system, kind, topic, count, run, self._show, verify=verify, refused=refused)
             results.append(result)
             self._tell(f"{run}: {result.rate:,.0f} rec/s, {result.per_cpu_s:,.0f} records per CPU-s")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -73,6 +73,19 @@ class WatchedTable:
     def count(self) -> int:
         """Rows as the files in the manifests have them, which no summary can make up."""
         return self._table.refresh().scan().count()
+
+    def files_by_commit(self) -> list[tuple[int, int, int]]:
+        """Of each commit with files: its rows, its partition values, its files."""
+        head = self._table.refresh().current_snapshot()
+        rows, files = Counter[int](), Counter[int]()
+        values: dict[int, set[str]] = defaultdict(set)
+        for manifest in head.manifests(self._table.io) if head else ():
+            for entry in manifest.fetch_manifest_entry(self._table.io):
+                commit = entry.snapshot_id or 0
+                rows[commit] += entry.data_file.record_count
+                files[commit] += 1
+                values[commit].add(repr(entry.data_file.partition))
+        return [(rows[commit], len(values[commit]), files[commit]) for commit in rows]
 
     def distinct(self) -> int:
         """Different rows: every row is read and hashed over all its columns (64 bits)."""

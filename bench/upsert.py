@@ -62,7 +62,8 @@ def fill_table(settings: Settings, name: str, mode: str, rows: int, show: Show) 
     """A table of customers in ten files, whose keys are spread over all of them: no file can be left out."""
     catalog = connect(settings.catalog_properties())
     catalog.create_namespace_if_not_exists(settings.namespace)
-    properties = {"write.merge.mode": mode, "write.parquet.compression-level": "1"}
+    codec = {"write.parquet.compression-codec": "zstd", "write.parquet.compression-level": "1"}
+    properties = {"write.merge.mode": mode, **codec}
     table = catalog.create_table(f"{settings.namespace}.{name}", _SCHEMA, properties=properties)
     chance = np.random.default_rng(SEED)
     for number, keys in enumerate(np.array_split(chance.permutation(rows), _FILES), 1):
@@ -97,7 +98,7 @@ def measure(settings: Settings, mode: str, rows: int, show: Show) -> Upsert:
         cpu_s = cpu_between(sampler.samples, begin, time.time())
         sampler.take()
         peak = max(sample.pss for sample in sampler.samples)
-    _check(table, expected)
+    check(table, expected)
     live = int((expected >= 0).sum())
     return Upsert(mode, rows, live, CHANGES, seconds, cpu_s / ROUNDS, peak, len(list(table.scan().plan_files())))
 
@@ -159,7 +160,8 @@ def _position(table: Table, topic: str) -> int:
     return sum(json.loads(offsets).get(topic, {}).values()) if offsets else 0
 
 
-def _check(table: Table, expected: np.ndarray[Any, np.dtype[np.int32]]) -> None:
+def check(table: Table, expected: np.ndarray[Any, np.dtype[np.int32]]) -> None:
+    """Raise TerminalError unless the table has the rows of `expected`: `orders` by key, -1 where there is none."""
     found = table.refresh().scan(selected_fields=("id", "orders")).to_arrow()
     keys, orders = found.column("id").to_numpy(), found.column("orders").to_numpy()
     seen = np.full(len(expected), -1, np.int32)

@@ -1,8 +1,12 @@
-"""Topics change while a connector reads them (X20 of iceberg-sink.md)."""
+"""What happens to topics while a connector reads them or stands still (X08, X19, X20 of iceberg-sink.md)."""
 
 from __future__ import annotations
 
+import time
+
+import httpx
 import pytest
+from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
@@ -32,3 +36,43 @@ def test_x20_new_partitions_and_topics_are_read_from_their_beginning(worker: Wor
     worker.client.restart(pipe.connector)
     send(bootstrap, more, [event(30)])
     eventually(lambda: pipe.ids() == list(range(31)))
+
+
+def test_x08_retention_passed_the_position_of_a_connector_that_stood_still(worker: Worker, pipe: Pipe) -> None:
+    url = f"{worker.settings.connect_url}/connectors/{pipe.connector}"
+    pipe.send([event(n) for n in range(5)], partition=0)
+    worker.client.put_config(pipe.connector, pipe.config())
+    eventually(lambda: pipe.lag() == 0)
+    httpx.put(f"{url}/stop", timeout=60).raise_for_status()
+    pipe.send([event(n) for n in range(5, 15)], partition=0)
+    admin = kafka.admin(pipe.settings.bootstrap_servers)
+    for future in admin.delete_records([TopicPartition(pipe.name, 0, 9)]).values():
+        future.result(10)
+
+    httpx.put(f"{url}/resume", timeout=60).raise_for_status()
+    eventually(lambda: worker.state(pipe.connector) == "FAILED")
+
+    trace = worker.client.status(pipe.connector)["connector"]["trace"]
+    assert trace.startswith(
+        f"frazil.errors.PositionLost: table {pipe.table_name} continues at offset 5 of {pipe.name}-0, but the topic "
+        "has 9 to 15: 4 records were deleted by retention. Nothing was read."
+    )
+    assert pipe.ids() == list(range(5))
+    httpx.put(f"{url}/stop", timeout=60).raise_for_status()
+    httpx.delete(f"{url}/offsets", timeout=60).raise_for_status()
+    httpx.put(f"{url}/resume", timeout=60).raise_for_status()
+    eventually(lambda: pipe.ids() == [*range(5), *range(9, 15)])
+
+
+def test_x19_an_idle_topic_makes_no_snapshots_and_its_next_record_comes_at_once(worker: Worker, pipe: Pipe) -> None:
+    worker.client.put_config(pipe.connector, pipe.config())
+    eventually(lambda: worker.state(pipe.connector) == "RUNNING")
+    pipe.send([event(0)], partition=0)
+    eventually(lambda: pipe.ids() == [0])
+    time.sleep(5)  # of commit intervals of a second
+    assert pipe.snapshots() == 1
+    pipe.send([event(1)], partition=1)
+    begun = time.monotonic()
+    eventually(lambda: pipe.ids() == [0, 1])
+    assert time.monotonic() - begun < 4
+    assert pipe.snapshots() == 2

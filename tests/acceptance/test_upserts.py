@@ -129,12 +129,34 @@ def test_u03_change_events_of_debezium(worker: Worker, users: Pipe) -> None:
     assert [r["city"] for r in users.rows() if r["id"] == 1] == ["Linz"]
 
 
+def test_d11_a_value_that_debezium_leaves_out_stays_as_it_is(worker: Worker, users: Pipe) -> None:
+    left_out = "__debezium_unavailable_value"
+    users.send([debezium("c", None, row(key, f"long {key}")) for key in range(3)], partition=0)
+    worker.client.put_config(users.connector, users.config() | DEBEZIUM)
+    eventually(lambda: users.lag() == 0)
+    users.send(
+        [
+            debezium("u", None, row(1, left_out, "Linz")),
+            debezium("u", None, row(2, "short", "Linz")),
+            debezium("u", None, row(2, left_out, "Wien")),
+            debezium("c", None, row(3, "new")),
+            debezium("u", None, row(3, left_out, "Graz")),
+        ],
+        partition=0,
+    )
+
+    eventually(lambda: users.lag() == 0)
+
+    assert names(users) == {0: "long 0", 1: "long 1", 2: "short", 3: "new"}
+    assert {r["id"]: r["city"] for r in users.rows() if r["id"]} == {1: "Linz", 2: "Wien", 3: "Graz"}
+
+
 def test_records_that_cannot_be_changes_are_dead_letters(worker: Worker, users: Pipe) -> None:
     placeholder = "__debezium_unavailable_value"
     bad = [
         debezium("u", None, {"name": "no key"}),
         debezium("d", {"id": None, "name": "null key"}, None),
-        debezium("u", None, row(1, placeholder)),
+        debezium("u", None, row(9, placeholder)),
     ]
     users.send([debezium("c", None, row(1, "good")), *bad, debezium("c", None, row(2, "good"))], partition=0)
     worker.client.put_config(users.connector, users.config() | DEBEZIUM | TOLERANT)

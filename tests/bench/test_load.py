@@ -3,7 +3,8 @@ from __future__ import annotations
 import time
 
 import msgspec
-from bench.load import Pace, audit_records, fixed_records
+import pytest
+from bench.load import Pace, audit_records, careful_records, fixed_records, malformed_records, spread_records
 
 
 def test_the_records_are_the_same_in_every_run() -> None:
@@ -35,3 +36,24 @@ def test_a_stopped_pace_hands_out_nothing_more() -> None:
     pace = Pace(first=time.time() + 3600, rate=10)
     pace.stop()
     assert list(pace([b"never"])) == []
+
+
+def test_records_that_need_care_are_those_of_the_plain_ones_but_for_one_text() -> None:
+    for plain, careful in zip(fixed_records("api", 50), careful_records(50), strict=True):
+        before, after = msgspec.json.decode(plain), msgspec.json.decode(careful)
+        before["callInfo"]["httpStatusCode"] = str(before["callInfo"]["httpStatusCode"])
+        assert before == after
+
+
+def test_one_record_in_ten_is_malformed() -> None:
+    records = list(malformed_records(50, 10))
+    bad = [index for index, record in enumerate(records) if not record.endswith(b"}")]
+    assert bad == [9, 19, 29, 39, 49]
+    for index in bad:
+        with pytest.raises(msgspec.DecodeError):
+            msgspec.json.decode(records[index])
+
+
+def test_records_of_many_buckets() -> None:
+    records = [msgspec.json.decode(record) for record in spread_records(40, 7)]
+    assert len({record["bucket"] for record in records if "bucket" in record}) == 7

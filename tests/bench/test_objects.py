@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from bench.load import PARTITIONS
-from bench.objects import latencies, quantile
+from bench.objects import latencies, quantile, warm_looks
 
 
 def test_a_record_is_stored_when_the_position_is_behind_it() -> None:
@@ -11,6 +11,13 @@ def test_a_record_is_stored_when_the_position_is_behind_it() -> None:
     due = [99 + (number + 1) / 6 for number in (0, 3, 1, 4, 2, 5)]
     stored = [101, 101, 101, 103, 103, 103]
     assert found.tolist() == pytest.approx([at - moment for at, moment in zip(stored, due, strict=True)])
+
+
+def test_warm_is_between_the_first_objects_and_most_records() -> None:
+    looks = [(1.0, [0, 0]), (2.0, [10, 0]), (3.0, [50, 40]), (4.0, [50, 50])]
+    assert warm_looks(looks, 100) == ((2.0, 10), (4.0, 100))
+    assert warm_looks(looks[3:], 100) is None
+    assert warm_looks(looks[:2], 100) is None
 
 
 @pytest.mark.parametrize(

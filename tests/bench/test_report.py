@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from bench.markdown import markdown_table
 from bench.report import to_json, to_markdown
-from bench.results import IdleWorker, Latency, Limit, ObjectDrain, ObjectRate, Question, Results
+from bench.results import IdleWorker, Latency, Limit, ObjectDrain, ObjectRate, Question, Results, Spread
 
 from tests.bench.samples import drained
 
@@ -69,12 +69,24 @@ def test_json_has_every_figure() -> None:
 
 
 def test_objects() -> None:
-    drain = ObjectDrain("JSON Lines", 1000, 4, 2 << 20, 2.0, None, 4.0, 1 << 30, 0.0123, True)
+    drain = ObjectDrain("JSON Lines", 1000, 4, 2 << 20, 2.0, None, 300.0, 4.0, 1 << 30, 0.0123, True)
     rate = ObjectRate("1 s", 35_000, 1000, 4, 0.5, 1.25, 2.0, 0.03, 0.02, 1.5, 1 << 30, False)
     text = to_markdown(Results({}, objects=[drain], object_rates=[rate]))
-    assert "| JSON Lines | 1,000 | 500 | – | 250 | 4 | 2 | 2 MiB | 12 ms | 1,024 MiB | exact |" in text
+    assert "| JSON Lines | 1,000 | 500 | – | 250 | 300 | 4 | 2 | 2 MiB | 12 ms | 1,024 MiB | exact |" in text
     assert (
         "| 1 s | 35,000 | 1,000 | 0.50 s | 1.25 s | 2.00 s | 30 ms | 4 | 1.50 | 1,024 MiB | 0.02 s | **wrong** |"
         in text
     )
     assert not Results({}, object_rates=[rate]).good
+
+
+def test_records_that_cost_more_are_compared_with_plain_ones() -> None:
+    pair = [drained(title="plain", seconds=10), drained(title="need care", seconds=20)]
+    for results in (Results({}, strict=pair), Results({}, malformed=pair)):
+        assert "need care, beside plain: 0.50 times the rate, 1.00 times the records" in to_markdown(results)
+
+
+def test_files_of_each_commit() -> None:
+    text = to_markdown(Results({}, spreads=[Spread(1000, [(600, 200, 400, 2), (400, 200, 210, 1)])]))
+    assert "| 1,000 | 1 | 600 | 200 | 2 | 400 | 1.00 |" in text
+    assert "| 1,000 | 2 | 400 | 200 | 1 | 210 | 1.05 |" in text

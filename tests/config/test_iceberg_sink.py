@@ -88,9 +88,9 @@ def test_the_seeds_configuration() -> None:
     assert config.redact
 
 
-def test_the_seeds_configuration_warns_about_the_control_topic_only_where_it_says_something() -> None:
+def test_the_seeds_configuration_warns_about_keys_that_have_no_effect() -> None:
     warned = {text.partition(" ")[0] for text in parse_iceberg_sink(SEED_SINK).warnings}
-    assert warned == {"iceberg.control.topic", "iceberg.control.commit.timeout-ms", "key.converter"}
+    assert warned == {"iceberg.control.commit.timeout-ms", "key.converter"}
 
 
 @pytest.mark.parametrize(

@@ -116,21 +116,6 @@ def test_without_an_operation_every_record_replaces() -> None:
     assert shown(decode({"id": 1, "name": "x", "op": "d"}, operation=None)) == {0: (1, False)}
 
 
-def test_a_value_that_debezium_left_out_is_never_stored() -> None:
-    """D11: unchanged values that PostgreSQL keeps apart come as a placeholder."""
-    left_out = "__debezium_unavailable_value"
-    decoded = decode(
-        {"id": 1, "name": "x", "op": "u"},
-        {"id": 2, "name": left_out, "op": "u"},
-        {"id": "3", "name": left_out, "op": "u"},
-        {"id": 4, "name": left_out, "op": "d"},
-    )
-    assert shown(decoded) == {0: (1, False), 3: (4, True)}
-    assert [(place, error.path) for place, error in decoded.rejected] == [(1, "name"), (2, "name")]
-    assert "Debezium did not send the value" in decoded.rejected[0][1].reason
-    assert shown(decode({"id": 2, "name": left_out}, operation=None)) == {0: (2, False)}
-
-
 def test_nested_key_columns() -> None:
     keys = (("inner", "key"), ("id",))
     decoded = decode(

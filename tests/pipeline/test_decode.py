@@ -239,7 +239,7 @@ class TestEvolution:
 
 
 class TestLearning:
-    """A text column whose values are often not text is read from source text in every record."""
+    """A column whose values are often not what it wants is read from source text in every record."""
 
     COLUMNS = documents.struct(
         Field("id", Scalar("int")), Field("details", STRING), Field("needed", STRING, required=True)
@@ -277,6 +277,55 @@ class TestLearning:
         assert found.keys() | rejected.keys() == set(range(12))
         for index, row in enumerate(rows):
             assert alone(row, self.COLUMNS) == found.get(index, rejected.get(index))
+
+
+class TestLearningAnyType:
+    COLUMNS = documents.struct(
+        Field("id", Scalar("int")),
+        Field("info", documents.struct(Field("size", Scalar("int")), Field("at", Scalar("timestamptz")))),
+        Field("sizes", List(Scalar("int"))),
+        Field("by", Map(STRING, Scalar("double"))),
+    )
+    ODD = b'{"id":%d,"info":{"size":"%d","at":%d},"sizes":["%d"],"by":{"x":"%d"}}'
+    ROWS = (
+        b'{"id":0,"info":{"size":1,"at":"2026-01-01T00:00:00Z"},"sizes":[1,null],"by":{"x":1.5}}',
+        b'{"id":1,"info":{"size":"+2","at":1767225600123},"sizes":null,"by":{"x":"1e3","x":null}}',
+        b'{"id":2,"info":null}',
+        b'{"id":3}',
+        b'{"id":4,"info":{"size":3000000000},"sizes":[3000000000]}',
+        b'{"id":5,"info":{"size":1,"new":true}}',
+        b'{"id":6,"info":[]}',
+        b'{"id":7,"info":{"size":"x"},"sizes":[]}',
+        b'{"id":8,"info":{"size":1},"info":{"size":"2"}}',
+        b'{"id":9,"info":{"size":1,"at":"\xff"}}',
+        b'{"id":10,"by":{"x":"' + b'"}',
+    )
+
+    @pytest.mark.parametrize("evolve", [False, True])
+    def test_every_record_is_as_the_strict_converter_has_it(self, evolve: bool) -> None:
+        records = RecordDecoder(DecodeSpec(self.COLUMNS, evolve))
+        for _ in range(4):
+            records.decode([self.ODD % ((i,) * 5) for i in range(100)])
+        result = records.decode(self.ROWS)
+        fresh = RecordDecoder(DecodeSpec(self.COLUMNS, evolve)).decode(self.ROWS)
+        assert (result.unknown, result.absent) == (fresh.unknown, fresh.absent)
+        assert {i: str(e) for i, e in result.rejected} == {i: str(e) for i, e in fresh.rejected}
+        by_id = [{row["id"]: row for row in each.table.to_pylist()} for each in (result, fresh)]
+        assert by_id[0] == by_id[1]
+        assert len(by_id[0]) + len(result.rejected) == len(self.ROWS)
+
+    def test_seldom_failures_are_not_learnt(self) -> None:
+        records = RecordDecoder(DecodeSpec(self.COLUMNS, evolve=True))
+        plain = b'{"id":%d,"info":{"size":1}}'
+        for _ in range(70):
+            records.decode([self.ODD % ((0,) * 5), *(plain % i for i in range(99))])
+        assert records.raw_columns == frozenset()
+
+    def test_one_column_is_left_to_arrow(self) -> None:
+        records = RecordDecoder(DecodeSpec(documents.struct(Field("id", Scalar("int"))), evolve=False))
+        for _ in range(3):
+            result = records.decode([b'{"id":"%d"}' % i for i in range(100)])
+            assert sorted(result.table.column("id").to_pylist()) == list(range(100))
 
 
 @dataclass(frozen=True)

@@ -179,10 +179,18 @@ def test_an_error_names_column_value_and_reason(document: str, path: str, reason
 
 def test_one_column_from_its_source_text() -> None:
     converter = Converter(NEEDED)
-    assert converter.column("id", b'"12"') == 12
+    assert converter.column("id", b'"12"', evolve=False) == 12
     for raw, reason in ((b"null", "the required value is null"), (b"{}", "expected an integer")):
         with pytest.raises(ConversionError, match=f"column id: {reason}"):
-            converter.column("id", raw)
+            converter.column("id", raw, evolve=False)
+
+
+def test_one_column_that_could_hold_its_value_if_the_table_changed() -> None:
+    converter = Converter(Struct((Field("n", Scalar("int")), Field("s", Struct((Field("a", STRING),))))))
+    for name, raw in (("n", b"3000000000"), ("s", b'{"a":"x","b":1}')):
+        with pytest.raises(ConversionError, match=f"column {name}: the table would have to change"):
+            converter.column(name, raw, evolve=True)
+    assert converter.column("s", b'{"a":"x","b":1}', evolve=False) == {"a": "x"}
 
 
 @pytest.mark.parametrize(

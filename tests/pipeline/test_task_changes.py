@@ -9,8 +9,9 @@ import pyarrow as pa
 from frazil.config.routes import Route
 from frazil.pipeline.changes import DELETED, OFFSET, PARTITION, PLACE, TOPIC, ChangeSpec
 from frazil.pipeline.decode import DecodeSpec
+from frazil.pipeline.gaps import PLACEHOLDER, Before, all_wanted
 from frazil.pipeline.task import Bounds, Routing, TableSpec, TaskSpec, run
-from frazil.pipeline.types import Field, Scalar, Struct
+from frazil.pipeline.types import STRING, Field, Scalar, Struct
 from tests.pipeline.test_task import SCHEMA, Memory, batch
 from tests.pipeline.transforms.chains import ICEBERG, chain
 
@@ -48,6 +49,27 @@ def test_places_of_changes() -> None:
     )  # fmt: skip
     [told] = of_table.changes
     assert set(told.column_names) == {"n", DELETED, *PLACE}
+
+
+def test_d11_values_that_debezium_left_out_are_wanted_first_and_filled_then() -> None:
+    row = DecodeSpec(Struct((Field("n", Scalar("long")), Field("bio", STRING))), evolve=False)
+    values = [b'{"n":1,"bio":"%s","op":"u"}' % PLACEHOLDER.encode(), b'{"n":2,"bio":"%s"}' % PLACEHOLDER.encode()]
+    rows = [batch([(value, "t", 0, 5 + number) for number, value in enumerate(values)], SCHEMA.names)]
+
+    def table(writer: Telling, before: Before | None = None) -> TaskSpec:
+        changes = ChangeSpec((("n",),), ("op",))
+        return TaskSpec((TableSpec("db.t", row, writer, Bounds(), changes=changes, before=before),))
+
+    first = run(rows, table(Telling())).tables["db.t"]
+    wanted = all_wanted(first.wanted)
+    assert (sorted(wanted.keys.column("0").to_pylist()), wanted.columns) == ([1, 2], ("bio",))
+    assert not first.files
+    writer = Telling()
+    old = pa.table({"0": pa.array([1], pa.int64()), "bio": ["long"]})
+    second = run(rows, table(writer, Before(wanted, old))).tables["db.t"]
+    assert [(r["n"], r["bio"], r[OFFSET]) for each in writer.tables for r in each.to_pylist()] == [(1, "long", 5)]
+    assert [(letter.coordinates, letter.path) for letter in second.dead] == [(("t", 0, 6), "bio")]
+    assert (second.read, second.stored, second.wanted) == (2, {"t": 1}, [])
 
 
 def test_places_behind_transforms_and_a_route() -> None:

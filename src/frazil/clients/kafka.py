@@ -251,6 +251,22 @@ def all_group_offsets(bootstrap: str, group: str) -> Offsets:
 
 
 @_until_settled
+def group_members(bootstrap: str, group: str) -> int:
+    """How many members a consumer group has now; those that died count until their session ends.
+
+    Raises ServiceUnavailable when the group's coordinator does not answer.
+    """
+    with _group_member(bootstrap, group) as consumer:  # waits for the coordinator, see there
+        consumer.committed([TopicPartition("none", 0)], timeout=TIMEOUT_S)
+    client = admin(bootstrap)
+    future = client.describe_consumer_groups([group], request_timeout=TIMEOUT_S)[group]
+    try:
+        return len(_result(client, future, bootstrap, f"consumer group {group}").members)
+    except NotFound:
+        return 0
+
+
+@_until_settled
 def set_group_offsets(
     bootstrap: str,
     group: str,
@@ -372,6 +388,8 @@ def _translated(error: KafkaException, bootstrap: str, what: str) -> FrazilError
         )
     if cause.code() in _UNREACHABLE:
         return _unavailable(bootstrap, f"{what}: {cause.str()}")
+    if cause.code() == KafkaError.GROUP_ID_NOT_FOUND:
+        return NotFound(f"{what} does not exist at {bootstrap}")
     if cause.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC):  # noqa: SLF001
         return NotFound(
             f"{what} does not exist at {bootstrap}. Create it; `frazil init` creates the topics of the log records."

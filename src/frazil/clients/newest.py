@@ -24,7 +24,5 @@ def newest_records(bootstrap: str, topics: Sequence[str], count: int) -> list[Me
         if share:
             starts[key] = end[key] - share
         left -= share
-    if not starts:
-        return []
-    found = [record for part in read_ranges(bootstrap, starts, end) for record in part]
+    found = [record for part in read_ranges(bootstrap, starts, end, committed=True) for record in part]
     return sorted(found, key=lambda record: (record.topic() or "", record.partition() or 0, record.offset() or 0))

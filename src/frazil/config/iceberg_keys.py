@@ -97,16 +97,15 @@ ICEBERG_KEYS: tuple[Key, ...] = (
     Key(
         "iceberg.control.topic",
         "STRING",
-        "Topic over which tasks agree on a commit.",
+        "Topic over which the tasks of Kafka Connect's sink agree on a commit; read when its connector is taken over.",
         default="control-iceberg",
-        no_effect=_TABLE_PROGRESS,
     ),
     Key(
         "iceberg.control.group-id",
         "STRING",
-        "Consumer group that holds the position.",
+        "Consumer group that holds the position of Kafka Connect's sink, cg-control-<name> when it is not set; read "
+        "when its connector is taken over, and kept up to date if it has a position.",
         default=None,
-        no_effect=_TABLE_PROGRESS,
     ),
     Key(
         "iceberg.control.group-id-prefix",

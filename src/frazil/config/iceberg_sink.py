@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from frazil.config.column_types import ColumnType, check_column_types, column_types
+from frazil.config.connect_sink import ConnectSink, connect_sink
 from frazil.config.converters import (
     DEFAULTS,
     Role,
@@ -55,6 +56,7 @@ class IcebergSinkConfig:
 
     Exactly one of `topics` and `topics_regex` is set. `tables` is empty when records name their tables, as `route`
     says; without `route` every record goes to every table. `commit_branches` has every table of `tables`.
+    `connect_sink` says where Kafka Connect has the state of the connector, before this one takes it over.
     `catalog_properties`, `write_properties` and `consumer_overrides` are without their prefix; the group id and
     `auto.offset.reset` are not among the overrides.
     """
@@ -86,6 +88,7 @@ class IcebergSinkConfig:
     max_records_per_batch: int
     max_new_columns_per_batch: int
     max_columns: int
+    connect_sink: ConnectSink
     transforms: TransformChain | None = None
     route: Route | None = None
     creation: Creation = field(default_factory=Creation)
@@ -169,6 +172,7 @@ def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
     tolerance = errors_tolerance(parsed)
     tables = tuple(dict.fromkeys(parsed.items("iceberg.tables")))
     name = parsed.text("name")
+    group = group_id(name, config)
     return IcebergSinkConfig(
         name=name,
         topics=tuple(dict.fromkeys(parsed.items("topics"))),
@@ -183,7 +187,7 @@ def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
         catalog_name=parsed.text(_CATALOG),
         catalog_properties={key: text.strip() for key, text in parsed.members(_CATALOG + ".*").items()},
         write_properties={key: text.strip() for key, text in parsed.members(_WRITE + ".*").items()},
-        group_id=group_id(name, config),
+        group_id=group,
         auto_offset_reset=auto_offset_reset(parsed),
         tasks_max=parsed.number("tasks.max"),
         value_converter=converter_class(parsed.text("value.converter")) or DEFAULTS["value"],
@@ -197,6 +201,7 @@ def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
         max_records_per_batch=parsed.number("frazil.batch.max.records"),
         max_new_columns_per_batch=parsed.number("frazil.schema.max.new.columns"),
         max_columns=parsed.number("frazil.schema.max.columns"),
+        connect_sink=connect_sink(name, config, parsed, group),
         transforms=transform_chain(parsed),
         route=route(parsed),
         creation=creation(parsed),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from frazil.config.definition import Key
 from frazil.config.delta_keys import DELTA_FORMAT, DELTA_KEYS
 from frazil.config.partitioner_keys import PARTITIONER_KEYS, known_class
+from frazil.config.restart_keys import RESTART_KEYS
 from frazil.config.s3_keys import S3_KEYS
 from frazil.config.validators import at_least, non_empty, one_of, one_of_any_case
 
@@ -202,6 +203,7 @@ RECORD_KEYS: tuple[Key, ...] = (
 )
 
 OWN_KEYS: tuple[Key, ...] = (
+    *RESTART_KEYS,
     Key(
         "frazil.rotate.bytes",
         "LONG",

@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from frazil.pipeline.arrow import arrow_schema
 from frazil.pipeline.decode import Decoded, DecodeSpec, RecordDecoder
@@ -34,11 +33,6 @@ PLACE = (TOPIC, PARTITION, OFFSET, TIMESTAMP)
 """Columns beside those of the table: whether the record deletes its row, and where in Kafka it stands."""
 
 _DELETE = "D"
-_LEFT_OUT = "__debezium_unavailable_value"
-_NOT_SENT = (
-    "Debezium did not send the value, since it has not changed and PostgreSQL keeps it apart (TOAST); with REPLICA "
-    "IDENTITY FULL on the table it does"
-)
 _NO_KEYS = ("float", "double")
 
 
@@ -125,8 +119,6 @@ class ChangeDecoder:
                 continue
             (deletes if is_delete else others).append(index)
         kept = self._part(self._rows, rows, others, deleted=False)
-        if self._operation is not None:
-            kept = _without_placeholders(kept)
         gone = self._part(self._deletes, rows, deletes, deleted=True)
         return Decoded(
             pa.concat_tables([kept.table, gone.table]),
@@ -157,26 +149,6 @@ class ChangeDecoder:
             [places[index] for index in decoded.positions],
             decoded.seen,
         )
-
-
-def _without_placeholders(decoded: Decoded) -> Decoded:
-    """The rows whose values were all sent (cdc.md 4, D11); what stands for an unknown value is not one."""
-    table = decoded.table
-    failed: dict[int, ConversionError] = {}
-    for name in table.column_names:
-        if pa.types.is_string(table.schema.field(name).type):
-            hits = pc.equal(table.column(name), _LEFT_OUT).fill_null(False)
-            if pc.any(hits).as_py():
-                failed |= {int(index): ConversionError(name, _NOT_SENT) for index in np.flatnonzero(hits.to_numpy())}
-    if not failed:
-        return decoded
-    good = [index for index in range(table.num_rows) if index not in failed]
-    return replace(
-        decoded,
-        table=table.take(pa.array(good, pa.int64())),
-        rejected=[*decoded.rejected, *((decoded.positions[index], error) for index, error in failed.items())],
-        positions=[decoded.positions[index] for index in good],
-    )
 
 
 def _widened(of: pa.Table | pa.StructArray, wanted: pa.Field) -> pa.Array:

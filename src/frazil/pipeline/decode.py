@@ -5,9 +5,11 @@ Bad records change nothing for their neighbours: each gets its own reason.
 
 from __future__ import annotations
 
+import gc
 import re
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import length_hint
@@ -23,7 +25,7 @@ from frazil.pipeline.arrow import arrow_schema
 from frazil.pipeline.mapper import RecordMapper
 from frazil.pipeline.overrides import NO_OVERRIDES, Overrides
 from frazil.pipeline.strict import ConversionError, Converter, Notes, Row, parse_object
-from frazil.pipeline.types import STRING, Map, Struct, Type, has_aliases
+from frazil.pipeline.types import Struct, Type, has_aliases
 from frazil.pipeline.unique import rows_with_repeated_keys
 
 _NOT_PLAIN = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
@@ -31,8 +33,9 @@ _MISREAD_PAIR = re.compile(rb"\\u[dD](?:8[4-9a-fA-F]|[9abAB])")
 """Escaped surrogate pairs from plane 2 on: arrow-json decodes U+20000 as U+10000."""
 _FIRST_MICROS = temporal.FIRST_DAY * temporal.NANOS_PER_DAY // 1000
 _LAST_MICROS = (temporal.LAST_DAY + 1) * temporal.NANOS_PER_DAY // 1000 - 1
-_LEARN_AFTER = 64
-"""Failures of a text column, seen in one decoder, after which the column is read from source text in every record."""
+_LEARN_AFTER, _LEARN_SHARE = 64, 0.05
+"""Failures of a column, seen in one decoder, and the part of its records that they are, from which on the column is
+read from source text in every record."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,7 @@ class RecordDecoder:
         )
         self._exact_names = spec.any_case or has_aliases(spec.struct)
         self._failures: Counter[str] = Counter()
+        self._seen = 0
         self._learn(())
 
     def _learn(self, raw_columns: Sequence[str]) -> None:
@@ -105,6 +109,11 @@ class RecordDecoder:
         self._raw = {name: f"c{i}" for i, name in enumerate(self._columns) if name in raw_columns}
         self._plain_schema = pa.schema([f for f in self._schema if f.name not in self._raw])
 
+    @property
+    def raw_columns(self) -> frozenset[str]:
+        """The columns that are read from source text in every record."""
+        return frozenset(self._raw)
+
     def decode(self, rows: Sequence[bytes | None]) -> Decoded:
         """Decode the values of consecutive records; None is a tombstone."""
         care, records = self._judge_all(rows)
@@ -117,15 +126,17 @@ class RecordDecoder:
         tables = self._read_plain([rows[i] for i in kept] if care else rows, kept, raw_values, care)
 
         result = Decoded(self._schema.empty_table())
-        strict_rows, strict_positions = self._convert_strictly(rows, care, result)
+        with _without_collector():
+            strict_rows, strict_positions = self._convert_strictly(rows, care, result)
+            if strict_rows:
+                tables.append(pa.Table.from_pylist(strict_rows, schema=self._schema))
+            strict_rows.clear()
         result.positions = [*(index for index in kept if index not in care), *strict_positions] if care else kept
-        if strict_rows:
-            tables.append(pa.Table.from_pylist(strict_rows, schema=self._schema))
         if tables:
             result.table = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
             if self._spec.mapper is not None:
                 result.table = self._spec.mapper.redact(result.table)
-        self._learn_from(care)
+        self._learn_from(care, len(rows))
         return result
 
     def _judge_all(self, rows: Sequence[bytes | None]) -> tuple[dict[int, Exception], list[Any]]:
@@ -144,6 +155,7 @@ class RecordDecoder:
     def _convert_raw(self, records: Sequence[Any], care: dict[int, Exception]) -> dict[str, list[Any]]:
         """Values of the raw columns, one per record; a record that fails needs care."""
         result: dict[str, list[Any]] = {}
+        convert, evolve = self._strict.column, self._spec.evolve
         for name, attribute in self._raw.items():
             values: list[Any] = []
             for index, record in enumerate(records):
@@ -151,7 +163,7 @@ class RecordDecoder:
                 if record is not None:
                     raw = getattr(record, attribute)
                     try:
-                        value = self._strict.column(name, b"null" if raw is None else bytes(raw))
+                        value = convert(name, b"null" if raw is None else bytes(raw), evolve=evolve)
                     except ConversionError as error:
                         care[index] = error
                 values.append(value)
@@ -258,21 +270,32 @@ class RecordDecoder:
         if count > most:
             raise ConversionError("", f"the record would bring {count:,} new columns; {key} allows {most:,}")
 
-    def _learn_from(self, care: dict[int, Exception]) -> None:
-        """Count which text columns made records need care, and read those that did so often from source text."""
+    def _learn_from(self, care: dict[int, Exception], seen: int) -> None:
+        """Count which columns made records need care, and read those that did so often from source text."""
+        self._seen += seen
         for error in care.values():
             if isinstance(error, msgspec.ValidationError):
                 path = str(error).rpartition("`$.")[2]
-                name = next((n for n in self._columns if path.startswith((f"{n}`", f"{n}["))), None)
-                if name is not None and _is_text(self._columns[name].type):
+                name = next((n for n in self._columns if path.startswith((f"{n}`", f"{n}[", f"{n}."))), None)
+                if name is not None:
                     self._failures[name] += 1
-        learnt = [name for name, count in self._failures.items() if count >= _LEARN_AFTER]
+        often = max(_LEARN_AFTER, self._seen * _LEARN_SHARE)
+        learnt = [name for name, count in self._failures.items() if count >= often or name in self._raw]
+        learnt = learnt[: len(self._columns) - 1]  # arrow-json reads no records without columns
         if set(learnt) != self._raw.keys():
             self._learn(learnt)
 
 
-def _is_text(type_: Type) -> bool:
-    return type_ == STRING or (isinstance(type_, Map) and type_.key == type_.value == STRING)
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """The garbage collector goes through all rows again and again while they are made, and finds nothing."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
 
 
 def _beyond_calendar(array: pa.Array) -> bool:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from frazil.pipeline import infer, offsets
 from frazil.pipeline.deadletter import DeadLetter
+from frazil.pipeline.gaps import Wanted
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.types import Type
 
@@ -25,8 +26,9 @@ class TableResult:
 
     `read == stored.total() + len(dead) + skipped.total()`, unless `overflow`: then the batch must be divided and read
     again. `unknown` and `absent` are what the table lacks for records, `seen` says for how many (see `Decoded`); with
-    any of them there are no files. `changes` is what the driver has to know about changes of rows. `write_s` is the
-    time in seconds that went into storing files.
+    any of them there are no files. `wanted` are rows of the table as they were, without which there are no files
+    either. `changes` is what the driver has to know about changes of rows. `write_s` is the time in seconds that went
+    into storing files.
     """
 
     read: int = 0
@@ -36,6 +38,7 @@ class TableResult:
     unknown: dict[infer.Path, Type] = field(default_factory=dict)
     seen: Counter[infer.Path] = field(default_factory=Counter)
     absent: set[infer.Path] = field(default_factory=set)
+    wanted: list[Wanted] = field(default_factory=list)
     files: list[Any] = field(default_factory=list)
     changes: list[pa.Table] = field(default_factory=list)
     next_offsets: Offsets = field(default_factory=dict)
@@ -52,6 +55,7 @@ class TableResult:
         self.unknown = infer.merge_all([self.unknown, other.unknown])
         self.seen.update(other.seen)
         self.absent |= other.absent
+        self.wanted += other.wanted
         self.files += other.files
         self.changes += other.changes
         self.next_offsets = offsets.merge(self.next_offsets, other.next_offsets)

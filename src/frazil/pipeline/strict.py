@@ -21,8 +21,8 @@ Path = tuple[str, ...]
 
 _object = msgspec.json.Decoder(dict[str, Raw]).decode
 _array = msgspec.json.Decoder(list[Raw]).decode
+_texts = msgspec.json.Decoder(dict[str, str]).decode
 _EXCERPT = 60
-_NULL = Raw(b"null")
 _NO_COLUMN = "a field of this name cannot become a column of the table"
 
 
@@ -74,6 +74,13 @@ class Notes:
     absent: Callable[[Path], None] | None = None
 
 
+def _refuse(path: Path, raw: bytes) -> None:
+    raise ConversionError("", "the table would have to change")
+
+
+_NO_CHANGE = Notes(_refuse, _refuse)
+
+
 class Converter:
     """Converts records to rows of a table."""
 
@@ -104,7 +111,7 @@ class Converter:
         column cannot hold, and with `notes` for a member that can never have a column.
         """
         try:
-            return _members(members, self._columns, (), notes and self._checked(notes))
+            return _members(members, self._columns, notes and self._checked(notes))
         except RecursionError:
             raise ConversionError("", "the value is nested too deeply") from None
 
@@ -124,11 +131,18 @@ class Converter:
 
         return Notes(check, notes.wider, notes.absent)
 
-    def column(self, name: str, raw: bytes) -> Any:
-        """The value of one top-level column from its source text. Raises ConversionError."""
+    def column(self, name: str, raw: bytes, *, evolve: bool) -> Any:
+        """The value of one top-level column from its source text.
+
+        Raises ConversionError; with `evolve` also for a value that the column could hold if the table were changed.
+        """
         convert, field = self._columns.by_column[name]
+        if raw == b"null":
+            if field.required:
+                raise ConversionError(name, "the required value is null")
+            return None
         try:
-            return _value(raw, convert, field.required, (), None)
+            return convert(raw, _NO_CHANGE if evolve else None)
         except ConversionError as error:
             raise error.inside(name) from None
 
@@ -149,39 +163,48 @@ def _names(type_: Type) -> Iterator[str]:
         yield from (f"{name}.{inner}" for inner in _names(member))
 
 
-_Compiled = Callable[[bytes, Path, Notes | None], Any]
+_Compiled = Callable[[bytes, Notes | None], Any]
+"""A conversion of the source text of a value that is not null; it knows its path."""
 
 
 class _Columns:
-    """The columns of a struct, by their own names and by those that members of records have."""
+    """The columns of a struct at `path`, by their own names and by those that members of records have."""
 
-    __slots__ = ("any_case", "by_column", "by_member", "ignored")
+    __slots__ = ("any_case", "by_column", "by_member", "ignored", "path")
 
     def __init__(
-        self, columns: Mapping[str, tuple[_Compiled, Field]], ignored: tuple[str, ...], any_case: bool
+        self, path: Path, columns: Mapping[str, tuple[_Compiled, Field]], ignored: tuple[str, ...], any_case: bool
     ) -> None:
         fold = str.lower if any_case else str
+        self.path = path
         self.any_case = any_case
         self.by_column = columns
         self.by_member = {fold(member): column for column in columns.values() for member in column[1].members}
         self.ignored = frozenset(fold(name) for name in ignored)
 
 
-def _members(members: Mapping[str, Raw], columns: _Columns, path: Path, notes: Notes | None) -> Row:
+def _members(members: Mapping[str, Raw], columns: _Columns, notes: Notes | None) -> Row:
     row: Row = {}
-    by_member = columns.by_member
-    for member, raw in members.items():
-        key = member.lower() if columns.any_case else member
+    by_member, any_case = columns.by_member, columns.any_case
+    for member, value in members.items():
+        key = member.lower() if any_case else member
         column = by_member.get(key)
+        raw = bytes(value)
         if column is None:
             if notes is not None and key not in columns.ignored:
-                notes.unknown((*path, member), bytes(raw))
+                notes.unknown((*columns.path, member), raw)
             continue
-        name = column[1].name
-        if column[1].firm and raw == _NULL:
-            raise ConversionError(name, "the required value is null")
+        convert, field = column
+        name = field.name
+        if raw == b"null":
+            if field.required:
+                if field.firm:
+                    raise ConversionError(name, "the required value is null")
+                _absent((*columns.path, name), notes, name)
+            row[name] = None
+            continue
         try:
-            row[name] = _value(bytes(raw), column[0], column[1].required, (*path, name), notes)
+            row[name] = convert(raw, notes)
         except ConversionError as error:
             raise error.inside(name) from None
     if len(row) < len(columns.by_column):
@@ -189,18 +212,15 @@ def _members(members: Mapping[str, Raw], columns: _Columns, path: Path, notes: N
             if field.required and name not in row:
                 if field.firm or notes is None or notes.absent is None:
                     raise ConversionError(name, "the required value is missing")
-                notes.absent((*path, name))
+                notes.absent((*columns.path, name))
     return row
 
 
-def _value(raw: bytes, convert: _Compiled, required: bool, path: Path, notes: Notes | None) -> Any:
-    if raw == b"null":
-        if required:
-            if notes is None or notes.absent is None:
-                raise ConversionError("", "the required value is null")
-            notes.absent(path)
-        return None
-    return convert(raw, path, notes)
+def _absent(path: Path, notes: Notes | None, where: str) -> None:
+    """A required value is null."""
+    if notes is None or notes.absent is None:
+        raise ConversionError(where, "the required value is null")
+    notes.absent(path)
 
 
 class _Compiler:
@@ -210,25 +230,29 @@ class _Compiler:
         self._any_case = any_case
         self._scalars = legacy_scalars.converter if legacy else scalars.converter
 
-    def columns(self, struct: Struct) -> _Columns:
+    def columns(self, struct: Struct, path: Path = ()) -> _Columns:
         """Those of a struct."""
-        compiled = {f.name: (self._type(f.type), f) for f in struct.fields}
-        return _Columns(compiled, struct.ignored, self._any_case)
+        compiled = {f.name: (self._type(f.type, (*path, f.name)), f) for f in struct.fields}
+        return _Columns(path, compiled, struct.ignored, self._any_case)
 
-    def _type(self, type_: Type) -> _Compiled:
+    def _type(self, type_: Type, path: Path) -> _Compiled:
         match type_:
             case Struct():
-                return _struct(self.columns(type_))
+                return _struct(self.columns(type_, path))
             case List(element, required):
-                return _list(self._type(element), required)
+                inside = (*path, "element")
+                return _list(self._type(element, inside), required, inside)
             case Map(key, value, required):
-                return _map(None if key == STRING else self._type(key), self._type(value), required)
+                inside = (*path, "value")
+                keys = None if key == STRING else self._type(key, inside)
+                general = _map(keys, self._type(value, inside), required, inside)
+                return _map_of_texts(general) if key == value == STRING else general
             case _:
-                return _scalar(type_, self._scalars(type_))
+                return _scalar(type_, self._scalars(type_), path)
 
 
-def _scalar(type_: Scalar, convert: scalars.Convert) -> _Compiled:
-    def scalar(raw: bytes, path: Path, notes: Notes | None) -> Any:
+def _scalar(type_: Scalar, convert: scalars.Convert, path: Path) -> _Compiled:
+    def scalar(raw: bytes, notes: Notes | None) -> Any:
         try:
             return convert(raw)
         except msgspec.MsgspecError as error:
@@ -236,7 +260,7 @@ def _scalar(type_: Scalar, convert: scalars.Convert) -> _Compiled:
         except UnicodeDecodeError:
             raise ConversionError("", "the text is not UTF-8") from None
         except ValueError as error:
-            number = scalars.in_wider(type_, raw) if notes is not None and path else None
+            number = scalars.in_wider(type_, raw) if notes is not None else None
             if number is not None and notes is not None:
                 notes.wider(path, number)
                 return None
@@ -248,23 +272,28 @@ def _scalar(type_: Scalar, convert: scalars.Convert) -> _Compiled:
 
 
 def _struct(columns: _Columns) -> _Compiled:
-    def struct(raw: bytes, path: Path, notes: Notes | None) -> Row:
+    def struct(raw: bytes, notes: Notes | None) -> Row:
         if raw[0] != 0x7B:
             raise ConversionError("", f"expected an object, got {scalars.kind_of(raw)}")
-        return _members(_object(raw), columns, path, notes)
+        return _members(_object(raw), columns, notes)
 
     return struct
 
 
-def _list(element: _Compiled, required: bool) -> _Compiled:
-    def list_(raw: bytes, path: Path, notes: Notes | None) -> list[Any]:
+def _list(element: _Compiled, required: bool, path: Path) -> _Compiled:
+    def list_(raw: bytes, notes: Notes | None) -> list[Any]:
         if raw[0] != 0x5B:
             raise ConversionError("", f"expected an array, got {scalars.kind_of(raw)}")
-        path = (*path, "element")
         result: list[Any] = []
         for item in _array(raw):
+            text = bytes(item)
             try:
-                result.append(_value(bytes(item), element, required, path, notes))
+                if text == b"null":
+                    if required:
+                        _absent(path, notes, "")
+                    result.append(None)
+                else:
+                    result.append(element(text, notes))
             except ConversionError as error:
                 raise error.inside(f"[{len(result)}]") from None
         return result
@@ -272,20 +301,38 @@ def _list(element: _Compiled, required: bool) -> _Compiled:
     return list_
 
 
-def _map(key: _Compiled | None, value: _Compiled, required: bool) -> _Compiled:
+def _map(key: _Compiled | None, value: _Compiled, required: bool, path: Path) -> _Compiled:
     """`key` is None for string keys."""
 
-    def map_(raw: bytes, path: Path, notes: Notes | None) -> list[tuple[Any, Any]]:
+    def map_(raw: bytes, notes: Notes | None) -> list[tuple[Any, Any]]:
         if raw[0] != 0x7B:
             raise ConversionError("", f"expected an object, got {scalars.kind_of(raw)}")
-        path = (*path, "value")
         result: dict[Any, Any] = {}
         for name, item in _object(raw).items():
+            text = bytes(item)
             try:
-                converted = name if key is None else key(msgspec.json.encode(name), path, None)
-                result[converted] = _value(bytes(item), value, required, path, notes)
+                converted = name if key is None else key(msgspec.json.encode(name), None)
+                if text == b"null":
+                    if required:
+                        _absent(path, notes, "")
+                    result[converted] = None
+                else:
+                    result[converted] = value(text, notes)
             except ConversionError as error:
                 raise error.inside(f"[{name!r}]") from None
         return list(result.items())
+
+    return map_
+
+
+def _map_of_texts(general: _Compiled) -> _Compiled:
+    """Where all values are texts, as they nearly always are, one call reads the map."""
+
+    def map_(raw: bytes, notes: Notes | None) -> list[tuple[str, str]]:
+        try:
+            return list(_texts(raw).items())
+        except msgspec.MsgspecError:
+            converted: list[tuple[str, str]] = general(raw, notes)
+            return converted
 
     return map_

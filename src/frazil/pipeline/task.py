@@ -14,10 +14,11 @@ import pyarrow.compute as pc
 from frazil.config.routes import Route
 from frazil.config.transforms import TransformChain
 from frazil.pipeline import infer, offsets
-from frazil.pipeline.changes import ChangeSpec, change_decoder, with_places
+from frazil.pipeline.changes import DELETED, ChangeSpec, change_decoder, with_places
 from frazil.pipeline.deadletter import DeadLetter
 from frazil.pipeline.declared import declared
 from frazil.pipeline.decode import Decoded, DecodeSpec, decoder
+from frazil.pipeline.gaps import Before, GapFiller
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.prepare import prepare
 from frazil.pipeline.results import SkipReason, TableResult, TaskResult, dump_result
@@ -87,7 +88,8 @@ class Bounds:
 class TableSpec:
     """What the tasks of one run need for one table; without `writer` its columns are only looked for.
 
-    `refusal`: why the table cannot have any record. `changes`: how records change rows, where they do.
+    `refusal`: why the table cannot have any record. `changes`: how records change rows, where they do. `before`: rows
+    as they were, which a run before this one wanted.
     """
 
     name: str
@@ -96,6 +98,7 @@ class TableSpec:
     bounds: Bounds = Bounds()
     refusal: str = ""
     changes: ChangeSpec | None = None
+    before: Before | None = None
 
 
 @dataclass(frozen=True)
@@ -187,6 +190,9 @@ class _Table(_Bookings):
         self._decode = spec.decode
         self._changes = spec.changes is not None
         self._records: Decoder = change_decoder(spec.decode, spec.changes) if spec.changes else decoder(spec.decode)
+        self._gaps: GapFiller | None = None
+        if spec.changes is not None and spec.changes.operation is not None:
+            self._gaps = GapFiller(spec.changes.keys, spec.before)
         self._files = spec.writer.open() if spec.writer is not None else None
 
     @property
@@ -195,8 +201,8 @@ class _Table(_Bookings):
 
     @property
     def _lacks(self) -> bool:
-        """Whether the table must change before it can have the rows."""
-        return bool(self.result.unknown or self.result.absent)
+        """Whether the table must change, or be looked at, before it can have the rows."""
+        return bool(self.result.unknown or self.result.absent or self.result.wanted)
 
     def encode_largest(self) -> None:
         if self._files is not None:
@@ -209,6 +215,9 @@ class _Table(_Bookings):
         decoded = _refused(values, self._refusal) if self._refusal else values.decode(self._records)
         if values.shapes is not None and self._decode.evolve and not self._refusal:
             decoded.unknown |= declared(self._decode, values.shapes)
+        if self._gaps is not None and not self._refusal:
+            decoded = self._gaps.fill(decoded, DELETED)
+            self.result.wanted = self._gaps.wanted
         self.refuse(rows, decoded.rejected)
         self.skip("tombstone", len(decoded.skipped))
         if decoded.unknown:

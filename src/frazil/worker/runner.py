@@ -26,6 +26,7 @@ from frazil.errors import (
 from frazil.logs.mapper import mapper_for
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.report import BatchReport
+from frazil.sinks.iceberg import positions
 from frazil.sinks.iceberg.sink import IcebergSink
 from frazil.worker import failures
 from frazil.worker.checkpoint import Checkpoint
@@ -69,6 +70,7 @@ class StreamingRunner:
         self._checkpoint = Checkpoint(settings.home / "worker" / "checkpoints" / _file_name(name))
         self._query: StreamingQuery | None = None
         self._begin: Offsets = {}
+        self._groups: list[str] = []
         self._busy = busy
         self._stopping = threading.Event()
         self._failure: tuple[FrazilError, BaseException] | None = None
@@ -93,6 +95,7 @@ class StreamingRunner:
             max_tasks=self._spark.sparkContext.defaultParallelism,
         )
         self._begin = self._sink.start(topics)
+        self._groups = positions.mirrors(self._bootstrap, config)
         self._mirror(self._sink.stored)  # a worker that was killed may have left the group behind the tables
         self._checkpoint.reset()
         source = source_options(
@@ -179,10 +182,11 @@ class StreamingRunner:
 
     def _mirror(self, end: Mapping[TopicPartition, int]) -> None:
         """Offsets to the consumer group, so that lag tools work; the table is the truth, so failing is no harm."""
-        try:
-            kafka.set_group_offsets(self._bootstrap, self._config.group_id, end)
-        except FrazilError as error:
-            logger.warning("connector %s: offsets were not copied to its group: %s", self._config.name, error)
+        for group in self._groups:
+            try:
+                kafka.set_group_offsets(self._bootstrap, group, end)
+            except FrazilError as error:
+                logger.warning("connector %s: offsets were not copied to %s: %s", self._config.name, group, error)
 
 
 def _file_name(connector: str) -> str:

@@ -17,6 +17,7 @@ from frazil.stack.class_archive import ClassArchive
 from frazil.stack.ivy import PYSPARK_JARS
 from frazil.stack.jars import SPARK_KAFKA, resolve
 from frazil.stack.java import find_java, spark_java_home
+from frazil.worker.jvm_log import log4j_properties
 
 _CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 _CLASS_PATHS = ("SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH")
@@ -35,44 +36,7 @@ _POOLS = f"""\
 </allocations>
 """
 
-_LOG4J = """\
-rootLogger.level = warn
-rootLogger.appenderRef.stderr.ref = stderr
-appender.stderr.type = Console
-appender.stderr.name = stderr
-appender.stderr.target = SYSTEM_ERR
-appender.stderr.layout.type = PatternLayout
-appender.stderr.layout.pattern = %d{yyyy-MM-dd'T'HH:mm:ss.SSSXXX}{UTC} %p %c{1}: %m%n%ex
-logger.kafka.name = org.apache.kafka
-logger.kafka.level = error
-logger.stream.name = org.apache.spark.sql.kafka010
-logger.stream.level = error
-logger.behind.name = org.apache.spark.sql.execution.streaming.runtime.ProcessingTimeExecutor
-logger.behind.level = error
-logger.write.name = org.apache.spark.sql.execution.streaming.runtime.ResolveWriteToStream
-logger.write.level = error
-logger.conf.name = org.apache.spark.SparkConf
-logger.conf.level = error
-# What ends a query is logged by its connector, in words.
-logger.batch.name = org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution
-logger.batch.level = off
-# Both warn of queries that are stopped, which is what was wanted.
-logger.shell.name = org.apache.hadoop.util.Shell
-logger.shell.level = error
-logger.jobs.name = org.apache.spark.scheduler.DAGScheduler
-logger.jobs.level = error
-logger.native.name = org.apache.hadoop.util.NativeCodeLoader
-logger.native.level = error
-"""
-_HTTP = (
-    "org.apache.hc",
-    "org.apache.http",
-    "org.apache.iceberg.shaded.org.apache.hc",
-    "org.apache.hadoop.shaded.org.apache.http",
-    "software.amazon.awssdk",
-)
-"""Loggers that print requests and answers below INFO, access keys too: those lines never come, whatever is set."""
-_SECRETS = "(?i)secret|password|token|credential|jaas|private.?key|access[.]?key"
+_REDACTED = "(?i)secret|password|token|credential|jaas|private.?key|access[.]?key"
 
 
 def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) -> SparkSession:
@@ -82,7 +46,7 @@ def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) 
     work = settings.home / "worker"
     work.mkdir(parents=True, exist_ok=True)
     log4j = work / "spark-log4j2.properties"
-    log4j.write_text(_LOG4J + "".join(map(_at_least_info, range(len(_HTTP)), _HTTP)))
+    log4j.write_text(log4j_properties())
     pools = work / "spark-pools.xml"
     pools.write_text(_POOLS)
     os.environ["JAVA_HOME"] = str(spark_java_home(settings.home, java))
@@ -108,7 +72,7 @@ def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) 
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.redaction.regex", _SECRETS)
+        .config("spark.redaction.regex", _REDACTED)
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "4096")
         .config("spark.sql.streaming.checkpointFileManagerClass", _CHECKPOINTS)
         .config("spark.sql.streaming.stopTimeout", "2s")
@@ -126,15 +90,6 @@ def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) 
     )
     session.sparkContext.setLogLevel("WARN")
     return session
-
-
-def _at_least_info(number: int, name: str) -> str:
-    """A logger with a filter of its own, which a change of levels does not reach."""
-    prefix = f"logger.http{number}"
-    return (
-        f"{prefix}.name = {name}\n{prefix}.level = warn\n"
-        f"{prefix}.filter.least.type = ThresholdFilter\n{prefix}.filter.least.level = info\n"
-    )
 
 
 def is_local(master: str) -> bool:

@@ -13,6 +13,7 @@ from frazil.clients.connect import ConnectClient
 from frazil.config.variables import VARIABLES
 from tests.config.samples import MINIMAL_SINK
 from tests.rest_worker import rest_worker
+from tests.worker.runners import ScriptedFactory
 
 SINK = {key: value for key, value in MINIMAL_SINK.items() if key != "name"}
 """A configuration that is of any name."""
@@ -20,11 +21,12 @@ SINK = {key: value for key, value in MINIMAL_SINK.items() if key != "name"}
 
 @dataclass
 class Program:
-    """Runs the program against a worker; `client` sees what it has done."""
+    """Runs the program against a worker; `client` sees what it has done, `factory` has the worker's queries."""
 
     client: ConnectClient
     url: str
     capture: pytest.CaptureFixture[str]
+    factory: ScriptedFactory
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
         """Exit code, standard output and standard error."""
@@ -47,6 +49,6 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("FRAZIL_HOME", str(tmp_path / "home"))
-    with rest_worker(tmp_path / "worker") as (url, _), ConnectClient(url) as client:
+    with rest_worker(tmp_path / "worker") as (url, factory), ConnectClient(url) as client:
         monkeypatch.setenv("KAFKA_CONNECT_URL", url)
-        yield Program(client, url, capsys)
+        yield Program(client, url, capsys, factory)

@@ -83,10 +83,13 @@ class Connector:
                 "topics": topic,
                 "iceberg.tables": ",".join(names),
                 "consumer.override.group.id": f"group-{topic}",
+                "connector.class": "io.tabular.iceberg.connect.IcebergSinkConnector",
+                "iceberg.control.group-id": f"control-{topic}",
                 **{f"iceberg.catalog.{key}": value for key, value in catalog.items()},
             }
         )
-        self.targets = [Target(tables[0].catalog, name, "main") for name in names]
+        marks = self.config.connect_sink.properties
+        self.targets = [Target(tables[0].catalog, name, "main", marks) for name in names]
 
     def key(self, partition: int) -> tuple[str, int]:
         return self.topic, partition
@@ -113,7 +116,9 @@ class Connector:
     def start(self, reset: str = "earliest") -> Offsets:
         floors = {target.name: target.floor(target.load(), ME) for target in self.targets}
         now = positions.identity(self.bootstrap, [self.topic], floors)
-        return positions.start_offsets(self.bootstrap, [self.topic], self.config.group_id, reset, floors, now)
+        return positions.start_offsets(
+            self.bootstrap, [self.topic], self.config.connect_sink.groups, reset, floors, now
+        )
 
 
 @pytest.mark.stack
@@ -131,6 +136,31 @@ def test_a_position_moves_back_and_forth(stack: LocalStack, topic: str, make_tab
     assert (head.summary[ALTERED], head.summary["total-data-files"]) == ("true", "0")
     one.read(5, 8)
     assert one.floors() == [{one.key(0): 5, one.key(1): 9}], "commits of a worker merge with the new position"
+
+
+@pytest.mark.stack
+def test_x22_a_position_that_kafka_connect_has_gone_on_from(
+    stack: LocalStack, topic: str, make_table: MakeTable
+) -> None:
+    table = make_table()
+    one = Connector(stack, topic, table)
+    one.read(4, 4)
+    control = one.config.connect_sink.groups[0]
+
+    def kafka_connect_commits(offset: int) -> None:
+        kafka.set_group_offsets(one.bootstrap, control, {one.key(0): offset})
+        mark = one.config.connect_sink.properties[0]
+        table.refresh().append(table.scan().to_arrow(), snapshot_properties={mark: '{"0":1}'})
+
+    kafka_connect_commits(6)
+    assert one.start() == {one.key(0): 6, one.key(1): 4}
+    one.alter(5)
+    assert one.start() == {one.key(0): 5, one.key(1): 4}
+    assert kafka.all_group_offsets(one.bootstrap, control) == {one.key(0): 5}
+    kafka_connect_commits(7)
+    assert one.start() == {one.key(0): 7, one.key(1): 4}
+    alter_positions(one.config, one.bootstrap, None)
+    assert one.start() == {one.key(0): 0, one.key(1): 4}, "the second partition begins there"
 
 
 @pytest.mark.stack

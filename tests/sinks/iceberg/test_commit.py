@@ -122,6 +122,25 @@ def test_k06_no_valid_through_when_a_partition_was_idle(make_table: MakeTable) -
     assert "kafka.connect.vtts" not in summary.additional_properties
 
 
+def test_x22_a_commit_of_kafka_connect_supersedes_the_position(make_table: MakeTable) -> None:
+    mark = "kafka.connect.offsets.control-iceberg.connect-me"
+    table = make_table()
+    to = Target(table.catalog, ".".join(table.name()), MAIN_BRANCH, [mark])
+    table.append(rows(table, [1]), snapshot_properties={mark: '{"0":3}'})
+    assert to.floor(to.load(), ME).superseded
+    store(table, [2], {("t", 0): 5})
+    found = to.floor(to.load(), ME)
+    assert (found.offsets, found.superseded) == ({("t", 0): 5}, False)
+    table.refresh().append(rows(table, [3]), snapshot_properties={f"{mark}-2": '{"0":3}'})
+    assert not to.floor(to.load(), ME).superseded
+    table.refresh().append(rows(table, [4]), snapshot_properties={mark: '{"0":9}'})
+    found = to.floor(to.load(), ME)
+    assert (found.offsets, found.superseded) == ({("t", 0): 5}, True)
+    expire_all_but_head(table)
+    found = to.floor(to.load(), ME)
+    assert (found.offsets, found.superseded) == ({("t", 0): 5}, True)
+
+
 def test_k11_partitions_without_data_are_carried(make_table: MakeTable) -> None:
     table = make_table()
     store(table, [1], {("t", 1): 7})

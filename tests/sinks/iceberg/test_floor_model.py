@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
-from frazil.errors import Fenced
+from frazil.errors import CommitConflict, Fenced
 from frazil.pipeline import offsets
 from frazil.pipeline.offsets import Offsets
 from frazil.sinks.iceberg import attempts
@@ -102,7 +102,8 @@ class Floors(RuleBasedStateMachine):
             self._commit(name, table, floor, steps)
             return
         before = self._target.load().metadata
-        with pytest.raises(Fenced):
+        error = CommitConflict if self._target.floor(self._target.load(), name).rolled_back else Fenced
+        with pytest.raises(error):
             self._commit(name, table, floor, steps)
         assert self._target.load().metadata == before
 

@@ -38,10 +38,11 @@ from pyiceberg.types import (
 from frazil.errors import CommitConflict, ConfigError, Fenced
 from frazil.pipeline.arrow import arrow_schema
 from frazil.pipeline.changes import DELETED, OFFSET, PARTITION, TIMESTAMP, TOPIC, Path
+from frazil.pipeline.gaps import Wanted
 from frazil.sinks.iceberg import attempts
 from frazil.sinks.iceberg.changes import ChangeFileWriter
 from frazil.sinks.iceberg.commit import COMMIT_ID, OFFSETS, Batch, KafkaIdentity, Target
-from frazil.sinks.iceberg.merge import MERGE_MODE, Merge, rewrites
+from frazil.sinks.iceberg.merge import MERGE_MODE, Merge, look_up_all, rewrites
 from frazil.sinks.iceberg.schema import struct_of
 from frazil.sinks.iceberg.write import DataFileWriter
 from tests.sinks.iceberg.conftest import MakeTable
@@ -180,6 +181,23 @@ def test_u03_inserts_deletes_and_updates(make_table: MakeTable, mode: str) -> No
     apply([put(id=1, name="one"), put(id=2, name="two"), put(id=3, name="three")])
     apply([delete(id=1), put(id=3, name="updated!")])
     assert people(table) == {2: "two", 3: "updated!"}
+
+
+def test_d11_rows_as_they_are(make_table: MakeTable, mode: str) -> None:
+    table = make_table(PEOPLE, properties={MERGE_MODE: mode})
+    assert look_up(table, 1) == {}
+    apply = Applier(table)
+    apply([put(id=i, name=f"first {i}") for i in range(5)])
+    apply([put(id=3, name="second"), delete(id=4), put(id=9, name=None)])
+    assert look_up(table, 1, 3, 4, 9, 12) == {1: "first 1", 3: "second", 9: None}
+
+
+def look_up(table: Table, *ids: int) -> dict[int, str | None]:
+    wanted = Wanted(pa.table({"0": pa.array(ids, pa.int64())}), ("name",))
+    table.refresh()
+    found = look_up_all(table, "main", (("id",),), wanted, writer_for(table), here)
+    assert found.column_names == ["0", "name"]
+    return {row["0"]: row["name"] for row in found.to_pylist()}
 
 
 def test_u02_one_run_with_everything(make_table: MakeTable, mode: str) -> None:

@@ -46,7 +46,8 @@ def make(bootstrap: str, name: str) -> None:
 def start(bootstrap: str, topic: str, floors: dict[str, Floor], **options: Any) -> Offsets:
     now = positions.identity(bootstrap, [topic])
     group, reset = options.get("group", f"group-{uuid.uuid4()}"), options.get("reset", "earliest")
-    return positions.start_offsets(bootstrap, [topic], group, reset, floors, now)
+    groups = options.get("groups", [group])
+    return positions.start_offsets(bootstrap, [topic], groups, reset, floors, now)
 
 
 def floor(topic: str, *offsets: int | None, identity: KafkaIdentity | None = None) -> Floor:
@@ -106,6 +107,33 @@ def test_of_several_tables_the_lowest_floor_counts(bootstrap: str, topic: str) -
 def test_a_table_without_a_floor_gets_everything(bootstrap: str, topic: str) -> None:
     floors = {"a": floor(topic, 5, 9), "new": Floor()}
     assert start(bootstrap, topic, floors) == {(topic, 0): 0, (topic, 1): 4}
+
+
+def test_x22_of_two_groups_the_first_that_has_an_offset_counts(bootstrap: str, topic: str) -> None:
+    control, plain = f"cg-control-{uuid.uuid4()}", f"connect-{uuid.uuid4()}"
+    kafka.set_group_offsets(bootstrap, plain, {(topic, 0): 3, (topic, 1): 6})
+    kafka.set_group_offsets(bootstrap, control, {(topic, 0): 5})
+    assert start(bootstrap, topic, {"t": Floor()}, groups=[control, plain]) == {(topic, 0): 5, (topic, 1): 6}
+    kafka.set_group_offsets(bootstrap, control, {(topic, 0): 11})
+    with pytest.raises(PositionLost, match=f"consumer group {control} continues at offset 11"):
+        start(bootstrap, topic, {"t": Floor()}, groups=[control, plain])
+
+
+def test_x22_a_group_that_kafka_connect_has_moved_on_comes_before_the_tables(bootstrap: str, topic: str) -> None:
+    group = f"group-{uuid.uuid4()}"
+    kafka.set_group_offsets(bootstrap, group, {(topic, 0): 8})
+    old = replace(floor(topic, 3, 7), superseded=True)
+    assert start(bootstrap, topic, {"t": old}, group=group) == {(topic, 0): 8, (topic, 1): 7}
+    idle = floor(topic, 1, 4)
+    assert start(bootstrap, topic, {"t": old, "idle": idle}, group=group) == {(topic, 0): 8, (topic, 1): 4}
+    ahead = replace(floor(topic, 9, 7), superseded=True)
+    assert start(bootstrap, topic, {"t": ahead}, group=group) == {(topic, 0): 9, (topic, 1): 7}
+
+
+def test_x22_a_group_that_kafka_has_forgotten(bootstrap: str, topic: str) -> None:
+    for stored in (Floor(superseded=True), replace(floor(topic, 3, 7), superseded=True)):
+        with pytest.raises(PositionLost, match="sink has written to table t as this connector, but its consumer group"):
+            start(bootstrap, topic, {"t": stored})
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,12 @@ def restart_connectors(
     names: Sequence[str], regex: bool, context: str | None, *, include_tasks: bool, only_failed: bool
 ) -> None:
     """Restart connectors, on request with their tasks, or only what has failed."""
-    _each(names, regex, context, lambda client, name: client.restart(name, include_tasks, only_failed), "restarting")
+    with connect(context) as client:
+
+        def restarted(name: str) -> str:
+            return "restarting" if client.restart(name, include_tasks, only_failed) else "nothing of it has failed"
+
+        for_each(chosen(client, names, regex), restarted)
 
 
 def restart_tasks(names: Sequence[str], context: str | None) -> None:

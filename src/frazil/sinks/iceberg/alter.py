@@ -12,6 +12,7 @@ from frazil.errors import CommitStateUnknown, ConfigError, FrazilError, NotFound
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.sinks.iceberg.commit import Batch, Floor, KafkaIdentity, Target
 from frazil.sinks.iceberg.discover import tables_with_position
+from frazil.sinks.iceberg.positions import mirrors
 
 Changes = Mapping[TopicPartition, int | None]
 """The next offset to read by topic and partition; None forgets the position of that partition."""
@@ -40,13 +41,14 @@ def alter_positions(config: IcebergSinkConfig, bootstrap: str, changes: Changes 
     catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
     named_by_records = config.route is not None and config.route.names_tables
     names = tables_with_position(catalog, config.name) if named_by_records else config.tables
-    targets = [Target(catalog, name, config.branch_of(name)) for name in names]
+    targets = [Target(catalog, name, config.branch_of(name), config.connect_sink.properties) for name in names]
     done: list[str] = []
     try:
         for target in targets:
             _alter(target, config.name, moves, remarks)
             done.append(f"table {target.name}")
-        alter_group(bootstrap, config.group_id, moves)
+        for group in mirrors(bootstrap, config):
+            alter_group(bootstrap, group, moves)
     except CommitStateUnknown as error:
         raise CommitStateUnknown(f"{error}. {_left(done, ' for certain')}") from error
     except FrazilError as error:
@@ -94,7 +96,7 @@ def _alter(target: Target, connector: str, moves: Moves | None, remarks: list[st
         return
     floor = target.floor(table, connector)
     after = Floor() if moves is None else moved(floor, moves.to, moves.forgotten, moves.now)
-    if (after.offsets, after.identity) == (floor.offsets, floor.identity):
+    if (after.offsets, after.identity) == (floor.offsets, floor.identity) and not floor.superseded:
         return
     target.commit(table, floor, Batch(connector, [], {}, after.offsets, after.identity, None, altered=True))
 

@@ -12,6 +12,7 @@ from frazil.config.iceberg_sink import IcebergSinkConfig
 from frazil.errors import BadRecord, ConfigError
 from frazil.pipeline import offsets
 from frazil.pipeline.deadletter import DeadLetter
+from frazil.pipeline.gaps import all_wanted
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.results import TableResult, TaskResult
@@ -125,7 +126,8 @@ class BatchJob:
         spec = self._spec(pending, ceiling, rest_pending=rest_pending)
         lows = [each.low(ceiling) for each in (*pending, *([self.rest] if self.rest and rest_pending else []))]
         size = sum(max(offset - min(low[key] for low in lows), 0) for key, offset in ceiling.items())
-        result = self.run(spec, size)
+        one_task = any(work.before is not None for work in pending)  # which needs to see the changes in their order
+        result = self.run(spec, 1 if one_task else size)
         if rest_pending and not self._finish_rest(result, ceiling):
             for work in pending:
                 abandon(work.table, result.tables[work.name].files)
@@ -183,6 +185,9 @@ class BatchJob:
                     "Set iceberg.tables.evolve-schema-enabled=false, or correct the producer"
                 )
             return "again"
+        if result.wanted and work.table is not None:
+            work.before = work.strategy.before(work.target, work.table, all_wanted(result.wanted))
+            return "again"
         return "divide" if result.overflow else "clean"
 
     def _finish(self, works: Sequence[Work], results: Mapping[str, TableResult], ceiling: Offsets) -> None:
@@ -224,6 +229,7 @@ class BatchJob:
             )
             work.strategy.commit(work.target, work.table, work.floor, batch)
             work.commits += 1
+        work.before = None
         work.reached = offsets.merge(work.reached, ceiling)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -24,7 +24,7 @@ from pyiceberg.table.update.snapshot import UpdateSnapshot
 from requests.exceptions import RequestException
 
 from frazil.clients.catalog import catalog_error
-from frazil.errors import Fenced, NotFound
+from frazil.errors import CommitConflict, Fenced, NotFound
 from frazil.pipeline import offsets
 from frazil.pipeline.offsets import Offsets
 from frazil.sinks.iceberg.attempts import apply
@@ -56,6 +56,7 @@ class Floor:
     """What a table has of a connector's topics: everything below these offsets.
 
     `complete`: what all tables of the connector had by then. `rolled_back`: the table had more than it has now.
+    `superseded`: Kafka Connect's sink has committed since, so its consumer group is ahead of these offsets (X22).
     """
 
     offsets: Offsets = field(default_factory=dict)
@@ -63,6 +64,7 @@ class Floor:
     committed_ms: int = 0
     complete: Offsets = field(default_factory=dict)
     rolled_back: bool = field(default=False, compare=False)
+    superseded: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -91,12 +93,13 @@ Stage = Callable[[Transaction, Table, str, Mapping[str, str]], None]
 
 
 class Target:
-    """One branch of one table."""
+    """One branch of one table. `connect_marks`: properties by which the snapshots of Kafka Connect's sink are known."""
 
-    def __init__(self, catalog: Catalog, name: str, branch: str) -> None:
+    def __init__(self, catalog: Catalog, name: str, branch: str, connect_marks: Sequence[str] = ()) -> None:
         self.catalog = catalog
         self.name = name
         self.branch = branch
+        self._connect_marks = connect_marks
 
     def load(self) -> Table:
         """The table as it is now. Raises NotFound (R12), ServiceUnavailable, or ConfigError when access is refused."""
@@ -136,21 +139,22 @@ class Target:
         first commit, and the position is where that began. Expired snapshots leave a hole: the next one names a parent
         that is gone or, as some catalogs have it, none.
         """
-        expired = False
+        expired = superseded = False
         copy = self._copy(table, connector)
         most = offsets.from_json(copy[OFFSETS]) if copy else {}
         for snapshot in self.history(table):
             summary = summary_of(snapshot)
             if summary.get(CONNECTOR) == connector and OFFSETS in summary:
-                return _floor(summary[OFFSETS], summary, snapshot.timestamp_ms, most)
+                return replace(_floor(summary[OFFSETS], summary, snapshot.timestamp_ms, most), superseded=superseded)
+            superseded = superseded or any(mark in summary for mark in self._connect_marks)
             expired = snapshot.parent_snapshot_id is not None or (snapshot.sequence_number or 0) > 1
         if not copy:
-            return Floor()
+            return Floor(superseded=superseded)
         taken = first_taken_back(table, connector, self.branch)
         position = copy[OFFSETS] if expired else ""
         if taken is not None:
             position = summary_of(taken)[BEFORE]
-        return _floor(position or copy.get(BEGIN, copy[OFFSETS]), copy, 0, most)
+        return replace(_floor(position or copy.get(BEGIN, copy[OFFSETS]), copy, 0, most), superseded=superseded)
 
     def history(self, table: Table) -> Iterator[Snapshot]:
         """The snapshots of the branch, the newest first, as far back as they have not been expired."""
@@ -165,19 +169,26 @@ class Target:
         """Append the files, or make the change that `stage` adds to a transaction, and move the floor, once.
 
         `table` is the state that `floor` was read from. Raises Fenced when another worker has committed for the
-        connector since, and as `apply` does; in all cases except CommitStateUnknown the table does not have the files.
+        connector since, CommitConflict when the table was rolled back, and as `apply` does; in all cases except
+        CommitStateUnknown the table does not have the files.
         """
         commit_id = str(uuid.uuid4())
 
         def arrived(now: Table) -> bool:
             if has_commit(now, commit_id):
                 return True
-            if self.floor(now, batch.connector).offsets != floor.offsets:
-                raise Fenced(
-                    f"another worker has committed to {self.name} for connector {batch.connector} meanwhile; "
-                    "this one stops, and its files of this batch are not in the table"
+            found = self.floor(now, batch.connector)
+            if found.offsets == floor.offsets:
+                return False
+            if found.rolled_back:
+                raise CommitConflict(
+                    f"table {self.name} was rolled back during a commit; nothing was committed. The connector starts "
+                    "again from the table's position"
                 )
-            return False
+            raise Fenced(
+                f"another worker has committed to {self.name} for connector {batch.connector} meanwhile; "
+                "this one stops, and its files of this batch are not in the table"
+            )
 
         apply(self.load, table, lambda now: self._try(now, floor, batch, commit_id, stage), arrived)
 

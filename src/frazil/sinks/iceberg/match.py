@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -59,10 +60,57 @@ class Found:
     files: Sequence[DataFile] = field(default=())
 
 
+@dataclass(frozen=True)
+class Lookup:
+    """Which rows to find, and the columns of them that are wanted."""
+
+    rows: DataFileWriter
+    paths: tuple[Path, ...]
+    keys: Keys
+    columns: tuple[str, ...]
+
+
 def search(what: Search, candidate: Candidate) -> Found:
     """Look through one data file. Raises ServiceUnavailable when the store fails, ConfigError when it refuses."""
-    try:
+    with _reading(candidate):
         return _search(what, candidate)
+
+
+def look_up(what: Lookup, candidate: Candidate) -> pa.Table:
+    """The rows of one data file with one of the keys: key columns under their numbers, and the columns.
+
+    Raises as `search` does.
+    """
+    with _reading(candidate):
+        metadata, io = _metadata(what.rows.metadata_json), _access(what.rows.io_properties)
+        if not len(_matching(what, metadata, io, candidate.file)):
+            return no_rows(what)
+        deleted = _read_all_delete_files(io, [FileScanTask(candidate.file, set(candidate.deletes))])
+        schema = metadata.schema().select(*(".".join(path) for path in what.paths), *what.columns)
+        found = [no_rows(what)]
+        batches = _batches(metadata, io, schema, candidate.file, deleted.get(candidate.file.file_path, []))
+        for chunk in _in_chunks(batches):
+            hits = pa.array(what.keys.find(columns_of(chunk, what.paths)) >= 0)
+            found.append(_row_values(what, chunk.cast(arrow_schema(struct_of(schema))).filter(hits)))
+        return pa.concat_tables(found)
+
+
+def no_rows(what: Lookup) -> pa.Table:
+    """What `look_up` gives where nothing is found."""
+    return _row_values(what, arrow_schema(struct_of(_metadata(what.rows.metadata_json).schema())).empty_table())
+
+
+def _row_values(what: Lookup, rows: pa.Table) -> pa.Table:
+    values = columns_of(rows, what.paths)
+    for name in what.columns:
+        values = values.append_column(name, rows.column(name))
+    return values
+
+
+@contextmanager
+def _reading(candidate: Candidate) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         where = f"{candidate.file.file_path}: {error}. Nothing was committed"
         if refuses(error):
@@ -99,7 +147,7 @@ def _search(what: Search, candidate: Candidate) -> Found:
     return Found(positions, files=writer.close())
 
 
-def _matching(what: Search, metadata: TableMetadata, io: PyArrowFileIO, file: DataFile) -> Codes:
+def _matching(what: Search | Lookup, metadata: TableMetadata, io: PyArrowFileIO, file: DataFile) -> Codes:
     """Positions of all rows with one of the keys, deleted ones too."""
     schema = metadata.schema().select(*(".".join(path) for path in what.paths))
     found: list[Codes] = [np.zeros(0, np.int64)]

@@ -19,11 +19,12 @@ from pyiceberg.table import Table, Transaction
 
 from frazil.errors import ConfigError
 from frazil.pipeline.changes import PLACE, Path, last_changes
+from frazil.pipeline.gaps import Wanted
 from frazil.pipeline.keys import Codes, Keys
 from frazil.sinks.iceberg.bounds import Bounds
 from frazil.sinks.iceberg.changes import FILE, POSITION
 from frazil.sinks.iceberg.deletes import write_deletes
-from frazil.sinks.iceberg.match import Candidate, Found, Search, search
+from frazil.sinks.iceberg.match import Candidate, Found, Lookup, Search, look_up, no_rows, search
 from frazil.sinks.iceberg.replace import Replacement, stage_replacement
 from frazil.sinks.iceberg.write import DataFileWriter
 
@@ -89,24 +90,10 @@ class Merge:
     def _plan(self, table: Table, branch: str) -> Replacement:
         rewrite = rewrites(table)
         head = table.metadata.snapshot_by_name(branch)
-        old = self._candidates(table, head.snapshot_id) if head is not None else []
+        old = _candidates(table, head.snapshot_id) if head is not None else []
         new = [Candidate(file, (), self._lost[file.file_path]) for file in self._new if file.file_path in self._lost]
         self._search(table, [*old, *new], rewrite=rewrite)
         return self._replacement(table, old, new)
-
-    def _candidates(self, table: Table, snapshot_id: int) -> list[Candidate]:
-        try:
-            tasks = list(table.scan(snapshot_id=snapshot_id).plan_files())
-        except ValueError as error:
-            if "equality deletes" not in str(error):
-                raise
-            name = ".".join(table.name())
-            raise ConfigError(
-                f"{name} has equality deletes, which the upserts of Kafka Connect's sink leave and which are not read "
-                "here. Nothing was written. Compact the table with Spark (CALL <catalog>.system.rewrite_data_files("
-                f"table => '{name}', options => map('delete-file-threshold','1'))), then restart the connector."
-            ) from error
-        return [Candidate(task.file, tuple(task.delete_files)) for task in tasks]
 
     def _search(self, table: Table, candidates: Sequence[Candidate], *, rewrite: bool) -> None:
         """Look through the files that were not looked through before."""
@@ -140,6 +127,37 @@ class Merge:
                 removed.append(file)
             rewritten += found.files
         return Replacement(removed, [*added.values(), *rewritten], write_deletes(table, marked))
+
+
+def look_up_all(
+    table: Table, branch: str, paths: tuple[Path, ...], wanted: Wanted, writer: DataFileWriter, run: RunTasks
+) -> pa.Table:
+    """The rows of a branch with one of the keys: key columns under their numbers, and the columns.
+
+    Raises as `Merge.stage` does.
+    """
+    keys = Keys(wanted.keys)
+    head = table.metadata.snapshot_by_name(branch)
+    candidates = _candidates(table, head.snapshot_id) if head is not None else []
+    bounds = Bounds(table.schema(), paths, keys.values())
+    what = Lookup(writer, paths, keys, wanted.columns)
+    found = run(partial(look_up, what), [each for each in candidates if bounds.may_hold(each.file)])
+    return pa.concat_tables([no_rows(what), *found])
+
+
+def _candidates(table: Table, snapshot_id: int) -> list[Candidate]:
+    try:
+        tasks = list(table.scan(snapshot_id=snapshot_id).plan_files())
+    except ValueError as error:
+        if "equality deletes" not in str(error):
+            raise
+        name = ".".join(table.name())
+        raise ConfigError(
+            f"{name} has equality deletes, which the upserts of Kafka Connect's sink leave and which are not read "
+            "here. Nothing was written. Compact the table with Spark (CALL <catalog>.system.rewrite_data_files("
+            f"table => '{name}', options => map('delete-file-threshold','1'))), then restart the connector."
+        ) from error
+    return [Candidate(task.file, tuple(task.delete_files)) for task in tasks]
 
 
 def _name(candidate: Candidate) -> tuple[str, frozenset[str]]:

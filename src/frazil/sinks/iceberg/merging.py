@@ -14,11 +14,12 @@ from frazil.config.iceberg_sink import IcebergSinkConfig
 from frazil.config.row_changes import ID_COLUMNS, RowChanges
 from frazil.errors import ConfigError
 from frazil.pipeline.changes import ChangeSpec, Path, key_error
+from frazil.pipeline.gaps import Before, Wanted
 from frazil.pipeline.task import Bounds, TableSpec
 from frazil.sinks.iceberg.changes import ChangeFileWriter
 from frazil.sinks.iceberg.commit import Batch, Floor, Target
 from frazil.sinks.iceberg.job import MapperFor, decode_spec, file_writer
-from frazil.sinks.iceberg.merge import Merge, rewrites
+from frazil.sinks.iceberg.merge import Merge, look_up_all, rewrites
 from frazil.sinks.iceberg.schema import mapping_of, struct_of
 
 _TASKS_PER_CORE = 4
@@ -46,6 +47,11 @@ class Merging:
         decode = decode_spec(self.config, table.schema(), self.mapper_for, no_more_columns, mapping_of(table))
         writer = ChangeFileWriter(file_writer(self.config, table), keys)
         return TableSpec(name, decode, writer, bounds, changes=ChangeSpec(keys, self.changes.operation))
+
+    def before(self, target: Target, table: Table, wanted: Wanted) -> Before:
+        """See `Strategy`."""
+        rows = look_up_all(table, target.branch, self._keys(table), wanted, file_writer(self.config, table), in_spark)
+        return Before(wanted, rows)
 
     def commit(self, target: Target, table: Table, floor: Floor, batch: Batch) -> None:
         """See `Strategy`."""

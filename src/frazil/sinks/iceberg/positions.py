@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from frazil.clients import kafka
-from frazil.errors import NotFound, PositionLost
+from frazil.config.iceberg_sink import IcebergSinkConfig
+from frazil.errors import NotFound, PositionLost, TerminalError
 from frazil.pipeline import offsets
-from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.sinks.iceberg.commit import Floor, KafkaIdentity
+
+logger = logging.getLogger(__name__)
 
 
 def identity(bootstrap: str, topics: Sequence[str], floors: Mapping[str, Floor] | None = None) -> KafkaIdentity:
@@ -47,29 +51,56 @@ def effective(floors: Mapping[str, Floor]) -> dict[str, Floor]:
 
 
 def start_offsets(
-    bootstrap: str, topics: list[str], group: str, reset: str, floors: Mapping[str, Floor], now: KafkaIdentity
+    bootstrap: str,
+    topics: list[str],
+    groups: Sequence[str],
+    reset: str,
+    floors: Mapping[str, Floor],
+    now: KafkaIdentity,
 ) -> Offsets:
     """The offset to begin with for every partition of the topics.
 
+    `groups` are those of `ConnectSink`: of several the first that has an offset counts.
+
     With several tables it is the lowest of their floors; each skips what it has. A table without a floor never makes
-    the others miss what they still need. A partition that has come to a topic since is read from its beginning,
-    whatever `reset` says (X20). Raises PositionLost when a stored position is not in the topic any more (X07, X08).
+    the others miss what they still need. Where Kafka Connect's sink has committed since, its group is ahead of them
+    (X22). A partition that has come to a topic since is read from its beginning, whatever `reset` says (X20). Raises
+    PositionLost when a stored position is not in the topic any more (X07, X08), or the group has none that Kafka
+    Connect must have left there.
     """
     for table, floor in floors.items():
         check_identity(table, floor.identity, now)
     begin, end = kafka.begin_offsets(bootstrap, topics), kafka.end_offsets(bootstrap, topics)
-    from_group = kafka.group_offsets(bootstrap, group, begin)
-    fresh = begin if reset == "earliest" else _unread([from_group, *(f.offsets for f in floors.values())], begin, end)
+    holders: dict[TopicPartition, str] = {}
+    from_groups: Offsets = {}
+    for group in reversed(groups):
+        own = group == groups[-1]
+        found = kafka.group_offsets(bootstrap, group, begin) if own else control_offsets(bootstrap, group)
+        found = {key: offset for key, offset in found.items() if key in begin}
+        from_groups |= found
+        holders |= dict.fromkeys(found, f"consumer group {group}")
+    superseded = [table for table, floor in floors.items() if floor.superseded]
+    if superseded and not from_groups:
+        raise PositionLost(
+            f"Kafka Connect's sink has written to table {' and '.join(superseded)} as this connector, but its consumer "
+            f"group {' or '.join(groups)} has no position: Kafka forgets the offsets of groups without members, after "
+            "7 days by default. Nothing was read. Stop the connector, set the offsets that Kafka Connect had reached "
+            "(PATCH /connectors/{connector}/offsets), then resume it."
+        )
+    known_of = [from_groups, *(floor.offsets for floor in floors.values())]
+    fresh = begin if reset == "earliest" else _unread(known_of, begin, end)
     result: Offsets = {}
     for key in begin:
         stored = [floor.offsets.get(key) for floor in floors.values()]
         known = [offset for offset in stored if offset is not None]
+        lowest = min(known) if known and len(known) == len(stored) else None
         holder = f"table {' and '.join(floors)}"
-        if known and len(known) == len(stored):
-            result[key] = min(known)
-        elif key in from_group:
-            result[key] = min([from_group[key], *known])
-            holder = holder if result[key] < from_group[key] else f"consumer group {group}"
+        if key in from_groups and (superseded or lowest is None):
+            reached = from_groups[key]
+            result[key] = max(reached, lowest or 0) if superseded else min([reached, *known])
+            holder = holders[key] if result[key] == reached else holder
+        elif lowest is not None:
+            result[key] = lowest
         else:
             result[key] = min([fresh[key], *known])
         _check_range(key, result[key], begin[key], end[key], holder)
@@ -82,6 +113,27 @@ def _unread(known: Iterable[Offsets], begin: Offsets, end: Offsets) -> Offsets:
     for topic, partition in (key for each in known for key in each):
         highest[topic] = max(partition, highest.get(topic, partition))
     return {key: begin[key] if key[1] > highest.get(*key) else end[key] for key in begin}
+
+
+def control_offsets(bootstrap: str, group: str) -> Offsets:
+    """Offsets of the control group of Kafka Connect's sink; none when this client may not see the group.
+
+    Raises ServiceUnavailable.
+    """
+    try:
+        return kafka.all_group_offsets(bootstrap, group)
+    except TerminalError as error:
+        logger.warning("the control group of Kafka Connect's sink is taken for one without offsets: %s", error)
+        return {}
+
+
+def mirrors(bootstrap: str, config: IcebergSinkConfig) -> list[str]:
+    """Consumer groups that get a copy of the position: the connector's, and where Kafka Connect's sink has one.
+
+    That sink goes on from there when the connector is handed back to it (X21). Raises ServiceUnavailable.
+    """
+    others = [group for group in config.connect_sink.groups if group != config.group_id]
+    return [config.group_id, *(group for group in others if control_offsets(bootstrap, group))]
 
 
 def check_identity(table: str, stored: KafkaIdentity, now: KafkaIdentity) -> None:

@@ -153,11 +153,15 @@ class Replayer:
 
     def _into_table(self, name: str, letters: Sequence[Letter]) -> Sequence[Outcome]:
         try:
-            return self._into(Target(self._catalog, name, self._config.branch_of(name)), letters)
+            return self._into(self._target(name), letters)
         except NotFound as error:
             if not self._named_by_records:
                 raise
             return [Outcome(letter, "fails", str(error)) for letter in letters]
+
+    def _target(self, name: str) -> Target:
+        config = self._config
+        return Target(self._catalog, name, config.branch_of(name), config.connect_sink.properties)
 
     def _into(self, target: Target, letters: Sequence[Letter]) -> list[Outcome]:
         """Store in one table; letters of the same record are one row."""
@@ -221,7 +225,8 @@ class Replayer:
     def _group_offset(self, topic: str, partition: int) -> int:
         key = topic, partition
         if key not in self._group:
-            self._group |= {key: 0} | kafka.group_offsets(self._bootstrap, self._config.group_id, [key])
+            several = [kafka.group_offsets(self._bootstrap, group, [key]) for group in self._config.connect_sink.groups]
+            self._group[key] = next((offsets[key] for offsets in several if key in offsets), 0)
         return self._group[key]
 
     def _judge(self, target: Target, table: Table, letters: Sequence[Letter], refusal: str) -> TableResult | Admitted:

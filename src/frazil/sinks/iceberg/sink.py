@@ -15,7 +15,7 @@ from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.results import TaskResult, combine, load_result
 from frazil.pipeline.task import HEADERS, RESULT_DDL, Task, TaskSpec
-from frazil.sinks.iceberg import positions
+from frazil.sinks.iceberg import positions, takeover
 from frazil.sinks.iceberg.batch import BatchJob
 from frazil.sinks.iceberg.commit import Batch
 from frazil.sinks.iceberg.job import MapperFor
@@ -24,7 +24,8 @@ from frazil.sinks.letters import LetterBook
 
 logger = logging.getLogger(__name__)
 
-_ROWS_PER_TASK = 25_000
+ROWS_PER_TASK = 25_000
+"""A task of a batch has more rows only when every core has one."""
 _LONGEST_SILENCE_S = 60.0
 """How long records that no table is for may pass before a table notes the position."""
 
@@ -55,14 +56,16 @@ class IcebergSink:
         """Check the tables and the stored positions; returns the offsets to begin with.
 
         Those that every table has are in `stored` then.
+        Raises ServiceUnavailable while Kafka Connect's sink still has to do with the connector.
         """
         self._topics = topics
         floors = self._tables.floors()
         self._tables.identity = positions.identity(self._bootstrap, topics, floors)
+        takeover.check(self._bootstrap, self._config, self._tables.catalog, floors)
         start = positions.start_offsets(
             self._bootstrap,
             topics,
-            self._config.group_id,
+            self._config.connect_sink.groups,
             self._config.auto_offset_reset,
             floors,
             self._tables.identity,
@@ -121,7 +124,7 @@ class IcebergSink:
         tolerant = self._letters.tolerant
         columns += ["key"] if tolerant or (transforms is not None and transforms.reads_keys) else []
         columns += [HEADERS] if tolerant or (transforms is not None and transforms.reads_headers) else []
-        tasks = min(self._max_tasks, -(-size // _ROWS_PER_TASK))
+        tasks = min(self._max_tasks, -(-size // ROWS_PER_TASK))
         frame = rows.selectExpr(*columns).coalesce(max(tasks, 1))
         collected = frame.mapInArrow(Task(spec), RESULT_DDL).collect()
         return combine(load_result(row.result) for row in collected)

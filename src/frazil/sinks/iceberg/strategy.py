@@ -8,6 +8,7 @@ from typing import Protocol
 from pyiceberg.table import Table
 
 from frazil.config.iceberg_sink import IcebergSinkConfig
+from frazil.pipeline.gaps import Before, Wanted
 from frazil.pipeline.task import Bounds, TableSpec
 from frazil.sinks.iceberg.commit import Batch, Floor, Target
 from frazil.sinks.iceberg.job import MapperFor, decode_spec, file_writer
@@ -22,6 +23,9 @@ class Strategy(Protocol):
 
     def spec(self, table: Table, name: str, bounds: Bounds, no_more_columns: str) -> TableSpec:
         """What tasks need for the table as it is. Raises ConfigError for a table that cannot be written this way."""
+
+    def before(self, target: Target, table: Table, wanted: Wanted) -> Before:
+        """The rows of the target's branch that changes want; raises as `search` of `match` does."""
 
     def commit(self, target: Target, table: Table, floor: Floor, batch: Batch) -> None:
         """Put the files of a run into the table and move its floor, once; raises as `Target.commit` does."""
@@ -41,6 +45,10 @@ class Appending:
         """See `Strategy`."""
         decode = decode_spec(self.config, table.schema(), self.mapper_for, no_more_columns, mapping_of(table))
         return TableSpec(name, decode, file_writer(self.config, table), bounds)
+
+    def before(self, target: Target, table: Table, wanted: Wanted) -> Before:
+        """See `Strategy`; a new row wants nothing."""
+        return Before(wanted, wanted.keys.slice(0, 0))
 
     def commit(self, target: Target, table: Table, floor: Floor, batch: Batch) -> None:
         """See `Strategy`."""

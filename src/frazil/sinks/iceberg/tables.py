@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pyiceberg.catalog import Catalog
 
 from frazil.config.iceberg_sink import IcebergSinkConfig
-from frazil.errors import ConfigError, FrazilError, NotFound
+from frazil.errors import ConfigError, Fenced, FrazilError, NotFound
 from frazil.pipeline import infer
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.types import Type
@@ -30,11 +30,17 @@ _IDLE_BATCHES = 20
 
 @dataclass
 class _Known:
-    """A table, and for how many batches it has had no record."""
+    """A table, and for how many batches it has had no record.
+
+    `begun`: whether this connector has committed to it since Kafka Connect's sink did, or that never has. `behind`: its
+    position at the start, when Kafka Connect's sink has taken the connector past it.
+    """
 
     target: Target
     strategy: Strategy
     idle: int = 0
+    begun: bool = False
+    behind: Offsets | None = None
 
 
 @dataclass
@@ -50,7 +56,7 @@ class Tables:
         self._known = {name: self._make(name) for name in self.config.tables}
 
     def _make(self, name: str) -> _Known:
-        target = Target(self.catalog, name, self.config.branch_of(name))
+        target = Target(self.catalog, name, self.config.branch_of(name), self.config.connect_sink.properties)
         changes = self.config.row_changes
         if changes is None:
             return _Known(target, Appending(self.config, self.mapper_for))
@@ -62,6 +68,10 @@ class Tables:
         Raises as `Target.with_branch` does, and ConfigError for a table that cannot be written as configured.
         """
         floors = {name: self._floor(known) for name, known in self._known.items()}
+        taken_over = any(floor.superseded for floor in floors.values())
+        for name, known in self._known.items():
+            known.begun = bool(floors[name].offsets) and not floors[name].superseded
+            known.behind = floors[name].offsets if taken_over else None
         return floors if self.config.route is None else positions.effective(floors)
 
     def _floor(self, known: _Known) -> Floor:
@@ -90,7 +100,7 @@ class Tables:
 
         A table that does not exist is to be created; if that may not be, or it cannot be written, it refuses its
         records where they name it. Raises NotFound for any other (R12), ConfigError, PositionLost, CommitConflict when
-        the table was rolled back, and as `Target.load` does.
+        the table was rolled back, Fenced when Kafka Connect's sink writes to it too, and as `Target.load` does.
         """
         connector = self.config.name
         try:
@@ -107,6 +117,7 @@ class Tables:
             self._refuse(work, error)
             return
         work.floor, work.refusal = work.target.floor(work.table, connector), ""
+        taken_over = self._taken_over(self._known[work.name], work.floor)
         if self._named_by_records:
             positions.check_identity(work.name, work.floor.identity, self.identity)
             if work.floor.rolled_back:
@@ -116,8 +127,24 @@ class Tables:
                     connector,
                     work.name,
                 )
-        elif self.config.route is None or work.floor.rolled_back:
+        elif (self.config.route is None or work.floor.rolled_back) and not taken_over:
             work.check_rollback(begin)
+
+    def _taken_over(self, known: _Known, floor: Floor) -> bool:
+        """Whether the position is one that Kafka Connect's sink has gone on from, before this start.
+
+        Raises Fenced when that sink commits beside this connector.
+        """
+        if floor.superseded and known.begun:
+            raise Fenced(
+                f"Kafka Connect's sink has committed to {known.target.name} for connector {self.config.name} while it "
+                "runs here; nothing of this batch is in the table, but what both had read before may be in it twice. "
+                "Stop the connector in Kafka Connect, then restart this one."
+            )
+        if floor.superseded or floor.offsets == known.behind:
+            return True
+        known.begun, known.behind = bool(floor.offsets), None
+        return False
 
     def create(self, work: Work, columns: Mapping[infer.Path, Type]) -> None:
         """Make a table that does not exist; without columns it refuses its records. Raises as `create_table` does."""

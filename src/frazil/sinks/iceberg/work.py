@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyiceberg.table import Table
 
 from frazil.errors import CommitConflict
 from frazil.pipeline.deadletter import DeadLetter
 from frazil.pipeline.decode import DecodeSpec
+from frazil.pipeline.gaps import Before
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.task import ANY_COLUMNS, Bounds, TableSpec
 from frazil.sinks.iceberg.commit import Floor, Target
@@ -42,7 +43,7 @@ class Work(Progress):
     """One table of the batch. `no_more_columns`: why records with unknown fields are refused, if they are.
 
     `refusal`: why it can have no record at all; then `table` is None. `discover` finds the columns of a table
-    that is to be made.
+    that is to be made. `before`: rows as the table has them, that the next run needs.
     """
 
     target: Target = field(kw_only=True)
@@ -52,6 +53,7 @@ class Work(Progress):
     no_more_columns: str = ""
     refusal: str = ""
     commits: int = 0
+    before: Before | None = None
     discover: DecodeSpec = ANY_COLUMNS
 
     @property
@@ -77,4 +79,5 @@ class Work(Progress):
         bounds = Bounds(self.low(ceiling), ceiling)
         if self.table is None:
             return TableSpec(self.name, self.discover, None, bounds, self.refusal)
-        return self.strategy.spec(self.table, self.name, bounds, self.no_more_columns)
+        spec = self.strategy.spec(self.table, self.name, bounds, self.no_more_columns)
+        return replace(spec, before=self.before)

@@ -148,6 +148,22 @@ def test_a_position_that_only_a_snapshot_has_is_kept(catalog: Catalog, writer: W
     assert writer.floor().offsets == {("t", 0): 20}
 
 
+def test_a_position_that_only_a_commit_taken_back_tells_is_kept(writer: Writer, maintain: Maintain) -> None:
+    """All commits before the compaction are expired, and those after it are rolled back: its position is in theirs."""
+    writer.commit(rows=10)
+    nothing = pa.table({"id": [1000], "time": [None], "bucket": [None]}, schema=writer.table().schema().as_arrow())
+    writer.table().append(nothing)
+    maintain(writer.target.name, only(Step.EXPIRE))
+    (foreign,) = writer.table().metadata.snapshots
+    writer.commit(rows=10)
+    taken = writer.table().metadata.current_snapshot_id
+    writer.table().manage_snapshots().set_current_snapshot(snapshot_id=foreign.snapshot_id).commit()
+    [result] = maintain(writer.target.name, only(Step.EXPIRE))
+    assert CONNECTOR in result.note
+    assert taken in {s.snapshot_id for s in writer.table().metadata.snapshots}
+    assert writer.floor().offsets == {("t", 0): 10}
+
+
 def test_orphans_of_this_table_alone_are_removed(
     catalog: Catalog, namespace: str, maintain: Maintain, stack: object
 ) -> None:

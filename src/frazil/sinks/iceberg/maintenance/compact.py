@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 from frazil.errors import CommitConflict, TerminalError
 from frazil.sinks.iceberg.jvm_errors import JVM_ERRORS, java_exception
+from frazil.sinks.iceberg.maintenance.delete_files import FOLDING, merge_deletes
 from frazil.sinks.iceberg.maintenance.hot import cold_filter, grows_cold, hot_partitions
 from frazil.sinks.iceberg.maintenance.policy import Policy, Step, StepResult
 from frazil.sinks.iceberg.runtime import jvm
@@ -24,6 +25,8 @@ _COMMITS_FAILED = "rewrite commits failed"
 
 def compact(session: SparkSession, java_table: Any, table: Table, policy: Policy) -> StepResult:
     """Rewrite what is small in the cold partitions, in several commits, so that a conflict costs only a part.
+
+    Data files of which many rows are deleted are written again without these, and small delete files are merged.
 
     `session` is for this alone: its settings change. Raises CommitConflict when some of the commits lost against other
     writers (the rest is done), and what the JVM raises.
@@ -53,6 +56,7 @@ def compact(session: SparkSession, java_table: Any, table: Table, policy: Policy
         action = action.option(name, value)
     try:
         result = action.execute()
+        merge_deletes(session, java_table, cold, policy)
     except JVM_ERRORS as error:
         if _COMMITS_FAILED in str(java_exception(error).getMessage()):
             raise CommitConflict(
@@ -86,6 +90,7 @@ def _options(table: Table, policy: Policy) -> dict[str, str]:
         "partial-progress.enabled": "true",
         "partial-progress.max-commits": _MOST_COMMITS,
         "partial-progress.max-failed-commits": "0",
+        **FOLDING,
     }
 
 

@@ -1,0 +1,142 @@
+"""Values that Debezium leaves out of an update because they have not changed (TOAST; cdc.md 4, D11).
+
+A text stands in their place, which is never stored. The value is the one that the row had before: that of an earlier
+change of the batch, else that of the table. So a batch with such gaps is read twice: the first time tells which rows
+are wanted, the second time has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from frazil.pipeline.decode import Decoded
+from frazil.pipeline.keys import Keys, columns_of
+from frazil.pipeline.strict import ConversionError
+
+PLACEHOLDER = "__debezium_unavailable_value"
+_NOT_SENT = (
+    "Debezium did not send the value, since it has not changed and PostgreSQL keeps it apart (TOAST), and the table "
+    "has no row with this key that would have it; with REPLICA IDENTITY FULL on the table it is sent"
+)
+
+Path = tuple[str, ...]
+Values = dict[str, str | None]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Keys of rows with gaps, the key columns under their numbers, and the columns that gaps are in."""
+
+    keys: pa.Table
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Before:
+    """What was wanted, and the rows of the table that have it: key columns under their numbers, and the columns."""
+
+    wanted: Wanted
+    rows: pa.Table
+
+
+def all_wanted(several: Sequence[Wanted]) -> Wanted:
+    """What several batches or tasks want."""
+    columns = tuple(sorted({name for each in several for name in each.columns}))
+    return Wanted(pa.concat_tables([each.keys for each in several]), columns)
+
+
+class GapFiller:
+    """Goes through the changes of one task, in the order in which they came.
+
+    Without `before` it notes what the rows want; with it, it fills the gaps, or refuses the record.
+    """
+
+    def __init__(self, keys: tuple[Path, ...], before: Before | None) -> None:
+        self.wanted: list[Wanted] = []
+        self._paths = keys
+        self._before = before
+        self._columns: tuple[str, ...] = ()
+        self._last: dict[int, Values] = {}
+        if before is not None:
+            self._columns = before.wanted.columns
+            self._keys = Keys(before.wanted.keys)
+            codes = self._keys.find(before.rows.select(before.wanted.keys.column_names))
+            values = before.rows.select(self._columns).to_pylist()
+            self._last = dict(zip(codes.tolist(), values, strict=True))
+
+    def fill(self, decoded: Decoded, deleted: str) -> Decoded:
+        """The changes without gaps; `deleted` is the column that says whether a change deletes its row."""
+        if self._before is None:
+            self._note(decoded.table)
+            return decoded
+        table = decoded.table
+        codes = self._keys.find(columns_of(table, self._paths))
+        here = np.flatnonzero(codes >= 0)
+        here = here[np.argsort(np.asarray(decoded.positions, np.int64)[here], kind="stable")]
+        if not len(here):
+            return decoded
+        rows = table.select([*self._columns, deleted]).take(pa.array(here)).to_pylist()
+        filled: dict[str, dict[int, str | None]] = {name: {} for name in self._columns}
+        failed: dict[int, str] = {}
+        for index, row in zip(here.tolist(), rows, strict=True):
+            code = int(codes[index])
+            if row.pop(deleted):
+                self._last.pop(code, None)
+                continue
+            gaps = [name for name in self._columns if row[name] == PLACEHOLDER]
+            last = self._last.get(code)
+            if gaps and last is None:
+                failed[index] = gaps[0]
+                continue
+            for name in gaps:
+                row[name] = filled[name][index] = last[name] if last is not None else None
+            self._last[code] = row
+        for name, values in filled.items():
+            table = _replaced(table, name, values)
+        return _without(replace(decoded, table=table), failed)
+
+    def _note(self, table: pa.Table) -> None:
+        hits = {name: mask for name in table.column_names if (mask := _gaps(table, name)) is not None}
+        if hits:
+            any_hit = np.logical_or.reduce(list(hits.values()))
+            rows = table.filter(pa.array(any_hit))
+            self.wanted.append(Wanted(columns_of(rows, self._paths).combine_chunks(), tuple(hits)))
+
+
+def _gaps(table: pa.Table, name: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]] | None:
+    """Which rows have a gap in a column; None when none has."""
+    if not pa.types.is_string(table.schema.field(name).type):
+        return None
+    hits = pc.equal(table.column(name), PLACEHOLDER).fill_null(False)
+    return hits.to_numpy() if pc.any(hits).as_py() else None
+
+
+def _replaced(table: pa.Table, name: str, values: dict[int, str | None]) -> pa.Table:
+    if not values:
+        return table
+    place = table.schema.get_field_index(name)
+    mask = np.zeros(table.num_rows, bool)
+    mask[list(values)] = True
+    field, column = table.schema.field(place), table.column(place).combine_chunks()
+    column = pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
+    news = pa.array([values[index] for index in sorted(values)], field.type)
+    return table.set_column(place, field, pc.replace_with_mask(column, pa.array(mask), news))
+
+
+def _without(decoded: Decoded, failed: dict[int, str]) -> Decoded:
+    """The rows without those that are refused; `failed` has the column of each."""
+    if not failed:
+        return decoded
+    good = [index for index in range(decoded.table.num_rows) if index not in failed]
+    errors = [(decoded.positions[index], ConversionError(name, _NOT_SENT)) for index, name in failed.items()]
+    return replace(
+        decoded,
+        table=decoded.table.take(pa.array(good, pa.int64())),
+        rejected=[*decoded.rejected, *errors],
+        positions=[decoded.positions[index] for index in good],
+    )
