@@ -48,7 +48,7 @@ def verify(
     end: Annotated[int | None, typer.Option("--to", min=0, help="Offset to end before.")] = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="For people or for programs.")] = Output.TABLE,
 ) -> None:
-    """Compare topics with the objects or tables that their records are stored in.
+    """Compare topics with what is stored of them: objects or tables.
 
     Each record up to the connector's position has to be stored once and as it is in the topic, or to have a dead
     letter, or to be one that the connector leaves out. Records, objects and rows are read anew and nothing is written.
