@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
 import shutil
+import signal
 import threading
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from frazil.stack.local import LocalStack
@@ -66,3 +69,19 @@ def test_kills_lose_and_double_nothing(stack: LocalStack, tmp_path: Path, kills:
         assert pipe.ids() == good
         letters = messages(pipe.settings.bootstrap_servers, f"{pipe.name}-dlq")
         assert sorted(m.value() for m in letters) == sorted(b"bad %d" % n for n in range(0, total, 500))
+
+
+@pytest.mark.faults
+def test_a_signal_for_the_whole_process_group_stops_in_order(stack: LocalStack, tmp_path: Path) -> None:
+    """As of a shell's `kill %1`, or of a terminal that is closed: the JVM goes when the queries have stopped."""
+    with own_worker(stack.settings, tmp_path) as worker:
+        pipe = Pipe(worker.settings, "signalled").create()
+        worker.client.put_config(pipe.connector, pipe.config())
+        pipe.send([event(n) for n in range(100)])
+        eventually(lambda: len(pipe.ids()) == 100)
+        process = psutil.Process(worker.pid)
+        family = process.children(recursive=True)
+        os.killpg(process.pid, signal.SIGTERM)
+        psutil.wait_procs([process, *family], timeout=120)
+        assert f"the query of connector {pipe.connector} has stopped" in worker.log()
+        assert "ERROR" not in worker.log()

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
 from typing import Any
 
+from pyspark.conf import SparkConf
+from pyspark.core.context import SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from frazil.config.settings import LOOPBACK, Settings
@@ -57,39 +60,51 @@ def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) 
     archive = class_archive(settings, java)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["ARROW_DEFAULT_MEMORY_POOL"] = _MEMORY_POOL
-    builder = SparkSession.builder.master(settings.spark_master)
-    for key, value in listen_options(settings.spark_master).items():
-        builder = builder.config(key, value)
-    session = (
-        builder.appName("frazil")
-        .config("spark.jars", ",".join(map(str, jars)))
-        .config("spark.driver.memory", settings.spark_memory)
-        .config("spark.driver.extraJavaOptions", _jvm_options(log4j, archive.options() if archive else []))
-        .config("spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL", _MEMORY_POOL)
-        .config("spark.python.daemon.module", "frazil.worker.daemon")
-        .config("spark.local.dir", str(work / "tmp"))
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.redaction.regex", _REDACTED)
-        .config("spark.sql.execution.arrow.maxRecordsPerBatch", "4096")
-        .config("spark.sql.streaming.checkpointFileManagerClass", _CHECKPOINTS)
-        .config("spark.sql.streaming.stopTimeout", "2s")
-        .config("spark.sql.streaming.metricsEnabled", "false")
-        .config("spark.sql.streaming.numRecentProgressUpdates", "4")
-        .config("spark.sql.streaming.minBatchesToRetain", "2")
-        .config("spark.sql.ui.retainedExecutions", "1")
-        .config("spark.ui.retainedJobs", "1")
-        .config("spark.ui.retainedStages", "1")
-        .config("spark.scheduler.mode", "FAIR")
-        .config("spark.scheduler.allocation.file", pools.as_uri())
-        .config("spark.kafka.consumer.fetchedData.cache.timeout", "10s")
-        .config("spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval", "5s")
-        .getOrCreate()
-    )
+    properties: dict[str, Any] = {
+        "spark.app.name": "frazil",
+        "spark.master": settings.spark_master,
+        **listen_options(settings.spark_master),
+        "spark.jars": ",".join(map(str, jars)),
+        "spark.driver.memory": settings.spark_memory,
+        "spark.driver.extraJavaOptions": _jvm_options(log4j, archive.options() if archive else []),
+        "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": _MEMORY_POOL,
+        "spark.python.daemon.module": "frazil.worker.daemon",
+        "spark.local.dir": str(work / "tmp"),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.redaction.regex": _REDACTED,
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
+        "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
+        "spark.sql.streaming.stopTimeout": "2s",
+        "spark.sql.streaming.metricsEnabled": "false",
+        "spark.sql.streaming.numRecentProgressUpdates": "4",
+        "spark.sql.streaming.minBatchesToRetain": "2",
+        "spark.sql.ui.retainedExecutions": "1",
+        "spark.ui.retainedJobs": "1",
+        "spark.ui.retainedStages": "1",
+        "spark.scheduler.mode": "FAIR",
+        "spark.scheduler.allocation.file": pools.as_uri(),
+        "spark.kafka.consumer.fetchedData.cache.timeout": "10s",
+        "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "5s",
+    }
+    _launch_jvm(properties)
+    session: SparkSession = SparkSession.builder.config(map=properties).getOrCreate()
     session.sparkContext.setLogLevel("WARN")
     return session
+
+
+def _launch_jvm(properties: Mapping[str, Any]) -> None:
+    """Start the JVM as PySpark does, but in a session of its own.
+
+    A signal for the whole process group, such as that of `kill %1` or of a terminal that closes, is for this process,
+    which stops its queries before the JVM.
+    """
+    if SparkContext._gateway is None:  # noqa: SLF001 - PySpark's own launch is without the argument
+        conf = SparkConf(loadDefaults=False).setAll(list(properties.items()))
+        gateway = launch_gateway(conf, {"start_new_session": True})  # type: ignore[no-untyped-call]
+        SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001
 
 
 def is_local(master: str) -> bool:
