@@ -69,8 +69,6 @@ class Settings:
                 self._port(variable.name)
             elif variable.kind == "switch":
                 self._switch(variable.name)
-            elif variable.kind == "count":
-                self._count(variable.name)
             elif variable.kind == "url":
                 check_url(variable.name, text)
         if not self.kafka_external and self.kafka_security:
@@ -326,7 +324,10 @@ class Settings:
 
     @property
     def topic_defaults(self) -> TopicDefaults:
-        """What entries of that file have that say nothing else; the store is that of the stack without a URL."""
+        """What entries of that file have that say nothing else; the store is that of the stack without a URL.
+
+        Raises ConfigError for numbers that are none: other programs know these names too, so nobody else looks at them.
+        """
         return TopicDefaults(
             self._text("S3_BUCKET_NAME"),
             self._text("S3_REGION"),

@@ -246,13 +246,9 @@ class DeltaTarget:
         try:
             if config.optimize_interval is not None:
                 done = self._table.optimize.compact()
-                logger.info(
-                    "connector %s: %s files of %s became %s",
-                    self._connector,
-                    done["numFilesRemoved"],
-                    self._place.uri,
-                    done["numFilesAdded"],
-                )
+                if done["numFilesRemoved"]:
+                    what = "connector %s: %s files of %s became %s"
+                    logger.info(what, self._connector, done["numFilesRemoved"], self._place.uri, done["numFilesAdded"])
             if config.vacuum_hours is not None:
                 hours = config.vacuum_hours
                 gone = self._table.vacuum(hours, dry_run=False, enforce_retention_duration=hours >= _SAFE_HOURS)
