@@ -26,6 +26,8 @@ _CONNECT_S, _READ_S = 5, 30
 _LONGEST_WAIT_S = 20.0
 _CONNECTIONS = 16
 _MOST_PARTS = 10_000
+_AT_ONCE = 1 << 20
+"""Objects of so many bytes go with the request; before larger ones the SDK asks whether the store wants them."""
 _REFUSALS = (
     "403",
     "AccessDenied",
@@ -113,7 +115,8 @@ class ObjectStore:
 
         def put(client: Any) -> None:
             body.seek(0)
-            client.put_object(Bucket=self.config.bucket, Key=name, Body=body, ContentLength=size, **options)
+            content = body.read() if size <= _AT_ONCE else body
+            client.put_object(Bucket=self.config.bucket, Key=name, Body=content, ContentLength=size, **options)
 
         self._call(name, put)
 

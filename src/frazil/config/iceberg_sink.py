@@ -10,18 +10,13 @@ from frazil.config.column_types import ColumnType, check_column_types, column_ty
 from frazil.config.connect_sink import ConnectSink, connect_sink
 from frazil.config.converters import (
     DEFAULTS,
-    Role,
     check_converters,
     converter_class,
-    converter_keys,
-    converter_option_keys,
 )
 from frazil.config.creation import Creation, check_creation, creation
 from frazil.config.definition import ConfigDef, Parsed, invalid_config_message, invalid_value
 from frazil.config.framework import (
     DLQ,
-    IDENTITY_KEYS,
-    SINK_KEYS,
     ErrorsTolerance,
     auto_offset_reset,
     check_sink,
@@ -35,13 +30,12 @@ from frazil.config.maintenance_keys import MaintenanceConfig, maintenance_config
 from frazil.config.placeholders import has_placeholder
 from frazil.config.routes import Route
 from frazil.config.row_changes import RowChanges, check_row_changes, row_changes
+from frazil.config.sink_definition import sink_definition
 from frazil.config.transforms import (
     TransformChain,
     check_transforms,
-    reads_keys,
     reads_text,
     transform_chain,
-    transform_keys,
 )
 from frazil.errors import ConfigError
 
@@ -112,11 +106,7 @@ class IcebergSinkConfig:
 
 def iceberg_sink_definition(config: Mapping[str, str | None]) -> ConfigDef:
     """All keys that count for `config`: the framework's, the sink's, those of its transformations and converters."""
-    roles: dict[Role, bool] = {"key": reads_keys(config), "value": False, "header": False}
-    converters = [key for role, read in roles.items() for key in converter_keys(role, read=read)]
-    options = [key for role, read in roles.items() for key in converter_option_keys(role, config, read=read)]
-    transforms = transform_keys(config)
-    return ConfigDef([*IDENTITY_KEYS, *converters, *SINK_KEYS, *transforms, *ICEBERG_KEYS, *options])
+    return sink_definition(config, ICEBERG_KEYS)
 
 
 def parse_iceberg_sink(config: Mapping[str, str | None]) -> Parsed:

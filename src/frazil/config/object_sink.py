@@ -7,13 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, cast
 
-from frazil.config.converters import DEFAULTS, Role, converter_class, converter_keys, converter_option_keys
+from frazil.config.converters import DEFAULTS, converter_class
 from frazil.config.definition import ConfigDef, Parsed, invalid_config_message
 from frazil.config.delta_keys import DELTA_FORMAT, DeltaConfig, delta_config
 from frazil.config.framework import (
     DLQ,
-    IDENTITY_KEYS,
-    SINK_KEYS,
     ErrorsTolerance,
     auto_offset_reset,
     check_sink,
@@ -25,7 +23,8 @@ from frazil.config.object_keys import FORMATS, OBJECT_KEYS
 from frazil.config.object_rules import check_objects, flag_text
 from frazil.config.object_store import ObjectStoreConfig, object_store_config
 from frazil.config.partitioner_keys import Partitioning, check_partitioner, class_of, is_timed, partitioning
-from frazil.config.transforms import TransformChain, check_transforms, reads_keys, transform_chain, transform_keys
+from frazil.config.sink_definition import sink_definition
+from frazil.config.transforms import TransformChain, check_transforms, transform_chain
 from frazil.errors import ConfigError
 
 FormatKind = Literal["json", "bytes", "parquet", "avro"]
@@ -165,15 +164,12 @@ class ObjectSinkConfig:
 
 def object_sink_definition(config: Mapping[str, str | None]) -> ConfigDef:
     """All keys that count for `config`: the framework's, the sink's, those of its transformations and converters."""
-    roles: dict[Role, bool] = {
-        "key": reads_keys(config) or flag_text(config.get("store.kafka.keys")),
-        "value": False,
-        "header": flag_text(config.get("store.kafka.headers")),
-    }
-    converters = [key for role, read in roles.items() for key in converter_keys(role, read=read)]
-    options = [key for role, read in roles.items() for key in converter_option_keys(role, config, read=read)]
-    transforms = transform_keys(config)
-    return ConfigDef([*IDENTITY_KEYS, *converters, *SINK_KEYS, *transforms, *OBJECT_KEYS, *options])
+    return sink_definition(
+        config,
+        OBJECT_KEYS,
+        keys=flag_text(config.get("store.kafka.keys")),
+        headers=flag_text(config.get("store.kafka.headers")),
+    )
 
 
 def parse_object_sink(config: Mapping[str, str | None]) -> Parsed:

@@ -63,7 +63,7 @@ def by_spark(runtime: IcebergRuntime, properties: Mapping[str, str], table: Tabl
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("partitioned", [False, True])
+@pytest.mark.parametrize("partitioned", [pytest.param(False, marks=pytest.mark.faults), True])
 def test_spark_and_the_embedded_engine_see_what_pyiceberg_sees(
     runtime: IcebergRuntime, stack: LocalStack, make_table: MakeTable, partitioned: bool
 ) -> None:
@@ -95,7 +95,7 @@ def test_maintenance_folds_deletes_into_the_files(
 
 
 @pytest.mark.trino
-@pytest.mark.parametrize("partitioned", [False, True])
+@pytest.mark.parametrize("partitioned", [pytest.param(False, marks=pytest.mark.faults), True])
 def test_trino_sees_what_pyiceberg_sees(trino: Settings, make_table: MakeTable, partitioned: bool) -> None:
     table = make_table(PEOPLE, BY_CITY, ON_READ) if partitioned else make_table(PEOPLE, properties=ON_READ)
     expected = changed_again_and_again(table, 5)

@@ -26,7 +26,7 @@ def chosen(floors: dict[str, Floor], group: Offsets, reset: str) -> Offsets:
     with pytest.MonkeyPatch.context() as patched:
         for name, found in (("begin_offsets", BEGIN), ("end_offsets", END), ("group_offsets", group)):
             patched.setattr(kafka, name, lambda *_, found=found: found)
-        return positions.start_offsets("", ["t", "u"], "group", reset, floors, KafkaIdentity())
+        return positions.start_offsets("", ["t", "u"], ("group",), reset, floors, KafkaIdentity())
 
 
 @given(FLOORS, POSITIONS, RESETS)

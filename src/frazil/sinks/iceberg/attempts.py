@@ -127,7 +127,7 @@ def _remove(io: FileIO, left: list[str]) -> None:
     for location in left:
         try:
             io.delete(location)
-        except OSError as error:
+        except Exception as error:  # of whatever kind the store's client raises
             logger.debug("%s is left until orphan files are removed: %s", location, error)
     left.clear()
 

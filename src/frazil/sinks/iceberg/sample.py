@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import pyarrow as pa
 from confluent_kafka import Message
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
 from pyiceberg.types import NestedField
@@ -23,6 +22,7 @@ from frazil.sinks.iceberg.column_limits import admit
 from frazil.sinks.iceberg.commit import Target
 from frazil.sinks.iceberg.evolve import evolved, possible_columns
 from frazil.sinks.iceberg.job import MapperFor, decode_spec, discovery
+from frazil.sinks.iceberg.kept_rows import KeptRows
 from frazil.sinks.iceberg.schema import iceberg_type, mapping_of
 
 Verdict = Literal["stored", "dead letter", "skipped"]
@@ -87,7 +87,7 @@ class _Sampler:
             decodes[name] = self._decode(table, records)
         problems = {table.name: table.problem for table in found.tables if decodes[table.name] is ANY_COLUMNS}
         for record in records:
-            kept = {name: _Kept() for name in decodes}
+            kept = {name: KeptRows() for name in decodes}
             result = self._run(decodes, problems, kept, [record])
             found.judged += _verdicts(record, result)
             for table in found.tables:
@@ -137,13 +137,13 @@ class _Sampler:
         return decode_spec(self._config, schema, self._mapper_for)
 
     def _result(self, name: str, decode: DecodeSpec, records: Sequence[Message]) -> TableResult:
-        return self._run({name: decode}, {}, {name: _Kept()}, records).tables[name]
+        return self._run({name: decode}, {}, {name: KeptRows()}, records).tables[name]
 
     def _run(
         self,
         decodes: Mapping[str, DecodeSpec],
         problems: Mapping[str, str],
-        kept: Mapping[str, _Kept],
+        kept: Mapping[str, KeptRows],
         records: Sequence[Message],
     ) -> TaskResult:
         tables = tuple(
@@ -187,23 +187,3 @@ def _verdict(result: TableResult) -> tuple[Verdict, str]:
     if result.skipped.total():
         return "skipped", ", ".join(result.skipped)
     return "stored", ""
-
-
-@dataclass
-class _Kept:
-    """A writer that keeps the rows."""
-
-    parts: list[pa.Table] = field(default_factory=list)
-    waiting_bytes: int = 0
-
-    def open(self) -> _Kept:
-        return self
-
-    def add(self, table: pa.Table) -> None:
-        self.parts.append(table)
-
-    def encode_largest(self) -> None:
-        """Nothing waits."""
-
-    def close(self) -> list[Any]:
-        return []

@@ -55,8 +55,8 @@ class IcebergSink:
     def start(self, topics: list[str]) -> Offsets:
         """Check the tables and the stored positions; returns the offsets to begin with.
 
-        Those that every table has are in `stored` then.
-        Raises ServiceUnavailable while Kafka Connect's sink still has to do with the connector.
+        Those that every table has are in `stored` then. Raises ServiceUnavailable while Kafka Connect's sink still has
+        to do with the connector.
         """
         self._topics = topics
         floors = self._tables.floors()

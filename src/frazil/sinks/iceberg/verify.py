@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 from confluent_kafka import Message
@@ -25,6 +23,7 @@ from frazil.pipeline.task import Bounds, Routing, TableSpec, TaskSpec, run
 from frazil.sinks.checks.result import RangeCheck, Sum, row_digests
 from frazil.sinks.iceberg.commit import Target
 from frazil.sinks.iceberg.job import MapperFor, decode_spec
+from frazil.sinks.iceberg.kept_rows import KeptRows
 from frazil.sinks.iceberg.schema import mapping_of
 
 Read = Callable[[], Iterator[Sequence[Message]]]
@@ -32,26 +31,6 @@ Read = Callable[[], Iterator[Sequence[Message]]]
 
 _NAMED = 1000
 """Offsets that are looked for, at most."""
-
-
-@dataclass
-class Rows:
-    """A writer that keeps what would be written."""
-
-    parts: list[pa.Table] = field(default_factory=list)
-    waiting_bytes: int = 0
-
-    def open(self) -> Rows:
-        return self
-
-    def add(self, table: pa.Table) -> None:
-        self.parts.append(table)
-
-    def encode_largest(self) -> None:
-        """Nothing waits."""
-
-    def close(self) -> list[Any]:
-        return []
 
 
 def table_floor(config: IcebergSinkConfig) -> Offsets:
@@ -139,7 +118,7 @@ class TableCheck:
                 check.missing += [letter.offset for letter in result.dead]
 
     def _run(self, records: Sequence[Message]) -> dict[str, tuple[list[pa.Table], TableResult]]:
-        kept = {name: Rows() for name in self._decodes}
+        kept = {name: KeptRows() for name in self._decodes}
         tables = tuple(TableSpec(name, decode, kept[name]) for name, decode in self._decodes.items())
         route = self._config.route
         routing = None if route is None else Routing(route, Bounds(), frozenset(self._decodes))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from frazil.clients import kafka
 from frazil.config.bootstrap import Bootstrap, Client
-from frazil.worker.cluster.member import LEADER, GroupMember, Timing, slot_of
+from frazil.worker.cluster.member import GroupMember, Timing, leader_slot, slot_of
 from frazil.worker.herder import Herder
 from frazil.worker.runner_api import STOP_S
 from frazil.worker.storage.configs import ConfigTopic
@@ -54,6 +54,7 @@ class WorkerGroup:
         for topic in (config.config_topic, config.status_topic):
             ensure_storage_topic(bootstrap, topic)
         self._slots = ensure_storage_topic(bootstrap, config.offset_topic)
+        self._leader = leader_slot(self._slots)
         consumer, producer = (kafka.client_config(bootstrap, kind) for kind in (CONSUMER, PRODUCER))
         name = config.config_topic.name
         self._url, self._worker_id = config.url, config.url.partition("://")[2]
@@ -85,7 +86,7 @@ class WorkerGroup:
     @property
     def leads(self) -> bool:
         """Whether this worker is the one that changes configurations."""
-        return LEADER in self._member.slots
+        return self._leader in self._member.slots
 
     def runs(self, name: str) -> bool:
         """Whether a connector belongs to this worker."""
@@ -93,7 +94,7 @@ class WorkerGroup:
 
     def leader_url(self) -> str | None:
         """Where configurations are changed; None while that is not settled."""
-        return self.statuses.url_of(LEADER)
+        return self.statuses.url_of(self._leader)
 
     def url_of(self, name: str) -> str | None:
         """Where a connector runs; None while that is not settled."""
@@ -109,7 +110,7 @@ class WorkerGroup:
         return self.configs.read_until(position, timeout)
 
     def _assigned(self, slots: frozenset[int]) -> None:
-        self.configs.lead(LEADER in slots)
+        self.configs.lead(self._leader in slots)
         if self._herder is not None:
             self._herder.own(lambda name: slot_of(name, self._slots) in slots, STOP_S)
             self._announce()

@@ -1,7 +1,7 @@
 """Membership in a group of workers: Kafka's group coordinator says which connectors run here.
 
 The members subscribe to one topic. A connector belongs to one of its partitions by its name, and runs on the worker
-that this partition is assigned to; the worker of partition 0 leads. Nothing is read from the topic.
+that this partition is assigned to. Nothing is read from the topic.
 """
 
 from __future__ import annotations
@@ -22,12 +22,19 @@ logger = logging.getLogger(__name__)
 
 _POLL_S = 0.2
 _TICK_S = 1.0
-LEADER = 0
 
 
 def slot_of(name: str, slots: int) -> int:
     """The partition that a connector belongs to, of so many."""
     return zlib.crc32(name.encode()) % slots
+
+
+def leader_slot(slots: int) -> int:
+    """The partition whose worker leads, of so many.
+
+    The last one: librdkafka gives a worker that joins the first partitions of the others, so it stays where it is.
+    """
+    return slots - 1
 
 
 @dataclass(frozen=True)
