@@ -37,27 +37,28 @@ connector:
         prefix: yaml/{name}
         partition-columns: [kind, year]
         {more}
-      processing: {{batch-size: 10, flush-interval: 1}}
+      processing: {{batch-size: {size}, flush-interval: 1}}
 """
 
 
 class Topic:
     """A topic, the file with its entry, and its connector."""
 
-    def __init__(self, settings: Settings, folder: Path, name: str, more: str = "") -> None:
+    def __init__(self, settings: Settings, folder: Path, name: str, more: str = "", size: int = 10) -> None:
         self.settings = settings
         self.pipe = ObjectPipe(settings, name).create()
         self.schema = folder / "schema.json"
         self.schema.write_text(json.dumps(SCHEMA))
         self.file = folder / f"{name}.yaml"
-        self.file.write_text(ENTRY.format(name=name, bucket=BUCKET, more=more))
+        self.file.write_text(ENTRY.format(name=name, bucket=BUCKET, more=more, size=size))
         self.config = topic_connectors(self.file, settings)[name]
         self.prefix = f"yaml/{name}/"
 
     def objects(self) -> dict[str, bytes]:
         store = self.pipe.store()
-        listed = store.list_objects_v2(Bucket=BUCKET, Prefix=self.prefix).get("Contents", ())
-        names = [each["Key"] for each in listed if "/_schemas/" not in each["Key"]]
+        pages = store.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=self.prefix)
+        found = [each["Key"] for page in pages for each in page.get("Contents", ())]
+        names = [name for name in found if "/_schemas/" not in name]
         return {
             name.removeprefix(self.prefix): store.get_object(Bucket=BUCKET, Key=name)["Body"].read() for name in names
         }
@@ -137,9 +138,8 @@ def test_a_delta_table_gets_columns_and_all_records_once(worker: Worker, delta: 
 def _killed(stack: LocalStack, folder: Path, kills: int) -> None:
     """Kill a worker that has a topics file while it writes JSON Lines and a Delta table."""
     name = "yaml-killed"
-    plain, delta = (
-        Topic(stack.settings, folder, name + end, more) for end, more in (("", ""), ("-delta", "delta-config:"))
-    )
+    plain = Topic(stack.settings, folder, name, size=500)
+    delta = Topic(stack.settings, folder, f"{name}-delta", "delta-config:", size=500)
     both = plain.file.read_text() + delta.file.read_text().split("topics:\n")[1]
     (folder / "both.yaml").write_text(both)
     worker = own_worker(stack.settings, folder / "home", FRAZIL_TOPICS_FILE=str(folder / "both.yaml"))
