@@ -96,14 +96,14 @@ def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) 
 
 
 def _launch_jvm(properties: Mapping[str, Any]) -> None:
-    """Start the JVM as PySpark does, but in a session of its own.
+    """Start the JVM as PySpark does, but in a process group of its own.
 
-    A signal for the whole process group, such as that of `kill %1` or of a terminal that closes, is for this process,
+    A signal for the group of this process, such as that of `kill %1` or of a terminal that closes, is for this process,
     which stops its queries before the JVM.
     """
     if SparkContext._gateway is None:  # noqa: SLF001 - PySpark's own launch is without the argument
         conf = SparkConf(loadDefaults=False).setAll(list(properties.items()))
-        gateway = launch_gateway(conf, {"start_new_session": True})  # type: ignore[no-untyped-call]
+        gateway = launch_gateway(conf, {"process_group": 0})  # type: ignore[no-untyped-call]
         SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001
 
 
