@@ -15,7 +15,7 @@ import boto3
 import httpx
 import numpy as np
 import pyarrow.parquet as pq
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from prometheus_client.parser import text_string_to_metric_families
 
 from bench.drain import wait_until_running
@@ -261,7 +261,7 @@ def _positions(
     begin = next_status = time.monotonic()
     try:
         while True:
-            found = [max(each.offset, 0) for each in consumer.committed(partitions, timeout=10)]
+            found = _committed(consumer, partitions)
             if not looks or found != looks[-1][1]:
                 looks.append((time.time(), found))
             if all(a >= b for a, b in zip(found, wanted, strict=True)):
@@ -279,6 +279,16 @@ def _positions(
             time.sleep(_LOOK_S)
     finally:
         consumer.close()
+
+
+def _committed(consumer: Consumer, partitions: list[TopicPartition]) -> list[int]:
+    """The positions; 0 while the group has no coordinator yet."""
+    try:
+        return [max(each.offset, 0) for each in consumer.committed(partitions, timeout=10)]
+    except KafkaException as error:
+        if error.args[0].code() not in (KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_NOT_AVAILABLE):
+            raise
+        return [0] * len(partitions)
 
 
 def warm_looks(
