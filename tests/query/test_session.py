@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import os
 import re
+import signal
+import threading
 from importlib.resources import files
 
 import duckdb
@@ -24,6 +27,14 @@ from frazil.query.sql.text_functions import FUNCTIONS
 def test_nothing_outside_can_be_read_and_nothing_changed(sql: str) -> None:
     with session(256 << 20) as opened, pytest.raises(duckdb.Error):
         opened.reader(sql, 1).read_all()
+
+
+def test_ctrl_c_is_what_it_is_everywhere() -> None:
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt), session(256 << 20) as opened:
+        opened.evaluate("(SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b)")
+    timer.join()
 
 
 def test_constants() -> None:

@@ -29,6 +29,8 @@ _SETTINGS = (
 _OWN_FUNCTION = re.compile(r"\bfrazil_\w+")
 _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _SMALLEST_LIMIT = 256 << 20
+_INTERRUPTED = "Query interrupted"
+"""DuckDB's words for Ctrl+C in the thread that runs a statement."""
 
 
 class Session:
@@ -75,11 +77,19 @@ class Session:
 
 @contextmanager
 def session(memory_limit: int) -> Iterator[Session]:
-    """A connection that may use so many bytes; nothing is spilled to disk, and no setting can be changed any more."""
+    """A connection that may use so many bytes; nothing is spilled to disk, and no setting can be changed any more.
+
+    Raises KeyboardInterrupt when Ctrl+C ends what runs in it.
+    """
     with duckdb.connect(":memory:", config={"memory_limit": f"{memory_limit}B"}) as connection:
-        for setting in _SETTINGS:
-            connection.execute(setting)
-        yield Session(connection)
+        try:
+            for setting in _SETTINGS:
+                connection.execute(setting)
+            yield Session(connection)
+        except RuntimeError as error:
+            if str(error) == _INTERRUPTED:
+                raise KeyboardInterrupt from None
+            raise
 
 
 def constant(sql: str) -> Any:
