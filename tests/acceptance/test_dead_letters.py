@@ -197,6 +197,7 @@ def test_of_several_tables_only_those_that_refused_get_the_row(worker: Worker, p
     assert (pipe.ids(), sorted(wide.refresh().scan().to_arrow()["id"].to_pylist())) == ([1, 2], [1, 2])
 
 
+@pytest.mark.faults
 @pytest.mark.outage
 def test_a_record_that_its_connector_stores_after_all_is_closed(worker: Worker, pipe: Pipe) -> None:
     """Its first run wrote the dead letter and could not commit; when it reads the record again the table takes it."""

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.outage]
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.faults)])
+@pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.faults)])
 def test_kills_lose_and_double_nothing(stack: LocalStack, tmp_path: Path, kills: int) -> None:
     worker = own_worker(stack.settings, tmp_path)
     pipe = Pipe(worker.settings, f"killed_{kills}").create()

@@ -104,6 +104,7 @@ def test_x07_a_topic_that_was_made_again_stops_the_connector(worker: Worker, pip
     assert pipe.ids() == [1]
 
 
+@pytest.mark.faults
 @pytest.mark.outage
 def test_x05_two_workers_on_one_connector_store_every_record_once(
     worker: Worker, pipe: Pipe, stack: LocalStack, tmp_path: object

@@ -90,6 +90,7 @@ def test_a_reset_stores_the_rows_twice_and_a_move_forward_skips(worker: Worker, 
     assert kafka.end_offsets(worker.settings.bootstrap_servers, [lane.name]) == {(lane.name, 0): 20}
 
 
+@pytest.mark.faults
 @pytest.mark.outage
 def test_a_worker_that_is_killed_after_a_reset_reads_once_more(stack: LocalStack, tmp_path: Path) -> None:
     worker = own_worker(stack.settings, tmp_path)

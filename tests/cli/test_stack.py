@@ -250,6 +250,7 @@ def test_clean_stops_what_runs(settings: Settings) -> None:
     assert not settings.home.exists()
 
 
+@pytest.mark.faults
 @pytest.mark.trino
 def test_trino_in_the_life_of_a_stack(settings: Settings) -> None:
     assert run("start", "seaweedfs", "--with", "trino").exit_code == 0

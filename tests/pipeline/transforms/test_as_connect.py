@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,10 @@ def test_cast(connect: Connect, value: dict[str, Any], type_: str) -> None:
         if type_ == "float32" and isinstance(found.get("a"), float):
             # Java 17 does not always choose the shortest text of a number.
             found["a"], expected["a"] = float(np.float32(found["a"])), float(np.float32(expected["a"]))
+        if type_ == "int64" and isinstance(given_, float) and found["a"] != expected["a"]:
+            # The text's digits, where Connect has those of the nearest double.
+            assert (found["a"], expected["a"]) == (int(Decimal(json.dumps(given_))), int(given_))
+            return
         assert without_nulls(found) == without_nulls(expected)
     else:
         assert expected is ConnectError

@@ -99,6 +99,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.faults
 @pytest.mark.spark
 def test_spark_reads(tmp_path: Path) -> None:
     forms = [form for form in FORMATS if form != "avro"]

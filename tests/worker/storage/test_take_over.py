@@ -41,6 +41,7 @@ def state(client: httpx.Client, name: str) -> str:
     return str(answer.json()["connector"]["state"]) if answer.status_code == 200 else str(answer.status_code)
 
 
+@pytest.mark.faults
 def test_configurations_and_states_go_over_and_back(stack: LocalStack, tmp_path: Path) -> None:
     bootstrap = stack.settings.bootstrap_servers
     settings = isolated_settings(tmp_path / "peer", KAFKA_BOOTSTRAP_SERVERS=bootstrap)

@@ -201,6 +201,7 @@ def test_a_branch_can_be_compacted(catalog: Catalog, writer: Writer, maintain: M
     assert on_branch.floor().offsets == {("t", 0): 6}
 
 
+@pytest.mark.faults
 def test_a_writer_and_maintenance_do_not_keep_each_other_from_their_work(
     catalog: Catalog, writer: Writer, maintain: Maintain
 ) -> None:
