@@ -145,6 +145,7 @@ def test_killed_after_the_commit_and_before_the_markers(worker: Worker, pipe: Pi
     assert open_letters(pipe) == []
 
 
+@pytest.mark.faults
 def test_two_at_once_while_records_flow(worker: Worker, pipe: Pipe) -> None:
     bad, good = range(3000), range(10_000, 10_000 + 3000)
     pipe.send([event(n, count=TOO_BIG + n) for n in bad])

@@ -74,6 +74,7 @@ def token_overrides(secure: SecureKafka) -> dict[str, str]:
     return {f"consumer.override.{key}": value for key, value in keys.items()}
 
 
+@pytest.mark.faults
 @pytest.mark.spark
 def test_a_connector_from_end_to_end(secure: SecureKafka, stack: LocalStack, tmp_path: Path) -> None:
     with own_worker(stack.settings, tmp_path / "worker", **secure.scram()) as worker:

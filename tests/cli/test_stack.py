@@ -221,7 +221,9 @@ def test_clean_of_a_home_that_does_not_exist(settings: Settings) -> None:
 
 
 @pytest.mark.stack
-@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGHUP], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "by", [signal.SIGINT, pytest.param(signal.SIGHUP, marks=pytest.mark.faults)], ids=["SIGINT", "SIGHUP"]
+)
 def test_start_is_interrupted_while_kafka_starts(settings: Settings, by: signal.Signals) -> None:
     starting = program(settings, "start")
     output_until(starting, "✓ seaweedfs")

@@ -54,6 +54,7 @@ def read_first(bootstrap: str, topic: str) -> bytes | None:
 
 
 @pytest.mark.stack
+@pytest.mark.faults
 def test_kill_and_restart_keep_records_and_cluster_id(broker: tuple[Settings, Service]) -> None:
     """The second start writes the archive of classes as it stops, the third one maps it."""
     settings, service = broker
