@@ -170,6 +170,10 @@ def test_x21_x22_there_and_back_and_there_again(worker: Worker, pipe: Pipe, conn
 
     connect.client.resume(name)
     eventually(lambda: connect.runs(name))
-    lane.trickle(6)
-    eventually(lambda: worker.state(name) == "FAILED", timeout=120)
+
+    def failed_meanwhile() -> bool:
+        lane.trickle(1)  # it is told with the next commit
+        return worker.state(name) == "FAILED"
+
+    eventually(failed_meanwhile, timeout=120)
     assert "Kafka Connect's sink has committed to" in trace(worker, name)
