@@ -61,7 +61,7 @@ def test_waiting_ends_with_a_reason_when_a_connector_does_not_run(stack: LocalSt
 
 
 @pytest.mark.spark
-def test_the_demo_twice(tmp_path: Path) -> None:
+def test_the_demo_twice_and_once_interrupted(tmp_path: Path) -> None:
     settings = isolated_settings(tmp_path / "home", FRAZIL_ENV_FILE=os.devnull)
     try:
         for number in (1, 2):
@@ -77,17 +77,6 @@ def test_the_demo_twice(tmp_path: Path) -> None:
             ["errorlogs", "2000"],
             ["auditlogs", "2000"],
         ]
-    finally:
-        code, shown = finished(program(settings, "clean", "--yes"))
-    assert code == 0, shown
-    assert not settings.home.exists()
-
-
-@pytest.mark.faults
-@pytest.mark.spark
-def test_an_interrupted_demo_leaves_its_services(tmp_path: Path) -> None:
-    settings = isolated_settings(tmp_path / "home", FRAZIL_ENV_FILE=os.devnull)
-    try:
         interrupted = program(settings, "demo")
         output_until(interrupted, "[3/4]")
         interrupted.send_signal(signal.SIGINT)
@@ -99,3 +88,4 @@ def test_an_interrupted_demo_leaves_its_services(tmp_path: Path) -> None:
     finally:
         code, shown = finished(program(settings, "clean", "--yes"))
     assert code == 0, shown
+    assert not settings.home.exists()
