@@ -214,13 +214,7 @@ def group_offsets(bootstrap: str, group: str, partitions: Iterable[tuple[str, in
 
     Raises ServiceUnavailable when the group's coordinator does not answer.
     """
-    wanted = [TopicPartition(topic, partition) for topic, partition in partitions]
-    if not wanted:
-        return {}
-    with _group_member(bootstrap, group) as consumer:
-        found = consumer.committed(wanted, timeout=TIMEOUT_S)
-        _check_partitions(found)
-    return {(p.topic, p.partition): p.offset for p in found if p.offset >= 0}
+    return {(p.topic, p.partition): p.offset for p in _committed(bootstrap, group, partitions)}
 
 
 @_until_settled
@@ -229,13 +223,18 @@ def group_metadata(bootstrap: str, group: str, partitions: Iterable[tuple[str, i
 
     Raises ServiceUnavailable when the group's coordinator does not answer.
     """
+    return {(p.topic, p.partition): p.metadata for p in _committed(bootstrap, group, partitions) if p.metadata}
+
+
+def _committed(bootstrap: str, group: str, partitions: Iterable[tuple[str, int]]) -> list[TopicPartition]:
+    """What a consumer group has committed, where it has anything."""
     wanted = [TopicPartition(topic, partition) for topic, partition in partitions]
     if not wanted:
-        return {}
+        return []
     with _group_member(bootstrap, group) as consumer:
         found = consumer.committed(wanted, timeout=TIMEOUT_S)
         _check_partitions(found)
-    return {(p.topic, p.partition): p.metadata for p in found if p.offset >= 0 and p.metadata}
+    return [p for p in found if p.offset >= 0]
 
 
 @_until_settled

@@ -31,6 +31,7 @@ from frazil.sinks.objects.sink import ObjectSink
 from frazil.sinks.objects.task import ObjectsSpec, ObjectsTask
 from frazil.worker import failures
 from frazil.worker.breakers import Breakers, StoreBreaker
+from frazil.worker.busy import BEFORE_S, PATIENCE, is_idle
 from frazil.worker.dead_letters import dead_letter_queue
 from frazil.worker.runner_api import STOP_S, RunnerStatus
 from frazil.worker.source import range_options, topics_of
@@ -41,12 +42,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _POLL_S = 0.5
-_BEFORE_S = 5.0
 _LONGEST_WAIT_S = 60.0
 _TOPICS_S = 30.0
 """So often the topics that a pattern stands for are looked up."""
-_PATIENCE = 0.6
-"""The part of the time for stopping that a running batch has to finish."""
 
 
 class ObjectRunner:
@@ -97,9 +95,9 @@ class ObjectRunner:
         self._stopping.clear()
         self._failure = None
         self._outage = None
-        if not self._idle(_BEFORE_S):
+        if not is_idle(self._busy, BEFORE_S):
             raise ServiceUnavailable(
-                f"the batch that connector {self._config.name} ran before has not ended after {_BEFORE_S:.0f} s; the "
+                f"the batch that connector {self._config.name} ran before has not ended after {BEFORE_S:.0f} s; the "
                 "connector starts when it has. Look at the store, which it waits for."
             )
         topics = topics_of(self._config, self._bootstrap)
@@ -134,7 +132,7 @@ class ObjectRunner:
         """
         self._stopping.set()
         deadline = time.monotonic() + timeout
-        if not self._idle(timeout * _PATIENCE):
+        if not is_idle(self._busy, timeout * PATIENCE):
             logger.warning("connector %s: the running batch is given up, its records are read again", self._config.name)
             self._spark.sparkContext.cancelJobGroup(self._job)
         if self._thread is not None:
@@ -158,12 +156,6 @@ class ObjectRunner:
             transient=isinstance(failure, TransientError),
             fenced=isinstance(failure, Fenced),
         )
-
-    def _idle(self, timeout: float) -> bool:
-        if not self._busy.acquire(timeout=max(timeout, 0.0)):
-            return False
-        self._busy.release()
-        return True
 
     def _loop(self, sink: ObjectSink, topics: list[str]) -> None:
         self._spark.sparkContext.setJobGroup(self._job, f"connector {self._config.name}", interruptOnCancel=True)

@@ -29,6 +29,7 @@ from frazil.pipeline.report import BatchReport
 from frazil.sinks.iceberg import positions
 from frazil.sinks.iceberg.sink import IcebergSink
 from frazil.worker import failures
+from frazil.worker.busy import BEFORE_S, PATIENCE, is_idle
 from frazil.worker.checkpoint import Checkpoint
 from frazil.worker.dead_letters import dead_letter_queue
 from frazil.worker.maintenance import MaintenanceSchedule, Tables
@@ -38,9 +39,8 @@ from frazil.worker.source import source_options, topics_of
 logger = logging.getLogger(__name__)
 
 _TRIGGER = "500 milliseconds"
-_PATIENCE, _END_S, _BEFORE_S = 0.6, 2.0, 5.0
-"""The part of the time for stopping that a batch has to finish; seconds for the end of a query, and for the end of a
-batch that was given up, before the connector starts again."""
+_END_S = 2.0
+"""Seconds for the end of a query."""
 
 
 class StreamingRunner:
@@ -79,9 +79,9 @@ class StreamingRunner:
         """Return when the query runs; raises FrazilError when it cannot."""
         self._stopping.clear()
         self._failure = None
-        if not self._idle(_BEFORE_S):
+        if not is_idle(self._busy, BEFORE_S):
             raise ServiceUnavailable(
-                f"the batch that connector {self._config.name} ran before has not ended after {_BEFORE_S:.0f} s; the "
+                f"the batch that connector {self._config.name} ran before has not ended after {BEFORE_S:.0f} s; the "
                 "connector starts when it has. Look at the store and at the catalog, which it waits for."
             )
         config = self._config
@@ -123,20 +123,13 @@ class StreamingRunner:
         self._maintenance.remove(self._config.name)
         query = self._query
         deadline = time.monotonic() + timeout
-        if not self._idle(timeout * _PATIENCE) and query is not None:
+        if not is_idle(self._busy, timeout * PATIENCE) and query is not None:
             logger.warning("connector %s: the running batch is given up, its records are read again", self._config.name)
             self._spark.sparkContext.cancelJobGroup(str(query.runId))
-            self._idle(deadline - time.monotonic() - _END_S)
+            is_idle(self._busy, deadline - time.monotonic() - _END_S)
         if query is not None and query.isActive:
             query.stop()
         self._checkpoint.remove()
-
-    def _idle(self, timeout: float) -> bool:
-        """Whether no batch of this connector runs any more, after `timeout` seconds at most."""
-        if not self._busy.acquire(timeout=max(timeout, 0.0)):
-            return False
-        self._busy.release()
-        return True
 
     def status(self) -> RunnerStatus:
         """RUNNING, or FAILED with trace, once started."""
