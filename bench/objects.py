@@ -35,6 +35,7 @@ Form = Literal["json", "parquet"]
 _FORMAT = "io.confluent.connect.s3.format."
 _CLASSES: dict[Form, str] = {"json": "json.JsonFormat", "parquet": "parquet.ParquetFormat"}
 _LOOK_S = 0.02
+_DRAIN_LOOK_S = 0.2
 _STATUS_S = 2.0
 _SLOWEST_RATE = 1_000
 _SETTLE_S = 3.0
@@ -103,7 +104,9 @@ def drain_objects(settings: Settings, load: Load, form: Form, flush: int, run: s
     with _started(settings, run, show) as (connector, sampler):
         begin = time.time()
         connector.deploy(config)
-        looks = _positions(settings, run, load.topic, complete, connector, load.count / _SLOWEST_RATE + 120, show)
+        looks = _positions(
+            settings, run, load.topic, complete, connector, load.count / _SLOWEST_RATE + 120, _DRAIN_LOOK_S, show
+        )
         sampler.take()
         write_p99_s, written = _writes(settings, run)
     end = looks[-1][0]
@@ -152,7 +155,15 @@ def steady_objects(
             sent = executor.submit(produce_in_turn, settings, topic, pace(values), count)
             try:
                 looks = _positions(
-                    settings, run, topic, complete, connector, seconds + _LAST_S, show, lambda: _raise_failure(sent)
+                    settings,
+                    run,
+                    topic,
+                    complete,
+                    connector,
+                    seconds + _LAST_S,
+                    _LOOK_S,
+                    show,
+                    lambda: _raise_failure(sent),
                 )
             finally:
                 pace.stop()
@@ -247,6 +258,7 @@ def _positions(
     wanted: Sequence[int],
     connector: Connector,
     seconds: float,
+    look_s: float,
     show: Show,
     check: Callable[[], None] = lambda: None,
 ) -> list[tuple[float, Sequence[int]]]:
@@ -276,7 +288,7 @@ def _positions(
                 check()
                 next_status = now + _STATUS_S
                 show(f"{run}: {sum(found):,} of {sum(wanted):,} records stored after {now - begin:.0f} s")
-            time.sleep(_LOOK_S)
+            time.sleep(look_s)
     finally:
         consumer.close()
 

@@ -28,6 +28,14 @@ def test_time_of_a_child_that_has_ended_counts() -> None:
     assert 0 < last.pss <= last.rss
 
 
+def test_memory_may_be_that_of_the_sample_before() -> None:
+    before = Sample(10, 1, 7, 8)
+    found = sample_tree(psutil.Process(), before)
+    assert found is not None
+    assert (found.pss, found.rss) == (7, 8)
+    assert found.cpu_s > 0
+
+
 def test_a_process_that_has_ended_gives_no_sample() -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         handle = psutil.Process(process.pid)

@@ -46,6 +46,20 @@ def test_options(config: ObjectStoreConfig, options: dict[str, object]) -> None:
     assert objects.put_options(config, (("a b", "ä&"),)) == options
 
 
+@pytest.mark.parametrize(
+    ("name", "type_"),
+    [
+        ("t/partition=0/t+0+0000000000.json", "application/x-ndjson"),
+        ("t+0+0000000000.json.gz", "application/gzip"),
+        ("t+0+0000000000.zstd.parquet", "application/vnd.apache.parquet"),
+        ("t+0+0000000000.avro", "application/octet-stream"),
+        ("t.json/t+0+0000000000", "application/octet-stream"),
+    ],
+)
+def test_media_types(name: str, type_: str) -> None:
+    assert objects.content_type(name) == type_
+
+
 def test_a_key_that_is_not_base64_is_not_shown() -> None:
     with pytest.raises(ConfigError, match="^s3.sse.customer.key is not Base64") as raised:
         objects.put_options(ObjectStoreConfig("b", "r", encryption_key="topsecret!"), ())

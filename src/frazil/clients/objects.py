@@ -42,6 +42,11 @@ _REFUSALS = (
     "KeyTooLongError",
 )
 """Answers that stay the same until the configuration, or the store, is changed."""
+_CONTENT_TYPES = {
+    "json": "application/x-ndjson",
+    "parquet": "application/vnd.apache.parquet",
+    "gz": "application/gzip",
+}
 _EXPIRED = ("ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired")
 
 
@@ -108,7 +113,7 @@ class ObjectStore:
         Raises StoreUnavailable, ConfigError, or ServiceUnavailable when access keys of the configuration have expired;
         the object is not there then, or as it was.
         """
-        options = put_options(self.config, (*self.config.tags, *tags))
+        options = {**put_options(self.config, (*self.config.tags, *tags)), "ContentType": content_type(name)}
         if size >= self.config.part_bytes:
             self._put_parts(name, body, size, options)
             return
@@ -198,6 +203,15 @@ def _client(config: ObjectStoreConfig) -> Any:
         response_checksum_validation="when_required",
     )
     return boto3.Session().client("s3", endpoint_url=config.endpoint, config=settings, **keys)
+
+
+def content_type(name: str) -> str:
+    """The media type of an object, by its extension.
+
+    A store that is told none looks for one itself: SeaweedFS then takes lines for text and packs them once more, which
+    costs it a quarter of its CPU.
+    """
+    return _CONTENT_TYPES.get(name.rpartition(".")[2], "application/octet-stream")
 
 
 def put_options(config: ObjectStoreConfig, tags: tuple[tuple[str, str], ...]) -> dict[str, Any]:

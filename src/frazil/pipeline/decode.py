@@ -114,9 +114,12 @@ class RecordDecoder:
         """The columns that are read from source text in every record."""
         return frozenset(self._raw)
 
-    def decode(self, rows: Sequence[bytes | None]) -> Decoded:
-        """Decode the values of consecutive records; None is a tombstone."""
-        care, records = self._judge_all(rows)
+    def decode(self, rows: Sequence[bytes | None], *, fitting: bool = False) -> Decoded:
+        """Decode the values of consecutive records; None is a tombstone.
+
+        With `fitting` the verdict on all of them is known: they fit the columns.
+        """
+        care, records = ({}, []) if fitting and not self._raw else self._judge_all(rows)
         raw_values = self._convert_raw(records, care) if self._raw else {}
         if care:
             kept = [index for index in range(len(rows)) if index not in care]

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct
-from frazil.sinks.objects.formats import tables
+from frazil.sinks.objects.formats import columns, tables
 from frazil.sinks.objects.formats.parquet import write_parquet
 from frazil.sinks.objects.formats.tables import Refused, in_groups
 
@@ -162,6 +162,22 @@ MEMBER = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(al
 VALUE = st.recursive(
     MEMBER | st.text(), lambda v: st.lists(v, max_size=3) | st.dictionaries(st.sampled_from("abc"), v), max_leaves=6
 )
+
+
+@given(st.lists(st.dictionaries(st.sampled_from("abcd"), VALUE), min_size=1, max_size=8), st.integers(1, 3))
+def test_a_verdict_that_is_known_changes_nothing(records: list[object], sample: int) -> None:
+    lines = [json.dumps(record).encode() for record in records]
+    files: list[tuple[list[int], bytes]] = []
+    for judged_again in (False, True):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(columns, "_SAMPLE", sample)
+            patch.setattr(tables, "_CHUNK_ROWS", 3)
+            if judged_again:
+                patch.setattr(columns, "_only_adds", lambda type_, before: False)
+            out = BytesIO()
+            refused = write_parquet(lambda: lines, None, "snappy", out)
+            files.append(([index for index, _ in refused], out.getvalue()))
+    assert files[0] == files[1]
 
 
 @given(st.lists(st.dictionaries(st.sampled_from("abcd"), VALUE), min_size=1, max_size=6))

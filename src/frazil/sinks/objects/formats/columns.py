@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from io import BytesIO
 from operator import length_hint
+from typing import TypeGuard
 
 import arro3.io
 import msgspec
@@ -29,7 +30,15 @@ _SCALARS: dict[pa.DataType, Type] = {
 }
 
 
-def quick_columns(groups: Iterable[Sequence[bytes]]) -> Struct | None:
+@dataclass(frozen=True)
+class Columns:
+    """`fitting`: all records were found to fit them as they are."""
+
+    struct: Struct
+    fitting: bool
+
+
+def quick_columns(groups: Iterable[Sequence[bytes]]) -> Columns | None:
     """The columns as Arrow finds them in the first records and in those that do not fit these; None when it cannot say.
 
     They may not hold all records, which decoding them tells: Arrow chooses one kind for a field that has values of
@@ -37,6 +46,7 @@ def quick_columns(groups: Iterable[Sequence[bytes]]) -> Struct | None:
     """
     found: Type | None = None
     first: Type | None = None
+    fitting = True
     for lines in groups:
         if first is None:
             first = infer.infer(lines[0])
@@ -49,12 +59,13 @@ def quick_columns(groups: Iterable[Sequence[bytes]]) -> Struct | None:
             if more is None:
                 return None
             found = infer.merge(known, more)
+            fitting = fitting and _only_adds(found, known) and not _unfit(found, unfit)
         else:
             found = known
         if _has_fractions(found) and _has_wide_numbers(b"\n".join(lines)):
             return None
     ordered = _ordered(found, first) if found is not None and _has_names(found) else None
-    return ordered if isinstance(ordered, Struct) else None
+    return Columns(ordered, fitting) if isinstance(ordered, Struct) else None
 
 
 def _found_by_arrow(lines: Sequence[bytes]) -> Struct | None:
@@ -78,6 +89,16 @@ def _unfit(columns: Struct, lines: Sequence[bytes]) -> list[bytes]:
             unfit.append(lines[len(lines) - length_hint(waiting) - 1])
         else:
             return unfit
+
+
+def _only_adds(type_: Type | None, before: Type) -> TypeGuard[Struct]:
+    """Whether a struct holds whatever another one does: it has all its fields, as they were."""
+    if not isinstance(type_, Struct) or not isinstance(before, Struct):
+        return False
+    now = {field.name: field.type for field in type_.fields}
+    return all(
+        now.get(field.name) == field.type or _only_adds(now.get(field.name), field.type) for field in before.fields
+    )
 
 
 def exact_columns(groups: Iterable[Sequence[bytes]]) -> Struct:

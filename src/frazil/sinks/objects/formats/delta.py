@@ -15,7 +15,7 @@ from frazil.pipeline.strict import ConversionError
 from frazil.pipeline.types import STRING, Field, List, Struct, Type
 from frazil.sinks.objects.fields import type_at
 from frazil.sinks.objects.formats.parquet import tables_writer
-from frazil.sinks.objects.formats.tables import Refused, in_groups, in_order
+from frazil.sinks.objects.formats.tables import Refused, decoded, in_groups
 
 _SPECIAL = re.compile(r"[ ,;{}()\n\t=]")
 _SPECIAL_NAME = "a column of a Delta table cannot have this name"
@@ -77,16 +77,16 @@ def write_table_file(
     def tables() -> Iterator[pa.Table]:
         position = 0
         for lines in in_groups(open_lines()):
-            decoded = decoder(spec).decode(lines)
-            refused.extend((position + index, error) for index, error in decoded.rejected)
-            if decoded.unknown:
-                hopeless = _hopeless(spec, columns, lines, decoded.unknown, unknown)
+            table, failed, without = decoded(spec, lines)
+            refused.extend((position + index, error) for index, error in failed)
+            if without:
+                hopeless = _hopeless(spec, columns, lines, without, unknown)
                 refused.extend((position + index, error) for index, error in hopeless)
             elif not struct.fields:
                 refused.extend((position + index, ConversionError("", _NO_FIELDS)) for index in range(len(lines)))
             position += len(lines)
             if not refused and not unknown:
-                yield in_order(decoded.table, decoded.positions)
+                yield table
 
     tables_writer(codec)(struct, tables(), out)
     return refused, unknown

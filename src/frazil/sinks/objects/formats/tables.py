@@ -12,6 +12,7 @@ from typing import IO
 import numpy as np
 import pyarrow as pa
 
+from frazil.pipeline import infer
 from frazil.pipeline.decode import DecodeSpec, decoder
 from frazil.pipeline.strict import ConversionError
 from frazil.pipeline.types import STRING, Field, List, Map, Struct, Type
@@ -19,6 +20,8 @@ from frazil.sinks.objects.formats.columns import exact_columns, quick_columns
 
 GROUP_BYTES, GROUP_ROWS = 64 << 20, 250_000
 """JSON text and records of a group, at most; one record is always enough for one."""
+_CHUNK_ROWS = 4096
+"""Records that are read at once: few enough for the processor's cache."""
 Refused = list[tuple[int, ConversionError]]
 """Positions of records in a file that its columns cannot hold, with the reason."""
 WriteTables = Callable[[Struct, Iterator[pa.Table], IO[bytes]], None]
@@ -42,7 +45,7 @@ def write_columns(
         return _write(groups(), _readable(schema), write, out)
     quick = quick_columns(groups())
     if quick is not None:
-        refused = _write(groups(), quick, write, out, complete=True)
+        refused = _write(groups(), quick.struct, write, out, complete=True, fitting=quick.fitting)
         if not refused:
             return refused
         out.seek(0)
@@ -68,24 +71,30 @@ def in_groups(lines: Iterable[bytes]) -> Iterator[Sequence[bytes]]:
 
 
 def _write(
-    groups: Iterator[Sequence[bytes]], struct: Struct, write: WriteTables, out: IO[bytes], *, complete: bool = False
+    groups: Iterator[Sequence[bytes]],
+    struct: Struct,
+    write: WriteTables,
+    out: IO[bytes],
+    *,
+    complete: bool = False,
+    fitting: bool = False,
 ) -> Refused:
-    """With `complete` records with fields that have no column are refused too."""
+    """With `complete` records with fields that have no column are refused too; with `fitting` there are none."""
     spec = DecodeSpec(struct if struct.fields else Struct((Field("\0", STRING),)), evolve=complete)
     refused: Refused = []
 
     def tables() -> Iterator[pa.Table]:
         position = 0
         for lines in groups:
-            decoded = decoder(spec).decode(lines)
-            refused.extend((position + index, error) for index, error in decoded.rejected)
-            if decoded.unknown:
+            table, failed, unknown = decoded(spec, lines, fitting=fitting)
+            refused.extend((position + index, error) for index, error in failed)
+            if unknown:
                 refused.append((position, ConversionError("", "the columns are not those of all records")))
             position += len(lines)
             if refused:
                 continue
             if struct.fields:
-                yield in_order(decoded.table, decoded.positions)
+                yield table
             else:
                 yield pa.table({"value": pa.array([line.decode() for line in lines])})
 
@@ -93,10 +102,24 @@ def _write(
     return refused
 
 
-def in_order(table: pa.Table, positions: Sequence[int]) -> pa.Table:
-    """The rows in the order of their positions."""
-    order = np.argsort(np.asarray(positions, np.int64), kind="stable")
-    return table if np.array_equal(order, np.arange(len(order))) else table.take(pa.array(order))
+def decoded(
+    spec: DecodeSpec, lines: Sequence[bytes], *, fitting: bool = False
+) -> tuple[pa.Table, Refused, dict[infer.Path, Type]]:
+    """The rows of a group in the order of its records, those that were refused, and fields without a column.
+
+    The rows are of use when there are neither. `fitting` is that of `RecordDecoder.decode`.
+    """
+    tables: list[pa.Table] = []
+    refused: Refused = []
+    unknown: dict[infer.Path, Type] = {}
+    for begin in range(0, len(lines), _CHUNK_ROWS):
+        found = decoder(spec).decode(lines[begin : begin + _CHUNK_ROWS], fitting=fitting)
+        order = np.argsort(np.asarray(found.positions, np.int64), kind="stable")
+        sorted_ = np.array_equal(order, np.arange(len(order)))
+        tables.append(found.table if sorted_ else found.table.take(pa.array(order)))
+        refused += [(begin + index, error) for index, error in found.rejected]
+        unknown = infer.merge_all([unknown, found.unknown])
+    return pa.concat_tables(tables), refused, unknown
 
 
 def _readable(type_: Struct) -> Struct:
