@@ -40,6 +40,7 @@ def bench(
     quick: Annotated[
         bool, typer.Option("--quick", help="A look, no figures to quote: 100,000 records, 500,000 of backlog, 15 s.")
     ] = False,
+    seconds: Annotated[int, typer.Option(min=1, help="Length of the steady rates.")] = _SECONDS,
     repeat: Annotated[int, typer.Option(min=1, help="Runs of each system; the one of median rate is shown.")] = 1,
     verify: Annotated[bool, typer.Option("--verify", help="Read every row and compare it with all others.")] = False,
     output: Annotated[Output, typer.Option(help="Form of the report.")] = Output.MARKDOWN,
@@ -59,7 +60,7 @@ def bench(
         records=min(count, _QUICK_RECORDS) if quick else count,
         backlog_records=_QUICK_BACKLOG if quick else _BACKLOG,
         latency_rate=_RATE,
-        latency_seconds=_QUICK_SECONDS if quick else _SECONDS,
+        latency_seconds=min(seconds, _QUICK_SECONDS) if quick else seconds,
         repeat=repeat,
         verify=verify,
         steps=tuple(only or STEPS),

@@ -6,7 +6,7 @@ import hashlib
 import io
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -40,6 +40,10 @@ _STATUS_S = 2.0
 _SLOWEST_RATE = 1_000
 _SETTLE_S = 3.0
 _LAST_S = 120
+WARM_S = 30
+"""From so long after the start of a steady rate on, a worker counts as warm."""
+Histogram = list[tuple[float, float]]
+"""Upper bounds, and how many values are not above them."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,7 @@ def drain_objects(settings: Settings, load: Load, form: Form, flush: int, run: s
             settings, run, load.topic, complete, connector, load.count / _SLOWEST_RATE + 120, _DRAIN_LOOK_S, show
         )
         sampler.take()
-        write_p99_s, written = _writes(settings, run)
+        writes = _write_times(settings, run)
     end = looks[-1][0]
     found = Stored.read(settings, run, form, show)
     kept = sum(complete)
@@ -129,8 +133,8 @@ def drain_objects(settings: Settings, load: Load, form: Form, flush: int, run: s
         warm_per_cpu_s=warm_per_cpu_s,
         cpu_s=cpu_between(sampler.samples, begin, end),
         peak_pss=max(sample.pss for sample in sampler.samples),
-        write_p99_s=write_p99_s,
-        exact=exact and written == found.objects,
+        write_p99_s=quantile(writes, 0.99),
+        exact=exact and max((count for _, count in writes), default=0) == found.objects,
     )
 
 
@@ -145,12 +149,20 @@ def steady_objects(
     topic, count = f"bench-{run}", rate * seconds
     create_topic(settings, topic)
     schedule = {"flush.size": str(flush), "rotate.schedule.interval.ms": "1000", "timezone": "UTC"}
+    begun: list[Histogram] = []
     with _started(settings, run, show) as (connector, sampler):
         connector.deploy(sink_config(settings, topic, run, "json", schedule))
         wait_until_running(connector, show)
         time.sleep(_SETTLE_S)
         pace = Pace(time.time() + 0.5, rate)
         complete = [_complete(count, partition, 1) for partition in range(PARTITIONS)]
+
+        def look() -> None:
+            if sent.done():
+                sent.result()
+            if not begun and time.time() > pace.first + WARM_S:
+                begun.append(_write_times(settings, run))
+
         with ThreadPoolExecutor(1, thread_name_prefix="producer") as executor:
             sent = executor.submit(produce_in_turn, settings, topic, pace(values), count)
             try:
@@ -163,16 +175,17 @@ def steady_objects(
                     seconds + _LAST_S,
                     _LOOK_S,
                     show,
-                    lambda: _raise_failure(sent),
+                    look,
                 )
             finally:
                 pace.stop()
             load = sent.result()
         sampler.take()
-        write_p99_s, _ = _writes(settings, run)
+        ended = _write_times(settings, run)
     seen = latencies(looks, pace.first, rate, count)
     found = Stored.read(settings, run, "json", show)
     p50, p99 = np.percentile(seen, [50, 99])
+    warm = latencies(looks, pace.first, rate, count, WARM_S * rate)
     return ObjectRate(
         title=f"flush.size={flush:,} or 1 s",
         rate=rate,
@@ -181,7 +194,9 @@ def steady_objects(
         p50_s=float(p50),
         p99_s=float(p99),
         max_s=float(seen.max()),
-        write_p99_s=write_p99_s,
+        warm_p99_s=float(np.percentile(warm, 99)) if begun else None,
+        write_p99_s=quantile(ended, 0.99),
+        warm_write_p99_s=quantile(_since(begun[0], ended), 0.99) if begun else None,
         producer_delay_s=pace.worst_delay,
         cores=cpu_between(sampler.samples, pace.first, looks[-1][0]) / (load.acknowledged_at - pace.first),
         peak_pss=max(sample.pss for sample in sampler.samples),
@@ -190,13 +205,14 @@ def steady_objects(
 
 
 def latencies(
-    looks: Sequence[tuple[float, Sequence[int]]], first: float, rate: int, count: int
+    looks: Sequence[tuple[float, Sequence[int]]], first: float, rate: int, count: int, begin: int = 0
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Seconds from the moment each record was due until a look saw the position behind it."""
+    """Seconds from the moment each record was due until a look saw the position behind it, from record `begin` on."""
     at = np.array([moment for moment, _ in looks])
     found: list[Any] = []
     for partition in range(PARTITIONS):
         numbers = np.arange(partition, count, PARTITIONS)
+        numbers = numbers[numbers >= begin]
         positions = np.array([each[partition] for _, each in looks])
         seen = at[np.searchsorted(positions, numbers // PARTITIONS, side="right")]
         found.append(seen - (first + (numbers + 1) / rate))
@@ -312,23 +328,26 @@ def warm_looks(
     return (moving[0], last) if last is not None and last != moving[0] else None
 
 
-def _writes(settings: Settings, connector: str) -> tuple[float, int]:
-    """The 99th percentile of the time that an object took, in seconds, and how many there were.
-
-    Both are of the worker's metrics; the percentile is interpolated in its bucket, as Prometheus does it.
-    """
+def _write_times(settings: Settings, connector: str) -> Histogram:
+    """How long objects took, of the worker's metrics."""
     url = f"http://127.0.0.1:{settings.actuator_port}/actuator/prometheus"
     text = httpx.get(url, trust_env=False).raise_for_status().text
-    bounds: list[tuple[float, float]] = []
+    bounds: Histogram = []
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
             if sample.name == "frazil_object_write_duration_seconds_bucket" and sample.labels["connector"] == connector:
                 bounds.append((float(sample.labels["le"]), sample.value))
-    return quantile(bounds, 0.99), int(max((count for _, count in bounds), default=0))
+    return bounds
 
 
-def quantile(bounds: Sequence[tuple[float, float]], share: float) -> float:
-    """The quantile of a histogram of upper bounds and cumulated counts; 0 when it is empty."""
+def _since(begun: Histogram, ended: Histogram) -> Histogram:
+    """What came to a histogram between two looks."""
+    before = dict(begun)
+    return [(bound, count - before[bound]) for bound, count in ended]
+
+
+def quantile(bounds: Histogram, share: float) -> float:
+    """The quantile of a histogram, interpolated in its bucket as Prometheus does it; 0 when it is empty."""
     total = max((count for _, count in bounds), default=0.0)
     low, below = 0.0, 0.0
     for bound, count in sorted(bounds):
@@ -368,8 +387,3 @@ class Stored:
                 rows += data.count(b"\n")
                 hashes[int(name.rpartition("/")[2].split("+")[1])].update(data)
         return cls(len(named), size, rows, [each.hexdigest() for each in hashes])
-
-
-def _raise_failure(sent: Future[Load]) -> None:
-    if sent.done():
-        sent.result()

@@ -162,7 +162,10 @@ class ObjectDrain:
 
 @dataclass(frozen=True)
 class ObjectRate:
-    """Records at a steady rate into objects: time from the moment a record was due until it was stored for good."""
+    """Records at a steady rate into objects: time from the moment a record was due until it was stored for good.
+
+    Warm figures are without the beginning; None when there was nothing else.
+    """
 
     title: str
     rate: int
@@ -171,7 +174,9 @@ class ObjectRate:
     p50_s: float
     p99_s: float
     max_s: float
+    warm_p99_s: float | None
     write_p99_s: float
+    warm_write_p99_s: float | None
     producer_delay_s: float
     cores: float
     peak_pss: int

@@ -23,7 +23,29 @@ Lag = Mapping[tuple[str, str, int], int]
 """Records that are not committed yet, by (connector, topic, partition)."""
 
 _BUCKETS_S = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
-_OBJECT_BUCKETS_S = (0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.12, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_OBJECT_BUCKETS_S = (
+    0.005,
+    0.01,
+    0.02,
+    0.04,
+    0.06,
+    0.08,
+    0.1,
+    0.12,
+    0.15,
+    0.2,
+    0.25,
+    0.35,
+    0.5,
+    0.75,
+    1,
+    1.5,
+    2.5,
+    5,
+    10,
+    30,
+    60,
+)
 _STATES = ("UNASSIGNED", "RUNNING", "FAILED", "PAUSED", "STOPPED", "RESTARTING")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import IO
@@ -14,6 +15,7 @@ from frazil.errors import StoreUnavailable
 from frazil.sinks.objects import uploads
 from frazil.sinks.objects.open_object import Finished
 from frazil.sinks.objects.uploads import Uploads
+from tests.harness import eventually
 
 
 @dataclass
@@ -22,8 +24,10 @@ class Slow:
 
     free: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     names: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
 
     def put(self, name: str, body: IO[bytes], size: int, tags: tuple[tuple[str, str], ...]) -> None:
+        self.asked.append(name)
         assert self.free.acquire(timeout=10)
         if name == "bad":
             raise StoreUnavailable("503")
@@ -81,6 +85,36 @@ def test_one_that_is_larger_than_the_bound_goes_alone(
     sent.add(finished("large", 100))
     sent.wait()
     assert sorted(slow.names) == ["a", "large"]
+
+
+@pytest.mark.parametrize(("size", "at_once"), [(10, 8), (11, 2)])
+def test_large_objects_are_sent_two_at_once(
+    slow: Slow, sent: Uploads, monkeypatch: pytest.MonkeyPatch, size: int, at_once: int
+) -> None:
+    monkeypatch.setattr(uploads, "_SENT_BYTES", 80 if at_once == 8 else 32)
+    for number in range(20):
+        sent.add(finished(str(number), size))
+    eventually(lambda: len(slow.asked) == at_once, 10, 0.01)
+    time.sleep(0.05)
+    assert len(slow.asked) == at_once
+    slow.free.release(20)
+    sent.wait()
+    assert len(slow.names) == 20
+
+
+def test_objects_that_wait_for_their_turn_are_given_up(monkeypatch: pytest.MonkeyPatch, slow: Slow) -> None:
+    monkeypatch.setattr(uploads, "_SENT_BYTES", 1)
+    sent = Uploads(slow, tag_offsets=False)
+    for number in range(6):
+        sent.add(finished(str(number)))
+    eventually(lambda: len(slow.asked) == 2, 10, 0.01)
+    closing = threading.Thread(target=sent.close)
+    closing.start()
+    time.sleep(0.05)
+    slow.free.release(6)
+    closing.join(10)
+    assert not closing.is_alive()
+    assert len(slow.asked) == 2
 
 
 def test_a_failure_is_not_forgotten(slow: Slow, sent: Uploads) -> None:

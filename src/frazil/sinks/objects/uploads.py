@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Condition
 from typing import IO, Protocol
 
 from frazil.sinks.objects.open_object import Finished
@@ -12,7 +15,13 @@ from frazil.sinks.objects.open_object import Finished
 _WORKERS = 8
 _WAITING = 4 * _WORKERS
 MAX_WAITING_BYTES = 64 << 20
-"""Objects, and bytes of objects, that are on their way at most; one object always may be."""
+"""Objects, and bytes of objects, that wait for the store at most; one object always may."""
+_SENT_BYTES = 3 << 20
+"""Bytes of objects that are sent at once; two objects always may be.
+
+Small objects are many at once, as each waits for an answer. More large ones would only share the same line, and each
+would take longer.
+"""
 
 
 class Store(Protocol):
@@ -39,6 +48,10 @@ class Uploads:
         self._store = store
         self._tag_offsets = tag_offsets
         self._threads = ThreadPoolExecutor(_WORKERS, thread_name_prefix="upload")
+        self._sending = Condition()
+        self._sent: list[int] = []
+        """Sizes of the objects that are being sent."""
+        self._closed = False
         self._running: deque[tuple[int, Future[float]]] = deque()
         self._bytes = 0
         self.seconds: list[float] = []
@@ -60,6 +73,9 @@ class Uploads:
 
     def close(self) -> None:
         """End the threads; what has not begun is given up."""
+        with self._sending:
+            self._closed = True
+            self._sending.notify_all()
         self._threads.shutdown(cancel_futures=True)
 
     def _settle(self) -> None:
@@ -77,7 +93,22 @@ class Uploads:
                 ("endOffset", str(finished.last)),
                 ("recordCount", str(finished.count)),
             )
-        started = time.monotonic()
-        with finished.body as body:
+        with self._turn(finished.size), finished.body as body:
+            started = time.monotonic()
             self._store.put(finished.name, body, finished.size, tags)
-        return time.monotonic() - started
+            return time.monotonic() - started
+
+    @contextmanager
+    def _turn(self, size: int) -> Iterator[None]:
+        """Wait until so many bytes more may be sent, and count them while they are."""
+        with self._sending:
+            self._sending.wait_for(lambda: self._closed or len(self._sent) < 2 or sum(self._sent) + size <= _SENT_BYTES)
+            if self._closed:
+                raise CancelledError
+            self._sent.append(size)
+        try:
+            yield
+        finally:
+            with self._sending:
+                self._sent.remove(size)
+                self._sending.notify_all()
