@@ -10,6 +10,7 @@ import numpy as np
 import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark import SparkContext
 
 from bench.environment import Show, with_home
 from bench.load import SEED
@@ -58,6 +59,7 @@ def measure(settings: Settings, mode: str, rows: int, show: Show) -> Upsert:
             peak = max(sample.pss for sample in sampler.samples)
     finally:
         spark.stop(session)
+        SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 - so that the next session starts a JVM again
     check(table, expected)
     live, files = int((expected >= 0).sum()), len(list(table.scan().plan_files()))
     return Upsert(f"Spark's MERGE, {mode}", rows, live, CHANGES, seconds, cpu_s / ROUNDS, peak, files)

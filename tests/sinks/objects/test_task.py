@@ -1,4 +1,4 @@
-"""What tasks store of local rows: rows N1, R9, R12, B1, B2, B4, B6, J1 and J3 of object-sinks.md 14, and replays."""
+"""What tasks store of local rows: rows N1, R9, R12, R17, R18, S4, B1 to B4, B6, J1, J3 of object-sinks.md 14; replays."""
 
 from __future__ import annotations
 
@@ -205,6 +205,28 @@ def test_s1_another_schema_begins_another_object(tmp_path: Path) -> None:
     found = disk.run([Row(i, enveloped({"d": "AJw="}, other if i % 2 else SCHEMA)) for i in range(4)])
     assert [(each.first, each.count) for each in found.objects] == [(0, 1), (1, 1), (2, 1)]
     assert found.position == 3
+
+
+def test_s4_compatibility_takes_schemas_with_a_version(tmp_path: Path) -> None:
+    plain = {key: value for key, value in SCHEMA.items() if key != "version"}
+    rows = [Row(0, enveloped({"d": "AJw="}, plain)), Row(1, enveloped({"d": "AJw="}))]
+    backward = {**WITH_SCHEMAS, "schema.compatibility": "BACKWARD", "flush.size": "1"}
+    failed = Disk(tmp_path / "fails", **backward).run(rows)
+    assert (failed.objects, failed.position) == ([], 0)
+    assert failed.bad is not None
+    assert failed.bad.reason == "Schema version required for BACKWARD compatibility"
+    tolerant = Disk(tmp_path / "goes on", **backward, **TOLERANT).run(rows)
+    assert [letter.offset for letter in tolerant.letters] == [0]
+    assert [each.first for each in tolerant.objects] == [1]
+
+
+def test_r17_whoever_gets_the_partition_goes_on_behind_the_last_object(tmp_path: Path) -> None:
+    disk = Disk(tmp_path)
+    before = disk.run(numbers(7))
+    assert ([each.first for each in before.objects], before.position) == ([0, 3], 6)
+    after = disk.run(numbers(12), begin={KEY: before.position})
+    assert ([each.first for each in after.objects], after.position) == ([6, 9], 12)
+    assert [len(lines) for lines in disk.lines().values()] == [3, 3, 3, 3]
 
 
 def test_records_that_no_file_can_have_are_named_and_the_next_run_leaves_them_out(tmp_path: Path) -> None:

@@ -198,6 +198,8 @@ class Preparer:
         if number is None:
             struct = envelope.columns_of(text)
             name, version = envelope.identity_of(text)
+            if version is None and self.config.compatibility != "NONE":
+                raise ConversionError("", f"Schema version required for {self.config.compatibility} compatibility")
             number = self._numbers[text] = len(self.schemas)
             self.schemas.append(Schema(text, struct, name, version))
         base64 = self.config.format.kind == "json" and not self.config.format.numeric_decimals
