@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-faults lint format docs lock bench clean env
+.PHONY: help demo test browser trino test-faults lint format docs lock bench clean env
 
 help: ## Show the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -10,10 +10,15 @@ env: ## Make or update .venv from requirements.lock
 demo: ## Start everything and put 3,000 log records into three Iceberg tables
 	@./kafka-connect-iceberg-sink.sh demo
 
-test: env lint ## Check the code and run the tests on the real parts, Trino too (540 MB once)
-	@scripts/chromium.sh >/dev/null
-	@.venv/bin/python scripts/fetch_trino.py
+test: env ## Check the code and run the tests on the real parts, Trino too (540 MB once)
+	@$(MAKE) --no-print-directory -j 3 lint browser trino
 	@.venv/bin/python scripts/test.py
+
+browser: env
+	@scripts/chromium.sh >/dev/null
+
+trino: env
+	@.venv/bin/python scripts/fetch_trino.py
 
 test-faults: env ## Longer kills, outages and loads, which take many minutes
 	@.venv/bin/pytest -m faults

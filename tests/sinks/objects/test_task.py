@@ -1,4 +1,4 @@
-"""What tasks store of local rows: rows N1, R9, R12, R17, R18, S4, B1 to B4, B6, J1, J3 of object-sinks.md 14; replays."""
+"""What tasks store of local rows (rows N1, R9, R12, R17, R18, S4, B1 to B4, B6, J1, J3 of object-sinks.md 14)."""
 
 from __future__ import annotations
 
