@@ -35,6 +35,7 @@ from frazil.sinks.iceberg.column_limits import Admitted, admit
 from frazil.sinks.iceberg.commit import COMMIT_ID, Floor, Target, append_files, has_commit
 from frazil.sinks.iceberg.evolve import evolve, evolved
 from frazil.sinks.iceberg.job import MapperFor, abandon, decode_spec, file_writer
+from frazil.sinks.iceberg.kept_rows import KeptRows
 from frazil.sinks.iceberg.replay_routes import Routed, routed
 from frazil.sinks.iceberg.replayed import DEADLETTERS
 from frazil.sinks.iceberg.schema import mapping_of
@@ -236,7 +237,7 @@ class Replayer:
         """
         config, schema = self._config, table.schema()
         while True:
-            writer = _Nowhere() if self._dry_run else file_writer(config, table)
+            writer = KeptRows() if self._dry_run else file_writer(config, table)
             result = self._run(table, schema, letters, refusal, writer)
             if not ((result.unknown or result.absent) and config.evolve_schema):
                 return result
@@ -261,7 +262,7 @@ class Replayer:
         if count in (0, len(letters)):
             return letters[:count]
         first, second = letters[: len(letters) // 2], letters[len(letters) // 2 :]
-        here = self._run(table, table.schema(), first, "", _Nowhere()).skipped.total()
+        here = self._run(table, table.schema(), first, "", KeptRows()).skipped.total()
         return [*self._skipped(table, first, here), *self._skipped(table, second, count - here)]
 
     def _run(
@@ -307,24 +308,6 @@ class Replayer:
                 f"no dead letter of this chunk was stored in {target.name} ({error.__cause__}); they stay open. "
                 "Repeat the command"
             ) from error
-
-
-class _Nowhere:
-    """A writer for what is only judged."""
-
-    waiting_bytes: int = 0
-
-    def open(self) -> _Nowhere:
-        return self
-
-    def add(self, table: pa.Table) -> None:
-        """Rows that are not kept."""
-
-    def encode_largest(self) -> None:
-        """Nothing waits."""
-
-    def close(self) -> list[Any]:
-        return []
 
 
 def _rows(letters: Sequence[Letter]) -> pa.RecordBatch:
