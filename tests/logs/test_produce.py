@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -83,7 +84,7 @@ def one_by_one(producer: RecordProducer, made: list[bytes]) -> Iterator[bytes]:
     for n, record in enumerate(made):
         yield record
         while n == 0 and producer.acknowledged == 0:
-            producer._producer.poll(0.05)  # noqa: SLF001
+            time.sleep(0.01)
 
 
 def test_a_record_that_is_too_large_to_send(stack: LocalStack, topic: str) -> None:

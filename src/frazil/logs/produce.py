@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from types import TracebackType
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from frazil.clients.kafka import require_listener
 from frazil.clients.kafka_security import refusal, watched
+from frazil.clients.producer import PolledProducer
 from frazil.errors import FrazilError, NotFound, ServiceUnavailable, TerminalError
 
 _METADATA_TIMEOUT_S = 10.0
@@ -29,7 +30,7 @@ class RecordProducer:
         self._bootstrap = bootstrap
         self._acknowledged = 0
         self._error: KafkaError | None = None
-        self._producer = Producer(
+        self._producer = PolledProducer(
             {
                 **watched(bootstrap, "producer"),
                 "enable.idempotence": True,
@@ -48,13 +49,13 @@ class RecordProducer:
         )
 
     def __enter__(self) -> RecordProducer:
+        self._producer.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._producer.purge()
-        self._producer.flush(1.0)
+        self._producer.__exit__(kind, error, trace)
 
     @property
     def acknowledged(self) -> int:
@@ -81,11 +82,10 @@ class RecordProducer:
         for produced, record in enumerate(records, start=1):
             self._produce(topic, record)
             if produced % _REPORT_EVERY == 0:
-                self._producer.poll(0)
                 self._raise_on_error(topic, total)
                 if on_progress:
                     on_progress(self._acknowledged)
-        while self._producer.flush(0.2) and not self._error:
+        while self._producer.wait(0.2) and not self._error:
             if on_progress:
                 on_progress(self._acknowledged)
         self._raise_on_error(topic, total)
@@ -98,7 +98,7 @@ class RecordProducer:
             try:
                 self._producer.produce(topic, record)
             except BufferError:  # the queue is full: wait for deliveries, which the delivery timeout bounds
-                self._producer.poll(0.1)
+                self._producer.wait(0.01)
                 if self._error:
                     return
             except KafkaException as error:
@@ -116,9 +116,8 @@ class RecordProducer:
     def _check_topic(self, topic: str) -> None:
         require_listener(self._bootstrap)
         try:
-            found = self._producer.list_topics(topic, timeout=_METADATA_TIMEOUT_S).topics[topic]
+            found = self._producer.topic(topic, _METADATA_TIMEOUT_S)
         except KafkaException as error:
-            self._producer.poll(0)
             reason = refusal(self._bootstrap)
             if reason:
                 raise ServiceUnavailable(

@@ -11,10 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from frazil.clients import kafka
 from frazil.clients.kafka_security import secured
+from frazil.clients.producer import PolledProducer
 from frazil.errors import NotFound, ServiceUnavailable, TerminalError
 from frazil.pipeline.letters.letter import CLOSED, CLOSED_AT, STATE, Letter, State, closed_letters, read_letter
 from frazil.pipeline.letters.ranges import Ranges
@@ -118,24 +119,23 @@ class LetterLog:
             if error is not None:
                 failures.append(error)
 
-        producer = Producer(
-            {**secured(self._bootstrap, "producer"), "acks": "all", "enable.idempotence": True, "log_level": 0}
-        )
-        for (topic, partition), offsets in letters.items():
-            pairs = offsets.pairs()
-            for start in range(0, len(pairs), _RANGES_PER_MARKER):
-                part = Ranges(pairs[start : start + _RANGES_PER_MARKER])
-                headers = {STATE: state, CLOSED: str(part), CLOSED_AT: datetime.now(UTC).isoformat(timespec="seconds")}
-                producer.produce(
-                    topic,
-                    partition=partition,
-                    headers=[(name, text.encode()) for name, text in headers.items()],
-                    on_delivery=delivered,
-                )
-                producer.poll(0)
-        unsent = producer.flush(_STALLED_S)
-        if failures or unsent:
-            raise _unmarked(failures[0] if failures else None, state, self._bootstrap)
+        client = {
+            **secured(self._bootstrap, "producer"),
+            "acks": "all",
+            "enable.idempotence": True,
+            "log_level": 0,
+            "on_delivery": delivered,
+        }
+        with PolledProducer(client) as producer:
+            for (topic, partition), offsets in letters.items():
+                pairs = offsets.pairs()
+                for start in range(0, len(pairs), _RANGES_PER_MARKER):
+                    part = Ranges(pairs[start : start + _RANGES_PER_MARKER])
+                    told = {STATE: state, CLOSED: str(part), CLOSED_AT: datetime.now(UTC).isoformat(timespec="seconds")}
+                    headers = [(name, text.encode()) for name, text in told.items()]
+                    producer.produce(topic, partition=partition, headers=headers)
+            if producer.wait(_STALLED_S) or failures:
+                raise _unmarked(failures[0] if failures else None, state, self._bootstrap)
         for queue in queues:
             for (topic, partition), offsets in letters.items():
                 if topic == queue.topic:
