@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import httpx
@@ -251,3 +253,46 @@ def test_x01_x02_x04_killed_around_commits(stack: LocalStack, tmp_path: Path) ->
 @pytest.mark.parametrize("first", [True, False], ids=["first batch", "later batch"])
 def test_killed_at_every_point(stack: LocalStack, tmp_path: Path, first: bool) -> None:
     killed_there(stack, tmp_path, list(POINTS), first=first)
+
+
+class Late(CatalogProxy):
+    """The catalog gets the first commit only when the second has come."""
+
+    def __init__(self, catalog_uri: str) -> None:
+        super().__init__(catalog_uri)
+        self.faults = ["close after"]
+        self.kept, self.second, self.applied = threading.Event(), threading.Event(), threading.Event()
+
+    def answer(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:
+        is_commit = handler.command == "POST" and b'"updates"' in body
+        is_first = is_commit and not self.kept.is_set()
+        if is_first:
+            self.kept.set()
+            assert self.second.wait(100), "nobody has committed after the worker was killed"
+        elif is_commit and not self.applied.is_set():
+            self.second.set()
+            assert self.applied.wait(30)
+        super().answer(handler, body)
+        if is_first:
+            self.applied.set()
+
+
+@pytest.mark.faults
+def test_x05_a_commit_that_is_applied_after_the_kill_is_the_workers_own(stack: LocalStack, tmp_path: Path) -> None:
+    """The next run has read the table before, and knows whose commit it was."""
+    worker, late = own_worker(stack.settings, tmp_path), Late(stack.settings.catalog_uri)
+    pipe = Pipe(stack.settings, "late_commit").create(partitions=1)
+    with late.running(), worker:
+        pipe.send([event(n) for n in range(30)])
+        worker.client.put_config(pipe.connector, pipe.config() | {"iceberg.catalog.uri": late.uri})
+        assert late.kept.wait(60)
+        worker.client.close()
+        worker.kill()
+
+        worker.start()
+        assert late.applied.wait(60)
+        pipe.send([event(n) for n in range(30, 60)])
+        eventually(lambda: pipe.lag() == 0)
+        assert pipe.ids() == list(range(60))
+        assert "only now applied an earlier commit of this worker" in worker.log()
+        assert worker.state(pipe.connector) == "RUNNING"
