@@ -192,14 +192,18 @@ class Victim:
             self.point.check(self.pipe, table, list(numbers))
 
 
-def _put(worker: Worker, victim: Victim, verb: str, state: str) -> None:
+def _put(worker: Worker, victim: Victim, verb: str, state: str, timeout: float) -> None:
     url = f"{worker.settings.connect_url}/connectors/{victim.pipe.connector}/{verb}"
     httpx.put(url, timeout=60).raise_for_status()
-    eventually(lambda: worker.state(victim.pipe.connector) == state)
+    eventually(lambda: worker.state(victim.pipe.connector) == state, timeout)
 
 
 def killed_there(stack: LocalStack, home: Path, names: Sequence[str], *, first: bool) -> None:
-    """Each of the connectors is at its point when the worker is killed, in its first batch or in a later one."""
+    """Each of the connectors is at its point when the worker is killed, in its first batch or in a later one.
+
+    All of them run at once, so each waits for the others.
+    """
+    timeout = 60 + 10 * len(names)
     worker = own_worker(stack.settings, home)
     prefix = "first" if first else "later"
     victims = [Victim(f"{prefix}_killed_{name}", POINTS[name], stack.settings) for name in names]
@@ -212,17 +216,17 @@ def killed_there(stack: LocalStack, home: Path, names: Sequence[str], *, first: 
                 victim.send(BEFORE)
                 worker.client.put_config(victim.pipe.connector, victim.config())
             for victim in victims:
-                eventually(lambda victim=victim: victim.pipe.lag() == 0)  # type: ignore[misc]
-                _put(worker, victim, "pause", "PAUSED")
+                eventually(lambda victim=victim: victim.pipe.lag() == 0, timeout)  # type: ignore[misc]
+                _put(worker, victim, "pause", "PAUSED", timeout)
         for victim in victims:
             victim.proxy.faults = [*["pass"] * (victim.point.setting_up if first else 0), *victim.point.faults]  # type: ignore[list-item]
             victim.send(KILLED_WITH)
             if first:
                 worker.client.put_config(victim.pipe.connector, victim.config())
             else:
-                _put(worker, victim, "resume", "RUNNING")
+                _put(worker, victim, "resume", "RUNNING", timeout)
         for victim in victims:
-            assert victim.proxy.held.wait(60), f"{victim.pipe.name} did not come to its point"
+            assert victim.proxy.held.wait(timeout), f"{victim.pipe.name} did not come to its point"
         worker.client.close()
         worker.kill()
         at_kill = {victim.pipe.name: victim.snapshots() for victim in victims}
@@ -233,14 +237,14 @@ def killed_there(stack: LocalStack, home: Path, names: Sequence[str], *, first: 
 
         worker.start()
         for victim in victims:
-            eventually(lambda victim=victim: worker.state(victim.pipe.connector) == "RUNNING")  # type: ignore[misc]
-            eventually(lambda victim=victim: victim.pipe.lag() == 0)  # type: ignore[misc]
+            eventually(lambda victim=victim: worker.state(victim.pipe.connector) == "RUNNING", timeout)  # type: ignore[misc]
+            eventually(lambda victim=victim: victim.pipe.lag() == 0, timeout)  # type: ignore[misc]
         for victim in victims:
             assert victim.snapshots() == at_kill[victim.pipe.name] + (not victim.point.stored), victim.pipe.name
             victim.check(numbers)
             victim.send(AFTERWARDS)
         for victim in victims:
-            eventually(lambda victim=victim: victim.pipe.lag() == 0)  # type: ignore[misc]
+            eventually(lambda victim=victim: victim.pipe.lag() == 0, timeout)  # type: ignore[misc]
             victim.check([*numbers, *AFTERWARDS])
 
 
@@ -249,7 +253,7 @@ def test_x01_x02_x04_killed_around_commits(stack: LocalStack, tmp_path: Path) ->
 
 
 @pytest.mark.faults
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("first", [True, False], ids=["first batch", "later batch"])
 def test_killed_at_every_point(stack: LocalStack, tmp_path: Path, first: bool) -> None:
     killed_there(stack, tmp_path, list(POINTS), first=first)
