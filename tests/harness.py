@@ -135,11 +135,14 @@ class Worker(AbstractContextManager["Worker"]):
         self.client = ConnectClient(self.settings.connect_url)
 
     def kill(self) -> None:
-        """SIGKILL to the worker's process alone; its JVM and Python workers end by themselves."""
+        """SIGKILL to the worker's process alone; its JVM and Python workers end by themselves.
+
+        The second JVM on a machine writes its archive of classes before it ends, for half a minute on a busy one.
+        """
         process = psutil.Process(self.pid)
         family = process.children(recursive=True)
         process.kill()
-        gone, alive = psutil.wait_procs([process, *family], timeout=20)
+        gone, alive = psutil.wait_procs([process, *family], timeout=60)
         assert not alive, f"processes outlived their worker: {alive}"
 
     def state(self, connector: str) -> str:

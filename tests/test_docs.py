@@ -42,6 +42,7 @@ OTHER_NAMES = {
     "SASL_PLAINTEXT",
     "SASL_SSL",
     "RECORD_CORPUS",
+    "HYPOTHESIS_PROFILE",
     "ICEBERG_SECRET",
     "TASK_PUT",
     "VALUE_CONVERTER",
@@ -219,7 +220,7 @@ def test_keys_of_the_pages_exist(page: Path) -> None:
     known, objects = reference.definition(), object_sink_definition({})
     names = re.findall(r"`((?:iceberg|errors|frazil|consumer\.override)\.[a-z][\w.\-*]*)", text_of(page))
     others = re.compile(
-        r".*\.py|frazil\.(offsets|begin|connector|kafka|deadletters?|rest)\b.*"
+        r".*\.py|frazil\.(offsets|begin|connector|run|kafka|deadletters?|rest)\b.*"
     )  # modules, properties of snapshots
     assert [
         name for name in names if not others.fullmatch(name) and (known.find(name) or objects.find(name)) is None

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import httpx
@@ -190,14 +192,18 @@ class Victim:
             self.point.check(self.pipe, table, list(numbers))
 
 
-def _put(worker: Worker, victim: Victim, verb: str, state: str) -> None:
+def _put(worker: Worker, victim: Victim, verb: str, state: str, timeout: float) -> None:
     url = f"{worker.settings.connect_url}/connectors/{victim.pipe.connector}/{verb}"
     httpx.put(url, timeout=60).raise_for_status()
-    eventually(lambda: worker.state(victim.pipe.connector) == state)
+    eventually(lambda: worker.state(victim.pipe.connector) == state, timeout)
 
 
 def killed_there(stack: LocalStack, home: Path, names: Sequence[str], *, first: bool) -> None:
-    """Each of the connectors is at its point when the worker is killed, in its first batch or in a later one."""
+    """Each of the connectors is at its point when the worker is killed, in its first batch or in a later one.
+
+    All of them run at once, so each waits for the others.
+    """
+    timeout = 60 + 10 * len(names)
     worker = own_worker(stack.settings, home)
     prefix = "first" if first else "later"
     victims = [Victim(f"{prefix}_killed_{name}", POINTS[name], stack.settings) for name in names]
@@ -210,17 +216,17 @@ def killed_there(stack: LocalStack, home: Path, names: Sequence[str], *, first: 
                 victim.send(BEFORE)
                 worker.client.put_config(victim.pipe.connector, victim.config())
             for victim in victims:
-                eventually(lambda victim=victim: victim.pipe.lag() == 0)  # type: ignore[misc]
-                _put(worker, victim, "pause", "PAUSED")
+                eventually(lambda victim=victim: victim.pipe.lag() == 0, timeout)  # type: ignore[misc]
+                _put(worker, victim, "pause", "PAUSED", timeout)
         for victim in victims:
             victim.proxy.faults = [*["pass"] * (victim.point.setting_up if first else 0), *victim.point.faults]  # type: ignore[list-item]
             victim.send(KILLED_WITH)
             if first:
                 worker.client.put_config(victim.pipe.connector, victim.config())
             else:
-                _put(worker, victim, "resume", "RUNNING")
+                _put(worker, victim, "resume", "RUNNING", timeout)
         for victim in victims:
-            assert victim.proxy.held.wait(60), f"{victim.pipe.name} did not come to its point"
+            assert victim.proxy.held.wait(timeout), f"{victim.pipe.name} did not come to its point"
         worker.client.close()
         worker.kill()
         at_kill = {victim.pipe.name: victim.snapshots() for victim in victims}
@@ -231,14 +237,14 @@ def killed_there(stack: LocalStack, home: Path, names: Sequence[str], *, first: 
 
         worker.start()
         for victim in victims:
-            eventually(lambda victim=victim: worker.state(victim.pipe.connector) == "RUNNING")  # type: ignore[misc]
-            eventually(lambda victim=victim: victim.pipe.lag() == 0)  # type: ignore[misc]
+            eventually(lambda victim=victim: worker.state(victim.pipe.connector) == "RUNNING", timeout)  # type: ignore[misc]
+            eventually(lambda victim=victim: victim.pipe.lag() == 0, timeout)  # type: ignore[misc]
         for victim in victims:
             assert victim.snapshots() == at_kill[victim.pipe.name] + (not victim.point.stored), victim.pipe.name
             victim.check(numbers)
             victim.send(AFTERWARDS)
         for victim in victims:
-            eventually(lambda victim=victim: victim.pipe.lag() == 0)  # type: ignore[misc]
+            eventually(lambda victim=victim: victim.pipe.lag() == 0, timeout)  # type: ignore[misc]
             victim.check([*numbers, *AFTERWARDS])
 
 
@@ -247,7 +253,50 @@ def test_x01_x02_x04_killed_around_commits(stack: LocalStack, tmp_path: Path) ->
 
 
 @pytest.mark.faults
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("first", [True, False], ids=["first batch", "later batch"])
 def test_killed_at_every_point(stack: LocalStack, tmp_path: Path, first: bool) -> None:
     killed_there(stack, tmp_path, list(POINTS), first=first)
+
+
+class Late(CatalogProxy):
+    """The catalog gets the first commit only when the second has come."""
+
+    def __init__(self, catalog_uri: str) -> None:
+        super().__init__(catalog_uri)
+        self.faults = ["close after"]
+        self.kept, self.second, self.applied = threading.Event(), threading.Event(), threading.Event()
+
+    def answer(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:
+        is_commit = handler.command == "POST" and b'"updates"' in body
+        is_first = is_commit and not self.kept.is_set()
+        if is_first:
+            self.kept.set()
+            assert self.second.wait(100), "nobody has committed after the worker was killed"
+        elif is_commit and not self.applied.is_set():
+            self.second.set()
+            assert self.applied.wait(30)
+        super().answer(handler, body)
+        if is_first:
+            self.applied.set()
+
+
+@pytest.mark.faults
+def test_x05_a_commit_that_is_applied_after_the_kill_is_the_workers_own(stack: LocalStack, tmp_path: Path) -> None:
+    """The next run has read the table before, and knows whose commit it was."""
+    worker, late = own_worker(stack.settings, tmp_path), Late(stack.settings.catalog_uri)
+    pipe = Pipe(stack.settings, "late_commit").create(partitions=1)
+    with late.running(), worker:
+        pipe.send([event(n) for n in range(30)])
+        worker.client.put_config(pipe.connector, pipe.config() | {"iceberg.catalog.uri": late.uri})
+        assert late.kept.wait(60)
+        worker.client.close()
+        worker.kill()
+
+        worker.start()
+        assert late.applied.wait(60)
+        pipe.send([event(n) for n in range(30, 60)])
+        eventually(lambda: pipe.lag() == 0)
+        assert pipe.ids() == list(range(60))
+        assert "only now applied an earlier commit of this worker" in worker.log()
+        assert worker.state(pipe.connector) == "RUNNING"

@@ -17,11 +17,11 @@ from pyiceberg.table import Table
 
 from tests.harness import Pipe, Worker, event, eventually
 
-pytestmark = [pytest.mark.spark, pytest.mark.faults]
+pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(900)]
 
 
 def maintain(worker: Worker, table: str, *options: str) -> dict[str, dict[str, Any]]:
-    """Steps by name."""
+    """Steps by name. Each call starts a JVM of its own, beside a worker that has the machine busy."""
     run = subprocess.run(
         [sys.executable, "-m", "frazil.cli.main", "maintain", table, *options, "-o", "json"],
         env={**worker.settings.env, "FRAZIL_ENV_FILE": os.devnull},

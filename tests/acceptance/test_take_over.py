@@ -23,6 +23,8 @@ from tests.harness import Pipe, Worker, event, eventually
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(900)]
 
 INTERVAL_MS = "2000"
+LONG_MS, SHORT_MS = 30_000, 2_000
+"""How long a task without records waits before it looks whether it is to answer its coordinator."""
 
 
 class KafkaConnect:
@@ -30,13 +32,13 @@ class KafkaConnect:
 
     def __init__(self, settings: Settings, home: Path) -> None:
         (port,) = unused(1)
-        own = Settings({**with_home(settings, home).env, "KAFKA_CONNECT_PORT": str(port)})
-        # How long a task without records waits before it looks whether it is to answer its coordinator.
-        keys = {"offset.flush.interval.ms": "30000"}
-        self._service = peer_service(own, group=f"take-over-{port}", keys=keys)
-        self.client = ConnectClient(own.connect_url)
+        self._own = Settings({**with_home(settings, home).env, "KAFKA_CONNECT_PORT": str(port)})
+        self._group = f"take-over-{port}"
+        self.client = ConnectClient(self._own.connect_url)
 
-    def start(self) -> None:
+    def start(self, wait_ms: int) -> None:
+        keys = {"offset.flush.interval.ms": str(wait_ms)}
+        self._service = peer_service(self._own, group=self._group, keys=keys)
         self._service.start(lambda text: None)
 
     def stop(self) -> None:
@@ -61,7 +63,7 @@ class KafkaConnect:
 
 
 class Lane:
-    """A pipe of numbered records, sent a few at a time: the sink answers its coordinator only between records."""
+    """A pipe of numbered records, sent a few at a time: a task answers its coordinator only between records."""
 
     def __init__(self, pipe: Pipe) -> None:
         self.pipe = pipe
@@ -85,14 +87,12 @@ class Lane:
                 self.sent += 10
             time.sleep(0.2)
 
-    def all_visible(self, timeout: float = 150, *, trickling: bool = False) -> None:
-        """Every record is a row, once; records that the sink needs to go on come meanwhile."""
+    def all_visible(self, timeout: float = 150) -> None:
+        """Every record is a row, once."""
         deadline = time.monotonic() + timeout
         while len(ids := self.pipe.ids()) < self.sent:
             assert time.monotonic() < deadline, f"{len(ids)} of {self.sent} rows"
             time.sleep(0.5)
-            if trickling and time.monotonic() < deadline - timeout / 2:
-                self.trickle(0.1)
         assert self.pipe.ids() == list(range(self.sent))
 
     def pending_files(self) -> int:
@@ -107,7 +107,7 @@ class Lane:
 @pytest.fixture
 def connect(worker: Worker, tmp_path: Path) -> Iterator[KafkaConnect]:
     running = KafkaConnect(worker.settings, tmp_path)
-    running.start()
+    running.start(LONG_MS)
     yield running
     running.stop()
     running.client.close()
@@ -123,7 +123,7 @@ def test_x21_x22_there_and_back_and_there_again(worker: Worker, pipe: Pipe, conn
     connect.client.put_config(name, lane.config())
     eventually(lambda: connect.runs(name))
     lane.trickle(8)
-    lane.all_visible(trickling=True)
+    eventually(lane.pipe.ids, timeout=150)
 
     # One task is idle, so the files of the other are announced and not committed when all of it dies.
     for _ in range(5):
@@ -132,7 +132,7 @@ def test_x21_x22_there_and_back_and_there_again(worker: Worker, pipe: Pipe, conn
         connect.kill()
         if lane.pending_files() > 0:
             break
-        connect.start()  # the idle task was not idle for long enough
+        connect.start(LONG_MS)  # the idle task was not idle for long enough
         eventually(lambda: connect.runs(name))
     assert lane.pending_files() > 0
     assert len(pipe.ids()) < lane.sent
@@ -141,10 +141,10 @@ def test_x21_x22_there_and_back_and_there_again(worker: Worker, pipe: Pipe, conn
     eventually(lambda: "not committed them yet: only its control topic" in trace(worker, name), timeout=150)
     assert worker.state(name) == "RESTARTING"
 
-    connect.start()
+    connect.start(SHORT_MS)
     eventually(lambda: connect.runs(name))
     lane.trickle(4)
-    lane.all_visible(trickling=True)
+    lane.all_visible()
     lane.trickle(3)
     connect.client.pause(name)
     eventually(lambda: lane.pending_files() == 0, timeout=180)
@@ -160,7 +160,7 @@ def test_x21_x22_there_and_back_and_there_again(worker: Worker, pipe: Pipe, conn
     connect.client.resume(name)
     eventually(lambda: connect.runs(name))
     lane.trickle(4)
-    lane.all_visible(trickling=True)
+    lane.all_visible()
 
     connect.client.stop(name)
     worker.client.resume(name)

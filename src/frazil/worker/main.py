@@ -41,6 +41,7 @@ from frazil.worker.rest.security.tls import worker_client
 from frazil.worker.rest.serve import serve_rest
 from frazil.worker.runner import StreamingRunner
 from frazil.worker.runner_api import Runner
+from frazil.worker.runs import begin_run
 from frazil.worker.sources.runtime import SourceRuntime
 from frazil.worker.store import FileConfigStore
 from frazil.worker.topic_entries import TopicEntries
@@ -72,6 +73,7 @@ def run(settings: Settings, worker: WorkerConfig, topics_file: Mapping[str, Mapp
     breakers = Breakers()
     providers = ConfigProviders.load(worker.properties, settings.env)
     providers.keep_out(settings.catalog_properties())
+    runs = begin_run(settings.home / "worker" / "runs")
     log_to_stderr(providers)
     if worker.warning is not None:
         logger.warning("%s", worker.warning)
@@ -94,7 +96,7 @@ def run(settings: Settings, worker: WorkerConfig, topics_file: Mapping[str, Mapp
         whole = worker.with_converters(config)
         if sink_kind(whole) == "objects":
             return ObjectRunner(session[0], settings, name, whole, observe, lock, breakers)
-        return StreamingRunner(session[0], settings, name, whole, observe, lock, maintenance)
+        return StreamingRunner(session[0], settings, name, whole, observe, lock, maintenance, runs)
 
     herder = Herder(
         FileConfigStore(settings.home / "worker" / "connectors.json") if group is None else group.configs,

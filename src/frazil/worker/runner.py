@@ -27,6 +27,7 @@ from frazil.logs.mapper import mapper_for
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.report import BatchReport
 from frazil.sinks.iceberg import positions
+from frazil.sinks.iceberg.commit import Runs
 from frazil.sinks.iceberg.sink import IcebergSink
 from frazil.worker import failures
 from frazil.worker.busy import BEFORE_S, PATIENCE, is_idle
@@ -55,6 +56,7 @@ class StreamingRunner:
         observe: Callable[[BatchReport], None],
         busy: threading.Lock,
         maintenance: MaintenanceSchedule,
+        runs: Runs,
     ) -> None:
         """All runners of a connector share the lock `busy`, which a running batch holds.
 
@@ -67,6 +69,7 @@ class StreamingRunner:
         self._class = config.get("connector.class", "")
         self._observe = observe
         self._maintenance = maintenance
+        self._runs = runs
         self._checkpoint = Checkpoint(settings.home / "worker" / "checkpoints" / _file_name(name))
         self._query: StreamingQuery | None = None
         self._begin: Offsets = {}
@@ -93,6 +96,7 @@ class StreamingRunner:
             dead_letter_queue(config, self._bootstrap, self._class, topics),
             lambda schema: mapper_for(schema, redact=config.redact),
             max_tasks=self._spark.sparkContext.defaultParallelism,
+            runs=self._runs,
         )
         self._begin = self._sink.start(topics)
         self._groups = positions.mirrors(self._bootstrap, config)

@@ -30,7 +30,7 @@ from frazil.errors import (
 from frazil.pipeline.arrow import arrow_schema
 from frazil.pipeline.offsets import Offsets
 from frazil.sinks.iceberg import attempts
-from frazil.sinks.iceberg.commit import COMMIT_ID, CONNECTOR, OFFSETS, Batch, Floor, KafkaIdentity, Target
+from frazil.sinks.iceberg.commit import COMMIT_ID, CONNECTOR, OFFSETS, Batch, Floor, KafkaIdentity, Runs, Target
 from frazil.sinks.iceberg.schema import struct_of
 from frazil.sinks.iceberg.write import DataFileWriter
 from frazil.stack.local import LocalStack
@@ -287,6 +287,34 @@ def test_a_second_worker_is_fenced(make_table: MakeTable, first: bool) -> None:
         to.commit(before, held, work)
     assert ids_in(table) == ([2] if first else [1, 2])
     assert floor(table) == {("t", 0): 2}
+
+
+@pytest.mark.parametrize(
+    ("runs", "error", "message"),
+    [
+        (Runs("killed"), CommitConflict, "only now applied an earlier commit of this worker"),
+        (Runs("next", frozenset({"killed"})), CommitConflict, "only now applied an earlier commit of this worker"),
+        (Runs("next", frozenset({"older"})), Fenced, "another worker has committed"),
+        (None, Fenced, "another worker has committed"),
+    ],
+    ids=["same run", "run after it", "other worker", "no worker"],
+)
+def test_x05_a_worker_knows_its_own_commits(
+    make_table: MakeTable, runs: Runs | None, error: type[FrazilError], message: str
+) -> None:
+    table = make_table()
+    before = target(table).load()
+    first, second = batch(before, [1, 2], {("t", 0): 2}), batch(before, [1, 2, 3], {("t", 0): 3})
+    name = ".".join(table.name())
+    Target(table.catalog, name, MAIN_BRANCH, runs=Runs("killed")).commit(before, Floor(), first)
+    store(table, [9], {("t", 0): 9}, connector="another")
+    to = Target(table.catalog, name, MAIN_BRANCH, runs=runs)
+    with pytest.raises(error, match=message):
+        to.commit(before, Floor(), second)
+    assert (ids_in(table), floor(table)) == ([1, 2, 9], {("t", 0): 2})
+    now = to.load()
+    to.commit(now, to.floor(now, ME), batch(now, [3], {("t", 0): 3}))
+    assert ids_in(table) == [1, 2, 3, 9]
 
 
 def test_of_workers_that_commit_at_once_one_wins(make_table: MakeTable) -> None:

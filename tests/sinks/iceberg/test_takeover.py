@@ -14,9 +14,10 @@ from pyiceberg.table import Table
 
 from frazil.clients import kafka
 from frazil.config.iceberg_sink import IcebergSinkConfig, iceberg_sink_config
-from frazil.errors import ServiceUnavailable
+from frazil.errors import Fenced, ServiceUnavailable
 from frazil.sinks.iceberg import positions, takeover
-from frazil.sinks.iceberg.commit import Floor
+from frazil.sinks.iceberg.commit import Batch, Floor, KafkaIdentity, Runs
+from frazil.sinks.iceberg.tables import Tables
 from frazil.stack.local import LocalStack
 from tests.harness import send
 from tests.sinks.iceberg.conftest import MakeTable
@@ -124,3 +125,37 @@ def test_x21_groups_that_are_kept_up_to_date(stack: LocalStack, make_table: Make
     assert positions.mirrors(taken.bootstrap, taken.config()) == [plain, taken.group]
     kafka.forget_group_offsets(taken.bootstrap, taken.group)
     assert positions.mirrors(taken.bootstrap, taken.config()) == [plain]
+
+
+@pytest.mark.parametrize("before", ["nothing", "the sink", "this connector", "both"])
+def test_both_at_once_are_told_after_the_first_commit_of_each(taken: Taken, before: str) -> None:
+    """Also when the sink has committed between the first batch of the connector and its second."""
+    config, key = taken.config(), (taken.topic, 0)
+    position = {f"kafka.connect.offsets.{taken.control}.{taken.group}": '{"0":5}'}
+
+    def sink_commits() -> None:
+        table = taken.table.refresh()
+        table.append(table.scan().to_arrow(), snapshot_properties=position)
+
+    def connector_commits(tables: Tables, begin: int) -> None:
+        (work,) = tables.works({key: begin})
+        tables.load(work, {key: begin})
+        assert work.table is not None
+        batch = Batch(taken.name, [], {key: begin}, {key: begin + 1}, KafkaIdentity(), None)
+        work.target.commit(work.table, work.floor, batch)
+
+    def started() -> Tables:
+        tables = Tables(config, taken.table.catalog, lambda schema: None, Runs("run"))
+        tables.floors()
+        return tables
+
+    if before in ("this connector", "both"):
+        connector_commits(started(), 5)
+    if before in ("the sink", "both"):
+        sink_commits()
+    tables = started()
+    connector_commits(tables, 6)
+    sink_commits()
+    with pytest.raises(Fenced, match="Kafka Connect's sink has committed to"):
+        connector_commits(tables, 7)
+    connector_commits(started(), 7)  # it was restarted

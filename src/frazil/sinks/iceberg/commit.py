@@ -41,6 +41,8 @@ BEFORE = "frazil.offsets.before"
 """In a commit that finds no older one of its connector: what the table had of it. A rollback may lead there."""
 ALTERED = "frazil.offsets.altered"
 """Marks a snapshot whose position was set by a user, and may lie below that of the snapshot before it."""
+RUN = "frazil.run"
+"""Which run of a worker made the commit."""
 
 
 @dataclass(frozen=True)
@@ -88,18 +90,32 @@ class Batch:
     complete: Offsets = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Runs:
+    """Ids of the runs of one worker process after the other: of the one that commits now, and of those before it."""
+
+    current: str
+    earlier: frozenset[str] = frozenset()
+
+
 Stage = Callable[[Transaction, Table, str, Mapping[str, str]], None]
 """Adds a snapshot to a transaction on the table, for a branch and with a summary."""
 
 
 class Target:
-    """One branch of one table. `connect_marks`: properties by which the snapshots of Kafka Connect's sink are known."""
+    """One branch of one table. `connect_marks`: properties by which the snapshots of Kafka Connect's sink are known.
 
-    def __init__(self, catalog: Catalog, name: str, branch: str, connect_marks: Sequence[str] = ()) -> None:
+    `runs` are those of the worker that commits, None where no worker does.
+    """
+
+    def __init__(
+        self, catalog: Catalog, name: str, branch: str, connect_marks: Sequence[str] = (), runs: Runs | None = None
+    ) -> None:
         self.catalog = catalog
         self.name = name
         self.branch = branch
         self._connect_marks = connect_marks
+        self._runs = runs
 
     def load(self) -> Table:
         """The table as it is now. Raises NotFound (R12), ServiceUnavailable, or ConfigError when access is refused."""
@@ -169,8 +185,8 @@ class Target:
         """Append the files, or make the change that `stage` adds to a transaction, and move the floor, once.
 
         `table` is the state that `floor` was read from. Raises Fenced when another worker has committed for the
-        connector since, CommitConflict when the table was rolled back, and as `apply` does; in all cases except
-        CommitStateUnknown the table does not have the files.
+        connector since, CommitConflict when the table was rolled back or this worker has committed before, and as
+        `apply` does; in all cases except CommitStateUnknown the table does not have the files.
         """
         commit_id = str(uuid.uuid4())
 
@@ -185,12 +201,26 @@ class Target:
                     f"table {self.name} was rolled back during a commit; nothing was committed. The connector starts "
                     "again from the table's position"
                 )
+            if self._is_own(now, batch.connector):
+                raise CommitConflict(
+                    f"the catalog has only now applied an earlier commit of this worker to {self.name}, for connector "
+                    f"{batch.connector}; nothing else was committed. The connector starts again from the table's "
+                    "position"
+                )
             raise Fenced(
                 f"another worker has committed to {self.name} for connector {batch.connector} meanwhile; "
                 "this one stops, and its files of this batch are not in the table"
             )
 
         apply(self.load, table, lambda now: self._try(now, floor, batch, commit_id, stage), arrived)
+
+    def _is_own(self, table: Table, connector: str) -> bool:
+        """Whether the newest position is one that this worker has committed, in this run or one that was killed."""
+        if self._runs is None:
+            return False
+        summaries = (summary_of(snapshot) for snapshot in self.history(table))
+        newest = next((each for each in summaries if each.get(CONNECTOR) == connector and OFFSETS in each), {})
+        return newest.get(RUN) in {self._runs.current, *self._runs.earlier}
 
     def _try(self, table: Table, floor: Floor, batch: Batch, commit_id: str, stage: Stage | None) -> None:
         reached = batch.offsets if batch.altered else offsets.merge(floor.offsets, batch.offsets)
@@ -206,6 +236,8 @@ class Target:
         known = self.floor(table, batch.connector)
         if not known.committed_ms:
             summary[BEFORE] = offsets.to_json(known.offsets) if copied else ""
+        if self._runs is not None:
+            summary[RUN] = self._runs.current
         if batch.altered:
             summary[ALTERED] = "true"
         if batch.valid_through_ms is not None:

@@ -17,7 +17,7 @@ from frazil.pipeline.results import TaskResult, combine, load_result
 from frazil.pipeline.task import HEADERS, RESULT_DDL, Task, TaskSpec
 from frazil.sinks.iceberg import positions, takeover
 from frazil.sinks.iceberg.batch import BatchJob
-from frazil.sinks.iceberg.commit import Batch
+from frazil.sinks.iceberg.commit import Batch, Runs
 from frazil.sinks.iceberg.job import MapperFor
 from frazil.sinks.iceberg.tables import Tables
 from frazil.sinks.letters import LetterBook
@@ -40,15 +40,18 @@ class IcebergSink:
         dead_letters: DeadLetterQueue | None,
         mapper_for: MapperFor,
         max_tasks: int,
+        runs: Runs,
     ) -> None:
-        """Raises ServiceUnavailable or ConfigError when the catalog cannot be reached."""
+        """`runs` are those of the worker.
+
+        Raises ServiceUnavailable or ConfigError when the catalog cannot be reached."""
         self._config = config
         self._bootstrap = bootstrap
         self._max_tasks = max_tasks
         self._topics: list[str] = []
         self._letters = LetterBook(dead_letters, bootstrap, config.name)
         catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
-        self._tables = Tables(config, catalog, mapper_for)
+        self._tables = Tables(config, catalog, mapper_for, runs)
         self._committed_at = time.monotonic()
         self.stored: Offsets = {}
 

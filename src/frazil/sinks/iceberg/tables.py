@@ -15,7 +15,7 @@ from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.types import Type
 from frazil.sinks.iceberg import positions
 from frazil.sinks.iceberg.column_limits import first_columns
-from frazil.sinks.iceberg.commit import Floor, KafkaIdentity, Target
+from frazil.sinks.iceberg.commit import Floor, KafkaIdentity, Runs, Target
 from frazil.sinks.iceberg.create import EMPTY, create_table
 from frazil.sinks.iceberg.job import MapperFor, discovery
 from frazil.sinks.iceberg.merging import Merging
@@ -33,7 +33,7 @@ class _Known:
     """A table, and for how many batches it has had no record.
 
     `begun`: whether this connector has committed to it since Kafka Connect's sink did, or that never has. `behind`: its
-    position at the start, when Kafka Connect's sink has taken the connector past it.
+    position at the start, when that is none or Kafka Connect's sink has taken the connector past it.
     """
 
     target: Target
@@ -50,13 +50,15 @@ class Tables:
     config: IcebergSinkConfig
     catalog: Catalog
     mapper_for: MapperFor
+    runs: Runs
     identity: KafkaIdentity = field(default_factory=KafkaIdentity)
 
     def __post_init__(self) -> None:
         self._known = {name: self._make(name) for name in self.config.tables}
 
     def _make(self, name: str) -> _Known:
-        target = Target(self.catalog, name, self.config.branch_of(name), self.config.connect_sink.properties)
+        marks = self.config.connect_sink.properties
+        target = Target(self.catalog, name, self.config.branch_of(name), marks, self.runs)
         changes = self.config.row_changes
         if changes is None:
             return _Known(target, Appending(self.config, self.mapper_for))
@@ -71,7 +73,7 @@ class Tables:
         taken_over = any(floor.superseded for floor in floors.values())
         for name, known in self._known.items():
             known.begun = bool(floors[name].offsets) and not floors[name].superseded
-            known.behind = floors[name].offsets if taken_over else None
+            known.behind = floors[name].offsets if taken_over or not known.begun else None
         return floors if self.config.route is None else positions.effective(floors)
 
     def _floor(self, known: _Known) -> Floor:
@@ -135,7 +137,8 @@ class Tables:
 
         Raises Fenced when that sink commits beside this connector.
         """
-        if floor.superseded and known.begun:
+        has_committed = known.begun or known.behind not in (None, floor.offsets)
+        if floor.superseded and has_committed:
             raise Fenced(
                 f"Kafka Connect's sink has committed to {known.target.name} for connector {self.config.name} while it "
                 "runs here; nothing of this batch is in the table, but what both had read before may be in it twice. "
