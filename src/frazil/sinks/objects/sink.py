@@ -123,7 +123,7 @@ class ObjectSink:
         self._positions.store()
         refused: dict[TopicPartition, dict[int, str]] = {}
         parts: list[PartitionResult] = []
-        write_s = 0.0
+        write_s = validation_s = 0.0
         object_s: list[float] = []
         pending = dict(ends)
         bad: list[DeadLetter] = []
@@ -131,6 +131,7 @@ class ObjectSink:
         while pending:
             result = self._run(self._spec(pending, refused))
             write_s += result.write_s
+            validation_s += result.validation_s
             object_s += result.object_s
             found = {key: result.partitions.get(key, PartitionResult(end)) for key, end in pending.items()}
             self._letters.write([letter for part in found.values() for letter in part.letters])
@@ -153,7 +154,8 @@ class ObjectSink:
                 key: pending[key] for key, part in found.items() if part.refused or part.unknown or part.overflow
             }
         self._letters.forget(self._positions.offsets)
-        report = self._report(parts, time.monotonic() - started, write_s, object_s)
+        checked_s = None if self._schema is None else validation_s
+        report = self._report(parts, time.monotonic() - started, write_s, object_s, checked_s)
         if report.read or report.files:
             committed(report)
         if bad:
@@ -198,7 +200,12 @@ class ObjectSink:
         )
 
     def _report(
-        self, parts: list[PartitionResult], duration_s: float, write_s: float, object_s: list[float]
+        self,
+        parts: list[PartitionResult],
+        duration_s: float,
+        write_s: float,
+        object_s: list[float],
+        validation_s: float | None,
     ) -> BatchReport:
         stored: Counter[str] = sum((part.stored for part in parts), Counter())
         dead: Counter[str] = sum((part.dead for part in parts), Counter())
@@ -220,6 +227,7 @@ class ObjectSink:
             self.position,
             object_s,
             sum(part.invalid for part in parts),
+            validation_s,
         )
 
 
