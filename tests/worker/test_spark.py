@@ -9,7 +9,7 @@ import pytest
 
 from frazil.config.settings import Settings
 from frazil.stack.java import find_java
-from frazil.worker.spark import class_archive, is_local, listen_options
+from frazil.worker.spark import class_archive, executor_options, is_local, listen_options
 from tests.environment import isolated_settings, own_cache
 
 _PROGRAM = """
@@ -26,16 +26,37 @@ jvm.wait(60)
 """
 
 
-@pytest.mark.parametrize("master", ["local", "local[*]", "local[2]", "local-cluster[1,1,1024]"])
+@pytest.mark.parametrize(
+    "master",
+    ["local", "local[*]", "local[2]", "local-cluster[1,1,1024]", "spark://127.0.0.1:7077", "spark://localhost:7077"],
+)
 def test_the_driver_of_a_local_master_listens_on_loopback_only(master: str) -> None:
     assert is_local(master)
     assert listen_options(master) == {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
-@pytest.mark.parametrize("master", ["spark://head:7077", "k8s://https://api:6443", "yarn"])
+@pytest.mark.parametrize(
+    "master",
+    [
+        "spark://head:7077",
+        "spark://127.0.0.1.example.org:7077",
+        "spark://127.0.0.1:7077,head:7077",
+        "k8s://https://api:6443",
+        "yarn",
+    ],
+)
 def test_a_cluster_reaches_the_driver_where_spark_says(master: str) -> None:
     assert not is_local(master)
     assert listen_options(master) == {}
+    (options,) = executor_options(master, Path("/a home/log4j")).values()
+    assert "ParallelGC" in options
+    assert "log4j" not in options
+
+
+def test_executors_on_this_machine_hide_secrets_in_their_log() -> None:
+    (options,) = executor_options("spark://127.0.0.1:7077", Path("/a home/log4j")).values()
+    assert "-Dlog4j2.configurationFile=file:///a%20home/log4j" in options.split()
+    assert executor_options("local[2]", Path("/a home/log4j")) == {}
 
 
 @pytest.mark.spark
