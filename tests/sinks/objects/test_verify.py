@@ -11,7 +11,7 @@ import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.errors import ConfigError
@@ -150,7 +150,6 @@ def test_names_that_avro_does_not_have(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["parquet", "avro"])
-@settings(max_examples=40)
 @given(
     values=st.lists(
         st.dictionaries(
