@@ -96,7 +96,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "-w", "--workers", type=_at_least(2), default=2, help="Spark workers of the last run (%(default)s)"
     )
-    parser.add_argument("-n", "--records", type=_at_least(1000), default=400_000, help="records (%(default)s)")
+    parser.add_argument("-n", "--records", type=_at_least(1000), default=300_000, help="records (%(default)s)")
     parser.add_argument("-p", "--partitions", type=_at_least(1), default=4, help="of the topic (%(default)s)")
     options = parser.parse_args(arguments)
     if options.partitions < options.workers:

@@ -47,7 +47,7 @@ _RUN_S = 300
 _CORES_S = 60
 _POLL_S = 0.2
 _BATCHES = 6
-"""So many a run has; the first one is not timed, since new executors load their classes with it."""
+"""So many a run has; the first one, with the connector's start, is not timed."""
 _OBJECTS = 4
 """So many a batch has of each partition."""
 _NO_MEMORY = Sample(0.0, 0.0, 0, 0)
@@ -147,7 +147,10 @@ class ScalingTest:
         self._ends = kafka.end_offsets(self._bootstrap, [TOPIC])
 
     def grow(self, workers: int) -> None:
-        """Add Spark workers while the frazil worker runs, until there are so many and it has all their cores."""
+        """Add Spark workers while the frazil worker runs, until there are so many and it has all their cores.
+
+        The topic is stored once then, so that new executors have loaded and compiled their classes before a run.
+        """
         while len(self.cluster.workers) < workers:
             self.cluster.add_worker().start(self._say)
         deadline = time.monotonic() + _CORES_S
@@ -158,12 +161,17 @@ class ScalingTest:
                     "logs of spark-master and worker"
                 )
             time.sleep(_POLL_S)
+        self._store(f"warm-up-{workers}")
 
     def run(self, name: str, *, kill: bool = False) -> Outcome:
         """Store the topic with a connector of its own; with `kill` a Spark worker ends when a third is stored.
 
         Raises TerminalError when the connector fails, ServiceUnavailable when it takes too long.
         """
+        workers, first, last = self._store(name, kill=kill)
+        return Outcome(workers, first, last, self._verify(name), killed=kill)
+
+    def _store(self, name: str, *, kill: bool = False) -> tuple[str, Moment, Moment]:
         config = self._connector(name)
         workers, first, killing = str(len(self.cluster.workers)), None, kill
         deadline = time.monotonic() + _RUN_S
@@ -183,7 +191,7 @@ class ScalingTest:
                 _require_running(client, name, deadline)
                 time.sleep(_POLL_S)
             client.stop(name)
-        return Outcome(workers, first or now, now, self._verify(name), killed=kill)
+        return workers, first or now, now
 
     def stop(self) -> None:
         """Stop whatever was started."""

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,24 @@ maps = [file.path for file in jvm.memory_maps() if file.path.endswith(".jsa")]
 print(json.dumps({"count": session.range(10).count(), "archives": maps}))
 spark.stop(session)
 jvm.wait(60)
+"""
+
+
+_ENDED = """
+import json, psutil
+from frazil.config.settings import Settings
+from frazil.worker import spark
+
+session = spark.start(Settings.load())
+jvm = psutil.Process(session.sparkContext._gateway.proc.pid)
+told = [spark.ended(session)]
+session.sparkContext._jsc.sc().stop()  # as Spark does when a cluster removes the application
+told.append(spark.ended(session))
+spark.stop(session)
+jvm.wait(60)
+told.append(spark.ended(session))
+spark.stop(session)
+print(json.dumps(told))
 """
 
 
@@ -77,3 +96,28 @@ def test_the_second_session_maps_the_classes_of_the_first(tmp_path: Path) -> Non
         found = json.loads(done.stdout)
         assert found["count"] == 10
     assert any(path.startswith(f"{cache}/classes/spark-") for path in found["archives"])
+
+
+@pytest.mark.spark
+@pytest.mark.faults
+def test_an_application_that_the_cluster_has_ended(tmp_path: Path) -> None:
+    env = isolated_settings(tmp_path / "home", SPARK_MASTER="local[1]").env
+    done = subprocess.run([sys.executable, "-c", _ENDED], env=env, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [False, True, True]
+
+
+@pytest.mark.spark
+@pytest.mark.faults
+def test_a_master_that_does_not_answer(tmp_path: Path, free_ports: Callable[[int], list[int]]) -> None:
+    """Spark tries for a minute."""
+    master = f"spark://127.0.0.1:{free_ports(1)[0]}"
+    env = isolated_settings(tmp_path / "home", SPARK_MASTER=master).env
+    program = (
+        "from frazil.config.settings import Settings; from frazil.worker import spark; spark.start(Settings.load())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"frazil.errors.StackError: Spark at SPARK_MASTER={master} did not start: ")
+    assert last.endswith("the log above says what it answered.")
