@@ -67,8 +67,8 @@ class Load:
 
     @property
     def batch(self) -> int:
-        """Most records of a batch, over all partitions."""
-        return _OBJECTS * self.flush_size * self.partitions
+        """Most records of a batch, over all partitions; dead letters among them have room."""
+        return (_OBJECTS * self.flush_size + self.flush_size // 8) * self.partitions
 
     @property
     def tail(self) -> int:
