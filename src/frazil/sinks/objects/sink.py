@@ -143,7 +143,15 @@ class ObjectSink:
             for key, part in found.items():
                 before = self._positions.offsets[key]
                 took_ms = round(1000 * (time.monotonic() - started))
-                seen = Seen(pending[key], part.open_count, part.open_since, pending[key] < whole[key], now_ms, took_ms)
+                seen = Seen(
+                    pending[key],
+                    part.open_count,
+                    part.open_since,
+                    pending[key] < whole[key],
+                    now_ms,
+                    took_ms,
+                    self._left_out(key, part),
+                )
                 self._note(key, before, part, seen)
             self._positions.move({key: part.position for key, part in found.items()})
             parts += found.values()
@@ -168,6 +176,12 @@ class ObjectSink:
                 f"records of connector {self._config.name} need columns that the table cannot get: {names}. What is "
                 "complete before them is stored. Change the records with a transform, or write to another table."
             )
+
+    def _left_out(self, key: TopicPartition, part: PartitionResult) -> float:
+        """The part of the records that went to no object, as the run before found it where this one completed none."""
+        if part.read:
+            return 1 - part.stored.total() / part.read
+        return self._seen[key].left_out if key in self._seen else 0.0
 
     def _note(self, key: TopicPartition, before: int, part: PartitionResult, seen: Seen) -> None:
         if part.position == before and seen.limited and not part.overflow:
