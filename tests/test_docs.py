@@ -52,6 +52,10 @@ OTHER_NAMES = {
     "JDK_JAVA_OPTIONS",
     "JAVA_HOME_25",
     "JAVA_HOME_25_X64",
+    "PYSPARK_DRIVER_PYTHON",
+    "SPARK_CONF_DIR",
+    "SPARK_HOME",
+    "SPARK_LOCAL_IP",
 }
 
 # What a connector has to say of the stack's catalog and store. Access keys it gets from the worker.

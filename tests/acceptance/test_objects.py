@@ -63,6 +63,45 @@ def test_a_schedule_stores_what_waits(worker: Worker, objects: ObjectPipe) -> No
     eventually(lambda: sorted(objects.lines()) == [b"1", b"2", b"3"])
 
 
+def test_r16_a_schedule_that_the_store_does_not_take_is_stored_later(worker: Worker, objects: ObjectPipe) -> None:
+    """The position stays, nothing is tried within retry.backoff.ms, and then the object has the same name."""
+    gate = Gate(urlsplit(worker.settings.s3_endpoint).port or 0)
+    backoff_s = 1.5
+    with gate.running():
+        more = {
+            **through(worker, gate),
+            "rotate.schedule.interval.ms": "1000",
+            "timezone": "UTC",
+            "flush.size": "1000",
+            "s3.part.retries": "0",
+            "retry.backoff.ms": str(round(1000 * backoff_s)),
+        }
+        worker.client.put_config(objects.connector, objects.config() | more)
+        eventually(lambda: worker.state(objects.connector) == "RUNNING")
+        gate.shut()
+        objects.send([b'{"n":%d}' % n for n in range(3)], partition=0)
+        eventually(lambda: worker.state(objects.connector) == "RESTARTING", interval=0.05)
+        failed = time.monotonic()
+        gate.open()
+        while time.monotonic() < failed + backoff_s / 2:
+            assert objects.names() == []
+        assert position(objects).get((objects.name, 0), 0) == 0
+        eventually(objects.objects)
+        eventually(lambda: position(objects).get((objects.name, 0)) == 3)
+        eventually(lambda: worker.state(objects.connector) == "RUNNING")
+    assert objects.lines(0) == [b'{"n":0}', b'{"n":1}', b'{"n":2}']
+    assert f"partition=0/{objects.name}+0+0000000000.json" in objects.names()
+
+
+def through(worker: Worker, gate: Gate) -> dict[str, str]:
+    """Keys of a connector that reaches the store through a gate."""
+    return {
+        "store.url": f"http://127.0.0.1:{gate.port}",
+        "aws.access.key.id": worker.settings.access_key,
+        "aws.secret.access.key": worker.settings.secret_key,
+    }
+
+
 def test_parquet_and_dead_letters(worker: Worker, objects: ObjectPipe) -> None:
     more = {"format.class": FORMAT + "parquet.ParquetFormat", "errors.tolerance": "all"}
     replicas = {"errors.deadletterqueue.topic.replication.factor": "1"}
@@ -181,14 +220,8 @@ def test_a_store_that_is_down_under_load(stack: LocalStack, tmp_path: Path) -> N
     total, rate, outage_s = 0, 20_000, 90
     with gate.running(), own_worker(stack.settings, tmp_path) as worker:
         pipe = ObjectPipe(worker.settings, "objects-outage").create()
-        through = {
-            "store.url": f"http://127.0.0.1:{gate.port}",
-            "aws.access.key.id": worker.settings.access_key,
-            "aws.secret.access.key": worker.settings.secret_key,
-            "flush.size": "5000",
-            "retry.backoff.ms": "500",
-        }
-        worker.client.put_config(pipe.connector, pipe.config() | through)
+        more = {**through(worker, gate), "flush.size": "5000", "retry.backoff.ms": "500"}
+        worker.client.put_config(pipe.connector, pipe.config() | more)
         padding = b"x" * 800
 
         def load(seconds: float) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.pipeline.infer import Path, infer, merge, merge_all
+from frazil.pipeline.infer import Path, infer, merge, merge_all, without_empties
 from frazil.pipeline.strict import Converter, parse_object
 from frazil.pipeline.types import STRING, Field, List, Scalar, Struct, Type
 
@@ -52,6 +52,33 @@ def test_inferred(raw: str, type_: Type) -> None:
 @pytest.mark.parametrize("raw", ["null", "[]", "[null]", "[{}]", "{}", '{"col":null}', '{"nested":{}}', "[[]]"])
 def test_e12_no_type_yet(raw: str) -> None:
     assert infer(raw.encode()) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "type_"),
+    [
+        (["[]", "true"], STRING),
+        (["{}", "1"], STRING),
+        (["[]", "{}"], STRING),
+        (["[]", "[1]"], List(LONG)),
+        (["[{}]", "[1]"], List(STRING)),
+        (["[]", "[{}]"], None),
+        (["{}", '{"a":1}'], struct(a=LONG)),
+        (['{"a":[],"b":1}', '{"a":2}'], struct(a=STRING, b=LONG)),
+        (["[]", "null", "[null]"], None),
+        (['{"a":{}}', '{"b":[[]]}'], None),
+    ],
+)
+def test_empty_arrays_and_objects_beside_other_values(values: list[str], type_: Type | None) -> None:
+    for order in itertools.permutations(values):
+        found: Type | None = None
+        for value in order:
+            found = merge(found, infer(value.encode(), empties=True))
+        assert _by_name(without_empties(found)) == _by_name(type_)
+
+
+def _by_name(type_: Type | None) -> object:
+    return sorted(type_.fields, key=lambda field: field.name) if isinstance(type_, Struct) else type_
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":'])

@@ -44,6 +44,18 @@ def test_objects_and_breakers_of_object_sinks() -> None:
         assert line in text
 
 
+def test_checking_by_a_schema_is_timed_where_there_is_one() -> None:
+    metrics = Metrics(lambda: {}, lambda: {})
+    metrics.observe(replace(report(), validation_s=0.3))
+    metrics.observe(replace(report(), validation_s=0.0))
+    metrics.observe(report("d"))
+    name = "kafka_connector_schema_validation_duration_seconds"
+    text = lines(metrics)
+    assert f'{name}_bucket{{connector="c",le="0.5"}} 2.0' in text
+    assert f'{name}_sum{{connector="c"}} 0.3' in text
+    assert not any(line.startswith(name) and 'connector="d"' in line for line in text)
+
+
 def lines(metrics: Metrics) -> list[str]:
     return generate_latest(metrics.registry).decode().splitlines()
 

@@ -269,8 +269,9 @@ _DECLARED: Final = (
     Variable(
         "SPARK_MASTER",
         _WORKER,
-        "Where Spark runs the tasks: `local[N]` for N cores of this machine, `local[*]` for all; the worker listens on "
-        "loopback only then. The address of a cluster leaves it to Spark where the driver listens.",
+        "Where Spark runs the tasks: `local[N]` for N cores of this machine, `local[*]` for all, or a cluster such as "
+        "`spark://HOST:7077`. The driver listens on loopback only when the tasks run on this machine; elsewhere Spark "
+        "decides where.",
         "worker",
         "local[*]",
     ),

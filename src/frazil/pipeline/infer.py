@@ -13,25 +13,30 @@ Path = tuple[str, ...]
 _LONG = Scalar("long")
 _DOUBLE = Scalar("double")
 _DECIMAL_LONG = Scalar("decimal", precision=38)
+NOTHING = Struct((), ignored=("",))
+"""What an array that shows no type yet has elements of, where `empties` are told."""
 _MAX_DEPTH = 32
 """Objects and arrays inside each other beyond this become text: deeper types break catalogs and readers."""
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _array = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
-def infer(raw: bytes) -> Type | None:
+def infer(raw: bytes, *, empties: bool = False) -> Type | None:
     """The column type for a JSON value; None where it shows no type yet (null, [], {}, [null] …; E12).
 
     Whole numbers are long (decimal(38,0) beyond 64 bits), all others double; 1.0 is a double (E11). What lies more
     than 32 levels deep is text, and so is an object with an empty name, which Iceberg cannot have.
+
+    With `empties` an object or array that shows no type yet is told from other values, so that `merge` makes text of
+    both; `without_empties` takes them out again.
     """
     try:
-        return _infer(raw, _MAX_DEPTH)
+        return _infer(raw, _MAX_DEPTH, empties)
     except RecursionError:
         return STRING
 
 
-def _infer(raw: bytes, depth: int) -> Type | None:
+def _infer(raw: bytes, depth: int, empties: bool) -> Type | None:
     if raw[0] in b"{[" and not depth:
         return STRING
     match raw[0]:
@@ -42,15 +47,17 @@ def _infer(raw: bytes, depth: int) -> Type | None:
         case 0x6E:
             return None
         case 0x7B:
-            members = {name: _infer(bytes(item), depth - 1) for name, item in _object(raw).items()}
+            members = {name: _infer(bytes(item), depth - 1, empties) for name, item in _object(raw).items()}
             if "" in members:
                 return STRING
             fields = tuple(Field(name, type_) for name, type_ in members.items() if type_ is not None)
-            return Struct(fields) if fields else None
+            return Struct(fields) if fields or empties else None
         case 0x5B:
             element: Type | None = None
             for item in _array(raw):
-                element = merge(element, _infer(bytes(item), depth - 1))
+                element = merge(element, _infer(bytes(item), depth - 1, empties))
+            if element is None and empties:
+                element = NOTHING
             return List(element) if element is not None else None
         case _:
             return _number(raw)
@@ -63,6 +70,19 @@ def _number(raw: bytes) -> Type:
     if -(1 << 63) <= value < 1 << 63:
         return _LONG
     return _DECIMAL_LONG if abs(value) < 10**38 else STRING
+
+
+def without_empties(type_: Type | None) -> Type | None:
+    """A type of `infer` with `empties` without those: None where nothing is left."""
+    match type_:
+        case Struct(fields):
+            known = tuple(Field(f.name, inner) for f in fields if (inner := without_empties(f.type)) is not None)
+            return Struct(known) if known else None
+        case List(element):
+            inner = without_empties(element)
+            return List(inner) if inner is not None else None
+        case _:
+            return type_
 
 
 def column_count(type_: Type) -> int:
@@ -80,6 +100,8 @@ def merge(left: Type | None, right: Type | None) -> Type | None:
     """A type that holds the values of both (whole numbers beside fractions are double); text holds everything."""
     if left is None or right is None or left == right:
         return right if left is None else left
+    if NOTHING in (left, right):
+        return right if left == NOTHING else left
     match left, right:
         case Struct(), Struct():
             return Struct(_merge_fields(left.fields, right.fields))

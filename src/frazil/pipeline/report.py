@@ -16,7 +16,8 @@ class BatchReport:
 
     `write_s` is the time that the slowest task spent storing files, `commit_s` that of the commits, both in seconds;
     `object_s` is what each object of an object sink took.
-    `invalid` of the dead letters are not valid by a JSON Schema.
+    `invalid` of the dead letters are not valid by a JSON Schema; `validation_s` is how long the slowest task checked
+    records by it, in seconds, None where there is none.
     A record counts once for each table that it goes to, and once when it goes to none. `skipped` are tombstones,
     records that a transformation dropped, and those that no table is for; `skipped_by_reason` tells them apart.
     `end_offsets` maps (topic, partition) to the next offset to read.
@@ -38,6 +39,7 @@ class BatchReport:
     end_offsets: dict[tuple[str, int], int] = field(default_factory=dict)
     object_s: Sequence[float] = ()
     invalid: int = 0
+    validation_s: float | None = None
 
     def line(self, tables: Sequence[str], row: str = "row", file: str = "file") -> str:
         """What the commits of a batch did, in one line; `tables` are those of the connector."""

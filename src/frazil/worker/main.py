@@ -141,8 +141,9 @@ def run(settings: Settings, worker: WorkerConfig, topics_file: Mapping[str, Mapp
         while not stop.wait(_CHECK_S):
             if spark_session.ended(session[0]):
                 raise StackError(
-                    "the JVM of Spark has ended; the worker ends too. Nothing is lost: connectors go on from the "
-                    "positions in their tables when it is started again. The log above has the JVM's last words."
+                    "Spark has ended, its JVM or its application on the cluster; the worker ends too. Nothing is lost: "
+                    "connectors go on from their positions when it is started again. The log above has Spark's last "
+                    "words."
                 )
         logger.info("stopping: running batches are finished first")
         maintenance.close()
@@ -154,7 +155,7 @@ def run(settings: Settings, worker: WorkerConfig, topics_file: Mapping[str, Mapp
             forwarder.close()
             group.close()
         sources.close()
-        if session and not spark_session.ended(session[0]):
+        if session:
             spark_session.stop(session[0])
 
 

@@ -97,6 +97,10 @@ class Metrics:
         self._invalid = counter(
             "kafka_connector_schema_validation_failures", "Records that are not valid by their JSON Schema", connector
         )
+        self._validation_seconds = histogram(
+            "kafka_connector_schema_validation_duration_seconds",
+            "Checking the records of a batch by their JSON Schema, in its slowest task",
+        )
         self._writes = counter("kafka_connector_s3_writes", "Data files written", connector)
         self._write_seconds = histogram(
             "kafka_connector_s3_write_duration_seconds", "Storing the files of a batch, in its slowest task"
@@ -158,6 +162,8 @@ class Metrics:
         self._failed.labels(name).inc(report.dead_letters)
         self._dead.labels(name).inc(report.dead_letters)
         self._invalid.labels(name).inc(report.invalid)
+        if report.validation_s is not None:
+            self._validation_seconds.labels(name).observe(report.validation_s)
         self._writes.labels(name).inc(report.files)
         self._write_seconds.labels(name).observe(report.write_s)
         self._stored.labels(name).inc(report.stored)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -10,12 +11,15 @@ from pathlib import Path
 from subprocess import Popen, TimeoutExpired
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.conf import SparkConf
 from pyspark.core.context import SparkContext
+from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from frazil.config.settings import LOOPBACK, Settings
+from frazil.errors import StackError
 from frazil.stack.class_archive import ClassArchive
 from frazil.stack.ivy import PYSPARK_JARS
 from frazil.stack.jars import SPARK_KAFKA, resolve
@@ -23,6 +27,7 @@ from frazil.stack.java import find_java, spark_java_home
 from frazil.worker.jvm_log import log4j_properties
 
 _CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+_ON_LOOPBACK = re.compile(r"spark://(?:localhost|127\.0\.0\.1)(?::[0-9]+)?")
 _CLASS_PATHS = ("SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH")
 _COLLECTOR = "-XX:+UseParallelGC"
 _JVM_END_S = 15.0
@@ -64,6 +69,7 @@ def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) 
         "spark.app.name": "frazil",
         "spark.master": settings.spark_master,
         **listen_options(settings.spark_master),
+        **executor_options(settings.spark_master, log4j),
         "spark.jars": ",".join(map(str, jars)),
         "spark.driver.memory": settings.spark_memory,
         "spark.driver.extraJavaOptions": _jvm_options(log4j, archive.options() if archive else []),
@@ -90,8 +96,15 @@ def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) 
         "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "5s",
     }
     _launch_jvm(properties)
-    session: SparkSession = SparkSession.builder.config(map=properties).getOrCreate()
-    session.sparkContext.setLogLevel("WARN")
+    try:
+        session: SparkSession = SparkSession.builder.config(map=properties).getOrCreate()
+        session.sparkContext.setLogLevel("WARN")
+    except (Py4JError, PySparkException) as error:
+        cause = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise StackError(
+            f"Spark at SPARK_MASTER={settings.spark_master} did not start: {cause}. No connector was started. Look "
+            "whether the master runs and takes this application; the log above says what it answered."
+        ) from error
     return session
 
 
@@ -108,13 +121,31 @@ def _launch_jvm(properties: Mapping[str, Any]) -> None:
 
 
 def is_local(master: str) -> bool:
-    """Whether the tasks run on this machine, so that nobody else has to reach the driver."""
+    """Whether the tasks run on this machine, so that nobody else has to reach the driver.
+
+    A standalone master on loopback has its Spark workers here too.
+    """
+    return _of_this_process(master) or _ON_LOOPBACK.fullmatch(master) is not None
+
+
+def _of_this_process(master: str) -> bool:
     return master.startswith("local")
 
 
 def listen_options(master: str) -> dict[str, str]:
     """Loopback for a local master; for a cluster Spark's defaults, which `SPARK_LOCAL_IP` changes."""
     return {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK} if is_local(master) else {}
+
+
+def executor_options(master: str, log4j: Path) -> dict[str, str]:
+    """Options of the executors' JVMs on a cluster: the driver's collector and compiler.
+
+    On this machine also its log, in which secrets are hidden; elsewhere the file `log4j` is not there.
+    """
+    if _of_this_process(master):
+        return {}
+    log = [f"-Dlog4j2.configurationFile={log4j.as_uri()}"] if is_local(master) else []
+    return {"spark.executor.extraJavaOptions": " ".join([*_few_cores(), *log])}
 
 
 def class_archive(settings: Settings, java: Path) -> ClassArchive | None:
@@ -129,17 +160,20 @@ def class_archive(settings: Settings, java: Path) -> ClassArchive | None:
 
 
 def _jvm_options(log4j: Path, archive: Iterable[str]) -> str:
-    """A deep stack for Spark's own matching of interrupted queries, a collector and a compiler that suit few cores.
+    """Those of the driver, with a deep stack for Spark's own matching of interrupted queries."""
+    log = f"-Dlog4j2.configurationFile={log4j.as_uri()}"
+    return " ".join(["-Xss16m", *_few_cores(), log, *map(_quoted, archive)])
+
+
+def _few_cores() -> list[str]:
+    """A collector and a compiler that suit few cores.
 
     Code has to be five times as hot as usual before C2 compiles it: that halves what a start costs, and the few loops
     that a record goes through are compiled all the same.
     """
     hot = {"InvocationThreshold": 25_000, "MinInvocationThreshold": 3_000, "CompileThreshold": 75_000}
-    compiler = " ".join(f"-XX:Tier4{name}={value}" for name, value in (hot | {"BackEdgeThreshold": 200_000}).items())
-    return (
-        f"-Xss16m {_COLLECTOR} -XX:ReservedCodeCacheSize=128m {compiler} "
-        f"-Dlog4j2.configurationFile={log4j.as_uri()} {' '.join(map(_quoted, archive))}"
-    )
+    compiler = [f"-XX:Tier4{name}={value}" for name, value in (hot | {"BackEdgeThreshold": 200_000}).items()]
+    return [_COLLECTOR, "-XX:ReservedCodeCacheSize=128m", *compiler]
 
 
 def _quoted(option: str) -> str:
@@ -154,6 +188,8 @@ def stop(session: SparkSession) -> None:
     A JVM that needs longer is left to whoever waits for the end of this process and its children.
     """
     process = _jvm(session)
+    if process is not None and process.poll() is not None:
+        return
     session.stop()
     if process is not None and process.stdin is not None:
         process.stdin.close()  # PySpark's JVM ends with it
@@ -169,9 +205,15 @@ def set_log_level(session: SparkSession, name: str, level: str) -> None:
 
 
 def ended(session: SparkSession) -> bool:
-    """Whether the JVM behind a session is gone."""
+    """Whether the JVM behind a session is gone, or its application was ended by the cluster."""
     process = _jvm(session)
-    return process is not None and process.poll() is not None
+    if process is not None and process.poll() is not None:
+        return True
+    context: Any = session.sparkContext._jsc  # noqa: SLF001 - no other way
+    try:
+        return context is None or bool(context.sc().isStopped())
+    except (Py4JError, OSError):  # it ends just now
+        return process is None or process.poll() is not None
 
 
 def _jvm(session: SparkSession) -> Popen[bytes] | None:

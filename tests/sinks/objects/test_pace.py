@@ -55,6 +55,9 @@ def test_a_look_at_records_that_are_too_few_for_an_object() -> None:
         (1099, Seen(110, 10, 0), 1099),
         (2100, Seen(110, 10, 0), 2100),
         (9000, Seen(5000, 10, 0), 8990),
+        (3299, Seen(110, 10, 0, left_out=0.01), 3160),
+        (1109, Seen(110, 10, 0, left_out=0.01), 1109),
+        (9000, Seen(110, 10, 0, left_out=1.0), 6080),
     ],
 )
 def test_where_reading_may_end(end: int, seen: Seen | None, expected: int) -> None:

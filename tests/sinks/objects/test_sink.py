@@ -130,6 +130,19 @@ def test_runs_are_limited_and_grow_when_nothing_is_complete(stack: LocalStack, t
     assert (driver.first_offsets(), driver.position()) == ([0, 10], 20)
 
 
+def test_records_that_are_left_out_do_not_make_others_be_read_twice(
+    stack: LocalStack, topic: str, tmp_path: Path
+) -> None:
+    more = {"frazil.batch.max.records": "60", "behavior.on.null.values": "ignore"}
+    driver = made(stack, topic, tmp_path, flush__size="30", **more)
+    driver.send([None if n % 10 == 5 else b"%d" % n for n in range(400)])
+    while driver.process():
+        pass
+    assert driver.first_offsets() == [0, 33, 67, 100, 133, 167, 200, 233, 267, 300, 333, 367]
+    read = sum(spec.end[topic, 0] - spec.begin[topic, 0] for spec in driver.runs)
+    assert read < 520
+
+
 def test_a_schedule_is_found_again_after_a_kill(stack: LocalStack, topic: str, tmp_path: Path) -> None:
     changes = {"rotate.schedule.interval.ms": "1000", "timezone": "UTC", "flush.size": "100"}
     driver = made(stack, topic, tmp_path, **changes)

@@ -1,4 +1,4 @@
-"""What tasks store of local rows (rows N1, R9, R12, R17, R18, S4, B1 to B4, B6, J1, J3 of object-sinks.md 14)."""
+"""What tasks store of local rows (rows N1, R9, R12, R17, R18, S4, B1 to B4, B6, B7, J1, J3 of object-sinks.md 14)."""
 
 from __future__ import annotations
 
@@ -345,7 +345,7 @@ def test_a_schedule_cuts_once_where_a_replay_reads_on(tmp_path: Path, chunk: int
     assert found.partitions[KEY].position == 8
 
 
-def test_renamed_topics_keep_the_name_that_was_read_in_the_file(tmp_path: Path) -> None:
+def test_b7_renamed_topics_keep_the_name_that_was_read_in_the_file(tmp_path: Path) -> None:
     route = {
         "transforms": "r",
         "transforms.r.type": "org.apache.kafka.connect.transforms.RegexRouter",
@@ -470,6 +470,7 @@ def test_records_that_are_not_valid_are_counted_below_the_position(tmp_path: Pat
     rows = [Row(0, b'{"n":0}'), Row(1, b'{"n":"x"}'), Row(2, b"{"), *numbers(2, 3), Row(5, b'{"n":1.5}')]
     found = disk.run(rows)
     assert (found.position, found.invalid, found.dead.total()) == (6, 2, 3)
+    assert found.validation_s > 0
     assert [(letter.path, letter.origin) for letter in found.letters] == [
         ("n", ("TASK_PUT", "frazil.JsonSchema")),
         ("", None),

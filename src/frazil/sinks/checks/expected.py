@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from frazil.sinks.checks.result import RangeCheck, Sum
+from frazil.sinks.checks.result import RangeCheck, Sum, digest
+from frazil.sinks.checks.texts import Texts
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -17,7 +18,7 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 class Expected:
     """Records of a partition that are to be stored, and how often each was found.
 
-    They are looked up by digest, or by folder where objects tell no texts.
+    They are looked up by digest; where files have columns by folder, and their texts are kept in a temporary file.
     """
 
     def __init__(self, check: RangeCheck) -> None:
@@ -27,6 +28,7 @@ class Expected:
         self._digests = array("Q")
         self._folders: dict[str, array[int]] = defaultdict(lambda: array("q"))
         """Places among the offsets."""
+        self._texts: Texts | None = None
 
     def add(self, offset: int, digest_: int) -> None:
         """Expect a record with this text."""
@@ -34,10 +36,13 @@ class Expected:
         self._digests.append(digest_)
         self.total.add(digest_)
 
-    def add_row(self, offset: int, folder: str) -> None:
-        """Expect a record in this folder."""
+    def add_row(self, offset: int, folder: str, text: bytes) -> None:
+        """Expect a record with this text in this folder."""
+        self._texts = self._texts or Texts()
+        self._texts.add(text)
         self._folders[folder].append(len(self._offsets))
         self._offsets.append(offset)
+        self.total.add(digest(text))
 
     def close(self) -> None:
         """No more are expected; from now on they stand in the order of their digests, equal ones in that of offsets."""
@@ -75,9 +80,16 @@ class Expected:
         begin = int(np.searchsorted(self.offsets[found], first)) if len(found) else 0
         return found[begin : begin + count]
 
+    def text(self, place: int) -> bytes:
+        """The text of a record that `rows` has found."""
+        assert self._texts is not None  # noqa: S101 - it was added with its text
+        return self._texts.get(place)
+
     def conclude(self, *, compared: bool) -> RangeCheck:
-        """What was found; without `compared` texts were only counted."""
+        """What was found, when nothing more is asked; without `compared` texts were only counted."""
         check = self.check
+        if self._texts is not None:
+            self._texts.close()
         check.missing = sorted([*check.missing, *self.offsets[self.counts == 0].tolist()])
         check.doubled = sorted(self.offsets[self.counts > 1].tolist())
         if compared:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
 
 import pyarrow as pa
 
@@ -14,9 +13,8 @@ from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.types import Struct
 from frazil.sinks.checks.expected import Expected
 from frazil.sinks.checks.result import RangeCheck, row_digests
-from frazil.sinks.objects.prepare import Preparer
+from frazil.sinks.objects.judged import Judged
 from frazil.sinks.objects.provenance import MEMBER
-from frazil.sinks.objects.verify import judged
 
 
 class DeltaCheck:
@@ -35,14 +33,10 @@ class DeltaCheck:
         *,
         whole: bool = True,
     ) -> None:
-        # What was refused has a dead letter, and when a record was processed is not known.
-        self._config = replace(config, json_schema=None, metadata=False)
         self._columns = columns
-        self._dead = frozenset(dead)
         self._whole = whole and not any(begin.values())
-        self._preparer = Preparer(self._config)
-        target = f"s3://{config.store.bucket}/{config.layout.topics_dir}"
-        self._ranges = {key: Expected(RangeCheck(target, *key, begin[key], end[key])) for key in begin}
+        self._judged = Judged(config, f"s3://{config.store.bucket}/{config.layout.topics_dir}", begin, end, dead)
+        self._ranges = self._judged.ranges
         self._divided = set(config.partitioning.fields)
 
     @property
@@ -52,11 +46,11 @@ class DeltaCheck:
 
     def take(self, rows: pa.RecordBatch) -> None:
         """Take rows of one Kafka partition, in order."""
-        expected = self._ranges[rows.column("topic")[0].as_py(), rows.column("partition")[0].as_py()]
-        check = expected.check
-        records = judged(self._preparer, rows, self._dead, check)
-        if records is None:
+        taken = self._judged.take(rows)
+        if taken is None:
             return
+        expected, records = taken
+        check = expected.check
         texts, offsets = records.texts.to_pylist(), records.offsets.tolist()
         decoded = decoder(DecodeSpec(self._columns, evolve=False)).decode(texts)
         check.skipped += len(decoded.skipped)

@@ -5,6 +5,7 @@ What is stored does not depend on this: objects end where the records say, whene
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from frazil.config.joda_dates import bucket_start
@@ -13,6 +14,8 @@ from frazil.sinks.objects.clock import Clock
 
 LOOK_MS = 10_000
 """So long new records wait for a look at them, though they are too few for an object."""
+_MARGIN = 2
+"""Where the last run left records out, this many times their share is read on top: the next part has more by chance."""
 _SHARE = 3
 """A look for a trigger that may not have come waits this many times as long as the last one took."""
 
@@ -21,7 +24,8 @@ _SHARE = 3
 class Seen:
     """What the last run left open of a partition: it ended at `end`, with so many records since a record time.
 
-    `limited`: it was ended for its length, and there was more to read. It was at `at_ms`, and took `took_ms`.
+    `limited`: it was ended for its length, and there was more to read. It was at `at_ms`, and took `took_ms`. Of its
+    records the part `left_out`, 0 to 1, went to no object: dead letters, tombstones, what a transform drops.
     """
 
     end: int
@@ -30,6 +34,7 @@ class Seen:
     limited: bool = False
     at_ms: int = 0
     took_ms: int = 0
+    left_out: float = 0.0
 
 
 def is_due(
@@ -57,14 +62,15 @@ def is_due(
 def useful_end(config: ObjectSinkConfig, position: int, end: int, seen: Seen | None) -> int:
     """Where reading may as well end: behind the last object that the count of records completes, if it alone counts.
 
-    Records that are left out afterwards make objects end later than that.
+    More records are left out than were of the last run: then the last object stays open, and is read again.
     """
     if not _count_alone(config):
         return end
     begin, opened = (position, 0) if seen is None else (max(seen.end, position), seen.open_count)
+    read_for_one = 1 + _MARGIN * (0.0 if seen is None else seen.left_out)
     flush = config.rotation.flush_size
-    whole = (opened + end - begin) // flush * flush
-    return begin + whole - opened if whole > opened else end
+    whole = (opened + int((end - begin) / read_for_one)) // flush * flush
+    return begin + math.ceil((whole - opened) * read_for_one) if whole > opened else end
 
 
 def _count_alone(config: ObjectSinkConfig) -> bool:

@@ -216,6 +216,7 @@ class PartitionRun:
         for reason, offsets in self._skips:
             result.skipped[reason] += int((offsets < result.position).sum())
         result.dead[self.key[0]] += sum(offset < result.position for offset in self._dead)
+        result.validation_s = self._preparer.validation_s
         result.invalid = sum(offset < result.position for offset in self._invalid)
         if self._first_open is not None:
             result.open_count, result.open_since = self._open_counts.total(), self._open_since

@@ -35,7 +35,8 @@ class PartitionResult:
     `invalid` of those below it are not valid by a schema. `refused` are offsets that no file can take, with the reason,
     and `unknown` fields that the table has no column for: the partition was read up to there, and is to be read again.
     `bad` ends the connector. `overflow`: there are more dead letters than one task may hand over. `open_count` records
-    are in open objects, whose first record has the time `open_since` in epoch ms.
+    are in open objects, whose first record has the time `open_since` in epoch ms. `validation_s` is the time in seconds
+    that the JSON Schema took, also of records beyond the position.
     """
 
     position: int
@@ -51,6 +52,7 @@ class PartitionResult:
     overflow: bool = False
     open_count: int = 0
     open_since: int = 0
+    validation_s: float = 0.0
 
     @property
     def read(self) -> int:
@@ -61,16 +63,18 @@ class PartitionResult:
 @dataclass
 class ObjectsResult:
     """Results by topic and partition. Times are seconds: `write_s` is how long the slowest task waited for the store,
-    `object_s` what each object took."""
+    `validation_s` how long the slowest one checked records by the JSON Schema, `object_s` what each object took."""
 
     partitions: dict[TopicPartition, PartitionResult] = field(default_factory=dict)
     write_s: float = 0.0
+    validation_s: float = 0.0
     object_s: list[float] = field(default_factory=list)
 
     def add(self, task: ObjectsResult) -> None:
         """Take the result of a task over other partitions."""
         self.partitions |= task.partitions
         self.write_s = max(self.write_s, task.write_s)
+        self.validation_s = max(self.validation_s, task.validation_s)
         self.object_s += task.object_s
 
 

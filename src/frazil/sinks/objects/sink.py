@@ -123,7 +123,7 @@ class ObjectSink:
         self._positions.store()
         refused: dict[TopicPartition, dict[int, str]] = {}
         parts: list[PartitionResult] = []
-        write_s = 0.0
+        write_s = validation_s = 0.0
         object_s: list[float] = []
         pending = dict(ends)
         bad: list[DeadLetter] = []
@@ -131,6 +131,7 @@ class ObjectSink:
         while pending:
             result = self._run(self._spec(pending, refused))
             write_s += result.write_s
+            validation_s += result.validation_s
             object_s += result.object_s
             found = {key: result.partitions.get(key, PartitionResult(end)) for key, end in pending.items()}
             self._letters.write([letter for part in found.values() for letter in part.letters])
@@ -142,7 +143,15 @@ class ObjectSink:
             for key, part in found.items():
                 before = self._positions.offsets[key]
                 took_ms = round(1000 * (time.monotonic() - started))
-                seen = Seen(pending[key], part.open_count, part.open_since, pending[key] < whole[key], now_ms, took_ms)
+                seen = Seen(
+                    pending[key],
+                    part.open_count,
+                    part.open_since,
+                    pending[key] < whole[key],
+                    now_ms,
+                    took_ms,
+                    self._left_out(key, part),
+                )
                 self._note(key, before, part, seen)
             self._positions.move({key: part.position for key, part in found.items()})
             parts += found.values()
@@ -153,7 +162,8 @@ class ObjectSink:
                 key: pending[key] for key, part in found.items() if part.refused or part.unknown or part.overflow
             }
         self._letters.forget(self._positions.offsets)
-        report = self._report(parts, time.monotonic() - started, write_s, object_s)
+        checked_s = None if self._schema is None else validation_s
+        report = self._report(parts, time.monotonic() - started, write_s, object_s, checked_s)
         if report.read or report.files:
             committed(report)
         if bad:
@@ -166,6 +176,12 @@ class ObjectSink:
                 f"records of connector {self._config.name} need columns that the table cannot get: {names}. What is "
                 "complete before them is stored. Change the records with a transform, or write to another table."
             )
+
+    def _left_out(self, key: TopicPartition, part: PartitionResult) -> float:
+        """The part of the records that went to no object, as the run before found it where this one completed none."""
+        if part.read:
+            return 1 - part.stored.total() / part.read
+        return self._seen[key].left_out if key in self._seen else 0.0
 
     def _note(self, key: TopicPartition, before: int, part: PartitionResult, seen: Seen) -> None:
         if part.position == before and seen.limited and not part.overflow:
@@ -198,7 +214,12 @@ class ObjectSink:
         )
 
     def _report(
-        self, parts: list[PartitionResult], duration_s: float, write_s: float, object_s: list[float]
+        self,
+        parts: list[PartitionResult],
+        duration_s: float,
+        write_s: float,
+        object_s: list[float],
+        validation_s: float | None,
     ) -> BatchReport:
         stored: Counter[str] = sum((part.stored for part in parts), Counter())
         dead: Counter[str] = sum((part.dead for part in parts), Counter())
@@ -220,6 +241,7 @@ class ObjectSink:
             self.position,
             object_s,
             sum(part.invalid for part in parts),
+            validation_s,
         )
 
 

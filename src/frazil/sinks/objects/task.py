@@ -83,6 +83,7 @@ def run(batches: Iterable[pa.RecordBatch], spec: ObjectsSpec) -> ObjectsResult:
             result.partitions[current.key] = current.finish()
         uploads.wait()
         result.write_s = uploads.waited_s
+        result.validation_s = sum(part.validation_s for part in result.partitions.values())
         result.object_s = uploads.seconds
     finally:
         uploads.close()

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import gzip
-import io
+import json
 import re
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
 from typing import Protocol
 
-import fastavro
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from frazil.config.object_sink import FormatKind, ObjectSinkConfig
+from frazil.config.converters import JSON_CONVERTER
+from frazil.config.object_sink import ObjectSinkConfig
 from frazil.errors import ConfigError
 from frazil.pipeline.offsets import Offsets
 from frazil.sinks.checks.expected import Expected
 from frazil.sinks.checks.result import RangeCheck, digest
+from frazil.sinks.checks.values import holds
+from frazil.sinks.objects.file_rows import FileRows
+from frazil.sinks.objects.formats.avro import has_other_names
+from frazil.sinks.objects.judged import Judged
 from frazil.sinks.objects.naming import extension
 from frazil.sinks.objects.partitioners import Folders, Partitioner
-from frazil.sinks.objects.prepare import Preparer
 from frazil.sinks.objects.records import Records
 
 _METADATA = b'"_metadata":{"processing_timestamp":'
@@ -58,17 +59,16 @@ class ObjectCheck:
                 f"connector {config.name} stores bytes, whose records cannot be told apart. Nothing was compared; "
                 "count them with tools that know their format."
             )
-        # What was refused has a dead letter; the schema of then may not be that of now.
-        self._config = replace(config, json_schema=None)
-        self._dead = frozenset(dead)
+        self._config = config
         self._whole = whole
-        self._preparer = Preparer(self._config)
+        self._judged = Judged(config, f"s3://{config.store.bucket}", begin, end, dead)
+        self._ranges = self._judged.ranges
         self._folders = Folders()
-        self._partitioner = Partitioner(self._config, self._folders, self._preparer.schemas)
+        self._partitioner = Partitioner(config, self._folders, self._judged.preparer.schemas)
         self._by_rows = config.format.kind in ("parquet", "avro")
-        self._ranges = {
-            key: Expected(RangeCheck(f"s3://{config.store.bucket}", *key, begin[key], end[key])) for key in begin
-        }
+        self._by_values = self._by_rows and config.value_converter == JSON_CONVERTER and not config.schemas_enable
+        """Columns of a schema do not tell the JSON that they were made from, such as a date from its number."""
+        self._renamed = 0
         if self._by_rows and self._wallclock:
             raise ConfigError(
                 f"connector {config.name} divides files with columns by the wall clock, so what belongs in which "
@@ -82,11 +82,11 @@ class ObjectCheck:
 
     def take(self, rows: pa.RecordBatch) -> None:
         """Take rows of one partition, in order."""
-        expected = self._ranges[rows.column("topic")[0].as_py(), rows.column("partition")[0].as_py()]
-        check = expected.check
-        records = judged(self._preparer, rows, self._dead, check)
-        if records is None:
+        taken = self._judged.take(rows)
+        if taken is None:
             return
+        expected, records = taken
+        check = expected.check
         names = self._names_of(records) if self._by_rows else None
         for index, text in enumerate(records.texts.to_pylist()):
             offset = int(records.offsets[index])
@@ -95,7 +95,7 @@ class ObjectCheck:
                 continue
             check.expected += 1
             if names is not None:
-                expected.add_row(offset, names[index])
+                expected.add_row(offset, names[index], text)
             else:
                 expected.add(offset, digest(_base(text) if self._config.metadata else text))
 
@@ -120,7 +120,7 @@ class ObjectCheck:
             if data is None:
                 continue  # replaced by a lifecycle rule or by somebody since it was listed; its records are missing
             if self._by_rows:
-                self._match_rows(of_partition, folder, first, _row_count(data, self._config.format.kind))
+                self._match_rows(of_partition, folder, first, FileRows(data, self._config.format.kind))
             else:
                 self._match_lines(of_partition, first, gzip.decompress(data) if name.endswith(".gz") else data)
         return [self._concluded(expected) for expected in self._ranges.values()]
@@ -151,12 +151,26 @@ class ObjectCheck:
             expected.found.add(one)
             expected.counts[place] += 1
 
-    def _match_rows(self, expected: Expected, folder: str, first: int, count: int) -> None:
-        places = expected.rows(folder, first, count)
-        expected.counts[places] += 1
-        expected.check.stored += len(places)
-        for _ in range(count - len(places)):
+    def _match_rows(self, expected: Expected, folder: str, first: int, file: FileRows) -> None:
+        places = expected.rows(folder, first, file.count).tolist()
+        for place, row in zip(places, file.rows(), strict=False) if self._by_values else ():
+            text = expected.text(place)
+            if not holds(row, text):
+                if not self._is_renamed(text):
+                    self._not_found(expected, first)
+                    continue
+                self._renamed += 1
+            expected.found.add(digest(text))
+            expected.counts[place] += 1
+            expected.check.stored += 1
+        if not self._by_values:
+            expected.counts[places] += 1
+            expected.check.stored += len(places)
+        for _ in range(file.count - len(places)):
             self._not_found(expected, first)
+
+    def _is_renamed(self, text: bytes) -> bool:
+        return self._config.format.kind == "avro" and has_other_names(json.loads(text))
 
     def _not_found(self, expected: Expected, first: int) -> None:
         check = expected.check
@@ -167,31 +181,12 @@ class ObjectCheck:
             check.foreign += 1
 
     def _concluded(self, expected: Expected) -> RangeCheck:
-        check = expected.conclude(compared=not self._by_rows)
-        if self._by_rows:
-            check.notes.append("rows of files with columns are counted, not compared")
+        check = expected.conclude(compared=self._by_values or not self._by_rows)
+        if self._by_rows and not self._by_values:
+            check.notes.append("rows of files with columns of a schema are counted, not compared")
+        if self._renamed:
+            check.notes.append("records with names that Avro does not have are counted, not compared")
         return check
-
-
-def judged(
-    preparer: Preparer, rows: pa.RecordBatch, dead: Collection[tuple[str, int, int]], check: RangeCheck
-) -> Records | None:
-    """Count rows of one partition, and give those that are to be stored as the connector prepares them.
-
-    One without a value among them is one to store the key of. None when all rows are dead letters.
-    """
-    key = rows.column("topic")[0].as_py(), rows.column("partition")[0].as_py()
-    check.read += rows.num_rows
-    lost = [(*key, offset) in dead for offset in rows.column("offset").to_pylist()]
-    check.dead += sum(lost)
-    rows = rows.filter(pa.array([not one for one in lost]))
-    if not rows.num_rows:
-        return None
-    prepared = preparer.prepare(rows, {})
-    check.skipped += len(prepared.dropped) + len(prepared.tombstones)
-    for offset, error in prepared.failed.items():
-        check.refuse(offset, error)
-    return prepared.records
 
 
 def object_place(name: str, config: ObjectSinkConfig) -> tuple[str, str, int, int] | None:
@@ -205,12 +200,6 @@ def object_place(name: str, config: ObjectSinkConfig) -> tuple[str, str, int, in
     if len(parts) != 3 or not (parts[1].isascii() and parts[1].isdigit() and parts[2].isascii() and parts[2].isdigit()):
         return None
     return folder + layout.directory_delimiter if folder else "", parts[0], int(parts[1]), int(parts[2])
-
-
-def _row_count(data: bytes, kind: FormatKind) -> int:
-    if kind == "avro":
-        return sum(block.num_records for block in fastavro.block_reader(io.BytesIO(data)))
-    return int(pq.ParquetFile(io.BytesIO(data)).metadata.num_rows)
 
 
 def _base(text: bytes) -> bytes:

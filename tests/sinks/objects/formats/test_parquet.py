@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct
+from frazil.sinks.checks.values import holds
 from frazil.sinks.objects.formats import columns, tables
 from frazil.sinks.objects.formats.parquet import write_parquet
 from frazil.sinks.objects.formats.tables import Refused, in_groups
@@ -80,6 +81,40 @@ def test_columns_that_few_records_have() -> None:
 )
 def test_fields_with_values_of_different_kinds(lines: list[bytes], values: list[object]) -> None:
     assert [row["a"] for row in rows(*lines)] == values
+
+
+@pytest.mark.parametrize(
+    ("lines", "values"),
+    [
+        ([b'{"a":false}', b'{"a":[]}'], ["false", "[]"]),
+        ([b'{"a":[]}', b'{"a":1}'], ["[]", "1"]),
+        ([b'{"a":[ null ]}', b'{"a":1.5}'], ["[ null ]", "1.5"]),
+        ([b'{"a":{}}', b'{"a":1}'], ["{}", "1"]),
+        ([b'{"a":{"b":null}}', b'{"a":[1]}'], ['{"b":null}', "[1]"]),
+        ([b'{"a":[]}', b'{"a":{"b":1}}'], ["[]", '{"b":1}']),
+        ([b'{"a":[]}', b'{"a":{}}'], ["[]", "{}"]),
+        ([b'{"a":[[]]}', b'{"a":[1]}'], [["[]"], ["1"]]),
+        ([b'{"a":{"b":[]}}', b'{"a":{"b":true}}'], [{"b": "[]"}, {"b": "true"}]),
+        ([b'{"a":[]}', b'{"a":[1]}', b'{"a":null}'], [[], [1], None]),
+    ],
+)
+def test_empty_arrays_and_objects_are_of_a_kind(lines: list[bytes], values: list[object]) -> None:
+    assert [row["a"] for row in rows(*lines)] == values
+
+
+_LEAVES = st.one_of(st.none(), st.booleans(), st.integers(-5, 5), st.text("xyz", max_size=3))
+_VALUES = st.recursive(
+    _LEAVES,
+    lambda inner: st.one_of(st.lists(inner, max_size=2), st.dictionaries(st.sampled_from("pq"), inner, max_size=2)),
+    max_leaves=4,
+)
+
+
+@given(st.lists(st.dictionaries(st.sampled_from("ab"), _VALUES, max_size=2), min_size=1, max_size=6))
+def test_no_record_is_refused_for_the_kinds_of_its_values(records: list[dict[str, Any]]) -> None:
+    lines = [json.dumps(record).encode() for record in records]
+    for row, line in zip(rows(*lines), lines, strict=True):
+        assert holds(row, line)
 
 
 @pytest.mark.parametrize("line", [b"{}", b'{"a":null}', b'{"a":[]}', b'{"":1}'])

@@ -88,6 +88,13 @@ def avro_schema(struct: Struct, name: str | None = None) -> tuple[dict[str, Any]
     return _record(struct, full)
 
 
+def has_other_names(value: Any) -> bool:
+    """Whether a value of JSON has members, at any depth, that have other names in Avro."""
+    if isinstance(value, dict):
+        return any(_clean(name) != name or has_other_names(inner) for name, inner in value.items())
+    return isinstance(value, list) and any(map(has_other_names, value))
+
+
 def _record(struct: Struct, name: str) -> tuple[dict[str, Any], Change]:
     fields: list[dict[str, Any]] = []
     changes: list[tuple[str, str, Change | None]] = []

@@ -102,11 +102,15 @@ def _only_adds(type_: Type | None, before: Type) -> TypeGuard[Struct]:
 
 
 def exact_columns(groups: Iterable[Sequence[bytes]]) -> Struct:
-    """The columns that hold every record: a field with values of different kinds is text."""
+    """The columns that hold every record: a field with values of different kinds is text.
+
+    An array is of another kind than an object or a number, also when it is empty.
+    """
     found: Type | None = None
     for lines in groups:
         for line in lines:
-            found = infer.merge(found, infer.infer(line))
+            found = infer.merge(found, infer.infer(line, empties=True))
+    found = infer.without_empties(found)
     return found if isinstance(found, Struct) else Struct(())
 
 
