@@ -14,7 +14,7 @@ from frazil.cli.main import app
 from frazil.clients import kafka
 from frazil.clients.catalog import connect
 from frazil.config.settings import Settings
-from frazil.errors import NotFound, UsageError
+from frazil.errors import ConfigError, NotFound, UsageError
 from frazil.stack.local import LocalStack
 from tests.harness import EVENTS, event, send
 
@@ -138,3 +138,20 @@ def test_a_sample_of_records_with_their_schema(place: Place) -> None:
     place.send(json.dumps({"schema": {"type": "struct", "fields": fields}, "payload": payload}).encode())
     result = place.validate("--sample", "5", "-o", "json", **{"value.converter.schemas.enable": "true"})
     assert (result.exit_code, json.loads(result.stdout)["sample"]["records"][0]["verdict"]) == (0, "stored")
+
+
+@pytest.mark.stack
+def test_a_table_that_would_be_made_refuses_records_without_its_id_columns(place: Place) -> None:
+    place.send(b'{"id": 1, "o": {"a": 1}}', b'{"o": {"a": 2}}')
+    creation = {
+        "iceberg.tables": f"{place.name}.made",
+        "iceberg.tables.auto-create-enabled": "true",
+        "iceberg.tables.default-id-columns": "id",
+    }
+    result = place.validate("--sample", "5", "-o", "json", **creation)
+    body = json.loads(result.stdout)["sample"]
+    assert [each["verdict"] for each in body["records"]] == ["stored", "dead letter"]
+    assert body["tables"][0]["changes"] == {"id": "long not null", "o": "struct<a: long>"}
+    refused = place.validate("--sample", "5", **creation | {"iceberg.tables.default-id-columns": "key"})
+    assert isinstance(refused.exception, ConfigError)
+    assert "cannot be created with the id column key" in str(refused.exception)

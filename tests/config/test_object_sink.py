@@ -113,6 +113,29 @@ def test_c1_values_that_are_refused(key: str, value: str, reason: str) -> None:
     assert reason in text
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        ("topics.dir", "a/../b", ". or .."),
+        ("topics.dir", "a\nb", "control characters"),
+        ("topics.dir", "x" * 600, "longer than 512 bytes"),
+        ("format.bytearray.extension", "/../x", ". or .."),
+        ("filename.offset.zero.pad.width", "2147483647", "in the range 0 to 100"),
+        ("store.url", "ftp://host", "starts with http:// or https://"),
+        ("store.url", "http://[::1", "not a URL"),
+        ("s3.proxy.url", "http://user:secret@proxy:1", "holds a user or a password"),
+        ("s3.bucket.name", "a bucket", "letters, digits"),
+        ("s3.region", "us east", "a name like us-east-1"),
+        ("retry.backoff.ms", "9223372036854775807", "in the range 0 to 3600000"),
+        ("s3.retry.backoff.ms", "9223372036854775807", "in the range 0 to 3600000"),
+    ],
+)
+def test_what_no_store_can_take_is_refused_without_showing_secrets(key: str, value: str, reason: str) -> None:
+    [text] = errors({key: value})[key]
+    assert reason in text
+    assert "secret" not in text
+
+
 @pytest.mark.parametrize("class_name", [AVRO, PARQUET])
 def test_c2_gzip_is_for_text_and_bytes(class_name: str) -> None:
     found = errors({"format.class": class_name, "s3.compression.type": "gzip"})

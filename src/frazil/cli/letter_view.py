@@ -93,7 +93,7 @@ def print_groups(groups: Groups, limit: int, output: Output) -> None:
         _print_json(rows[:limit])
         return
     if not rows:
-        typer.echo("There are no open dead letters that are meant.")
+        typer.echo("There are no such open dead letters.")
         return
     _print_table(
         ("count", "topic", "connector", "reason", "first", "last"),
@@ -134,7 +134,7 @@ def print_letters(newest: Newest, output: Output) -> None:
         _print_json([brief(letter) for letter in newest.letters])
         return
     if not newest.letters:
-        typer.echo("There are no open dead letters that are meant.")
+        typer.echo("There are no such open dead letters.")
         return
     _print_table(
         ("topic", "partition", "offset", "time", "connector", "record", "reason"),
@@ -263,7 +263,7 @@ def masked(text: str) -> str:
 
 def _sum(counts: Counter[str], *, dry_run: bool) -> str:
     if not counts:
-        return "There are no open dead letters that are meant."
+        return "There are no such open dead letters."
     parts = [f"{counts[verdict]:,} {_WORDS[verdict][dry_run]}" for verdict in _WORDS if counts[verdict]]
     if not dry_run:
         parts = [f"{counts[v]:,} {_WORDS[v][0]}" for v in ("stored", "present", "skipped") if counts[v]]

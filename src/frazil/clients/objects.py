@@ -13,7 +13,14 @@ from urllib.parse import urlencode
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    NoCredentialsError,
+    ParamValidationError,
+    PartialCredentialsError,
+    ValidationError,
+)
 from s3transfer.utils import ReadFileChunk
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
@@ -38,10 +45,14 @@ _REFUSALS = (
     "AuthorizationHeaderMalformed",
     "PermanentRedirect",
     "InvalidArgument",
+    "InvalidRequest",
+    "InvalidURI",
     "InvalidTag",
     "KeyTooLongError",
 )
 """Answers that stay the same until the configuration, or the store, is changed."""
+_FOR_GOOD = (NoCredentialsError, PartialCredentialsError, ParamValidationError, ValidationError)
+"""What the SDK does not send: requests without access keys, or with a name that none can be."""
 _CONTENT_TYPES = {
     "json": "application/x-ndjson",
     "parquet": "application/vnd.apache.parquet",
@@ -253,7 +264,7 @@ def translated(error: Exception, config: ObjectStoreConfig, name: str) -> Frazil
             f"Non-existent S3 bucket: {config.bucket}. Nothing was read. Make it, or correct s3.bucket.name, s3.region "
             "and store.url."
         )
-    if code in _REFUSALS or isinstance(error, NoCredentialsError | PartialCredentialsError):
+    if code in _REFUSALS or isinstance(error, _FOR_GOOD):
         return ConfigError(
             f"the store at {where} refuses {what}: {error}. What was stored before is complete, and the position has "
             "not moved past what is not. Correct bucket, access keys or rights, then restart the connector."

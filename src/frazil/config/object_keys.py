@@ -7,7 +7,7 @@ from frazil.config.delta_keys import DELTA_FORMAT, DELTA_KEYS
 from frazil.config.partitioner_keys import PARTITIONER_KEYS, known_class
 from frazil.config.restart_keys import RESTART_KEYS
 from frazil.config.s3_keys import S3_KEYS
-from frazil.config.validators import at_least, non_empty, one_of, one_of_any_case
+from frazil.config.validators import LONGEST_BACKOFF_MS, at_least, between, non_empty, one_of, one_of_any_case
 
 _FORMAT = "io.confluent.connect.s3.format."
 FORMATS = tuple(
@@ -80,7 +80,7 @@ STORAGE_KEYS: tuple[Key, ...] = (
         "Digits of the offset in the name of an object.",
         default=10,
         importance="LOW",
-        validator=at_least(0),
+        validator=between(0, 100, "Value must be at least 0"),
     ),
     Key("store.url", "STRING", "URL of the store, when it is not AWS; without a scheme it is https.", default=None),
     Key(
@@ -115,7 +115,7 @@ STORAGE_KEYS: tuple[Key, ...] = (
         "up to a minute, with as much at random on top.",
         default=5000,
         importance="LOW",
-        validator=at_least(0),
+        validator=between(0, LONGEST_BACKOFF_MS),
     ),
 )
 

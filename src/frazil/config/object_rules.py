@@ -15,11 +15,20 @@ from frazil.config.delta_keys import DELTA_FORMAT, DELTA_KEYS
 from frazil.config.object_keys import FORMATS
 from frazil.config.partitioner_keys import class_of, is_timed, kind_of
 from frazil.config.transforms import transform_chain
+from frazil.config.urls import check_url
+from frazil.errors import ConfigError
 
 BYTES_CONVERTER = "org.apache.kafka.connect.converters.ByteArrayConverter"
 _VALUE_CONVERTERS = (JSON_CONVERTER, STRING_CONVERTER, BYTES_CONVERTER)
 _BARE_VARIABLE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _MANY_OBJECTS = 10
+_IN_NAMES = ("topics.dir", "directory.delim", "file.delim", "format.bytearray.extension", "tombstone.encoded.partition")
+_MOST_OF_A_NAME = 512
+_SHOWN = 100
+_BUCKET = re.compile(r"[A-Za-z0-9._-]{1,255}|arn:[A-Za-z0-9:/_-]+")
+_REGION = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)")
+"""As the AWS SDK takes it."""
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 _NO_KEYS = {
     "compression.type": "compression of JSON Lines and bytes is s3.compression.type, that of Parquet is parquet.codec",
@@ -29,6 +38,16 @@ _NO_KEYS = {
     "s3.endpoint.url": "the URL of the store is store.url",
 }
 """Names that people set, and what they want instead."""
+
+
+def leads_away(path: str) -> bool:
+    """Whether a name has a part that stores and file systems take for this folder, or for the one above it."""
+    return not {".", ".."}.isdisjoint(path.split("/"))
+
+
+def has_controls(name: str) -> bool:
+    """Whether a name has control characters, which stores refuse and XML cannot list."""
+    return _CONTROL.search(name) is not None
 
 
 def flag_text(text: str | None) -> bool:
@@ -41,6 +60,7 @@ def check_objects(parsed: Parsed) -> None:
     _check_formats(parsed)
     _check_converters(parsed)
     _check_nulls(parsed)
+    _check_names(parsed)
     _check_store(parsed)
     _check_rotation(parsed)
     _check_own(parsed)
@@ -130,7 +150,25 @@ def _check_nulls(parsed: Parsed) -> None:
         parsed.warn("report.null.values.to.dlq has no effect here: behavior.on.null.values is not ignore")
 
 
+def _check_names(parsed: Parsed) -> None:
+    """What stands in the names of all objects: it has to leave room for the rest, and to stay in its folder."""
+    for name in _IN_NAMES:
+        text = parsed.text(name)
+        if "${" in text:
+            continue
+        if len(text.encode()) > _MOST_OF_A_NAME:
+            reason = f"It is longer than {_MOST_OF_A_NAME} bytes, and a name in S3 has 1024 at most"
+        elif has_controls(text):
+            reason = "Names of objects have no control characters"
+        elif leads_away(text):
+            reason = "A part that is . or .. leads to another folder in some stores"
+        else:
+            continue
+        parsed.fail(name, invalid_value(name, text[:_MOST_OF_A_NAME], reason))
+
+
 def _check_store(parsed: Parsed) -> None:
+    _check_address(parsed)
     if parsed.flag("s3.wan.mode") and parsed.flag("s3.path.style.access.enabled"):
         reason = "s3.wan.mode and s3.path.style.access.enabled exclude each other"
         for name in ("s3.wan.mode", "s3.path.style.access.enabled"):
@@ -139,6 +177,26 @@ def _check_store(parsed: Parsed) -> None:
     for given, other in (pair, pair[::-1]):
         if parsed.text(given) and not parsed.text(other):
             parsed.fail(other, f"{given} is set and {other} is not: an access key has both, or neither is set")
+
+
+def _check_address(parsed: Parsed) -> None:
+    """The URLs of store and proxy, and the name of the bucket, as far as they are known here."""
+    for name in ("store.url", "s3.proxy.url"):
+        text = parsed.text(name)
+        if not text or "${" in text:
+            continue
+        try:
+            check_url(name, text if "://" in text else f"https://{text}")
+        except ConfigError as error:
+            parsed.fail(name, f"Invalid value for configuration {name}: {error}")
+    bucket = parsed.text("s3.bucket.name")
+    if bucket and "${" not in bucket and not _BUCKET.fullmatch(bucket):
+        reason = "A bucket has up to 255 letters, digits, dots, hyphens and underscores"
+        parsed.fail("s3.bucket.name", invalid_value("s3.bucket.name", bucket[:_SHOWN], reason))
+    region = parsed.text("s3.region")
+    if region and "${" not in region and not _REGION.fullmatch(region):
+        reason = "A region is a name like us-east-1"
+        parsed.fail("s3.region", invalid_value("s3.region", region[:_SHOWN], reason))
 
 
 def _check_rotation(parsed: Parsed) -> None:

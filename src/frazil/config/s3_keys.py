@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from frazil.config.definition import Key, Validator, Value
-from frazil.config.validators import at_least, non_empty, one_of, one_of_any_case
+from frazil.config.definition import Key, Value
+from frazil.config.validators import LONGEST_BACKOFF_MS, at_least, between, non_empty, one_of, one_of_any_case
 
 _MIN_PART = 5 << 20
 _ACLS = (
@@ -18,17 +18,6 @@ _ACLS = (
 )
 _HTTP = "the HTTP client decides it"
 _BOUNDED = "what waits goes to a file when it is too much for memory"
-
-
-def _between(low: int, high: int, reason: str = "") -> Validator:
-    def check(value: Value) -> str | None:
-        if isinstance(value, int) and low <= value <= high:
-            return None
-        if reason and isinstance(value, int) and value < low:
-            return reason
-        return f"Value must be in the range {low} to {high}"
-
-    return check
 
 
 def _tags(value: Value) -> str | None:
@@ -46,7 +35,7 @@ S3_KEYS: tuple[Key, ...] = (
         "Size of the parts of large objects, in bytes.",
         default=25 << 20,
         importance="HIGH",
-        validator=_between(_MIN_PART, (1 << 31) - 1, f"Part size must be at least: {_MIN_PART} bytes (5MB)"),
+        validator=between(_MIN_PART, (1 << 31) - 1, f"Part size must be at least: {_MIN_PART} bytes (5MB)"),
     ),
     Key("s3.part.retries", "INT", "How often a request to the store is tried again.", default=3, validator=at_least(0)),
     Key(
@@ -55,7 +44,7 @@ S3_KEYS: tuple[Key, ...] = (
         "Wait before the first of these attempts, in milliseconds; it doubles, with as much at random on top.",
         default=200,
         importance="LOW",
-        validator=at_least(0),
+        validator=between(0, LONGEST_BACKOFF_MS),
     ),
     Key(
         "s3.compression.type",
@@ -70,7 +59,7 @@ S3_KEYS: tuple[Key, ...] = (
         "Level of gzip, 1 to 9; -1 is its default.",
         default=-1,
         importance="LOW",
-        validator=_between(-1, 9),
+        validator=between(-1, 9),
     ),
     Key(
         "s3.object.tagging",

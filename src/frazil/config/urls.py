@@ -20,7 +20,7 @@ def check_url(name: str, text: str) -> None:
     except ValueError:  # its text may hold a piece of a password
         raise ConfigError(f"{name}: its value is not a URL; expected one like http://host:port") from None
     if credentials:
-        raise ConfigError(f"{name} holds a user or a password; take them out: they have variables of their own")
+        raise ConfigError(f"{name} holds a user or a password; take them out: they have a place of their own")
     if url.scheme not in ("http", "https"):
         raise ConfigError(f"{name}={text}: expected a URL that starts with http:// or https://")
     if not host or port == 0 or any(character.isspace() or not character.isprintable() for character in text):

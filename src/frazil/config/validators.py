@@ -8,6 +8,9 @@ from collections.abc import Callable
 from frazil.config.definition import Validator, Value
 from frazil.config.java_regex import compile_java
 
+LONGEST_BACKOFF_MS = 3_600_000
+"""Longest wait before a request is tried again."""
+
 
 def at_least(minimum: int) -> Validator:
     """A number that is present and not below `minimum`."""
@@ -16,6 +19,19 @@ def at_least(minimum: int) -> Validator:
         if value is None:
             return "Value must be non-null"
         return None if isinstance(value, int) and value >= minimum else f"Value must be at least {minimum}"
+
+    return check
+
+
+def between(low: int, high: int, reason: str = "") -> Validator:
+    """A number from `low` to `high`; `reason` is said of one below."""
+
+    def check(value: Value) -> str | None:
+        if isinstance(value, int) and low <= value <= high:
+            return None
+        if reason and isinstance(value, int) and value < low:
+            return reason
+        return f"Value must be in the range {low} to {high}"
 
     return check
 

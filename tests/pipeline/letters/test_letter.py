@@ -40,6 +40,17 @@ def test_the_record_comes_back_as_it_was() -> None:
             "column count: the text is not an integer for type int",
         ),
         ("", "the value is not JSON: JSON is malformed (byte 17)", "the value is not JSON: JSON is malformed"),
+        (
+            "user",
+            'not valid by the schema: "user \\" 7" is not of type "integer"',
+            'column user: not valid by the schema: … is not of type "integer"',
+        ),
+        (
+            "n",
+            "not valid by the schema: -1.5e3 is less than the minimum of 0",
+            "column n: not valid by the schema: … is less than the minimum of 0",
+        ),
+        ("table", "'a b' is not the name of a table: why", "column table: … is not the name of a table: why"),
     ],
 )
 def test_column_and_reason_are_found_in_the_message(path: str, reason: str, kind: str) -> None:

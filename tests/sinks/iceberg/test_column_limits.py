@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField, StructType
 
+from frazil.config.creation import Creation
 from frazil.config.iceberg_sink import IcebergSinkConfig, iceberg_sink_config
 from frazil.pipeline.infer import Path
 from frazil.pipeline.types import STRING, Field, List, Scalar, Struct, Type
 from frazil.sinks.iceberg.column_limits import Admitted, admit, first_columns
+from frazil.sinks.iceberg.create import new_table
 
 TABLE = Schema(
     NestedField(1, "id", IntegerType()), NestedField(2, "st", StructType(NestedField(3, "a", IntegerType())))
@@ -67,3 +69,17 @@ def test_a_new_table_has_the_first_columns_that_fit() -> None:
     columns: dict[Path, Type] = {("b",): STRING, ("big",): TREE, ("a",): STRING}
     assert list(first_columns(limits(1, 3), columns)) == [("b",), ("a",)]
     assert first_columns(limits(1, 6), columns) == columns
+
+
+def test_of_names_that_differ_in_case_only_that_of_most_records_becomes_a_column() -> None:
+    unknown: dict[Path, Type] = {("KIND",): STRING, ("kind",): STRING, ("n",): STRING}
+    seen: dict[Path, int] = {("KIND",): 1, ("kind",): 99, ("n",): 1}
+    assert admit(limits(10, 20), TABLE, unknown, seen).fields == {("kind",): STRING, ("n",): STRING}
+    assert admit(limits(10, 20), TABLE, unknown, {}).fields == {("KIND",): STRING, ("n",): STRING}
+    assert new_table("demo.t", unknown, Creation(), seen)[0].column_names == ["kind", "n"]
+    assert new_table("demo.t", unknown, Creation())[0].column_names == ["KIND", "n"]
+
+
+def test_a_column_that_gets_wider_stays_among_the_chosen() -> None:
+    unknown: dict[Path, Type] = {("id",): Scalar("long"), ("ID",): STRING}
+    assert admit(limits(10, 20), TABLE, unknown, {}).fields == {("id",): Scalar("long")}

@@ -229,3 +229,25 @@ def test_the_time_of_columns_may_be_a_field() -> None:
         "day,x", b'{"t":"1970-01-09","x":1}', b'{"t":[],"x":1}', timestamp_extractor="RecordField", timestamp_field="t"
     )
     assert found == ["day=09/x=1", "!t:Error extracting timestamp from record field: t"]
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (rb"..\/..\/other", ". or .."),
+        (rb"a\/.", ". or .."),
+        (rb"a\u0000b", "control character"),
+        (rb"a\nb", "control character"),
+    ],
+)
+def test_a_value_that_leads_elsewhere_or_that_no_store_takes_is_refused_alone(value: bytes, reason: str) -> None:
+    bad, good = by_field("s", b'{"s":"' + value + b'"}', b'{"s":"a.b"}')
+    assert bad.startswith("!") and reason in bad
+    assert good == "s=a.b"
+
+
+def test_a_record_that_is_nested_too_deeply_is_refused_alone() -> None:
+    deep = b'{"s":"x","d":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    bad, good = by_field("s", deep, b'{"s":"y"}')
+    assert bad.startswith("!")
+    assert good == "s=y"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -116,3 +117,21 @@ def test_a_kept_schema_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "objects" / NAME).write_bytes(b"{")
     with pytest.raises(ConfigError, match="object events/_schemas/c.json, the schema in use, cannot be used"):
         case.start()
+
+
+def test_a_pipe_is_no_schema_file(tmp_path: Path) -> None:
+    case = Case(tmp_path)
+    os.mkfifo(case.file)
+    with pytest.raises(ConfigError, match="is no regular file"):
+        case.start()
+
+
+def test_a_file_that_becomes_too_large_changes_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    case = Case(tmp_path)
+    text = case.write(schema("a"))
+    watched = case.start()
+    with case.file.open("r+b") as file:
+        file.truncate(17 << 20)
+    watched.refresh()
+    assert watched.current().text == text
+    assert "are the most" in caplog.text

@@ -169,9 +169,9 @@ def _describe(entry: dict[str, Any]) -> None:
     )
     typer.echo()
     show_table(("key", "value"), shown_config(entry["config"]))
-    for part in (status["connector"], *status["tasks"]):
-        if part.get("trace"):
-            typer.echo(f"\n{part['trace']}")
+    for trace in dict.fromkeys(part.get("trace") for part in (status["connector"], *status["tasks"])):
+        if trace:
+            typer.echo(f"\n{trace}")
 
 
 def plugin(

@@ -20,6 +20,10 @@ STATE, CLOSED, CLOSED_AT = "frazil.deadletter.state", "frazil.deadletter.offset"
 
 _FIRST_CONTEXT = PREFIX + "topic"
 _EXAMPLE = re.compile(r" \(.*\)$", re.DOTALL)
+_REFUSED = re.compile(
+    r"""(?<=not valid by the schema: )(?:"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|\{.*\}|\[.*\])(?= )|^'.*'(?= is not )"""
+)
+"""The value that a JSON Schema, or the name of a table, refuses."""
 
 Header = tuple[str, bytes | None]
 
@@ -91,9 +95,9 @@ class Letter:
 
     @property
     def kind(self) -> str:
-        """Column and reason, without what differs between records of one mistake: the example in brackets."""
+        """Column and reason, without what differs between records of one mistake: examples of values."""
         path, reason = self.cause
-        return described(path, _EXAMPLE.sub("", reason.partition("\n")[0]))
+        return described(path, _REFUSED.sub("…", _EXAMPLE.sub("", reason.partition("\n")[0])))
 
 
 def described(path: str, reason: str) -> str:

@@ -301,7 +301,7 @@ class DeltaTarget:
         return f"frazil/{self._connector}/{key[0]}/{key[1]}"
 
     def _translated(self, error: Exception, what: str) -> FrazilError:
-        if isinstance(error, ValueError | SchemaMismatchError | DeltaProtocolError):
+        if isinstance(error, ValueError | SchemaMismatchError | DeltaProtocolError) or "Schema error" in str(error):
             return ConfigError(f"Delta table {self._place.uri} {what}: {error}. Nothing of this batch was stored.")
         return ServiceUnavailable(f"Delta table {self._place.uri} {what}: {error}; the records are read again")
 

@@ -171,7 +171,7 @@ class BatchJob:
             work.bad += result.dead
             return "again"
         if work.table is None and not work.refusal and result.stored:
-            self.tables.create(work, result.unknown)
+            self.tables.create(work, result.unknown, result.seen)
             return "again"
         if (result.unknown or result.absent) and self.config.evolve_schema and work.table is not None:
             schema = work.table.schema()

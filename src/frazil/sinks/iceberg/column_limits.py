@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pyiceberg.schema import Schema
@@ -10,7 +10,7 @@ from pyiceberg.schema import Schema
 from frazil.config.iceberg_sink import IcebergSinkConfig
 from frazil.pipeline.infer import Path, column_count
 from frazil.pipeline.types import Type
-from frazil.sinks.iceberg.evolve import possible_columns
+from frazil.sinks.iceberg.evolve import has_column, possible_columns
 
 MOST_NEW = "frazil.schema.max.new.columns"
 MOST = "frazil.schema.max.columns"
@@ -27,12 +27,15 @@ class Admitted:
 def admit(
     config: IcebergSinkConfig, schema: Schema, unknown: Mapping[Path, Type], seen: Mapping[Path, int]
 ) -> Admitted:
-    """Choose among the unknown fields of a batch when there are too many; nested ones count too.
+    """Choose among the unknown fields of a batch when there are too many, or when their names differ in case only.
 
-    The fields that most records have come first, `seen` says how many do: so those of a few odd records do not take
-    the place of one that the producer has added. Columns that only get wider are always among the chosen.
+    Nested ones count too. The fields that most records have come first, `seen` says how many do: so those of a few odd
+    records do not take the place of one that the producer has added. Columns that only get wider are always among the
+    chosen.
     """
-    new = {path: column_count(type_) for path, type_ in possible_columns(schema, unknown).items()}
+    possible = possible_columns(schema, unknown, by_count(sorted(unknown), seen))
+    unknown = {path: type_ for path, type_ in unknown.items() if path in possible or has_column(schema, path)}
+    new = {path: column_count(type_) for path, type_ in possible.items()}
     wanted, columns = sum(new.values()), len(schema.column_names)
     left = min(config.max_new_columns_per_batch, config.max_columns - columns)
     if wanted <= left or not new:
@@ -44,6 +47,11 @@ def admit(
     if wanted > most_new:
         return Admitted(chosen, f"the batch would bring {wanted:,} new columns; {MOST_NEW} allows {most_new:,}")
     return Admitted(chosen, f"the table would have {columns + wanted:,} columns; {MOST} allows {config.max_columns:,}")
+
+
+def by_count(paths: Iterable[Path], seen: Mapping[Path, int]) -> list[Path]:
+    """The paths that most records have first; of equal ones as they were."""
+    return sorted(paths, key=lambda path: -seen.get(path, 0))
 
 
 def first_columns(config: IcebergSinkConfig, columns: Mapping[Path, Type]) -> Mapping[Path, Type]:

@@ -33,6 +33,7 @@ from frazil.config.partition_by import PartitionTerm
 from frazil.errors import ConfigError
 from frazil.pipeline.infer import Path
 from frazil.pipeline.types import Type
+from frazil.sinks.iceberg.column_limits import by_count
 from frazil.sinks.iceberg.evolve import possible_columns
 from frazil.sinks.iceberg.schema import iceberg_type
 
@@ -43,14 +44,20 @@ _FIRST_PARTITION_ID = 1000
 _SUFFIXES = {"identity": "", "truncate": "_trunc"}
 
 
-def create_table(catalog: Catalog, name: str, columns: Mapping[Path, Type], creation: Creation) -> None:
+def create_table(
+    catalog: Catalog,
+    name: str,
+    columns: Mapping[Path, Type],
+    creation: Creation,
+    seen: Mapping[Path, int] | None = None,
+) -> None:
     """Make a table and the levels of its namespace; one that others have made meanwhile is as good.
 
-    `columns` are in the order in which the table gets them. Raises ConfigError for settings that do not fit the
+    `columns` are in the order in which the table gets them. Of names that differ only in case the one that most
+    records have counts, by `seen`, or the first one. Raises ConfigError for settings that do not fit the
     columns, and when the catalog refuses; ServiceUnavailable when it does not answer.
     """
-    schema = _schema(name, columns, creation.id_columns_of.get(name, creation.id_columns))
-    spec = _partition_spec(name, schema, creation.partitions_of.get(name, creation.partitions))
+    schema, spec = new_table(name, columns, creation, seen)
     levels = name.split(".")[:-1]
     try:
         for depth in range(1, len(levels) + 1):
@@ -64,6 +71,16 @@ def create_table(catalog: Catalog, name: str, columns: Mapping[Path, Type], crea
         raise ConfigError(f"table {name} cannot be created: {error}. Nothing was read past") from error
 
 
+def new_table(
+    name: str, columns: Mapping[Path, Type], creation: Creation, seen: Mapping[Path, int] | None = None
+) -> tuple[Schema, PartitionSpec]:
+    """Columns and partition fields that a new table would have; raises ConfigError for settings that do not fit."""
+    schema = _schema(
+        name, columns, by_count(columns, seen or {}), creation.id_columns_of.get(name, creation.id_columns)
+    )
+    return schema, _partition_spec(name, schema, creation.partitions_of.get(name, creation.partitions))
+
+
 def _create_namespace(catalog: Catalog, levels: tuple[str, ...]) -> None:
     """Who may not create namespaces may still create tables in one that exists."""
     try:
@@ -72,8 +89,8 @@ def _create_namespace(catalog: Catalog, levels: tuple[str, ...]) -> None:
         return
 
 
-def _schema(name: str, columns: Mapping[Path, Type], id_columns: Sequence[str]) -> Schema:
-    possible = possible_columns(Schema(), columns)
+def _schema(name: str, columns: Mapping[Path, Type], order: Sequence[Path], id_columns: Sequence[str]) -> Schema:
+    possible = possible_columns(Schema(), columns, order)
     fields = [
         NestedField(number, path[0], iceberg_type(possible[path]), required=path[0] in id_columns)
         for number, path in enumerate((path for path in columns if path in possible), 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 from pyiceberg.catalog import Catalog
@@ -136,16 +136,26 @@ def _impossible(table: Table, missing: Mapping[Path, Type], error: Exception) ->
     )
 
 
-def possible_columns(schema: Schema, unknown: Mapping[Path, Type]) -> dict[Path, Type]:
-    """The unknown fields that the table does not have and can have, in the order of their paths."""
+def possible_columns(
+    schema: Schema, unknown: Mapping[Path, Type], order: Iterable[Path] | None = None
+) -> dict[Path, Type]:
+    """The unknown fields that the table does not have and can have, in the order of their paths.
+
+    Of fields whose full names would be the same the first one of `order` counts, which is that of the paths without it.
+    """
     taken = {name.lower() for name in schema.column_names}
     result: dict[Path, Type] = {}
-    for path, type_ in sorted(unknown.items()):
-        if _find(schema, path) is None:
-            possible = _without_taken(type_, ".".join(path), taken)
+    for path in sorted(unknown) if order is None else order:
+        if not has_column(schema, path):
+            possible = _without_taken(unknown[path], ".".join(path), taken)
             if possible is not None:
                 result[path] = possible
-    return result
+    return dict(sorted(result.items()))
+
+
+def has_column(schema: Schema, path: Path) -> bool:
+    """Whether there is a column at a path."""
+    return _find(schema, path) is not None
 
 
 def _without_taken(type_: Type, name: str, taken: set[str]) -> Type | None:

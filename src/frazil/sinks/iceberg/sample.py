@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from confluent_kafka import Message
-from pyiceberg.schema import Schema, assign_fresh_schema_ids
+from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField
 
 from frazil.clients import catalog as catalogs
@@ -18,12 +18,13 @@ from frazil.pipeline.decode import DecodeSpec
 from frazil.pipeline.letters.letter import described
 from frazil.pipeline.results import TableResult, TaskResult
 from frazil.pipeline.task import ANY_COLUMNS, Bounds, Routing, TableSpec, TaskSpec, run
-from frazil.sinks.iceberg.column_limits import admit
+from frazil.sinks.iceberg.column_limits import admit, first_columns
 from frazil.sinks.iceberg.commit import Target
-from frazil.sinks.iceberg.evolve import evolved, possible_columns
+from frazil.sinks.iceberg.create import EMPTY, new_table
+from frazil.sinks.iceberg.evolve import evolved
 from frazil.sinks.iceberg.job import MapperFor, decode_spec, discovery
 from frazil.sinks.iceberg.kept_rows import KeptRows
-from frazil.sinks.iceberg.schema import iceberg_type, mapping_of
+from frazil.sinks.iceberg.schema import mapping_of, struct_of
 
 Verdict = Literal["stored", "dead letter", "skipped"]
 
@@ -129,9 +130,12 @@ class _Sampler:
 
     def _decode_new(self, table: TableSample, records: Sequence[Message]) -> DecodeSpec:
         """For a table that would be made of these records."""
-        columns = possible_columns(Schema(), self._result(table.name, discovery(self._config), records).unknown)
-        fields = [NestedField(n, path[0], iceberg_type(type_)) for n, (path, type_) in enumerate(columns.items(), 1)]
-        schema = assign_fresh_schema_ids(Schema(*fields))
+        result = self._result(table.name, discovery(self._config), records)
+        columns = first_columns(self._config, result.unknown)
+        if not columns:
+            table.problem = EMPTY
+            return ANY_COLUMNS
+        schema, _ = new_table(table.name, columns, self._config.creation, result.seen)
         table.problem = "the table does not exist and would be created"
         table.changes = _changes(Schema(), schema)
         return decode_spec(self._config, schema, self._mapper_for)
@@ -161,7 +165,7 @@ def _changes(before: Schema, after: Schema) -> dict[str, str]:
     known = set(before.column_names)
     for name in sorted(after.column_names, key=lambda name: name.count(".")):
         column = after.find_field(name)
-        text = f"{column.field_type}{' not null' if column.required else ''}"
+        text = f"{_type_text(column)}{' not null' if column.required else ''}"
         if name not in known:
             inside = any(name.startswith(f"{other}.") for other in found)
         else:
@@ -172,6 +176,11 @@ def _changes(before: Schema, after: Schema) -> dict[str, str]:
         if not inside:
             found[name] = text
     return found
+
+
+def _type_text(column: NestedField) -> str:
+    """The type as it is written in a configuration, without ids."""
+    return str(struct_of(Schema(column)).fields[0].type)
 
 
 def _verdicts(record: Message, result: TaskResult) -> Iterator[Judged]:

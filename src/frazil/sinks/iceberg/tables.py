@@ -149,10 +149,12 @@ class Tables:
         known.begun, known.behind = bool(floor.offsets), None
         return False
 
-    def create(self, work: Work, columns: Mapping[infer.Path, Type]) -> None:
+    def create(
+        self, work: Work, columns: Mapping[infer.Path, Type], seen: Mapping[infer.Path, int] | None = None
+    ) -> None:
         """Make a table that does not exist; without columns it refuses its records. Raises as `create_table` does."""
         if columns:
-            create_table(self.catalog, work.name, first_columns(self.config, columns), self.config.creation)
+            create_table(self.catalog, work.name, first_columns(self.config, columns), self.config.creation, seen)
             logger.info("connector %s has created table %s", self.config.name, work.name)
         else:
             work.refusal = EMPTY

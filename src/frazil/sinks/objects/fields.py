@@ -39,7 +39,7 @@ def reader(paths: tuple[str, ...]) -> Callable[[bytes], list[Member]]:
     def read(text: bytes) -> list[Member]:
         try:
             found = decode(text)
-        except msgspec.ValidationError:
+        except (msgspec.ValidationError, RecursionError):
             raise NotAnObject from None
         return [_inside(getattr(found, attribute), rest) for attribute, rest in plan]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from frazil.config.object_rules import has_controls, leads_away
 from frazil.config.object_sink import ObjectSinkConfig
 from frazil.pipeline.strict import ConversionError
 from frazil.sinks.objects.encoders import encoder
@@ -109,6 +110,10 @@ class Partitioner:
             whole = folder(self._config.layout, topic, path)
             if len(whole.encode()) + _ROOM > MAX_NAME_BYTES:
                 found = ConversionError("", f"the folder of the record has a name of {len(whole)} characters, too long")
+            elif leads_away(whole):
+                found = ConversionError("", "the folder of the record has . or .. in its name, which leads elsewhere")
+            elif has_controls(whole):
+                found = ConversionError("", "the folder of the record has a control character, which stores refuse")
             else:
                 found = self._folders.code(whole)
             self._codes[key] = found

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from io import BytesIO
+from stat import S_ISREG
 from typing import IO, Protocol
 
 from frazil.config.object_sink import JsonSchemaConfig, Layout
@@ -18,6 +19,7 @@ from frazil.pipeline.schema_changes import refusals
 logger = logging.getLogger(__name__)
 
 _SHOWN = 5
+_MOST_BYTES = 16 << 20
 
 
 class SchemaStore(Protocol):
@@ -97,15 +99,21 @@ class SchemaFile:
     def _stamped(self) -> tuple[int, int, int] | None:
         try:
             found = self._config.file.stat()
-        except OSError:
+        except (OSError, ValueError):
             return None
         return found.st_mtime_ns, found.st_size, found.st_ino
 
     def _read(self) -> bytes:
+        file = self._config.file
         try:
-            return self._config.file.read_bytes()
-        except OSError as error:
-            raise ConfigError(f"schema file {self._config.file} cannot be read: {error.strerror}.") from None
+            kept = file.stat()
+            if not S_ISREG(kept.st_mode):  # a pipe or a device may have no end
+                raise ConfigError(f"schema file {file} is no regular file.")
+            if kept.st_size > _MOST_BYTES:
+                raise ConfigError(f"schema file {file} has {kept.st_size:,} bytes; {_MOST_BYTES:,} are the most.")
+            return file.read_bytes()
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"schema file {file} cannot be read: {getattr(error, 'strerror', error)}.") from None
 
     def _check(self, text: bytes) -> None:
         file = self._config.file

@@ -122,6 +122,14 @@ def test_records_without_columns_are_kept_as_text(line: bytes) -> None:
     assert rows(line, line) == [{"value": line.decode()}] * 2
 
 
+def test_names_with_a_nul_are_columns_too() -> None:
+    table, refused = written(rb'{"id":1,"k\u0000":1}', rb'{"id":2,"k":"x"}', rb'{"o":{"\u0000":[1]}}')
+    assert not refused
+    assert table.column_names == ["id", "k\0", "k", "o"]
+    assert table.to_pylist()[0] == {"id": 1, "k\0": 1, "k": None, "o": None}
+    assert table.to_pylist()[2]["o"] == {"\0": [1]}
+
+
 def test_rows_are_in_the_order_of_the_records() -> None:
     lines = [b'{"n":%d,"s":%s}' % (n, b'"x"' if n % 3 else b"1") for n in range(100)]
     assert [row["n"] for row in rows(*lines)] == list(range(100))

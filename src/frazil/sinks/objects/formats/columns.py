@@ -21,6 +21,8 @@ _WIDE = re.compile(rb"[:\[,]\s*-?[0-9]{16,}")
 """Numbers that may be whole and yet no long, which Arrow takes for fractions."""
 _SAMPLE = 100
 """Records whose columns most others have too."""
+_NUL = b"\\u0000"
+"""In a name it ends the task: Arrow hands names of columns to Python as C texts."""
 _ZEROS = bytes.maketrans(b"123456789", b"000000000")
 _SCALARS: dict[pa.DataType, Type] = {
     pa.bool_(): Scalar("boolean"),
@@ -69,8 +71,11 @@ def quick_columns(groups: Iterable[Sequence[bytes]]) -> Columns | None:
 
 
 def _found_by_arrow(lines: Sequence[bytes]) -> Struct | None:
+    text = b"\n".join(lines)
+    if _NUL in text:
+        return None
     try:
-        schema = pa.schema(arro3.io.infer_json_schema(BytesIO(b"\n".join(lines))))
+        schema = pa.schema(arro3.io.infer_json_schema(BytesIO(text)))
     except Exception:  # arro3 raises no narrower class for values of different kinds
         return None
     return _struct(schema)

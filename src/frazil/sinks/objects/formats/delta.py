@@ -17,7 +17,7 @@ from frazil.sinks.objects.fields import type_at
 from frazil.sinks.objects.formats.parquet import tables_writer
 from frazil.sinks.objects.formats.tables import Refused, decoded, in_groups
 
-_SPECIAL = re.compile(r"[ ,;{}()\n\t=]")
+_SPECIAL = re.compile(r"[\x00-\x1f\x7f ,;{}()=]")
 _SPECIAL_NAME = "a column of a Delta table cannot have this name"
 _NO_FIELDS = "the record has no field, and the table no column yet"
 
