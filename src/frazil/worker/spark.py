@@ -138,14 +138,14 @@ def listen_options(master: str) -> dict[str, str]:
 
 
 def executor_options(master: str, log4j: Path) -> dict[str, str]:
-    """Options of the executors' JVMs on a cluster: the driver's collector and compiler.
+    """Options of the executors' JVMs on a cluster: the driver's collector and compiler; the user's come behind them.
 
     On this machine also its log, in which secrets are hidden; elsewhere the file `log4j` is not there.
     """
     if _of_this_process(master):
         return {}
     log = [f"-Dlog4j2.configurationFile={log4j.as_uri()}"] if is_local(master) else []
-    return {"spark.executor.extraJavaOptions": " ".join([*_few_cores(), *log])}
+    return {"spark.executor.defaultJavaOptions": " ".join([*_few_cores(), *log])}
 
 
 def class_archive(settings: Settings, java: Path) -> ClassArchive | None:
