@@ -8,7 +8,6 @@ import time
 
 from frazil.config.providers import ConfigProviders
 
-
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(9), *range(11, 32), 127)}
 """Control characters of records and servers, which could steer the terminal that shows the log; lines and tabs stay."""
 
