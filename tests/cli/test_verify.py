@@ -35,13 +35,19 @@ def test_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     verify.show({"c": [good]})
     text = capsys.readouterr().out
     assert "0 to 10" in text and "equal" in text
-    assert text.endswith("Each record is stored exactly once, is a dead letter, or is left out by its connector.\n")
+    assert text.endswith(
+        "Each record that was compared is stored exactly once, is a dead letter, or is left out by its connector.\n"
+    )
     verify.show({"c": [good, bad]})
     text = capsys.readouterr().out
     assert "c: missing of t-1: offsets 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 …" in text
     assert "c: doubled of t-1: offsets 3\n" in text
     assert "c: 2 records of s3://b are none of the topic" in text
     assert "c: why" in text
+    assert "exactly once" not in text
+    verify.show({"c": [good]}, {"d": ServiceUnavailable("no answer")})
+    text = capsys.readouterr().out
+    assert "d could not be compared: no answer" in text
     assert "exactly once" not in text
 
 

@@ -120,6 +120,8 @@ def test_c1_values_that_are_refused(key: str, value: str, reason: str) -> None:
         ("topics.dir", "a\nb", "control characters"),
         ("topics.dir", "x" * 600, "longer than 512 bytes"),
         ("format.bytearray.extension", "/../x", ". or .."),
+        ("path.format", "'..'/YYYY", ". or .."),
+        ("consumer.override.bootstrap.servers", "127.0.0.1:1", "the worker's own cluster"),
         ("filename.offset.zero.pad.width", "2147483647", "in the range 0 to 100"),
         ("store.url", "ftp://host", "starts with http:// or https://"),
         ("store.url", "http://[::1", "not a URL"),

@@ -72,3 +72,10 @@ def test_keys_of_the_connector_win_and_a_wrong_one_names_its_entry(tmp_path: Pat
         ConfigError, match=r"topics.yaml:4 connector.topics.a: (?s:.*)Invalid value x for .* flush.size"
     ):
         made(tmp_path, text % "x")
+
+
+@pytest.mark.parametrize("other", ["{prefix: '/'}", "{bucket: test-data-lake}"])
+def test_entries_that_would_store_the_same_objects(tmp_path: Path, other: str) -> None:
+    text = f"connector:\n  topics:\n    a: {{topic-name: t}}\n    b: {{topic-name: t, destination: {other}}}\n"
+    with pytest.raises(ConfigError, match=r"topics.yaml:4 connector.topics.b: topic, bucket and prefix are those of"):
+        made(tmp_path, text)

@@ -134,11 +134,10 @@ def test_what_is_wrong_is_named_with_line_and_key(tmp_path: Path, before: str, a
     assert found.endswith("No connector was changed.")
 
 
-def test_entries_that_would_store_the_same_objects(tmp_path: Path) -> None:
-    text = "connector:\n  topics:\n    a: {topic-name: t}\n    b: {topic-name: t, destination: {prefix: '/'}}\n"
-    assert "topics.yaml:4 connector.topics.b: topic, bucket and prefix are those of topics.yaml:3" in problem(
-        tmp_path, text
-    )
+@pytest.mark.parametrize("topic", ["..", "'a b'", "x" * 250])
+def test_topics_that_kafka_cannot_have(tmp_path: Path, topic: str) -> None:
+    found = problem(tmp_path, f"connector:\n  topics:\n    a: {{topic-name: {topic}}}\n")
+    assert "topics.yaml:3 connector.topics.a.topic-name: Kafka's topics have names" in found
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

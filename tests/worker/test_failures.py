@@ -4,6 +4,7 @@ import pytest
 
 from frazil.errors import (
     BadRecord,
+    ConfigError,
     Fenced,
     FrazilError,
     NotFound,
@@ -83,6 +84,14 @@ def test_topics_that_changed_are_looked_at_by_the_next_start(text: str) -> None:
     failure = classify(StreamingQueryException(text))
     assert type(failure) is ServiceUnavailable
     assert text.splitlines()[0] in str(failure)
+
+
+def test_a_setting_that_kafkas_client_refuses_is_named() -> None:
+    reason = "Invalid value -5 for configuration fetch.max.bytes: Value must be at least 0"
+    text = f"Job aborted: Lost task 0.0 (TID 33): org.apache.kafka.common.config.ConfigException: {reason}\n\tat x.Y(Z)"
+    failure = classify(StreamingQueryException(text))
+    assert type(failure) is ConfigError
+    assert reason in str(failure) and "consumer.override" in str(failure)
 
 
 def test_a_broker_that_is_gone_is_transient() -> None:

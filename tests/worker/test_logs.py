@@ -19,3 +19,8 @@ def test_values_of_providers_are_in_no_line_and_no_trace() -> None:
     assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z INFO n: has \[hidden\]\n", text)
     assert text.endswith("ValueError: with [hidden]")
     assert "s3cr3t" not in text
+
+
+def test_control_characters_are_shown() -> None:
+    record = logging.LogRecord("n", logging.INFO, "f", 1, "a\x00b\x1b[2J\tc\r\nd\x7f", (), None)
+    assert Formatter(ConfigProviders({})).format(record).endswith("a\\x00b\\x1b[2J\tc\\x0d\nd\\x7f")

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from frazil.sinks.iceberg.replay import Outcome
 
 _HEX_WIDTH = 16
+_ALIKE = 3
 _WORDS = {
     "stored": ("stored", "would be stored"),
     "present": ("in the table already", "in the table already"),
@@ -201,10 +202,16 @@ def print_letter(letter: Letter, is_open: bool, output: Output, *, raw: bool) ->
 def print_outcomes(outcomes: Iterable[Outcome], say: Callable[[str], None], output: Output, *, dry_run: bool) -> bool:
     """Tell what became of each; returns whether all are closed, or would be.
 
-    A table shows those that stay open, with `dry_run` all of them.
+    A table shows those that stay open, with `dry_run` all of them; of many with one reason in a row the first ones.
     """
     counts: Counter[str] = Counter()
     printed = 0
+    last, alike = ("", ""), 0
+
+    def tell_alike() -> None:
+        if alike > _ALIKE:
+            typer.echo(f"{last[0]}  {alike - _ALIKE:,} more for the same reason")
+
     for outcome in outcomes:
         counts[outcome.verdict] += 1
         words = _WORDS[outcome.verdict][dry_run]
@@ -215,11 +222,17 @@ def print_outcomes(outcomes: Iterable[Outcome], say: Callable[[str], None], outp
             printed += 1
         elif dry_run or not outcome.closed:
             topic, partition, offset = outcome.letter.position
-            typer.echo(f"{topic} {partition} {offset}  {words}{': ' if reason else ''}{printable(reason)}")
+            if not reason or (topic, reason) != last:
+                tell_alike()
+                last, alike = (topic, reason), 0
+            alike += 1
+            if alike <= _ALIKE:
+                typer.echo(f"{topic} {partition} {offset}  {words}{': ' if reason else ''}{printable(reason)}")
         say(f"{counts.total():,} dead letters judged")
     if output == Output.JSON:
         typer.echo("\n]" if printed else "[]")
     else:
+        tell_alike()
         typer.echo(_sum(counts, dry_run=dry_run))
     return not (counts["waits"] or counts["fails"])
 

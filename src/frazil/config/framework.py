@@ -331,6 +331,9 @@ def _check_overrides(parsed: Parsed) -> None:
             parse_value("STRING" if has_placeholder(text) else _NUMERIC_OVERRIDES.get(name, "STRING"), text)
         except ValueError as error:
             parsed.fail(OVERRIDE + name, invalid_value(name, text, str(error)))
+        if name == "bootstrap.servers":
+            reason = "Topics are read from the worker's own cluster. Run another worker for this one"
+            parsed.fail(OVERRIDE + name, invalid_value(name, text, reason))
         if name in _MANAGED_OVERRIDES:
             parsed.warn(f"{OVERRIDE}{name} has no effect here: the worker sets it")
     for other in ("producer.override.", "admin.override."):

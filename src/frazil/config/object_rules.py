@@ -22,7 +22,14 @@ BYTES_CONVERTER = "org.apache.kafka.connect.converters.ByteArrayConverter"
 _VALUE_CONVERTERS = (JSON_CONVERTER, STRING_CONVERTER, BYTES_CONVERTER)
 _BARE_VARIABLE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _MANY_OBJECTS = 10
-_IN_NAMES = ("topics.dir", "directory.delim", "file.delim", "format.bytearray.extension", "tombstone.encoded.partition")
+_IN_NAMES = (
+    "topics.dir",
+    "directory.delim",
+    "file.delim",
+    "format.bytearray.extension",
+    "tombstone.encoded.partition",
+    "path.format",
+)
 _MOST_OF_A_NAME = 512
 _SHOWN = 100
 _BUCKET = re.compile(r"[A-Za-z0-9._-]{1,255}|arn:[A-Za-z0-9:/_-]+")
@@ -153,7 +160,7 @@ def _check_nulls(parsed: Parsed) -> None:
 def _check_names(parsed: Parsed) -> None:
     """What stands in the names of all objects: it has to leave room for the rest, and to stay in its folder."""
     for name in _IN_NAMES:
-        text = parsed.text(name)
+        text = parsed.text(name).replace("'", "") if name == "path.format" else parsed.text(name)
         if "${" in text:
             continue
         if len(text.encode()) > _MOST_OF_A_NAME:

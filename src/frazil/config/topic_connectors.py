@@ -39,6 +39,7 @@ def topic_connectors(path: Path, settings: Settings) -> dict[str, dict[str, str]
     """
     found: dict[str, dict[str, str]] = {}
     problems: list[str] = []
+    places: dict[tuple[str, ...], str] = {}
     for entry in read_topics_file(path, settings.env):
         config = connector_config(entry, settings)
         try:
@@ -46,6 +47,13 @@ def topic_connectors(path: Path, settings: Settings) -> dict[str, dict[str, str]
         except ConfigError as error:
             problems.append(f"{entry.where}: {error}")
         found[entry.id] = config
+        place = config["topics"], config["s3.bucket.name"], config["topics.dir"]
+        if place in places:
+            problems.append(
+                f"{entry.where}: topic, bucket and prefix are those of {places[place]}, so both would store the same "
+                "objects; give one of them another prefix"
+            )
+        places.setdefault(place, entry.where)
     if problems:
         raise ConfigError(f"{'; '.join(problems)}. No connector was changed.")
     return found

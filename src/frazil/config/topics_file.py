@@ -5,6 +5,7 @@ Other sections of the file, such as those of a Spring application, are not looke
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,7 @@ _DELTA = (
     "checkpoint-interval",
 )
 MAX_RETRIES = 3
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 T = TypeVar("T")
 
@@ -90,6 +92,10 @@ def _entry(section: Section, name: str, path: Path) -> TopicEntry:
     topic = section.either("topic-name", "kafka-topic")
     if topic is None:
         section.fail(f"topic-name is missing; it is the topic to read (as kafka-topic: {name})")
+    elif not _TOPIC.fullmatch(topic) or topic in (".", ".."):
+        section.fail(
+            "Kafka's topics have names of up to 249 letters, digits, dots, hyphens and underscores", "topic-name"
+        )
     schema = section.text("schema-file")
     file = None if schema is None else (path.parent / schema).resolve()
     if file is not None and not file.is_file():
@@ -132,20 +138,10 @@ def _or(value: T | None, default: T) -> T:
 
 
 def _twice(entries: list[TopicEntry]) -> list[str]:
-    """Entries that would store under each other's names."""
-    problems = []
+    """Entries of one name."""
     names: dict[str, TopicEntry] = {}
-    places: dict[tuple[str, str | None, str], TopicEntry] = {}
-    for entry in entries:
-        if entry.id in names:
-            problems.append(f"{entry.where}: {names[entry.id].where} has the same name")
-            continue
-        names[entry.id] = entry
-        place = entry.topic, entry.bucket, entry.prefix
-        if entry.topic and place in places:
-            problems.append(
-                f"{entry.where}: topic, bucket and prefix are those of {places[place].where}, so both would store the "
-                "same objects; give one of them another prefix"
-            )
-        places.setdefault(place, entry)
-    return problems
+    return [
+        f"{entry.where}: {found.where} has the same name"
+        for entry in entries
+        if (found := names.setdefault(entry.id, entry)) is not entry
+    ]

@@ -6,7 +6,7 @@ import re
 import traceback
 
 from frazil import errors
-from frazil.errors import FrazilError, PositionLost, ServiceUnavailable, TerminalError
+from frazil.errors import ConfigError, FrazilError, PositionLost, ServiceUnavailable, TerminalError
 
 _OWN_ERROR = re.compile(r"frazil\.errors\.(\w+): ([^\n]+)")
 _DATA_LOSS = ("failOnDataLoss", "KAFKA_DATA_LOSS")
@@ -19,6 +19,7 @@ _UNREACHABLE = (
     "UnknownHostException",
     "No route to host",
 )
+_CLIENT_SETTING = re.compile(r"org\.apache\.kafka\.common\.config\.ConfigException: ([^\n]+)")
 _WORKER_DIED = "Python worker exited unexpectedly"
 _PYTHON_ERROR = re.compile(r"^([A-Za-z_][\w.]*(?:Error|Exception|Invalid): .+)$", re.MULTILINE)
 _PY4J = re.compile(r"An error occurred while calling \S+\n: ")
@@ -39,6 +40,12 @@ def classify(error: BaseException) -> FrazilError:
         if isinstance(kind, type) and issubclass(kind, FrazilError):
             return kind(own[2])
     first_line = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
+    setting = _CLIENT_SETTING.search(text)
+    if setting is not None:
+        return ConfigError(
+            f"Kafka's client refuses the configuration: {setting[1].rstrip('.')}. Nothing more was read. Correct the "
+            "keys consumer.override.* of the connector."
+        )
     if any(mark in text for mark in _DATA_LOSS):
         lost = _LOST.search(text)
         return PositionLost(

@@ -8,6 +8,9 @@ import time
 
 from frazil.config.providers import ConfigProviders
 
+_CONTROLS = {code: f"\\x{code:02x}" for code in (*range(9), *range(11, 32), 127)}
+"""Control characters of records and servers, which could steer the terminal that shows the log; lines and tabs stay."""
+
 
 class Formatter(logging.Formatter):
     """Lines with the time in UTC, without the secrets of connectors, whoever logs them."""
@@ -18,7 +21,7 @@ class Formatter(logging.Formatter):
         self._providers = providers
 
     def format(self, record: logging.LogRecord) -> str:
-        return self._providers.hide(super().format(record))
+        return self._providers.hide(super().format(record)).translate(_CONTROLS)
 
 
 def log_to_stderr(providers: ConfigProviders) -> None:

@@ -16,7 +16,7 @@ from pyiceberg.types import DoubleType, ListType, LongType, NestedField, StringT
 from frazil.clients import kafka
 from frazil.clients.ranges import read_ranges
 from frazil.config.iceberg_sink import iceberg_sink_config
-from frazil.errors import ConfigError
+from frazil.errors import UsageError
 from frazil.sinks.checks.result import RangeCheck
 from frazil.sinks.iceberg.commit import Batch, KafkaIdentity, Target
 from frazil.sinks.iceberg.verify import TableCheck, table_floor
@@ -123,5 +123,5 @@ def test_the_floor_and_what_cannot_be_compared(case: Case) -> None:
     assert table_floor(iceberg_sink_config(case.keys)) == case.end
     dynamic = {"iceberg.tables.dynamic-enabled": "true", "iceberg.tables.route-field": "x", "iceberg.tables": ""}
     for changes in ({"iceberg.tables.upsert-mode-enabled": "true", "iceberg.tables.default-id-columns": "id"}, dynamic):
-        with pytest.raises(ConfigError, match="Nothing was compared"):
+        with pytest.raises(UsageError, match="Nothing was compared"):
             case.check(changes=changes)

@@ -251,3 +251,10 @@ def test_a_record_that_is_nested_too_deeply_is_refused_alone() -> None:
     bad, good = by_field("s", deep, b'{"s":"y"}')
     assert bad.startswith("!")
     assert good == "s=y"
+
+
+def test_the_folder_of_empty_values_is_no_value() -> None:
+    config = sink_with({"partitioner.class": "frazil.ColumnPartitioner", "partition.field.name": "s"})
+    bad, empty = folders(config, records([b'{"s":"__HIVE_DEFAULT_PARTITION__"}', b'{"s":""}']))
+    assert bad.startswith("!s:") and "stands for an empty value" in bad
+    assert empty == "t/s=__HIVE_DEFAULT_PARTITION__"

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.errors import ConfigError
+from frazil.errors import UsageError
 from frazil.sinks.checks.result import RangeCheck
 from frazil.sinks.objects.clock import Clock
 from frazil.sinks.objects.task import ObjectsSpec, run
@@ -208,7 +208,7 @@ def test_what_cannot_be_compared(tmp_path: Path) -> None:
         {"format.class": FORMAT + "bytearray.ByteArrayFormat"},
         {**BY_TIME, "timestamp.extractor": "Wallclock", "format.class": FORMAT + "parquet.ParquetFormat"},
     ):
-        with pytest.raises(ConfigError, match="Nothing was compared"):
+        with pytest.raises(UsageError, match="Nothing was compared"):
             ObjectCheck(sink_with(changes), {KEY: 0}, {KEY: 12}, ())
 
 

@@ -15,7 +15,7 @@ from pyiceberg.table import Table
 from frazil.clients import catalog as catalogs
 from frazil.clients.ranges import as_rows
 from frazil.config.iceberg_sink import IcebergSinkConfig
-from frazil.errors import ConfigError
+from frazil.errors import UsageError
 from frazil.pipeline import offsets
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.results import TableResult
@@ -56,7 +56,7 @@ class TableCheck:
     ) -> None:
         """`dead` are records that have, or had, a dead letter: they may be rows and need not.
 
-        Raises ConfigError for a connector whose rows change, or whose records name their tables.
+        Raises UsageError for a connector whose rows change, or whose records name their tables.
         """
         reason = None
         if config.row_changes is not None:
@@ -64,7 +64,7 @@ class TableCheck:
         elif config.route is not None and config.route.names_tables:
             reason = "takes the names of its tables from the records"
         if reason is not None:
-            raise ConfigError(f"connector {config.name} {reason}. Nothing was compared; ask with `sql` instead.")
+            raise UsageError(f"connector {config.name} {reason}. Nothing was compared; ask with `sql` instead.")
         self._config, self._begin, self._end = config, begin, end
         self._dead = frozenset(dead)
         catalog = catalogs.connect(config.catalog_properties, config.catalog_name)

@@ -151,7 +151,10 @@ def _column_value(raw: bytes | None, absent: str) -> str:
     """As Hive writes names of folders, so that a value is one folder and can be read back."""
     if raw is None:
         return absent
-    return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", _field_value(raw)) or EMPTY
+    value = _field_value(raw)
+    if value == EMPTY:
+        raise ValueError(f"{EMPTY} is what stands for an empty value in the names of folders")
+    return _ESCAPED.sub(lambda found: f"%{ord(found[0]):02X}", value) or EMPTY
 
 
 class _ByColumn:

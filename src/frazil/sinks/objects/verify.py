@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from frazil.config.converters import JSON_CONVERTER
 from frazil.config.object_sink import ObjectSinkConfig
-from frazil.errors import ConfigError
+from frazil.errors import UsageError
 from frazil.pipeline.offsets import Offsets
 from frazil.sinks.checks.expected import Expected
 from frazil.sinks.checks.result import RangeCheck, digest
@@ -41,7 +41,7 @@ class ObjectReader(Protocol):
 class ObjectCheck:
     """Takes the records of a range, then looks at the objects; see `RangeCheck` for what it finds.
 
-    `dead` are the records that have dead letters. Raises ConfigError for a format whose records cannot be told apart.
+    `dead` are the records that have dead letters. Raises UsageError for a format whose records cannot be told apart.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class ObjectCheck:
     ) -> None:
         """With `whole` the range ends where the connector stands: no object begun in it has records behind it."""
         if config.format.kind == "bytes":
-            raise ConfigError(
+            raise UsageError(
                 f"connector {config.name} stores bytes, whose records cannot be told apart. Nothing was compared; "
                 "count them with tools that know their format."
             )
@@ -70,7 +70,7 @@ class ObjectCheck:
         """Columns of a schema do not tell the JSON that they were made from, such as a date from its number."""
         self._renamed = 0
         if self._by_rows and self._wallclock:
-            raise ConfigError(
+            raise UsageError(
                 f"connector {config.name} divides files with columns by the wall clock, so what belongs in which "
                 "cannot be told afterwards. Nothing was compared."
             )
