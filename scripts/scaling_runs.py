@@ -258,7 +258,7 @@ def _settings(home: Path, env: Mapping[str, str]) -> Settings:
     if not env:
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
         ports = dict(zip(_PORTS, map(str, unused(len(_PORTS))), strict=True))
-        env = {**minimal_env(os.environ), **kept, **ports, "FRAZIL_HOME": str(home)}
+        env = {**minimal_env(os.environ), **kept, **ports, "FRAZIL_HOME": str(home), "TMPDIR": str(home)}
     return Settings.load(env, env_file=Path(os.devnull))
 
 
