@@ -23,6 +23,7 @@ from bench.load import (
     fill,
     fixed_records,
     malformed_records,
+    short_records,
     spread_records,
 )
 from bench.merge import measure as measure_merge
@@ -218,7 +219,7 @@ class _Runner:
         """The records of object sinks, produced once."""
 
         def produce() -> None:
-            values = fixed_records(self._plan.kind, count)
+            values = short_records(count)
             self._loads[topic] = fill_in_turn(self._settings, topic, values, count, self._show)
 
         if topic not in self._loads:
@@ -233,7 +234,7 @@ class _Runner:
 
     def _object_rate(self) -> None:
         plan = self._plan
-        records = list(fixed_records(plan.kind, _OBJECT_RATE))  # again and again: making them costs more than sending
+        records = list(short_records(_OBJECT_RATE))  # again and again: making them costs more than sending
         values = islice(cycle(records), _OBJECT_RATE * plan.latency_seconds)
         result = steady_objects(
             self._settings, values, _OBJECT_RATE, plan.latency_seconds, _RATE_FLUSH, "objects-rate", self._show

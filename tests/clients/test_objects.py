@@ -47,6 +47,23 @@ def test_options(config: ObjectStoreConfig, options: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("endpoint", "proxy", "safe"),
+    [
+        (None, "", True),
+        ("https://minio.example", "", True),
+        ("https://minio.example", "http://proxy.example", True),
+        ("http://127.0.0.1:9000", "", True),
+        ("http://[::1]:9000", "", True),
+        ("http://127.0.0.1:9000", "http://proxy.example", False),
+        ("http://minio.example:9000", "", False),
+        ("http://127.0.0.1.example:9000", "", False),
+    ],
+)
+def test_bodies_are_signed_where_somebody_could_change_them(endpoint: str | None, proxy: str, safe: bool) -> None:
+    assert objects.has_safe_way(replace(CONFIG, endpoint=endpoint, proxy=proxy)) is safe
+
+
+@pytest.mark.parametrize(
     ("name", "type_"),
     [
         ("t/partition=0/t+0+0000000000.json", "application/x-ndjson"),

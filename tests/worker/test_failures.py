@@ -64,6 +64,25 @@ class StreamingQueryException(Exception):
 
 
 @pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            IN_A_TASK
+            + 'PythonException: \nTraceback (most recent call last):\n  File "spool.py", line 48, in to_disk\n'
+            "OSError: [Errno 28] No space left on device\n",
+            "OSError: [Errno 28] No space left on device",
+        ),
+        ("java.io.IOException: No space left on device", "java.io.IOException: No space left on device"),
+        ("OSError: [Errno 122] Disk quota exceeded: '/tmp/x'", "OSError: [Errno 122] Disk quota exceeded: '/tmp/x'"),
+    ],
+)
+def test_a_full_disk_passes(text: str, told: str) -> None:
+    found = classify(StreamingQueryException(text))
+    assert isinstance(found, ServiceUnavailable)
+    assert f"full: {told}. Nothing of the batch was committed" in str(found)
+
+
+@pytest.mark.parametrize(
     ("text", "reason"),
     [
         (MADE_AGAIN, "Partition x-1 offset was changed from 33 to 2. What was read"),

@@ -20,6 +20,7 @@ _UNREACHABLE = (
     "No route to host",
 )
 _CLIENT_SETTING = re.compile(r"org\.apache\.kafka\.common\.config\.ConfigException: ([^\n]+)")
+_DISK_FULL = ("No space left on device", "Disk quota exceeded")
 _WORKER_DIED = "Python worker exited unexpectedly"
 _PYTHON_ERROR = re.compile(r"^([A-Za-z_][\w.]*(?:Error|Exception|Invalid): .+)$", re.MULTILINE)
 _PY4J = re.compile(r"An error occurred while calling \S+\n: ")
@@ -54,6 +55,12 @@ def classify(error: BaseException) -> FrazilError:
         )
     if any(mark in text for mark in _TOPICS_CHANGED):
         return ServiceUnavailable(f"Kafka does not have what was read until now: {first_line}")
+    if any(mark in text for mark in _DISK_FULL):
+        full = next(line.strip() for line in text.splitlines() if any(mark in line for mark in _DISK_FULL))
+        return ServiceUnavailable(
+            f"a disk of the worker is full: {full}. Nothing of the batch was committed; it is read again. Make room in "
+            "the folder for temporary files (TMPDIR) and in FRAZIL_HOME."
+        )
     if _WORKER_DIED in text:
         return ServiceUnavailable(
             f"a Python worker of Spark ended in the middle of a batch: {first_line}. Nothing of it was committed; "

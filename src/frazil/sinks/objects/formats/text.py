@@ -51,9 +51,10 @@ def json_texts(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Failures]:
         values = pa.array(rows, pa.binary())
     texts = values.cast(pa.string())
     content = _content(texts)
-    for line_break in ("\n", "\r"):
-        if (content == ord(line_break)).any():
-            texts = pc.replace_substring(texts, line_break, "")
+    if len(content) and content.min() < ord(" "):
+        for line_break in ("\n", "\r"):
+            if (content == ord(line_break)).any():
+                texts = pc.replace_substring(texts, line_break, "")
     nulls = _json_nulls(texts)
     if pc.any(nulls).as_py():
         texts = pc.if_else(nulls, pa.scalar(None, pa.string()), texts)
