@@ -86,3 +86,24 @@ def object_rates(rates: Sequence[ObjectRate]) -> str:
             for one in rates
         ),
     )
+
+
+def beside_the_seed(rates: Sequence[ObjectRate]) -> str:
+    """The table of throughput of the connector's requirements, whose records and machine are not told, and ours."""
+    theirs = (
+        ("required, 1 worker", "5,000", "250 ms", "–", "0.5", "1 GB"),
+        ("required, 2 workers", "15,000", "180 ms", "–", "1.0", "2 GB"),
+        ("required, 4 workers", "35,000", "120 ms", "–", "2.0", "4 GB"),
+    )
+    ours = (
+        (
+            f"frazil, 1 worker, {one.title}",
+            f"{one.rate:,}",
+            f"{(one.warm_p99_s or one.p99_s) * 1000:,.0f} ms",
+            f"{(one.warm_write_p99_s or one.write_p99_s) * 1000:.0f} ms",
+            f"{one.cores:.2f}",
+            memory(one.peak_pss),
+        )
+        for one in rates
+    )
+    return markdown_table(("", "rec/s", "latency p99", "S3 write p99", "cores", "memory"), (*theirs, *ours))

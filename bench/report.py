@@ -8,7 +8,7 @@ from dataclasses import asdict
 from itertools import groupby
 
 from bench.markdown import count, markdown_table, memory
-from bench.object_report import object_drains, object_rates
+from bench.object_report import beside_the_seed, object_drains, object_rates
 from bench.results import Drain, IdleWorker, Latency, Results, Spread, Upsert, typical
 
 
@@ -47,6 +47,7 @@ def to_markdown(results: Results) -> str:
         parts += ["## A full topic into objects", "", object_drains(results.objects), ""]
     if results.object_rates:
         parts += ["## A steady rate into objects", "", object_rates(results.object_rates), ""]
+        parts += [beside_the_seed(results.object_rates), ""]
     if any(drain.system == "frazil" for drain in results.drains):
         parts += _ratios(results.drains)
     if results.failures:

@@ -77,6 +77,8 @@ def test_objects() -> None:
         "| 1 s | 35,000 | 1,000 | 0.50 s | 1.25 s | 2.00 s | 0.75 s | 30 ms | – | 4 | 1.50 | 1,024 MiB | 0.02 s | "
         "**wrong** |" in text
     )
+    assert "| required, 4 workers | 35,000 | 120 ms | – | 2.0 | 4 GB |" in text
+    assert "| frazil, 1 worker, 1 s | 35,000 | 750 ms | 30 ms | 1.50 | 1,024 MiB |" in text
     assert not Results({}, object_rates=[rate]).good
 
 
