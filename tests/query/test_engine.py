@@ -6,6 +6,7 @@ from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,7 +17,8 @@ from pyiceberg.types import LongType, NestedField
 from frazil.clients.catalog import connect
 from frazil.config.settings import Settings
 from frazil.errors import QueryError, ServiceUnavailable
-from frazil.query.engine import Engine
+from frazil.query.engine import Engine, _interruptible
+from frazil.query.session import Session
 from tests.query.conftest import COMMITS, NAMESPACE, ROWS_PER_COMMIT, START, LogTables
 from tests.query.seeds import STATEMENTS
 
@@ -278,6 +280,32 @@ def test_an_interrupt_ends_a_long_statement(log_tables: LogTables) -> None:
         )
     interrupt.join()
     assert log_tables.answer("SELECT 1") == [(1,)]
+
+
+class Forgetful(Session):
+    """Ends what it runs at the second interrupt, as DuckDB does where the first one comes too early."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        super().__init__(connection)
+        self.interrupts = threading.Semaphore(0)
+
+    def reader(self, sql: str, rows: int) -> pa.RecordBatchReader:
+        for _ in range(2):
+            assert self.interrupts.acquire(timeout=30)
+        raise duckdb.InterruptException("INTERRUPT Error: Interrupted!")
+
+    def interrupt(self) -> None:
+        self.interrupts.release()
+
+
+def test_an_interrupt_that_duckdb_forgets_is_said_again() -> None:
+    main = threading.main_thread().ident
+    assert main is not None
+    interrupt = threading.Timer(0.2, signal.pthread_kill, (main, signal.SIGINT))
+    interrupt.start()
+    with duckdb.connect(":memory:") as connection, pytest.raises(KeyboardInterrupt):
+        _interruptible(Forgetful(connection), "SELECT 1", 1)
+    interrupt.join()
 
 
 def test_a_store_that_is_gone_is_named(log_tables: LogTables, free_ports: Any) -> None:

@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-import os
 import re
 import signal
-import threading
+import subprocess
+import sys
 from importlib.resources import files
 
 import duckdb
@@ -13,6 +13,7 @@ import pytest
 from frazil.errors import QueryError
 from frazil.query.session import machine_limit, session
 from frazil.query.sql.text_functions import FUNCTIONS
+from tests.harness import eventually
 
 
 @pytest.mark.parametrize(
@@ -29,12 +30,41 @@ def test_nothing_outside_can_be_read_and_nothing_changed(sql: str) -> None:
         opened.reader(sql, 1).read_all()
 
 
-def test_ctrl_c_is_what_it_is_everywhere() -> None:
-    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    with pytest.raises(KeyboardInterrupt), session(256 << 20) as opened:
+_ENDLESS = """
+import signal
+from frazil.query.session import session
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+try:
+    with session(256 << 20) as opened:
+        print("running", flush=True)
         opened.evaluate("(SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b)")
-    timer.join()
+except KeyboardInterrupt:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    print("interrupted")
+"""
+
+
+def test_ctrl_c_is_what_it_is_everywhere() -> None:
+    """DuckDB loses one that comes before its statement runs, as it does for everybody: the next one counts."""
+    with subprocess.Popen([sys.executable, "-c", _ENDLESS], stdout=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "running\n"
+
+            def has_ended() -> bool:
+                child.send_signal(signal.SIGINT)
+                return child.poll() is not None
+
+            eventually(has_ended, 60, 0.5)
+            assert (child.stdout.read(), child.returncode) == ("interrupted\n", 0)
+        finally:
+            child.kill()
+
+
+def test_other_errors_of_duckdb_stay_what_they_are() -> None:
+    with pytest.raises(RuntimeError, match="^something else$"), session(256 << 20):
+        raise RuntimeError("something else")
 
 
 def test_constants() -> None:

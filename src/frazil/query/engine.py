@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 
 import duckdb
@@ -23,6 +23,7 @@ from frazil.query.statements import Statement, split
 from frazil.query.translate import Translation, translate
 
 _BATCH_ROWS = 1 << 16
+_INTERRUPT_S = 0.1
 # An answer becomes Python values, which take about ten times the bytes of their Arrow form.
 _ANSWER_SHARE = 16
 
@@ -103,7 +104,9 @@ def _interruptible(opened: Session, sql: str, most: int) -> pa.Table:
         try:
             return answer.result()
         except KeyboardInterrupt:
-            opened.interrupt()
+            while not answer.done():  # DuckDB forgets one that comes before the statement runs
+                opened.interrupt()
+                wait([answer], timeout=_INTERRUPT_S)
             raise
 
 
