@@ -14,7 +14,7 @@ import psutil
 from frazil.config.settings import Settings
 from frazil.errors import ServiceDied, StackError
 from frazil.stack.local import LocalStack
-from frazil.stack.ports import is_taken
+from frazil.stack.ports import is_taken, unused
 from frazil.stack.process import minimal_env
 from frazil.stack.service import Service
 
@@ -30,15 +30,20 @@ _PORT_VARIABLES = (
     "ACTUATOR_PORT",
 )
 # Everything else of the user's environment and `.env` stays out, above all addresses of other brokers and stores.
-_KEPT = (
-    *_PORT_VARIABLES,
-    "JAVA_HOME",
-    "XDG_CACHE_HOME",
-    "FRAZIL_CACHE",
-    "FRAZIL_IVY_SETTINGS",
-    "SPARK_MASTER",
-    "SPARK_DRIVER_MEMORY",
-)
+_DOWNLOADS = ("JAVA_HOME", "XDG_CACHE_HOME", "FRAZIL_CACHE", "FRAZIL_IVY_SETTINGS")
+_KEPT = (*_PORT_VARIABLES, *_DOWNLOADS, "SPARK_MASTER", "SPARK_DRIVER_MEMORY")
+
+
+def isolated_settings(home: Path, **variables: str) -> Settings:
+    """Settings with `home` as FRAZIL_HOME and any free ports; `variables` are environment variables on top.
+
+    Nothing of the user's environment counts but the downloads.
+    """
+    kept = {name: os.environ[name] for name in _DOWNLOADS if name in os.environ}
+    names = (*_PORT_VARIABLES, "TRINO_PORT")
+    ports = dict(zip(names, map(str, unused(len(names))), strict=True))
+    env = {**minimal_env(os.environ), **kept, **ports, "FRAZIL_HOME": str(home), **variables}
+    return Settings.load(env, env_file=Path(os.devnull))
 
 
 def bench_settings(home: Path, environ: Mapping[str, str], taken: Callable[[int], bool] = is_taken) -> Settings:

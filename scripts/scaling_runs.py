@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.environment import isolated_settings
 from bench.sampling import Sample, sample_tree
 from scripts.spark_cluster import SparkCluster
 
@@ -28,21 +29,10 @@ from frazil.config.object_sink import object_sink_config
 from frazil.config.settings import Settings
 from frazil.errors import ServiceUnavailable, TerminalError
 from frazil.stack.local import LocalStack
-from frazil.stack.ports import unused
-from frazil.stack.process import minimal_env
 
 ROOT = Path(__file__).resolve().parents[1]
 TOPIC = "user-events"
 _SCHEMA = ROOT / "docs" / "examples" / "schemas" / "user-events-schema.json"
-_KEPT = ("JAVA_HOME", "XDG_CACHE_HOME", "FRAZIL_CACHE", "FRAZIL_IVY_SETTINGS")
-_PORTS = (
-    "KAFKA_EXTERNAL_PORT",
-    "KAFKA_CONTROLLER_PORT",
-    "DEST_API_PORT",
-    "ICEBERG_CATALOG_PORT",
-    "KAFKA_CONNECT_PORT",
-    "ACTUATOR_PORT",
-)
 _RUN_S = 300
 _CORES_S = 60
 _POLL_S = 0.2
@@ -124,9 +114,9 @@ class ScalingTest:
     def __init__(self, home: Path, load: Load, say: Callable[[str], None]) -> None:
         self._load = load
         self._say = say
-        plain = _settings(home, {})
+        plain = isolated_settings(home, TMPDIR=str(home))
         self.cluster = SparkCluster(plain)
-        self._settings = _settings(home, {**plain.env, **self.cluster.env})
+        self._settings = Settings.load({**plain.env, **self.cluster.env}, env_file=Path(os.devnull))
         self._stack = LocalStack(self._settings)
         self._worker = worker_service(self._settings)
         self._bootstrap = self._settings.bootstrap_servers
@@ -251,15 +241,6 @@ class ScalingTest:
         if process.returncode not in codes or not printed:
             raise TerminalError(f"{Path(command[0]).name} ended with exit code {process.returncode}: {said.strip()}")
         return printed
-
-
-def _settings(home: Path, env: Mapping[str, str]) -> Settings:
-    """Those of a home with free ports, or `env`; nothing else of the user's but the downloads."""
-    if not env:
-        kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-        ports = dict(zip(_PORTS, map(str, unused(len(_PORTS))), strict=True))
-        env = {**minimal_env(os.environ), **kept, **ports, "FRAZIL_HOME": str(home), "TMPDIR": str(home)}
-    return Settings.load(env, env_file=Path(os.devnull))
 
 
 def _require_running(client: ConnectClient, name: str, deadline: float) -> None:

@@ -44,7 +44,8 @@ class IcebergSink:
     ) -> None:
         """`runs` are those of the worker.
 
-        Raises ServiceUnavailable or ConfigError when the catalog cannot be reached."""
+        Raises ServiceUnavailable or ConfigError when the catalog cannot be reached.
+        """
         self._config = config
         self._bootstrap = bootstrap
         self._max_tasks = max_tasks
