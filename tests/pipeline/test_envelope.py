@@ -18,7 +18,7 @@ from frazil.pipeline.results import TableResult
 from frazil.pipeline.strict import ConversionError
 from frazil.pipeline.task import ANY_COLUMNS, TableSpec, TaskSpec, run
 from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct
-from tests.pipeline.test_task import SCHEMA, Memory, batch
+from tests.pipeline.test_task import Memory, batch
 from tests.pipeline.transforms.chains import chain
 
 Json = dict[str, Any]
@@ -47,10 +47,10 @@ def record(schema: Json | None, payload: Any) -> bytes:
 
 
 def result(columns: Struct, *records: bytes | None, evolve: bool = True, **more: Any) -> tuple[TableResult, Memory]:
-    rows = batch([(value, "t", 0, offset) for offset, value in enumerate(records)], SCHEMA.names)
+    rows = batch([(value, "t", 0, offset) for offset, value in enumerate(records)])
     writer = Memory()
     table = TableSpec("db.t", DecodeSpec(columns, evolve, **more), writer)
-    return run([rows], TaskSpec((table,), envelope=True)).tables["db.t"], writer
+    return run(rows, TaskSpec((table,), envelope=True)).tables["db.t"], writer
 
 
 def shown(found: TableResult) -> dict[str, str]:
@@ -157,7 +157,7 @@ def test_columns_of_a_table_that_is_to_be_made() -> None:
     schema = struct(id=of("int64"), ts=of("int64", name=f"{CONNECT}Timestamp"), op=of("string"))
     rows = batch([(record(schema, {"id": 1, "ts": 1, "op": None}), "t", 0, 0)])
     spec = TaskSpec((TableSpec("db.t", ANY_COLUMNS, None),), envelope=True)
-    found = run([rows], spec).tables["db.t"]
+    found = run(rows, spec).tables["db.t"]
     assert shown(found) == {"id": "long", "ts": "timestamptz", "op": "string"}
     assert list(found.unknown) == [("id",), ("ts",), ("op",)]
 
@@ -209,14 +209,14 @@ def test_without_a_schema_the_payload_is_read_as_it_is() -> None:
 
 def test_transformations_get_the_payload() -> None:
     schema = struct(after=struct(n=decimal(0)))
-    rows = batch([(record(schema, {"after": {"n": unscaled(7)}}), "t", 0, 0), (b"x", "t", 0, 1)], SCHEMA.names)
+    rows = batch([(record(schema, {"after": {"n": unscaled(7)}}), "t", 0, 0), (b"x", "t", 0, 1)])
     writer = Memory()
     spec = TaskSpec(
         (TableSpec("db.t", DecodeSpec(Struct((Field("n", LONG),)), True), writer),),
         transforms=chain(("ExtractField$Value", {"field": "after"})),
         envelope=True,
     )
-    found = run([rows], spec).tables["db.t"]
+    found = run(rows, spec).tables["db.t"]
     assert writer.values() == [7]
     assert (found.unknown, [letter.offset for letter in found.dead]) == ({}, [1])
 

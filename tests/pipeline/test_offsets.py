@@ -3,7 +3,6 @@ from __future__ import annotations
 import itertools
 import json
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,16 +13,6 @@ from frazil.pipeline.offsets import Offsets
 
 KEYS = st.tuples(st.sampled_from(["apilogs", "errorlogs", "té.st"]), st.integers(0, 3))
 OFFSETS = st.dictionaries(KEYS, st.integers(0, 2**62), max_size=6)
-ROWS = st.lists(st.tuples(KEYS, st.integers(0, 8)), min_size=1, max_size=30)
-LIMITS = st.dictionaries(KEYS, st.integers(0, 9), max_size=8)
-
-
-def columns(rows: list[tuple[tuple[str, int], int]]) -> tuple[pa.Array, pa.Array, pa.Array]:
-    return (
-        pa.array([topic for (topic, _), _ in rows], pa.string()),
-        pa.array([partition for (_, partition), _ in rows], pa.int32()),
-        pa.array([offset for _, offset in rows], pa.int64()),
-    )
 
 
 @given(OFFSETS)
@@ -56,19 +45,3 @@ def test_merge_is_the_maximum_in_any_order(a: Offsets, b: Offsets, c: Offsets) -
     assert offsets.merge(a, offsets.merge(b, c)) == offsets.merge(offsets.merge(a, b), c) == whole
     assert offsets.merge(whole, a) == offsets.merge(whole, whole) == whole
     assert offsets.merge() == {}
-
-
-@given(ROWS, LIMITS, LIMITS)
-def test_within_is_the_rule_for_each_row(
-    rows: list[tuple[tuple[str, int], int]], floor: Offsets, ceiling: Offsets
-) -> None:
-    expected = [floor.get(key, 0) <= offset < ceiling.get(key, 1 << 63) for key, offset in rows]
-    mask = offsets.within(*columns(rows), floor, ceiling)
-    assert (mask.to_pylist() if mask is not None else [True] * len(rows)) == expected
-    assert (mask is None) == all(expected)
-
-
-@given(ROWS)
-def test_next_offsets_are_one_past_the_highest(rows: list[tuple[tuple[str, int], int]]) -> None:
-    expected = {key: 1 + max(offset for k, offset in rows if k == key) for key, _ in rows}
-    assert offsets.next_offsets(*columns(rows)) == expected

@@ -4,7 +4,8 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -12,30 +13,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from frazil.clients.ranges import Range
+from frazil.config.routes import Route
 from frazil.pipeline import task
 from frazil.pipeline.deadletter import DeadLetter
 from frazil.pipeline.decode import DecodeSpec
 from frazil.pipeline.offsets import Offsets
-from frazil.pipeline.results import TableResult, TaskResult, load_result
-from frazil.pipeline.task import RESULT_SCHEMA, Bounds, TableSpec, Task, TaskSpec, Writer
+from frazil.pipeline.results import TableResult
+from frazil.pipeline.rows import Rows
+from frazil.pipeline.task import Bounds, Routing, TableSpec, TaskSpec, Writer
 from frazil.pipeline.types import STRING, Field, Scalar, Struct
-from tests.pipeline.transforms.chains import chain
+from tests.pipeline.kafka_rows import Row, chunk, chunks
+from tests.pipeline.transforms.chains import chain as transform_chain
 
 COLUMNS = Struct((Field("n", Scalar("long")), Field("s", STRING)))
-HEADERS = '[{"key":"h","value":"/w=="},{"key":"h"}]'
-"""Spark's text of a header with one byte, and of one of the same name without a value."""
-SCHEMA = pa.schema(
-    [
-        ("value", pa.binary()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-        ("timestamp", pa.timestamp("us", tz="Asia/Kathmandu")),
-        ("key", pa.binary()),
-        ("headers", pa.string()),
-    ]
-)
-START = datetime(2026, 1, 31, 10, 30, tzinfo=UTC)
+HEADERS = (("h", b"\xff"), ("h", None))
+START_MS = round(datetime(2026, 1, 31, 10, 30, tzinfo=UTC).timestamp() * 1000)
 
 
 @dataclass
@@ -71,38 +64,26 @@ class Counting:
         return Memory()
 
 
-Row = tuple[bytes | None, str, int, int]
+Record = tuple[bytes | None, str, int, int]
 
 
-def batch(
-    rows: Sequence[Row], columns: Sequence[str] = ("value", "topic", "partition", "offset", "timestamp")
-) -> pa.RecordBatch:
-    full = [
-        {
-            "value": value,
-            "topic": topic,
-            "partition": partition,
-            "offset": offset,
-            "timestamp": START + timedelta(milliseconds=offset),
-            "key": b"k%d" % offset,
-            "headers": HEADERS,
-        }
-        for value, topic, partition, offset in rows
-    ]
-    return pa.RecordBatch.from_pylist(full, schema=SCHEMA).select(list(columns))
+def batch(records: Sequence[Record]) -> list[Rows]:
+    """Chunks of records, given as value, topic, partition and offset."""
+    return chunks(
+        Row(offset, value, START_MS + offset, b"k%d" % offset, HEADERS, partition, topic)
+        for value, topic, partition, offset in records
+    )
 
 
-def spec(
-    floor: Offsets | None = None, ceiling: Offsets | None = None, topic: str | None = None, *, evolve: bool = False
-) -> TaskSpec:
+def spec(floor: Offsets | None = None, ceiling: Offsets | None = None, *, evolve: bool = False) -> TaskSpec:
     bounds = Bounds(floor or {}, ceiling or {})
-    return TaskSpec((TableSpec("db.t", DecodeSpec(COLUMNS, evolve), Counting(), bounds),), topic)
+    return TaskSpec((TableSpec("db.t", DecodeSpec(COLUMNS, evolve), Counting(), bounds),))
 
 
-def run(batches: Sequence[pa.RecordBatch], of: TaskSpec, writer: Writer) -> TableResult:
+def run(batches: Sequence[list[Rows]], of: TaskSpec, writer: Writer) -> TableResult:
     """The result of the only table, whose rows go to `writer`."""
     (table,) = of.tables
-    result = task.run(batches, replace(of, tables=(replace(table, writer=writer),)))
+    result = task.run(chain.from_iterable(batches), replace(of, tables=(replace(table, writer=writer),)))
     assert (result.rest, result.missing) == (TableResult(), {})
     return result.tables["db.t"]
 
@@ -129,7 +110,7 @@ def test_every_row_is_stored_or_dead_or_skipped(
     rows: list[tuple[str, str, int]], sizes: list[int], floor: Offsets, ceiling: Offsets
 ) -> None:
     heads: Counter[tuple[str, int]] = Counter()
-    numbered: list[Row] = []
+    numbered: list[Record] = []
     expected: dict[str, list[Any]] = {kind: [] for kind in KINDS}
     for serial, (kind, topic, partition) in enumerate(rows):
         offset = heads[topic, partition]
@@ -157,43 +138,34 @@ def test_every_row_is_stored_or_dead_or_skipped(
     for _, topic, partition, offset in everything:
         ends[topic, partition] = max(offset + 1, ends.get((topic, partition), 0))
     assert result.next_offsets == ends
-    first_ms = int(START.timestamp() * 1000)
-    assert result.last_timestamps == {key: first_ms + end - 1 for key, end in ends.items()}
+    assert result.last_timestamps == {key: START_MS + end - 1 for key, end in ends.items()}
     assert not result.overflow
 
 
-def test_rows_without_a_topic_column_belong_to_the_topic_of_the_spec() -> None:
-    rows = batch([(b'{"n":1}', "", 3, 7), (b"x", "", 3, 8)], ["value", "partition", "offset", "timestamp"])
-    result = run([rows], spec({("t", 3): 7}, topic="t"), Memory())
-    assert (result.stored, result.next_offsets) == ({"t": 1}, {("t", 3): 9})
-    assert [letter.coordinates for letter in result.dead] == [("t", 3, 8)]
-
-
-@pytest.mark.parametrize("microseconds", [0, 123_000, 1_000, 999_000, 57_000])
-def test_a_dead_letter_is_the_record_as_it_was(microseconds: int) -> None:
+def test_a_dead_letter_is_the_record_as_it_was() -> None:
     value = b'{"n":{"x":1}}\xff'
-    rows = batch([(value, "t", 1, 5)], SCHEMA.names)
-    moment = datetime(2023, 5, 18, 11, 22, 33, microseconds, tzinfo=UTC)
-    column = pa.array([moment], SCHEMA.field("timestamp").type)
-    rows = rows.set_column(SCHEMA.get_field_index("timestamp"), SCHEMA.field("timestamp"), column)
-    (letter,) = run([rows], spec(), Memory()).dead
+    (letter,) = run([[chunk([Row(5, value, 1684408953123, b"k5", HEADERS, 1)])]], spec(), Memory()).dead
     assert letter == DeadLetter(
         topic="t",
         partition=1,
         offset=5,
-        timestamp=1684408953000 + microseconds // 1000,
+        timestamp=1684408953123,
         key=b"k5",
         value=value,
-        headers=(("h", b"\xff"), ("h", None)),
+        headers=HEADERS,
         path="",
         reason="the value is not UTF-8 (byte 13)",
     )
 
 
+def test_a_dead_letter_of_a_record_whose_headers_were_not_read() -> None:
+    (letter,) = run([[chunk([Row(5, b"{", headers=HEADERS)], headers=False)]], spec(), Memory()).dead
+    assert letter.headers == ()
+
+
 def test_a_dead_letter_names_the_column() -> None:
     (letter,) = run([batch([(b'{"n":1.5}', "t", 0, 0)])], spec(), Memory()).dead
     assert str(letter) == ("topic t, partition 0, offset 0, column n: the number has a fraction for type long (1.5)")
-    assert (letter.key, letter.headers) == (None, ())
 
 
 def test_unknown_fields_of_all_batches_are_merged() -> None:
@@ -252,19 +224,21 @@ def test_the_time_for_storing_files_is_measured() -> None:
     assert 0.07 <= result.write_s < 5
 
 
-def test_a_task_yields_one_row_with_its_result() -> None:
-    rows = batch([(b'{"n":1}', "t", 0, 4), (b"x", "t", 0, 5)])
-    (out,) = Task(spec())(iter([rows]))
-    assert (out.schema, out.num_rows) == (RESULT_SCHEMA, 1)
-    whole = load_result(out.column("result")[0].as_py())
-    assert isinstance(whole, TaskResult)
-    result = whole.tables["db.t"]
-    assert (result.read, result.stored, len(result.dead), result.files) == (2, {"t": 1}, 1, [1])
+def test_a_run_reads_what_a_table_lacks() -> None:
+    """What all tables have is not read again, nor what lies behind the batch."""
+    tables = (
+        TableSpec("db.a", DecodeSpec(COLUMNS, False), Counting(), Bounds({("t", 0): 4, ("t", 1): 7}, {("t", 0): 9})),
+        TableSpec("db.b", DecodeSpec(COLUMNS, False), Counting(), Bounds({("t", 0): 6}, {("t", 0): 8, ("t", 1): 7})),
+    )
+    assert TaskSpec(tables[:1]).ranges() == [Range("t", 0, 4, 9)]
+    assert TaskSpec(tables).ranges() == [Range("t", 0, 4, 9), Range("t", 1, 0, 7)]
+    rest = Routing(Route(("k",), dynamic=True), Bounds({("t", 0): 2}, {("t", 0): 9}))
+    assert TaskSpec(tables[:1], routing=rest).ranges() == [Range("t", 0, 2, 9)]
 
 
 def test_transformed_rows_are_booked_under_the_topic_that_was_read() -> None:
     """Row R13: a router changes no position; a dead letter has what was read, and names the transformation."""
-    transforms = chain(
+    transforms = transform_chain(
         ("RegexRouter", {"regex": ".*", "replacement": "routed"}),
         ("Cast$Value", {"spec": "n:int64"}),
         ("Filter", {"predicate": "p"}),
@@ -272,10 +246,10 @@ def test_transformed_rows_are_booked_under_the_topic_that_was_read() -> None:
         predicates__p__type="org.apache.kafka.connect.transforms.predicates.HasHeaderKey",
         predicates__p__name="none",
     )
-    rows: list[Row] = [(b'{"n":"7"}', "a", 0, 42), (b'{"n":"x"}', "a", 0, 43), (None, "a", 0, 44)]
+    rows: list[Record] = [(b'{"n":"7"}', "a", 0, 42), (b'{"n":"x"}', "a", 0, 43), (None, "a", 0, 44)]
     writer = Memory()
 
-    result = run([batch(rows, SCHEMA.names)], replace(spec(), transforms=transforms), writer)
+    result = run([batch(rows)], replace(spec(), transforms=transforms), writer)
 
     assert writer.values() == [7]
     assert (result.read, result.skipped, result.stored) == (3, {"tombstone": 1}, Counter({"a": 1}))

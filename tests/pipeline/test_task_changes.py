@@ -12,7 +12,7 @@ from frazil.pipeline.decode import DecodeSpec
 from frazil.pipeline.gaps import PLACEHOLDER, Before, all_wanted
 from frazil.pipeline.task import Bounds, Routing, TableSpec, TaskSpec, run
 from frazil.pipeline.types import STRING, Field, Scalar, Struct
-from tests.pipeline.test_task import SCHEMA, Memory, batch
+from tests.pipeline.test_task import Memory, batch
 from tests.pipeline.transforms.chains import ICEBERG, chain
 
 ROW = DecodeSpec(Struct((Field("n", Scalar("long")),)), evolve=False)
@@ -41,7 +41,7 @@ def places(writer: Telling) -> dict[tuple[str, int, int], tuple[int, bool]]:
 def test_places_of_changes() -> None:
     writer = Telling()
     rows = [(b'{"n":"1"}', "t", 0, 5), (b'{"n":2,"op":"d"}', "t", 1, 6), (b"[", "t", 1, 7), (b'{"n":3}', "s", 0, 1)]
-    result = run([batch(rows, SCHEMA.names)], spec(writer, ("op",)))
+    result = run(batch(rows), spec(writer, ("op",)))
     assert places(writer) == {("t", 0, 5): (1, False), ("t", 1, 6): (2, True), ("s", 0, 1): (3, False)}
     of_table = result.tables["db.t"]
     assert (of_table.read, of_table.stored, [x.coordinates for x in of_table.dead]) == (
@@ -54,7 +54,7 @@ def test_places_of_changes() -> None:
 def test_d11_values_that_debezium_left_out_are_wanted_first_and_filled_then() -> None:
     row = DecodeSpec(Struct((Field("n", Scalar("long")), Field("bio", STRING))), evolve=False)
     values = [b'{"n":1,"bio":"%s","op":"u"}' % PLACEHOLDER.encode(), b'{"n":2,"bio":"%s"}' % PLACEHOLDER.encode()]
-    rows = [batch([(value, "t", 0, 5 + number) for number, value in enumerate(values)], SCHEMA.names)]
+    rows = batch([(value, "t", 0, 5 + number) for number, value in enumerate(values)])
 
     def table(writer: Telling, before: Before | None = None) -> TaskSpec:
         changes = ChangeSpec((("n",),), ("op",))
@@ -86,6 +86,6 @@ def test_places_behind_transforms_and_a_route() -> None:
     transforms = chain((ICEBERG + "DebeziumTransform", {}))
     routing = Routing(Route(("k",), (("db.t", "x"),)), Bounds())
     rows = [(value, "t", 0, 10 + number) for number, value in enumerate(values)]
-    result = run([batch(rows, SCHEMA.names)], spec(writer, ("_cdc", "op"), transforms=transforms, routing=routing))
+    result = run(batch(rows), spec(writer, ("_cdc", "op"), transforms=transforms, routing=routing))
     assert places(writer) == {("t", 0, 10): (1, False), ("t", 0, 14): (3, True)}
     assert result.rest.skipped == {"transform": 1, "unrouted": 1, "tombstone": 1}

@@ -15,9 +15,10 @@ from frazil.pipeline import task
 from frazil.pipeline.decode import DecodeSpec
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.results import TaskResult, combine
+from frazil.pipeline.rows import Rows
 from frazil.pipeline.task import ANY_COLUMNS, Bounds, Routing, TableSpec, TaskSpec, run
 from frazil.pipeline.types import STRING, Field, Scalar, Struct
-from tests.pipeline.test_task import SCHEMA, Memory, batch
+from tests.pipeline.test_task import Memory, batch
 from tests.pipeline.transforms.chains import chain
 
 LONGS = DecodeSpec(Struct((Field("n", Scalar("long")),)), evolve=False)
@@ -30,8 +31,9 @@ def table(name: str, writer: Memory, decode: DecodeSpec = LONGS, floor: Offsets 
     return TableSpec(name, decode, writer, Bounds(floor or {}))
 
 
-def rows(*values: bytes | None, start: int = 0) -> pa.RecordBatch:
-    return batch([(value, "t", 0, offset) for offset, value in enumerate(values, start)], SCHEMA.names)
+def rows(*values: bytes | None, start: int = 0) -> Rows:
+    (made,) = batch([(value, "t", 0, offset) for offset, value in enumerate(values, start)])
+    return made
 
 
 def test_r02_without_a_route_every_table_has_every_record() -> None:
@@ -166,7 +168,7 @@ def test_every_record_is_booked_once_for_each_of_its_tables(
     )
     parts, at = [], 0
     for size in [*sizes, len(values)]:
-        parts.append(rows(*values[at : at + size], start=at))
+        parts += [rows(*values[at : at + size], start=at)] if values[at : at + size] else []
         at += size
     result = combine([run([part], spec) for part in parts])
     assert sorted(n for w in [writers[0]] for n in w.values()) == [

@@ -1,17 +1,21 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from frazil.clients.consumer_settings import NAMES
 from frazil.config.bootstrap import Bootstrap
 from frazil.config.iceberg_sink import iceberg_sink_config
 from frazil.config.object_sink import object_sink_config
-from frazil.worker.source import range_options, source_options
+from frazil.pipeline.source import Source
+from frazil.worker.source import source_options, task_source
 from tests.config.samples import MINIMAL_S3_SINK, SEED_SINK
 
 
 def options(**changes: str) -> dict[str, str]:
     config = iceberg_sink_config({**SEED_SINK, **{key.replace("__", "."): value for key, value in changes.items()}})
-    return source_options(config, "broker:9092", ["apilogs"], {("apilogs", 0): 7}, parallelism=2)
+    return source_options(config, "broker:9092", ["apilogs"], {("apilogs", 0): 7})
 
 
 def test_the_seeds_connector() -> None:
@@ -20,37 +24,15 @@ def test_the_seeds_connector() -> None:
     assert made["subscribe"] == "apilogs"
     assert made["startingOffsets"] == '{"apilogs":{"0":7}}'
     assert made["failOnDataLoss"] == "true"
-    assert made["includeHeaders"] == "false"
     assert made["maxTriggerDelay"] == "10000ms"
     assert made["maxOffsetsPerTrigger"] == "500000"
     assert made["minOffsetsPerTrigger"] == "100000"
-
-
-@pytest.mark.parametrize(
-    ("partitions", "parallelism", "ranges"),
-    [(1, 1, 1), (1, 2, 2), (3, 2, 6), (4, 2, 4), (7, 2, 14), (9, 2, 9), (5, 8, 40)],
-)
-def test_each_task_gets_as_many_ranges_as_the_others(partitions: int, parallelism: int, ranges: int) -> None:
-    begin = {("apilogs", partition): 0 for partition in range(partitions)}
-    made = source_options(iceberg_sink_config(SEED_SINK), "broker:9092", ["apilogs"], begin, parallelism)
-    assert made["minPartitions"] == str(ranges)
 
 
 def test_a_pattern_is_subscribed_as_such() -> None:
     made = options(topics="", topics__regex="api.*")
     assert made["subscribePattern"] == "api.*"
     assert "subscribe" not in made
-
-
-def test_dead_letters_keep_their_headers() -> None:
-    assert options(errors__tolerance="all")["includeHeaders"] == "true"
-
-
-def test_a_predicate_on_headers_reads_them() -> None:
-    step = {"transforms": "f", "transforms__f__type": "Filter", "transforms__f__predicate": "p", "predicates": "p"}
-    predicate = {"predicates__p__type": "HasHeaderKey", "predicates__p__name": "h"}
-    assert options(**step, **predicate)["includeHeaders"] == "true"
-    assert options(**step, predicates__p__type="RecordIsTombstone")["includeHeaders"] == "false"
 
 
 def test_a_small_batch_starts_as_soon_as_it_is_full() -> None:
@@ -64,7 +46,6 @@ def test_a_silent_broker_is_noticed_within_45_seconds() -> None:
     planning_ms = attempts * int(made["kafka.default.api.timeout.ms"])
     planning_ms += (attempts - 1) * int(made["fetchOffset.retryIntervalMs"])
     assert planning_ms <= 45_000
-    assert int(made["kafkaConsumer.pollTimeoutMs"]) <= 45_000
     assert int(made["kafka.request.timeout.ms"]) <= int(made["kafka.default.api.timeout.ms"])
 
 
@@ -85,7 +66,7 @@ def test_security_of_the_cluster_and_of_the_connector() -> None:
     config = iceberg_sink_config({**SEED_SINK, **own})
     worker = {"security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512", "producer.ssl.key.password": "p"}
     cluster = Bootstrap.of("broker:9092", worker)
-    made = source_options(config, cluster.overridden(own), ["apilogs"], {("apilogs", 0): 7}, parallelism=2)
+    made = source_options(config, cluster.overridden(own), ["apilogs"], {("apilogs", 0): 7})
     assert made["kafka.bootstrap.servers"] == "broker:9092"
     assert made["kafka.security.protocol"] == "SASL_SSL"
     assert made["kafka.sasl.mechanism"] == "PLAIN"
@@ -103,16 +84,63 @@ def test_a_login_with_tokens_is_complete() -> None:
     own = {f"consumer.override.{key}": value for key, value in keys.items()}
     cluster = Bootstrap.of("broker:9092", {}).overridden(own)
     config = iceberg_sink_config({**SEED_SINK, **own})
-    made = source_options(config, cluster, ["apilogs"], {("apilogs", 0): 7}, parallelism=2)
+    made = source_options(config, cluster, ["apilogs"], {("apilogs", 0): 7})
     assert made["kafka.sasl.jaas.config"].endswith('OAuthBearerLoginModule required clientId="c";')
     assert made["kafka.sasl.login.callback.handler.class"].endswith(".OAuthBearerLoginCallbackHandler")
 
 
-def test_ranges_of_some_partitions() -> None:
-    config = object_sink_config({**MINIMAL_S3_SINK, "consumer.override.max.poll.records": "7"})
-    begin, end = {("t", 0): 1, ("t", 2): 3}, {("t", 0): 5, ("t", 2): 9}
-    made = range_options(config, "broker:9092", begin, end, headers=False)
-    assert made["assign"] == '{"t": [0, 2]}'
-    assert (made["startingOffsets"], made["endingOffsets"]) == ('{"t":{"0":1,"2":3}}', '{"t":{"0":5,"2":9}}')
-    assert made["kafka.max.poll.records"] == "7"
-    assert ("minPartitions" in made, made["includeHeaders"]) == (False, "false")
+def consumer(**overrides: str) -> dict[str, Any]:
+    """Settings of the tasks' consumer with some `consumer.override.*`."""
+    own = {"consumer.override." + key.replace("__", "."): value for key, value in overrides.items()}
+    cluster = Bootstrap.of("broker:9092", {}).overridden(own)
+    return dict(task_source(object_sink_config({**MINIMAL_S3_SINK, **own}), cluster, headers=False).consumer)
+
+
+def test_tasks_read_what_is_there_and_commit_nothing() -> None:
+    made = consumer()
+    assert made["bootstrap.servers"] == "broker:9092"
+    assert made["group.id"] == f"frazil-{MINIMAL_S3_SINK['name']}"
+    assert (made["enable.auto.commit"], made["auto.offset.reset"], made["check.crcs"]) == (False, "error", True)
+
+
+def test_overrides_of_the_tasks_consumer() -> None:
+    made = consumer(
+        fetch__max__wait__ms="50",
+        isolation__level="read_committed",
+        receive__buffer__bytes="-1",
+        max__poll__records="7",
+        sasl__mechanism="PLAIN",
+    )
+    assert made["fetch.wait.max.ms"] == "50"
+    assert made["isolation.level"] == "read_committed"
+    assert made["socket.receive.buffer.bytes"] == "0"
+    assert not made.keys() & {"max.poll.records", "fetch.max.wait.ms", "sasl.mechanism"}  # no sasl without a protocol
+
+
+def test_security_of_the_tasks_consumer() -> None:
+    login = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="p";'
+    made = consumer(security__protocol="SASL_SSL", sasl__mechanism="PLAIN", sasl__jaas__config=login)
+    assert (made["security.protocol"], made["sasl.username"], made["sasl.password"]) == ("sasl_ssl", "u", "p")
+    assert "p" not in repr(Source(made, headers=False)).replace("Source(headers", "")
+
+
+@pytest.mark.parametrize("name", [*NAMES])
+def test_every_override_is_taken_as_java_takes_it(name: str) -> None:
+    """The largest number of an INT, or what else the key takes, makes a client."""
+    others = {
+        "check.crcs": "false",
+        "client.dns.lookup": "resolve_canonical_bootstrap_servers_only",
+        "client.id": "me",
+        "client.rack": "r1",
+        "isolation.level": "read_committed",
+    }
+    made = consumer(**{name: others.get(name, str(2**31 - 1))})
+    assert NAMES[name] in made
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "asked", "read"), [("none", False, False), ("none", True, True), ("all", False, True)]
+)
+def test_headers_are_read_where_they_may_matter(tolerance: str, asked: bool, read: bool) -> None:
+    config = iceberg_sink_config({**SEED_SINK, "errors.tolerance": tolerance})
+    assert task_source(config, "broker:9092", headers=asked).headers is read

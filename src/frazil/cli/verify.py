@@ -136,13 +136,12 @@ def _verified(
 def _objects(
     settings: Settings, config: Mapping[str, str], limits: Limits, say: Callable[[str], None]
 ) -> list[RangeCheck]:
-    from itertools import groupby
-
     from frazil.clients import kafka
     from frazil.clients.credentials import with_store_access
     from frazil.clients.objects import ObjectStore
-    from frazil.clients.ranges import as_rows, read_ranges
+    from frazil.clients.ranges import read_ranges
     from frazil.config.object_sink import object_sink_config
+    from frazil.pipeline.rows import rows_of
     from frazil.sinks.delta.table import delta_target
     from frazil.sinks.delta.verify import DeltaCheck
     from frazil.sinks.objects.verify import ObjectCheck
@@ -166,8 +165,7 @@ def _objects(
         check = DeltaCheck(sink, table.columns.struct, begin, end, dead, whole=whole)
     done, total = 0, sum(end.values()) - sum(begin.values())
     for records in read_ranges(bootstrap, begin, end):
-        for _, part in groupby(records, key=lambda record: (record.topic(), record.partition())):
-            check.take(as_rows(list(part)))
+        check.take(rows_of(records))
         done += len(records)
         say(Records(f"{sink.name}: records", done, total))
     if isinstance(check, DeltaCheck) and table is not None:

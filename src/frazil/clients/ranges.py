@@ -2,32 +2,176 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from frazil.clients.kafka import client_config, end_offsets
-from frazil.errors import ServiceUnavailable
+from frazil.errors import ConfigError, FrazilError, PositionLost, ServiceUnavailable, TerminalError
 
-_STALLED_S = 20.0
-_CHUNK = 2000
-ROWS = pa.schema(
-    {
-        "value": pa.binary(),
-        "topic": pa.string(),
-        "partition": pa.int32(),
-        "offset": pa.int64(),
-        "timestamp": pa.timestamp("ms", tz="UTC"),
-        "key": pa.binary(),
-        "headers": pa.string(),
-    }
-)
-"""The columns that Spark gives the tasks."""
+CHUNK = 4096
+"""Records that are handed out at once, at most: as many as stay in cache while they are decoded."""
+
+_LOOK_S = 0.1
+_STALLED_S = 30.0
+_LOST = {KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET}  # noqa: SLF001 - librdkafka's own names
+_REFUSED = {
+    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+    KafkaError.GROUP_AUTHORIZATION_FAILED,
+    KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+}
+_BROKEN = {KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION, KafkaError._NOT_IMPLEMENTED}  # noqa: SLF001
+_LOCKED_OUT = {KafkaError._AUTHENTICATION, KafkaError._SSL}  # noqa: SLF001
+
+FETCH: Mapping[str, Any] = {
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "enable.partition.eof": True,  # the last entry of a partition may be the mark of a transaction, which is no record
+    "auto.offset.reset": "error",
+    "check.crcs": True,
+    "isolation.level": "read_uncommitted",
+    "fetch.wait.max.ms": 10,  # there is no waiting for records: those of a range are there
+    "fetch.queue.backoff.ms": 5,
+    "queued.max.messages.kbytes": 16 << 10,
+    "receive.message.max.bytes": (1 << 31) - 1,
+    "socket.receive.buffer.bytes": 1 << 20,
+}
+"""How ranges are fetched: ahead by some MiB, and one as soon as the one before is through. Checks and isolation are
+those of Kafka's Java consumer, not of librdkafka."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """The offsets from `begin` to below `end` of a partition."""
+
+    topic: str
+    partition: int
+    begin: int
+    end: int
+
+    def __len__(self) -> int:
+        return self.end - self.begin
+
+
+class RangeReader:
+    """Reads ranges with one consumer, one after the other; small ones that follow each other at once."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        """`config` is that of a librdkafka consumer, without callbacks. Raises ConfigError when it is none."""
+        self._servers = str(config["bootstrap.servers"])
+        self._refusal = ""
+        try:
+            self._consumer = Consumer({**config, "error_cb": self._note})
+        except KafkaException as error:
+            what = error.args[0].str().strip().rstrip(".")
+            raise ConfigError(
+                f"Kafka's client refuses the configuration: {what}. Nothing more was read. Correct the keys "
+                "consumer.override.* of the connector."
+            ) from None
+
+    def read(self, ranges: Sequence[Range]) -> Generator[list[Message]]:
+        """The records of the ranges in order, those of one partition at a time; no list is empty.
+
+        Raises PositionLost when records of a range are gone, ServiceUnavailable when the broker sends nothing for
+        30 s, as for a topic that is gone, ConfigError when it refuses, TerminalError for records that are damaged.
+        """
+        for group in _groups(ranges):
+            self._consumer.assign([TopicPartition(one.topic, one.partition, one.begin) for one in group])
+            try:
+                yield from self._whole(group[0]) if len(group) == 1 else self._small(group)
+            finally:
+                self._consumer.unassign()
+
+    def close(self) -> None:
+        """Leave the cluster; nothing can be read any more."""
+        self._consumer.close()
+
+    def _note(self, error: KafkaError) -> None:
+        if error.code() in _LOCKED_OUT:
+            self._refusal = error.str().removesuffix(".")
+
+    def _whole(self, one: Range) -> Iterator[list[Message]]:
+        position = one.begin
+        heard = time.monotonic()
+        while position < one.end:
+            found, ends = self._consume(one.end - position)
+            if ends:
+                position = max(position, *ends.values())
+            if found:
+                position = max(position, (found[-1].offset() or 0) + 1)
+                if position > one.end:
+                    found = [message for message in found if (message.offset() or 0) < one.end]
+            if found:
+                yield found
+            heard = self._still(heard, moved=bool(found or ends))
+
+    def _small(self, ranges: Sequence[Range]) -> Iterator[list[Message]]:
+        """All at once, since each would wait for a fetch of its own; then one after the other."""
+        ends = {(one.topic, one.partition): one.end for one in ranges}
+        positions = {(one.topic, one.partition): one.begin for one in ranges}
+        waiting = set(ends)
+        kept: defaultdict[tuple[str, int], list[Message]] = defaultdict(list)
+        heard = time.monotonic()
+        while waiting:
+            found, at_end = self._consume(sum(ends[key] - positions[key] for key in waiting))
+            for message in found:
+                key, offset = (message.topic() or "", message.partition() or 0), message.offset() or 0
+                positions[key] = offset + 1
+                if offset < ends[key]:
+                    kept[key].append(message)
+            positions |= at_end
+            waiting -= {key for key, position in positions.items() if position >= ends[key]}
+            heard = self._still(heard, moved=bool(found or at_end))
+        yield from (kept[one.topic, one.partition] for one in ranges if kept[one.topic, one.partition])
+
+    def _consume(self, most: int) -> tuple[list[Message], dict[tuple[str, int], int]]:
+        """What has come, and where partitions ended."""
+        try:
+            messages = self._consumer.consume(max(1, min(CHUNK, most)), timeout=_LOOK_S)
+        except KafkaException as failure:
+            raise self._failed(failure.args[0], "") from None
+        found = [message for message in messages if message.error() is None]
+        ends: dict[tuple[str, int], int] = {}
+        if len(found) < len(messages):
+            for message in messages:
+                error = message.error()
+                if error is None:
+                    continue
+                place = (message.topic() or "", message.partition() or 0)
+                if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001
+                    raise self._failed(error, f"topic {place[0]}, partition {place[1]}: ")
+                ends[place] = message.offset() or 0
+        return found, ends
+
+    def _still(self, heard: float, *, moved: bool) -> float:
+        """When something came last. Raises ServiceUnavailable when that is too long ago."""
+        now = time.monotonic()
+        if moved:
+            return now
+        if now - heard > _STALLED_S:
+            why = f" ({self._refusal})" if self._refusal else ""
+            raise ServiceUnavailable(
+                f"Kafka at {self._servers} has sent nothing for {_STALLED_S:.0f} s{why}; nothing of what was being "
+                "read is stored, it is read again"
+            )
+        return heard
+
+    def _failed(self, error: KafkaError, where: str) -> FrazilError:
+        what = f"{where}{error.str().strip().rstrip('.')}"
+        if error.code() in _LOST:
+            return PositionLost(
+                f"records that were still to be read are gone from Kafka: {what}. What was read before is stored. Give "
+                "the connector a new name to start from what the topic has."
+            )
+        if error.code() in _REFUSED:
+            return ConfigError(f"Kafka at {self._servers} does not let the connector read: {what}. Nothing was changed")
+        if error.code() in _BROKEN:
+            return TerminalError(f"records of Kafka are damaged: {what}. What was read before is stored")
+        return ServiceUnavailable(f"records cannot be read at {self._servers}: {what}")
 
 
 def stored_records(bootstrap: str, starts: Mapping[tuple[str, int], int]) -> Iterator[Message]:
@@ -48,77 +192,37 @@ def read_ranges(
     *,
     committed: bool = False,
 ) -> Iterator[list[Message]]:
-    """The records from `begin` to below `end` of each partition, those of one partition in order.
+    """The records from `begin` to below `end` of each partition in order, those of one partition at a time.
 
-    With `committed` those of transactions that are open or were aborted are left out. Raises ServiceUnavailable when
-    the broker does not answer or sends nothing for 20 s.
+    With `committed` those of transactions that are open or were aborted are left out. What is gone already is left out
+    as well. Raises as `RangeReader.read` does.
     """
-    starts = {key: start for key, start in begin.items() if start < end[key]}
-    if not starts:
+    ranges = [Range(*key, start, end[key]) for key, start in sorted(begin.items()) if start < end[key]]
+    if not ranges:
         return
-    consumer = Consumer(
+    reader = RangeReader(
         {
             **client_config(bootstrap, "consumer"),
+            **FETCH,
             "group.id": "frazil-ranges",
-            "enable.auto.commit": False,
-            "enable.auto.offset.store": False,
             "auto.offset.reset": "earliest",
             "isolation.level": "read_committed" if committed else "read_uncommitted",
-            # The last entry of a partition may be the mark of a transaction, which is no record.
-            "enable.partition.eof": True,
         }
     )
-    waiting = set(starts)
-    heard = time.monotonic()
     try:
-        consumer.assign([TopicPartition(*key, start) for key, start in sorted(starts.items())])
-        while waiting:
-            found: list[Message] = []
-            for message in consumer.consume(_CHUNK, timeout=0.2):
-                heard = time.monotonic()
-                key, offset = (message.topic() or "", message.partition() or 0), message.offset() or 0
-                failure = message.error()
-                if failure is not None and failure.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001
-                    raise KafkaException(failure)
-                if failure is None and offset < end[key]:
-                    found.append(message)
-                if failure is not None or offset >= end[key] - 1:
-                    waiting.discard(key)
-            if found:
-                yield found
-                heard = time.monotonic()
-            if time.monotonic() - heard > _STALLED_S:
-                raise ServiceUnavailable(
-                    f"Kafka at {bootstrap} has sent nothing for {_STALLED_S:.0f} s; nothing was changed, try again"
-                )
-    except KafkaException as error:
-        raise ServiceUnavailable(f"records cannot be read at {bootstrap}: {error.args[0].str()}") from error
+        yield from reader.read(ranges)
     finally:
-        consumer.close()
+        reader.close()
 
 
-def as_rows(records: Sequence[Message]) -> pa.RecordBatch:
-    """Records in the columns that Spark gives the tasks."""
-    columns: dict[str, list[Any]] = {
-        "value": [record.value() for record in records],
-        "topic": [record.topic() for record in records],
-        "partition": [record.partition() for record in records],
-        "offset": [record.offset() for record in records],
-        "timestamp": [record.timestamp()[1] for record in records],
-        "key": [record.key() for record in records],
-        "headers": [_headers(record) for record in records],
-    }
-    return pa.RecordBatch.from_pydict(columns, schema=ROWS)
-
-
-def _headers(record: Message) -> str | None:
-    """As Spark's `to_json` writes an array of headers: values in Base64, none for null."""
-    headers: Any = record.headers()
-    if not headers:
-        return None
-    return json.dumps(
-        [
-            {"key": name} | ({} if value is None else {"value": base64.b64encode(value).decode()})
-            for name, value in headers
-        ]
-    )
+def _groups(ranges: Sequence[Range]) -> Iterator[list[Range]]:
+    """Ranges that follow each other and have at most a chunk of records together, of different partitions."""
+    group: list[Range] = []
+    for one in ranges:
+        taken = any((other.topic, other.partition) == (one.topic, one.partition) for other in group)
+        if group and (taken or sum(map(len, group)) + len(one) > CHUNK):
+            yield group
+            group = []
+        group.append(one)
+    if group:
+        yield group

@@ -19,6 +19,7 @@ from frazil.pipeline.arrow import arrow_schema
 from frazil.pipeline.decode import Decoded, DecodeSpec, RecordDecoder
 from frazil.pipeline.keys import Codes
 from frazil.pipeline.route import CARE, field_reader, walk
+from frazil.pipeline.rows import Rows
 from frazil.pipeline.strict import ConversionError
 from frazil.pipeline.types import Field, Scalar, Struct
 
@@ -199,14 +200,18 @@ def _letter(raw: bytes) -> str:
     return "" if raw == b"null" else text.strip()[:1].upper()
 
 
-def with_places(decoded: Decoded, rows: pa.RecordBatch) -> pa.Table:
+def with_places(decoded: Decoded, rows: Rows) -> pa.Table:
     """The decoded changes with the columns of PLACE, from the Kafka rows that they are from."""
-    at = pa.array(decoded.positions, pa.int64())
-    stamps = rows.column("timestamp").cast(pa.timestamp("ms")).cast(pa.int64())
+    at = np.asarray(decoded.positions, np.int64)
     table = decoded.table
-    columns = (rows.column("topic"), rows.column("partition"), rows.column("offset"), stamps)
+    columns = (
+        pa.repeat(rows.topic, len(at)),
+        pa.repeat(pa.scalar(rows.partition, pa.int32()), len(at)),
+        pa.array(rows.offsets[at]),
+        pa.array(rows.stamps[at]),
+    )
     for name, column in zip(PLACE, columns, strict=True):
-        table = table.append_column(name, column.take(at))
+        table = table.append_column(name, column)
     return table
 
 

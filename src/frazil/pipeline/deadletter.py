@@ -10,6 +10,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
 
+from frazil.clients.headers import headers_of
 from frazil.errors import ConfigError, ServiceUnavailable
 
 PREFIX = "__connect.errors."
@@ -199,7 +200,7 @@ class DeadLetterQueue:
             for message in consumer.consume(1000, timeout=1):
                 if message.error() is not None:
                     raise KafkaException(message.error())
-                refusal = self._refusal(dict(message.headers() or ()))
+                refusal = self._refusal(dict(headers_of(message)))
                 if refusal is not None:
                     found.append((refusal, (topic, message.partition() or 0, message.offset() or 0)))
             for position in consumer.position([TopicPartition(topic, partition) for partition in remaining]):

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from frazil.config.transforms import TransformChain
 from frazil.pipeline.envelope import opened
+from frazil.pipeline.rows import Rows
 from frazil.pipeline.strict import ConversionError
 from frazil.pipeline.transforms.chain import transformer
 from frazil.pipeline.values import Values
@@ -23,13 +22,12 @@ class Prepared:
     failed: Sequence[tuple[int, ConversionError]] = ()
 
 
-def prepare(rows: pa.RecordBatch, transforms: TransformChain | None, *, envelope: bool) -> Prepared:
-    """Prepare records in the columns that Spark gives the tasks.
+def prepare(rows: Rows, transforms: TransformChain | None, *, envelope: bool) -> Prepared:
+    """Prepare records.
 
     With `envelope` they are those of JsonConverter with schemas; what transformations make has no schema any more.
     """
-    read: list[bytes | None] = rows.column("value").to_pylist()
-    values, failed = opened(read) if envelope else (Values(read), [])
+    values, failed = opened(rows.values) if envelope else (Values(rows.values), [])
     if transforms is None:
         return Prepared(values, (), failed)
     transformed = transformer(transforms).transform(rows, values)

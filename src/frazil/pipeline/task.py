@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-import msgspec
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from frazil.clients.ranges import Range
 from frazil.config.routes import Route
 from frazil.config.transforms import TransformChain
 from frazil.pipeline import infer, offsets
@@ -23,16 +23,12 @@ from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.prepare import prepare
 from frazil.pipeline.results import SkipReason, TableResult, TaskResult, dump_result
 from frazil.pipeline.route import Router, router
+from frazil.pipeline.rows import Rows
+from frazil.pipeline.source import Source, ranges_between
 from frazil.pipeline.strict import ConversionError
 from frazil.pipeline.transforms.record import StageError
 from frazil.pipeline.types import STRING, Field, Struct, Type
 from frazil.pipeline.values import Decoder, Values
-
-RESULT_SCHEMA = pa.schema([("result", pa.binary())])
-RESULT_DDL = "result binary"
-HEADERS = "CASE WHEN headers IS NULL THEN NULL ELSE to_json(headers) END AS headers"
-"""Spark's expression for the column of headers. It is text, because Spark measures the Arrow buffers of nested columns
-anew for each row, at 10 µs a record."""
 
 LETTER_BYTES = 500
 """What a dead letter takes beside key and value."""
@@ -117,41 +113,46 @@ class Routing:
 
 @dataclass(frozen=True)
 class TaskSpec:
-    """What the tasks of one run over a batch need. `topic` is set when the rows carry no topic column.
+    """What the tasks of one run over a batch need.
 
     Without `routing` every record goes to every table. `envelope`: records come with their schemas.
     """
 
     tables: tuple[TableSpec, ...]
-    topic: str | None = None
     transforms: TransformChain | None = None
     routing: Routing | None = None
     envelope: bool = False
 
+    def ranges(self) -> list[Range]:
+        """What a run has to read."""
+        bounds = [table.bounds for table in self.tables]
+        if self.routing is not None and self.routing.rest is not None:
+            bounds.append(self.routing.rest)
+        keys = {key for each in bounds for key in each.ceiling}
+        floor = {key: min(each.floor.get(key, 0) for each in bounds) for key in keys}
+        return ranges_between(floor, offsets.merge(*(each.ceiling for each in bounds)))
+
 
 @dataclass(frozen=True)
 class Task:
-    """The function for `mapInArrow`: batches of Kafka rows in, one pickled TaskResult out."""
+    """One task of a run: ranges of Kafka in, one pickled TaskResult out."""
 
     spec: TaskSpec
+    source: Source
+    ranges: Sequence[Range]
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        result = run(batches, self.spec)
-        yield pa.RecordBatch.from_arrays([pa.array([dump_result(result)], pa.binary())], schema=RESULT_SCHEMA)
+    def __call__(self) -> bytes:
+        return dump_result(run(self.source.read(self.ranges), self.spec))
 
 
-def run(batches: Iterable[pa.RecordBatch], spec: TaskSpec) -> TaskResult:
-    """Process all rows of a task."""
+def run(chunks: Iterable[Rows], spec: TaskSpec) -> TaskResult:
+    """Process all rows of a task; those of one partition come in the order of their offsets."""
     ways = _ways(spec)
     tables = [table for way in ways for table in way.tables.values()]
     missing: dict[str, dict[infer.Path, Type]] = {}
-    for batch in batches:
-        if not batch.num_rows:
-            continue
-        if spec.topic is not None:
-            batch = batch.append_column("topic", pa.repeat(pa.scalar(spec.topic), batch.num_rows))
+    for rows in chunks:
         for way in ways:
-            way.take(batch, missing)
+            way.take(rows, missing)
         while sum(table.waiting_bytes for table in tables) > MAX_WAITING_BYTES:
             max(tables, key=lambda table: table.waiting_bytes).encode_largest()
     rest = next((way.rest.result for way in ways if way.rest is not None), TableResult())
@@ -165,7 +166,7 @@ class _Bookings:
         self.result = TableResult()
         self._dead_bytes = 0
 
-    def refuse(self, rows: pa.RecordBatch, failed: Sequence[tuple[int, ConversionError]]) -> None:
+    def refuse(self, rows: Rows, failed: Sequence[tuple[int, ConversionError]]) -> None:
         """Book records as dead letters."""
         dead = [dead_letter(rows, index, error) for index, error in failed]
         self.result.read += len(dead)
@@ -208,7 +209,7 @@ class _Table(_Bookings):
         if self._files is not None:
             self._files.encode_largest()
 
-    def take(self, rows: pa.RecordBatch, values: Values) -> None:
+    def take(self, rows: Rows, values: Values) -> None:
         """Decode and write values, which are from `rows`."""
         if self.result.overflow:
             return
@@ -227,14 +228,7 @@ class _Table(_Bookings):
         if not decoded.table.num_rows:
             return
         self.result.read += decoded.table.num_rows
-        topics = rows.column("topic")
-        if pc.all(pc.equal(topics, topics[0])).as_py():
-            self.result.stored[topics[0].as_py()] += decoded.table.num_rows
-        else:
-            gone = {index for index, _ in decoded.rejected} | set(decoded.skipped)
-            here = range(rows.num_rows) if values.at is None else values.at
-            names = topics.to_pylist()
-            self.result.stored.update(names[index] for index in here if index not in gone)
+        self.result.stored[rows.topic] += decoded.table.num_rows
         if self._files is not None and not self._lacks:
             started = time.monotonic()
             self._files.add(with_places(decoded, rows) if self._changes else decoded.table)
@@ -264,13 +258,13 @@ class _Way:
         self._envelope = spec.envelope
         self._route = router(spec.routing.route) if spec.routing is not None else None
 
-    def take(self, batch: pa.RecordBatch, missing: dict[str, dict[infer.Path, Type]]) -> None:
-        """Book the rows of a batch that lie in the bounds."""
+    def take(self, chunk: Rows, missing: dict[str, dict[infer.Path, Type]]) -> None:
+        """Book the rows that lie in the bounds."""
         booking = [*self.tables.values(), *([self.rest] if self.rest is not None else [])]
         if all(each.result.overflow for each in booking):
             return
-        rows = self._select(batch, [each.result for each in booking])
-        if rows is None:
+        rows = self._select(chunk, [each.result for each in booking])
+        if not len(rows):
             return
         prepared = prepare(rows, self._transforms, envelope=self._envelope)
         for each in booking if self._route is None else [self.rest]:
@@ -283,12 +277,9 @@ class _Way:
         else:
             self._assign(self._route, rows, prepared.values, missing)
 
-    def _assign(
-        self, route: Router, rows: pa.RecordBatch, values: Values, missing: dict[str, dict[infer.Path, Type]]
-    ) -> None:
+    def _assign(self, route: Router, rows: Rows, values: Values, missing: dict[str, dict[infer.Path, Type]]) -> None:
         def topics() -> Sequence[str]:
-            read: list[str] = rows.column("topic").to_pylist()
-            return read if values.topics is None else values.topics
+            return [rows.topic] * len(rows) if values.topics is None else values.topics
 
         assigned = route.assign(values, topics)
         for name, indexes in assigned.tables.items():
@@ -303,20 +294,17 @@ class _Way:
             self.rest.skip("tombstone", len(assigned.tombstones))
             self.rest.refuse(rows, [(values.position(index), error) for index, error in assigned.failed])
 
-    def _select(self, batch: pa.RecordBatch, results: Sequence[TableResult]) -> pa.RecordBatch | None:
+    def _select(self, chunk: Rows, results: Sequence[TableResult]) -> Rows:
         """The rows between floor and ceiling; their positions are noted."""
-        topics, partitions, positions = batch.column("topic"), batch.column("partition"), batch.column("offset")
-        mask = offsets.within(topics, partitions, positions, self.bounds.floor, self.bounds.ceiling)
-        rows = batch if mask is None else batch.filter(mask)
-        if not rows.num_rows:
-            return None
-        topics, partitions, positions = rows.column("topic"), rows.column("partition"), rows.column("offset")
-        reached = offsets.next_offsets(topics, partitions, positions)
-        stamps = rows.column("timestamp").cast(pa.timestamp("ms")).cast(pa.int64())
-        latest = {key: stamp - 1 for key, stamp in offsets.next_offsets(topics, partitions, stamps).items()}
-        for result in results:
-            result.next_offsets = offsets.merge(result.next_offsets, reached)
-            result.last_timestamps = offsets.merge(result.last_timestamps, latest)
+        key = chunk.topic, chunk.partition
+        low, high = self.bounds.floor.get(key, 0), self.bounds.ceiling.get(key)
+        mask = chunk.offsets >= low if high is None else (chunk.offsets >= low) & (chunk.offsets < high)
+        rows = chunk.where(mask)
+        if len(rows):
+            reached, latest = {key: int(np.max(rows.offsets)) + 1}, {key: int(np.max(rows.stamps))}
+            for result in results:
+                result.next_offsets = offsets.merge(result.next_offsets, reached)
+                result.last_timestamps = offsets.merge(result.last_timestamps, latest)
         return rows
 
 
@@ -355,32 +343,17 @@ def _refused(values: Values, reason: str) -> Decoded:
     return result
 
 
-def dead_letter(rows: pa.RecordBatch, index: int, error: ConversionError) -> DeadLetter:
-    """The dead letter of a row in the columns that Spark gives the tasks."""
-
-    def value(name: str) -> Any:
-        return rows.column(name)[index].as_py() if name in rows.schema.names else None
-
+def dead_letter(rows: Rows, index: int, error: ConversionError) -> DeadLetter:
+    """The dead letter of a row."""
     return DeadLetter(
-        topic=value("topic"),
-        partition=value("partition"),
-        offset=value("offset"),
-        timestamp=rows.column("timestamp")[index].cast(pa.timestamp("ms")).value,
-        key=value("key"),
-        value=value("value"),
-        headers=_headers(value("headers")),
+        topic=rows.topic,
+        partition=rows.partition,
+        offset=int(rows.offsets[index]),
+        timestamp=int(rows.stamps[index]),
+        key=rows.keys[index],
+        value=rows.values[index],
+        headers=() if rows.headers is None else rows.headers[index],
         path=error.path,
         reason=error.reason,
         origin=error.origin if isinstance(error, StageError) else None,
     )
-
-
-class _Header(msgspec.Struct):
-    key: str
-    value: bytes | None = None
-
-
-def _headers(text: str | None) -> tuple[tuple[str, bytes | None], ...]:
-    """From the JSON text of Spark's header array, whose values are Base64."""
-    headers = msgspec.json.decode(text, type=list[_Header]) if text else ()
-    return tuple((header.key, header.value) for header in headers)

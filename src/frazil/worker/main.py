@@ -6,9 +6,8 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from frazil.clients import kafka
@@ -19,7 +18,6 @@ from frazil.config.settings import Settings
 from frazil.config.worker import WorkerConfig
 from frazil.errors import StackError
 from frazil.pipeline.report import BatchReport
-from frazil.pipeline.task import RESULT_DDL
 from frazil.sinks.iceberg.runtime import IcebergRuntime
 from frazil.worker import spark as spark_session
 from frazil.worker.actor import RestartPolicy
@@ -44,6 +42,7 @@ from frazil.worker.runner_api import Runner
 from frazil.worker.runs import begin_run
 from frazil.worker.sources.runtime import SourceRuntime
 from frazil.worker.store import FileConfigStore
+from frazil.worker.tasks import run_works
 from frazil.worker.topic_entries import TopicEntries
 from frazil.worker.topics import ActiveTopics
 
@@ -161,14 +160,12 @@ def run(settings: Settings, worker: WorkerConfig, topics_file: Mapping[str, Mapp
 
 def _warm_up(session: SparkSession) -> None:
     """Start the Python workers, so that the first batch does not pay for them."""
-    cores = session.sparkContext.defaultParallelism
-    session.range(0, cores, numPartitions=cores).mapInArrow(_stay, RESULT_DDL).collect()
+    run_works(session, [_stay] * session.sparkContext.defaultParallelism)
 
 
-def _stay(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-    for _ in batches:
-        time.sleep(0.2)  # both workers are to be busy at once, so that there are two
-    return iter(())
+def _stay() -> bytes:
+    time.sleep(0.2)  # all workers are to be busy at once, so that there is one for each core
+    return b""
 
 
 def _answers(bootstrap: str) -> None:

@@ -24,7 +24,7 @@ from frazil.config.object_sink import object_sink_config
 from frazil.config.settings import Settings
 from frazil.errors import Fenced, FrazilError, ServiceUnavailable, StoreUnavailable, TransientError
 from frazil.pipeline.report import BatchReport
-from frazil.pipeline.task import HEADERS, RESULT_DDL
+from frazil.pipeline.source import dealt, ranges_between
 from frazil.sinks.objects.results import ObjectsResult, load
 from frazil.sinks.objects.schema_file import SchemaFile, schema_object
 from frazil.sinks.objects.sink import ObjectSink
@@ -34,7 +34,8 @@ from frazil.worker.breakers import Breakers, StoreBreaker
 from frazil.worker.busy import BEFORE_S, PATIENCE, is_idle
 from frazil.worker.dead_letters import dead_letter_queue
 from frazil.worker.runner_api import STOP_S, RunnerStatus
-from frazil.worker.source import range_options, topics_of
+from frazil.worker.source import task_source, topics_of
+from frazil.worker.tasks import run_works
 
 if TYPE_CHECKING:
     from frazil.sinks.delta.table import DeltaTarget
@@ -101,6 +102,7 @@ class ObjectRunner:
                 "connector starts when it has. Look at the store, which it waits for."
             )
         topics = topics_of(self._config, self._bootstrap)
+        self._source = task_source(self._config, self._bootstrap, headers=self._config.reads_headers)
         self._store.check()
         queue = dead_letter_queue(self._config, self._bootstrap, self._class, topics)
         schema = None
@@ -227,19 +229,8 @@ class ObjectRunner:
 
     def _read(self, spec: ObjectsSpec) -> ObjectsResult:
         """One task for each Kafka partition, or for several of them."""
-        columns = ["value", "topic", "partition", "offset", "timestamp"]
-        tolerant = self._config.errors_tolerance == "all"
-        columns += ["key"] if tolerant or self._config.reads_keys else []
-        headers = tolerant or self._config.reads_headers
-        columns += [HEADERS] if headers else []
-        frame = (
-            self._spark.read.format("kafka")
-            .options(**range_options(self._config, self._bootstrap, spec.begin, spec.end, headers=headers))
-            .load()
-            .selectExpr(*columns)
-            .coalesce(max(self._spark.sparkContext.defaultParallelism, 1))
-        )
+        shares = dealt(ranges_between(spec.begin, spec.end), self._spark.sparkContext.defaultParallelism)
         result = ObjectsResult()
-        for row in frame.mapInArrow(ObjectsTask(spec), RESULT_DDL).collect():
-            result.add(load(bytes(row["result"])))
+        for part in run_works(self._spark, [ObjectsTask(spec, self._source, share) for share in shares]):
+            result.add(load(part))
         return result

@@ -35,7 +35,8 @@ from frazil.worker.checkpoint import Checkpoint
 from frazil.worker.dead_letters import dead_letter_queue
 from frazil.worker.maintenance import MaintenanceSchedule, Tables
 from frazil.worker.runner_api import STOP_S, RunnerStatus
-from frazil.worker.source import source_options, topics_of
+from frazil.worker.source import source_options, task_source, topics_of
+from frazil.worker.tasks import run_works
 
 logger = logging.getLogger(__name__)
 
@@ -90,11 +91,14 @@ class StreamingRunner:
         config = self._config
         topics = topics_of(config, self._bootstrap)
         properties = with_credentials(config.catalog_properties, self._settings)
+        chain = config.transforms
         self._sink = IcebergSink(
             replace(config, catalog_properties=properties),
             self._bootstrap,
             dead_letter_queue(config, self._bootstrap, self._class, topics),
             lambda schema: mapper_for(schema, redact=config.redact),
+            task_source(config, self._bootstrap, headers=chain is not None and chain.reads_headers),
+            lambda works: run_works(self._spark, works),
             max_tasks=self._spark.sparkContext.defaultParallelism,
             runs=self._runs,
         )
@@ -102,9 +106,7 @@ class StreamingRunner:
         self._groups = positions.mirrors(self._bootstrap, config)
         self._mirror(self._sink.stored)  # a worker that was killed may have left the group behind the tables
         self._checkpoint.reset()
-        source = source_options(
-            config, self._bootstrap, topics, self._begin, self._spark.sparkContext.defaultParallelism
-        )
+        source = source_options(config, self._bootstrap, topics, self._begin)
         self._query = (
             self._spark.readStream.format("kafka")
             .options(**source)
@@ -152,10 +154,11 @@ class StreamingRunner:
             fenced=isinstance(failure, Fenced),
         )
 
-    def _process(self, rows: DataFrame, batch_id: int) -> None:
+    def _process(self, _: DataFrame, batch_id: int) -> None:
         """The function for `foreachBatch`; what it raises ends the query.
 
-        A batch that is not processed because the connector stops is read again: the next start takes its position
+        The rows of the batch are left alone: its tasks fetch the records between the batch's offsets by themselves. A
+        batch that is not processed because the connector stops is read again: the next start takes its position
         from the table, never from the checkpoint.
         """
         with self._busy:
@@ -163,7 +166,7 @@ class StreamingRunner:
                 return
             try:
                 end = self._checkpoint.end_of(batch_id)
-                self._sink.process(rows, self._begin, end, self._committed)
+                self._sink.process(self._begin, end, self._committed)
                 self._begin = end
             except Exception as error:
                 self._failure = failures.classify(error), error

@@ -18,7 +18,8 @@ from frazil.sinks.delta.table import DeltaTarget, Place
 from frazil.sinks.objects.results import PartitionResult
 from frazil.sinks.objects.task import ObjectsSpec, run
 from frazil.stack.local import LocalStack
-from tests.sinks.objects.samples import Row, batch, sink_with
+from tests.pipeline.kafka_rows import Row, chunks
+from tests.sinks.objects.samples import sink_with
 
 pytestmark = pytest.mark.stack
 
@@ -54,7 +55,7 @@ class Case:
     def files(self, target: DeltaTarget, rows: list[Row]) -> PartitionResult:
         begin, end = rows[0].offset, rows[-1].offset + 1
         spec = ObjectsSpec(self.config, self.store, {KEY: begin}, {KEY: end}, columns=target.columns)
-        return run([batch(rows)], spec).partitions[KEY]
+        return run(chunks(rows), spec).partitions[KEY]
 
     def write(self, target: DeltaTarget, rows: list[Row]) -> PartitionResult:
         found = self.files(target, rows)

@@ -11,8 +11,8 @@ from deltalake import write_deltalake
 
 from frazil.sinks.checks.result import RangeCheck
 from frazil.sinks.delta.verify import DeltaCheck
+from tests.pipeline.kafka_rows import Row, chunk
 from tests.sinks.delta.test_table import DAY, KEY, Make, make
-from tests.sinks.objects.samples import Row, batch
 
 pytestmark = pytest.mark.stack
 
@@ -32,7 +32,7 @@ def checked(case: Any, rows: Sequence[Row], *, begin: int = 0, dead: Sequence[in
     found = DeltaCheck(
         case.config, target.columns.struct, {KEY: begin}, {KEY: 6}, {("t", 0, offset) for offset in dead}, **more
     )
-    found.take(batch([row for row in rows if row.offset >= begin]))
+    found.take(chunk([row for row in rows if row.offset >= begin]))
     (check,) = found.finish(target.rows(found.compared))
     return check
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,9 +17,11 @@ from pyiceberg.types import NestedField, StringType, TimestamptzType
 from frazil.config.routes import Route
 from frazil.pipeline import task
 from frazil.pipeline.decode import DecodeSpec
+from frazil.pipeline.rows import Rows
 from frazil.pipeline.task import Bounds, Routing, TableSpec, TaskSpec, run
 from frazil.sinks.iceberg.schema import struct_of
 from frazil.sinks.iceberg.write import DataFileWriter
+from tests.pipeline.kafka_rows import Row, chunk
 
 LOGS = Schema(
     NestedField(1, "time", TimestamptzType()),
@@ -35,10 +36,9 @@ ROWS = 2_000
 BATCHES = 30
 LIMIT = 4 << 20
 OPEN_FILE = 128 << 10
-START = datetime(2026, 1, 31, 10, 30, tzinfo=UTC)
 
 
-def batches(held: list[int]) -> Iterator[pa.RecordBatch]:
+def batches(held: list[int]) -> Iterator[Rows]:
     """Rows for 200 places in turn; notes what Arrow holds meanwhile."""
     for number in range(BATCHES):
         first = number * ROWS
@@ -46,14 +46,7 @@ def batches(held: list[int]) -> Iterator[pa.RecordBatch]:
             b'{"time":"2026-01-31T10:30:00Z","bucket":"db.b%d","text":"%d%b"}' % (n % PLACES, n, b"x" * 400)
             for n in range(first, first + ROWS)
         ]
-        yield pa.record_batch(
-            {
-                "value": pa.array(values, pa.binary()),
-                "partition": pa.array([0] * ROWS, pa.int32()),
-                "offset": pa.array(range(first, first + ROWS), pa.int64()),
-                "timestamp": pa.array([START] * ROWS, pa.timestamp("us", tz="UTC")),
-            }
-        )
+        yield chunk([Row(first + index, value) for index, value in enumerate(values)])
         held.append(pa.total_allocated_bytes())
 
 
@@ -67,9 +60,9 @@ def test_x18_what_waits_is_bounded(routed: bool, tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(task, "MAX_WAITING_BYTES", LIMIT)
     if routed:
         tables = tuple(table(f"db.b{n}", tmp_path, UNPARTITIONED_PARTITION_SPEC) for n in range(PLACES))
-        spec = TaskSpec(tables, "t", routing=Routing(Route(("bucket",), dynamic=True), Bounds()))
+        spec = TaskSpec(tables, routing=Routing(Route(("bucket",), dynamic=True), Bounds()))
     else:
-        spec = TaskSpec((table("db.t", tmp_path, DAY_AND_BUCKET),), "t")
+        spec = TaskSpec((table("db.t", tmp_path, DAY_AND_BUCKET),))
     before = pa.total_allocated_bytes()
     held: list[int] = []
     result = run(batches(held), spec)

@@ -5,7 +5,7 @@ from typing import Any
 from frazil.config.iceberg_sink import iceberg_sink_config
 from frazil.sinks.iceberg.replay_routes import Routed, routed
 from tests.config.samples import MINIMAL_SINK
-from tests.pipeline.test_task import SCHEMA, batch
+from tests.pipeline.test_task import batch
 
 ROUTED: dict[str, Any] = MINIMAL_SINK | {
     "iceberg.tables": "db.a,db.b",
@@ -16,7 +16,7 @@ ROUTED: dict[str, Any] = MINIMAL_SINK | {
 
 
 def where(config: dict[str, str], *values: bytes | None) -> Routed:
-    rows = batch([(value, "t", 0, offset) for offset, value in enumerate(values)], SCHEMA.names)
+    rows = batch([(value, "t", 0, offset) for offset, value in enumerate(values)])
     return routed(rows, iceberg_sink_config(config))
 
 

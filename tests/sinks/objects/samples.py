@@ -85,31 +85,3 @@ class FolderStore:
         """All objects by their names."""
         root = Path(self.folder) / "objects"
         return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
-
-
-@dataclass(frozen=True)
-class Row:
-    """A record of Kafka in topic `t`."""
-
-    offset: int
-    value: bytes | None = b"{}"
-    stamp: int = 0
-    key: bytes | None = None
-    headers: str | None = None
-    partition: int = 0
-    topic: str = "t"
-
-
-def batch(rows: Sequence[Row]) -> pa.RecordBatch:
-    """The columns that Spark gives the tasks."""
-    return pa.record_batch(
-        {
-            "value": pa.array([row.value for row in rows], pa.binary()),
-            "topic": pa.array([row.topic for row in rows], pa.string()),
-            "partition": pa.array([row.partition for row in rows], pa.int32()),
-            "offset": pa.array([row.offset for row in rows], pa.int64()),
-            "timestamp": pa.array([row.stamp * 1000 for row in rows], pa.int64()).cast(pa.timestamp("us")),
-            "key": pa.array([row.key for row in rows], pa.binary()),
-            "headers": pa.array([row.headers for row in rows], pa.string()),
-        }
-    )

@@ -10,7 +10,8 @@ from frazil.config.connectors import VERSION
 from frazil.sinks.objects.clock import MAX_TICKS, Clock
 from frazil.sinks.objects.provenance import with_metadata
 from frazil.sinks.objects.task import ObjectsSpec, run
-from tests.sinks.objects.samples import FolderStore, Row, batch, records, sink_with
+from tests.pipeline.kafka_rows import Row, chunks
+from tests.sinks.objects.samples import FolderStore, records, sink_with
 
 
 def test_the_member_stands_behind_those_of_the_record() -> None:
@@ -61,7 +62,7 @@ def test_a_task_stores_them(tmp_path: object) -> None:
     clock.advance(0, 1000)
     rows = [Row(0, b'{"a":1}'), Row(1, b"2"), Row(2, b'{"a":3}')]
     spec = ObjectsSpec(config, store, {("t", 0): 0}, {("t", 0): 3}, {("t", 0): clock})
-    result = run([batch(rows)], spec).partitions["t", 0]
+    result = run(chunks(rows), spec).partitions["t", 0]
     ((name, data),) = store.objects().items()
     assert name.endswith("t+0+0000000000.json")
     assert [json.loads(line)["_metadata"]["kafka_offset"] for line in data.splitlines()] == [0, 2]

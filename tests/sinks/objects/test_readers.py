@@ -17,7 +17,8 @@ import pytest
 
 from frazil.sinks.objects.task import ObjectsSpec, run
 from tests.environment import isolated_settings
-from tests.sinks.objects.samples import FORMAT, FolderStore, Row, batch, sink_with
+from tests.pipeline.kafka_rows import Row, chunks
+from tests.sinks.objects.samples import FORMAT, FolderStore, sink_with
 
 COUNT = 250
 FORMATS = {
@@ -49,7 +50,7 @@ def stored(folder: Path, form: str) -> Path:
     }
     config = sink_with(FORMATS[form] | changes | {"flush.size": "100"})
     rows = [Row(number, json.dumps(record(number), ensure_ascii=False).encode()) for number in range(COUNT)]
-    run([batch(rows)], ObjectsSpec(config, FolderStore(str(folder)), {("t", 0): 0}, {("t", 0): COUNT}))
+    run(chunks(rows), ObjectsSpec(config, FolderStore(str(folder)), {("t", 0): 0}, {("t", 0): COUNT}))
     return folder / "objects" / "topics" / "t" / "partition=0"
 
 

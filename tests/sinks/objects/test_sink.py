@@ -26,7 +26,8 @@ from frazil.sinks.objects.sink import ObjectSink, Table
 from frazil.sinks.objects.task import ObjectsSpec, run
 from frazil.stack.local import LocalStack
 from tests.harness import messages, send
-from tests.sinks.objects.samples import FORMAT, FolderStore, Row, batch, sink_with
+from tests.pipeline.kafka_rows import Row, chunks
+from tests.sinks.objects.samples import FORMAT, FolderStore, sink_with
 
 pytestmark = pytest.mark.stack
 
@@ -59,7 +60,7 @@ class Driver:
 
     def run(self, spec: ObjectsSpec) -> ObjectsResult:
         self.runs.append(spec)
-        return run([batch(rows) for rows in _chunks(self._rows(spec))], spec)
+        return run([part for rows in _chunks(self._rows(spec)) for part in chunks(rows)], spec)
 
     def _rows(self, spec: ObjectsSpec) -> Iterator[Row]:
         for (topic, partition), end in spec.end.items():
@@ -71,7 +72,7 @@ class Driver:
                 for message in consumer.consume(waiting, timeout=5):
                     if (message.offset() or 0) < end:
                         waiting -= 1
-                        yield Row(message.offset() or 0, message.value(), 0, message.key(), None, partition, topic)
+                        yield Row(message.offset() or 0, message.value(), 0, message.key(), (), partition, topic)
             consumer.close()
 
     def send(self, values: Iterable[bytes | None]) -> None:

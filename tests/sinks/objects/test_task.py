@@ -18,13 +18,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from frazil.config.object_sink import ObjectSinkConfig
-from frazil.errors import TerminalError
 from frazil.sinks.objects import partition as partitions
 from frazil.sinks.objects import task as tasks
 from frazil.sinks.objects.clock import Clock
 from frazil.sinks.objects.results import ObjectsResult, PartitionResult, dump, load
 from frazil.sinks.objects.task import ObjectsSpec, run
-from tests.sinks.objects.samples import BY_TIME, FORMAT, STORAGE, FolderStore, Row, batch, sink_with
+from tests.pipeline.kafka_rows import Row, chunks
+from tests.sinks.objects.samples import BY_TIME, FORMAT, STORAGE, FolderStore, sink_with
 
 KEY = ("t", 0)
 JSON_KEYS = {"store.kafka.keys": "true", "keys.format.class": FORMAT + "json.JsonFormat"}
@@ -39,12 +39,12 @@ class Disk:
         self.store = FolderStore(str(folder))
         self.config: ObjectSinkConfig = sink_with({name.replace("__", "."): value for name, value in changes.items()})
 
-    def run_all(self, rows: Sequence[Row], *, chunk: int = 1000, **spec: Any) -> ObjectsResult:
+    def run_all(self, rows: Sequence[Row], *, at_once: int = 1000, **spec: Any) -> ObjectsResult:
         keys = dict.fromkeys((row.topic, row.partition) for row in rows)
         ends = {key: max(row.offset for row in rows if (row.topic, row.partition) == key) + 1 for key in keys}
         whole = ObjectsSpec(self.config, self.store, {}, ends)
-        batches = [batch(rows[i : i + chunk]) for i in range(0, len(rows), chunk)]
-        return load(dump(run(batches, replace(whole, **spec))))
+        parts = [part for i in range(0, len(rows), at_once) for part in chunks(rows[i : i + at_once])]
+        return load(dump(run(parts, replace(whole, **spec))))
 
     def run(self, rows: Sequence[Row], **spec: Any) -> PartitionResult:
         return self.run_all(rows, **spec).partitions[KEY]
@@ -81,17 +81,11 @@ def test_r9_nothing_is_stored_of_what_is_open(tmp_path: Path) -> None:
 def test_several_partitions_and_topics(tmp_path: Path) -> None:
     disk = Disk(tmp_path)
     rows = [Row(i, b"1", partition=p, topic=t) for t in ("a", "b") for p in (0, 1) for i in range(5, 9)]
-    found = disk.run_all(rows, chunk=3)
+    found = disk.run_all(rows, at_once=3)
     assert {key: each.position for key, each in found.partitions.items()} == {
         (t, p): 8 for t in ("a", "b") for p in (0, 1)
     }
     assert len(disk.lines()) == 4
-
-
-def test_records_of_a_partition_that_are_not_together(tmp_path: Path) -> None:
-    rows = [Row(0), Row(0, partition=1), Row(1)]
-    with pytest.raises(TerminalError, match="^the records of t-0 came in several parts"):
-        Disk(tmp_path).run_all(rows)
 
 
 def test_compression(tmp_path: Path) -> None:
@@ -272,8 +266,8 @@ def test_b4_tombstones_stop_a_connector_that_tolerates_bad_records(tmp_path: Pat
 
 def test_b6_keys_and_headers_stay_beside_their_values(tmp_path: Path) -> None:
     disk = Disk(tmp_path, **TOLERANT, **JSON_KEYS, **JSON_HEADERS)
-    header = '[{"key":"h","value":"eA=="}]'
-    rows = [Row(i, b"%d" % i, key=None if i == 1 else b"k%d" % i, headers=None if i == 2 else header) for i in range(5)]
+    header = (("h", b"x"),)
+    rows = [Row(i, b"%d" % i, key=None if i == 1 else b"k%d" % i, headers=() if i == 2 else header) for i in range(5)]
     found = disk.run(rows)
     assert [(letter.offset, letter.reason[:31]) for letter in found.letters] == [
         (1, "Key cannot be null for SinkReco"),
@@ -298,8 +292,8 @@ def test_a_bad_record_ends_a_run_behind_what_is_complete(tmp_path: Path) -> None
 
 def test_dead_letters_change_nothing_for_their_neighbours(tmp_path: Path) -> None:
     disk = Disk(tmp_path, **TOLERANT)
-    rows = [Row(i, b"{" if i % 2 else b'{"n":%d}' % i, key=b"k", headers='[{"key":"h"}]') for i in range(8)]
-    found = disk.run(rows, chunk=2)
+    rows = [Row(i, b"{" if i % 2 else b'{"n":%d}' % i, key=b"k", headers=(("h", None),)) for i in range(8)]
+    found = disk.run(rows, at_once=2)
     assert [letter.coordinates for letter in found.letters] == [("t", 0, i) for i in (1, 3, 5, 7)]
     assert (found.letters[0].key, found.letters[0].value, found.letters[0].headers) == (b"k", b"{", (("h", None),))
     assert [(each.first, each.last) for each in found.objects] == [(0, 4)]
@@ -340,7 +334,7 @@ def test_a_schedule_cuts_once_where_a_replay_reads_on(tmp_path: Path, chunk: int
     assert clock is not None
     for offset, now in ((0, 100), (3, 1100), (7, 2200)):
         clock.advance(offset, now)
-    found = disk.run_all([Row(n, b"1") for n in (0, 1, 2, 5, 8, 9, 11)], chunk=chunk, clocks={KEY: clock})
+    found = disk.run_all([Row(n, b"1") for n in (0, 1, 2, 5, 8, 9, 11)], at_once=chunk, clocks={KEY: clock})
     assert [(each.first, each.count) for each in found.partitions[KEY].objects] == [(0, 3), (5, 1)]
     assert found.partitions[KEY].position == 8
 
@@ -363,7 +357,7 @@ def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     disk = Disk(tmp_path, **{"partitioner.class": STORAGE + "FieldPartitioner", "partition.field.name": "f"})
     rows = [Row(i, json.dumps({"f": i % 5, "x": "y" * 50}).encode()) for i in range(300)]
     disk.config = replace(disk.config, rotation=replace(disk.config.rotation, flush_size=300))
-    disk.run(rows, chunk=7)
+    disk.run(rows, at_once=7)
     assert [len(lines) for lines in disk.lines().values()] == [60] * 5
 
 
@@ -446,7 +440,7 @@ def _go(
     while here:
         clocks = {} if clock is None else {KEY: clock}
         found = disk.run(
-            here, chunk=chunk, begin={KEY: position}, end={KEY: end}, clocks=clocks, refused={KEY: refused}
+            here, at_once=chunk, begin={KEY: position}, end={KEY: end}, clocks=clocks, refused={KEY: refused}
         )
         if not found.refused:
             break

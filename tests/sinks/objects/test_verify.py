@@ -19,7 +19,8 @@ from frazil.sinks.checks.result import RangeCheck
 from frazil.sinks.objects.clock import Clock
 from frazil.sinks.objects.task import ObjectsSpec, run
 from frazil.sinks.objects.verify import ObjectCheck, object_place
-from tests.sinks.objects.samples import BY_TIME, FORMAT, STORAGE, FolderStore, Row, batch, sink_with
+from tests.pipeline.kafka_rows import Row, chunk, chunks
+from tests.sinks.objects.samples import BY_TIME, FORMAT, STORAGE, FolderStore, sink_with
 
 KEY = ("t", 0)
 HOUR = 3_600_000
@@ -38,11 +39,11 @@ class Case:
         if clock is not None:
             clock.advance(0, 5 * HOUR)
         spec = ObjectsSpec(self.config, self.store, {KEY: 0}, {KEY: 12}, {} if clock is None else {KEY: clock})
-        self.result = run([batch(rows)], spec).partitions[KEY]
+        self.result = run(chunks(rows), spec).partitions[KEY]
 
     def check(self, begin: int = 0, end: int = 12, **more: Any) -> RangeCheck:
         found = ObjectCheck(self.config, {KEY: begin}, {KEY: end}, more.pop("dead", ()), **more)
-        found.take(batch([row for row in self.rows if begin <= row.offset < end]))
+        found.take(chunk([row for row in self.rows if begin <= row.offset < end]))
         (check,) = found.finish(self.store)
         return check
 

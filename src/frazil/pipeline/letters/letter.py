@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 from confluent_kafka import Message
 
+from frazil.clients.headers import headers_of
 from frazil.pipeline.deadletter import PREFIX, RECORD_TIME, TABLE, Coordinates
 from frazil.pipeline.letters.ranges import Ranges
 
@@ -109,7 +110,7 @@ def read_letter(message: Message) -> Letter | None:
     """The dead letter of a message; None for a marker."""
     if closed_by(message) is not None:
         return None
-    found: Any = message.headers() or ()
+    found = headers_of(message)
     headers: list[Header] = [(name, _bytes(value)) for name, value in found]
     begin = max((i for i, (name, _) in enumerate(headers) if name == _FIRST_CONTEXT), default=len(headers))
     added = [(name, value) for name, value in headers[begin:] if _is_context(name)]
@@ -133,7 +134,7 @@ def closed_by(message: Message) -> Ranges | None:
 
     Only offsets before the marker's own count: a marker never closes what comes after it.
     """
-    headers = dict(message.headers() or ())
+    headers = dict(headers_of(message))
     if message.value() is not None or STATE not in headers or any(name.startswith(PREFIX) for name in headers):
         return None
     try:

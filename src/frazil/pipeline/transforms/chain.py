@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import msgspec
-import pyarrow as pa
 
 from frazil.config.definition import Value
 from frazil.config.transforms import PredicateConfig, TransformChain, TransformConfig
+from frazil.pipeline.rows import Rows
 from frazil.pipeline.strict import ConversionError
 from frazil.pipeline.transforms import cast, cdc, fields, json_map, predicates, routing, timestamps
 from frazil.pipeline.transforms.keys import key_reader
@@ -59,7 +58,6 @@ PREDICATES: Mapping[str, Callable[[Mapping[str, Value]], predicates.Test]] = {
 
 _MAKE_TYPED = ("JsonToMapTransform", "TimestampConverter")
 _REFUSED = (DataError, msgspec.MsgspecError, UnicodeDecodeError)
-_headers = msgspec.json.Decoder(list[dict[str, msgspec.Raw]]).decode
 
 
 @lru_cache(maxsize=16)
@@ -93,10 +91,10 @@ class Transformer:
         self._value_is_text = chain.value_is_text
         self._makes_typed = any(step.name in _MAKE_TYPED for step in chain.steps)
 
-    def transform(self, rows: pa.RecordBatch, read: Values | None = None) -> Transformed:
+    def transform(self, rows: Rows, read: Values | None = None) -> Transformed:
         """Transform records; the positions in the result are those in `rows`. `read` are their values, if not all."""
         if read is None:
-            read = Values(rows.column("value").to_pylist())
+            read = Values(rows.values)
         values: list[bytes | None] = []
         kept: list[int] = []
         topics: list[str] = []
@@ -138,34 +136,24 @@ class Transformer:
             raise _failure(step, "it is nested too deeply") from None
         return True
 
-    def _records(self, rows: pa.RecordBatch, read: Values) -> Iterator[tuple[int, Record]]:
+    def _records(self, rows: Rows, read: Values) -> Iterator[tuple[int, Record]]:
         if read.at is not None:
-            rows = rows.take(pa.array(read.at, pa.int64()))
-        count = rows.num_rows
-        stamps = rows.column("timestamp").cast(pa.timestamp("ms")).cast(pa.int64()).to_pylist()
-        keys: Sequence[Any] = rows.column("key").to_pylist() if self._read_key is not None else [None] * count
-        headers: Sequence[Any] = rows.column("headers").to_pylist() if self._reads_headers else [None] * count
-        columns = zip(
-            read.values,
-            rows.column("topic").to_pylist(),
-            rows.column("partition").to_pylist(),
-            rows.column("offset").to_pylist(),
-            stamps,
-            keys,
-            headers,
-            strict=True,
-        )
-        for index, (value, topic, partition, offset, timestamp, key, header) in enumerate(columns):
+            rows = rows.take(read.at)
+        count = len(rows)
+        keys: Sequence[bytes | None] = rows.keys if self._read_key is not None else [None] * count
+        headers = rows.headers if self._reads_headers and rows.headers is not None else [()] * count
+        columns = zip(read.values, rows.offsets.tolist(), rows.stamps.tolist(), keys, headers, strict=True)
+        for index, (value, offset, timestamp, key, named) in enumerate(columns):
             record = Record()
             record.value, record.key = value, key
-            record.topic, record.partition, record.offset, record.timestamp = topic, partition, offset, timestamp
-            record.headers = header_names(header)
+            record.topic, record.partition, record.offset, record.timestamp = (
+                rows.topic,
+                rows.partition,
+                offset,
+                timestamp,
+            )
+            record.headers = [name for name, _ in named]
             yield read.position(index), record
-
-
-def header_names(text: str | None) -> list[str]:
-    """Names from the JSON text of Spark's header array."""
-    return [msgspec.json.decode(header["key"], type=str) for header in _headers(text)] if text else []
 
 
 def _failure(step: _Step | None, reason: str) -> StageError:

@@ -10,6 +10,7 @@ from frazil.config.object_sink import ObjectSinkConfig
 from frazil.config.partitioner_keys import TIME_COLUMNS
 from frazil.pipeline.decode import DecodeSpec, decoder
 from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.rows import Rows
 from frazil.pipeline.types import Struct
 from frazil.sinks.checks.expected import Expected
 from frazil.sinks.checks.result import RangeCheck, row_digests
@@ -44,7 +45,7 @@ class DeltaCheck:
         """The columns that are compared."""
         return [field.name for field in self._columns.fields if field.name not in (MEMBER, *TIME_COLUMNS)]
 
-    def take(self, rows: pa.RecordBatch) -> None:
+    def take(self, rows: Rows) -> None:
         """Take rows of one Kafka partition, in order."""
         taken = self._judged.take(rows)
         if taken is None:

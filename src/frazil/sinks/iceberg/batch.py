@@ -28,7 +28,9 @@ from frazil.sinks.iceberg.work import Progress, Work
 from frazil.sinks.letters import LetterBook
 
 Run = Callable[[TaskSpec, int], TaskResult]
-"""Runs tasks over the rows of the batch, of which about so many count, and returns their results in one."""
+"""Runs so many tasks at most over the records of a spec, and returns their results in one."""
+
+_ANY_TASKS = 1 << 30
 
 
 @dataclass
@@ -43,7 +45,6 @@ class BatchJob:
     identity: KafkaIdentity
     letters: LetterBook
     tables: Tables
-    topic: str | None
     begin: Offsets
     end: Offsets
     run: Run
@@ -124,10 +125,8 @@ class BatchJob:
         if not pending and not rest_pending:
             return False
         spec = self._spec(pending, ceiling, rest_pending=rest_pending)
-        lows = [each.low(ceiling) for each in (*pending, *([self.rest] if self.rest and rest_pending else []))]
-        size = sum(max(offset - min(low[key] for low in lows), 0) for key, offset in ceiling.items())
         one_task = any(work.before is not None for work in pending)  # which needs to see the changes in their order
-        result = self.run(spec, 1 if one_task else size)
+        result = self.run(spec, 1 if one_task else _ANY_TASKS)
         if rest_pending and not self._finish_rest(result, ceiling):
             for work in pending:
                 abandon(work.table, result.tables[work.name].files)
@@ -147,7 +146,7 @@ class BatchJob:
             known = frozenset(work.name for work in self.works)
             discover = discovery(self.config) if self.config.auto_create else None
             routing = Routing(self.config.route, rest, known, discover)
-        return TaskSpec(tables, self.topic, self.config.transforms, routing, self.config.schemas_enable)
+        return TaskSpec(tables, self.config.transforms, routing, self.config.schemas_enable)
 
     def _finish_rest(self, result: TaskResult, ceiling: Offsets) -> bool:
         """Book the records that go to no table; False when the run cannot be used."""

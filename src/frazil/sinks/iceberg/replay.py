@@ -7,27 +7,26 @@ position of the connector (`frazil.offsets`) is not touched: it goes on meanwhil
 
 from __future__ import annotations
 
-import base64
-import json
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from itertools import groupby
+from typing import Literal
 
-import pyarrow as pa
+import numpy as np
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
 from frazil.clients import catalog as catalogs
 from frazil.clients import kafka
-from frazil.clients.ranges import ROWS
 from frazil.config.iceberg_sink import IcebergSinkConfig
 from frazil.errors import CommitConflict, CommitStateUnknown, ConfigError, NotFound, ServiceUnavailable
 from frazil.pipeline.deadletter import Coordinates
 from frazil.pipeline.letters.letter import Letter, described
 from frazil.pipeline.letters.log import Queue
 from frazil.pipeline.results import TableResult
+from frazil.pipeline.rows import Rows
 from frazil.pipeline.task import TableSpec, TaskSpec, Writer, run
 from frazil.sinks.iceberg import replayed
 from frazil.sinks.iceberg.attempts import apply
@@ -272,7 +271,7 @@ class Replayer:
         config = self._config
         tables = (TableSpec("", decode, writer),)
         spec = TaskSpec(tables, transforms=config.transforms, envelope=config.schemas_enable)
-        return run([_rows(letters)], spec).tables[""]
+        return run(_rows(letters), spec).tables[""]
 
     def _commit(self, target: Target, table: Table, result: TableResult, rows: dict[Coordinates, list[Letter]]) -> None:
         """Append the files with the names of the dead letters that they hold, by record."""
@@ -310,31 +309,19 @@ class Replayer:
             ) from error
 
 
-def _rows(letters: Sequence[Letter]) -> pa.RecordBatch:
-    """The original records, in the columns that Spark gives the tasks."""
-    records = [letter.record or letter.position for letter in letters]
-    columns: dict[str, list[Any]] = {
-        "value": [letter.value for letter in letters],
-        "topic": [topic for topic, _, _ in records],
-        "partition": [partition for _, partition, _ in records],
-        "offset": [offset for _, _, offset in records],
-        "timestamp": [letter.record_timestamp for letter in letters],
-        "key": [letter.key for letter in letters],
-        "headers": [_headers_text(letter) for letter in letters],
-    }
-    return pa.RecordBatch.from_pydict(columns, schema=ROWS)
-
-
-def _headers_text(letter: Letter) -> str | None:
-    """As Spark's `to_json` writes an array of headers: values in Base64, none for null."""
-    if not letter.headers:
-        return None
-    return json.dumps(
-        [
-            {"key": name} | ({} if value is None else {"value": base64.b64encode(value).decode()})
-            for name, value in letter.headers
-        ]
-    )
+def _rows(letters: Sequence[Letter]) -> Iterator[Rows]:
+    """The original records in the order of the letters."""
+    for (topic, partition), several in groupby(letters, key=lambda letter: (letter.record or letter.position)[:2]):
+        chunk = list(several)
+        yield Rows(
+            topic,
+            partition,
+            np.array([(letter.record or letter.position)[2] for letter in chunk], np.int64),
+            np.array([letter.record_timestamp for letter in chunk], np.int64),
+            [letter.value for letter in chunk],
+            [letter.key for letter in chunk],
+            [letter.headers for letter in chunk],
+        )
 
 
 def _whole(letter: Letter, outcomes: Sequence[Outcome], config: IcebergSinkConfig) -> Outcome:

@@ -11,12 +11,12 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField
 
 from frazil.clients import catalog as catalogs
-from frazil.clients.ranges import as_rows
 from frazil.config.iceberg_sink import IcebergSinkConfig
 from frazil.errors import NotFound
 from frazil.pipeline.decode import DecodeSpec
 from frazil.pipeline.letters.letter import described
 from frazil.pipeline.results import TableResult, TaskResult
+from frazil.pipeline.rows import by_partition
 from frazil.pipeline.task import ANY_COLUMNS, Bounds, Routing, TableSpec, TaskSpec, run
 from frazil.sinks.iceberg.column_limits import admit, first_columns
 from frazil.sinks.iceberg.commit import Target
@@ -101,10 +101,8 @@ class _Sampler:
         route = self._config.route
         if route is None or not route.names_tables:
             return list(self._config.tables)
-        spec = TaskSpec(
-            (), None, self._config.transforms, Routing(route, Bounds()), envelope=self._config.schemas_enable
-        )
-        return sorted(run([as_rows(records)], spec).missing)
+        spec = TaskSpec((), self._config.transforms, Routing(route, Bounds()), envelope=self._config.schemas_enable)
+        return sorted(run(by_partition(records), spec).missing)
 
     def _decode(self, table: TableSample, records: Sequence[Message]) -> DecodeSpec:
         """How records become rows after the evolution or creation that they would cause."""
@@ -155,8 +153,8 @@ class _Sampler:
         )
         route = self._config.route
         routing = None if route is None else Routing(route, Bounds(), frozenset(decodes))
-        spec = TaskSpec(tables, None, self._config.transforms, routing, envelope=self._config.schemas_enable)
-        return run([as_rows(records)], spec)
+        spec = TaskSpec(tables, self._config.transforms, routing, envelope=self._config.schemas_enable)
+        return run(by_partition(records), spec)
 
 
 def _changes(before: Schema, after: Schema) -> dict[str, str]:

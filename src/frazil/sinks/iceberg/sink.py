@@ -1,4 +1,4 @@
-"""The Iceberg sink on the driver: one micro-batch of Kafka rows into the tables of a connector, exactly once."""
+"""The Iceberg sink on the driver: one micro-batch of Kafka records into the tables of a connector, exactly once."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import logging
 import time
 from collections.abc import Callable
 
-from pyspark.sql import DataFrame
-
 from frazil.clients import catalog as catalogs
 from frazil.config.iceberg_sink import IcebergSinkConfig
 from frazil.pipeline.deadletter import DeadLetterQueue
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.results import TaskResult, combine, load_result
-from frazil.pipeline.task import HEADERS, RESULT_DDL, Task, TaskSpec
+from frazil.pipeline.source import RunWorks, Source, check_progress, divided
+from frazil.pipeline.task import Task, TaskSpec
 from frazil.sinks.iceberg import positions, takeover
 from frazil.sinks.iceberg.batch import BatchJob
 from frazil.sinks.iceberg.commit import Batch, Runs
@@ -39,17 +38,20 @@ class IcebergSink:
         bootstrap: str,
         dead_letters: DeadLetterQueue | None,
         mapper_for: MapperFor,
+        source: Source,
+        run: RunWorks,
         max_tasks: int,
         runs: Runs,
     ) -> None:
-        """`runs` are those of the worker.
+        """`run` runs the tasks of a batch, of which `max_tasks` run at once; `runs` are those of the worker.
 
         Raises ServiceUnavailable or ConfigError when the catalog cannot be reached.
         """
         self._config = config
         self._bootstrap = bootstrap
+        self._source = source
+        self._run_works = run
         self._max_tasks = max_tasks
-        self._topics: list[str] = []
         self._letters = LetterBook(dead_letters, bootstrap, config.name)
         catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
         self._tables = Tables(config, catalog, mapper_for, runs)
@@ -62,7 +64,6 @@ class IcebergSink:
         Those that every table has are in `stored` then. Raises ServiceUnavailable while Kafka Connect's sink still has
         to do with the connector.
         """
-        self._topics = topics
         floors = self._tables.floors()
         self._tables.identity = positions.identity(self._bootstrap, topics, floors)
         takeover.check(self._bootstrap, self._config, self._tables.catalog, floors)
@@ -82,23 +83,15 @@ class IcebergSink:
         """The tables that are known now, each with its branch; for any thread."""
         return self._tables.branches()
 
-    def process(self, rows: DataFrame, begin: Offsets, end: Offsets, committed: Callable[[BatchReport], None]) -> None:
-        """Store the rows of one micro-batch, which covers `begin` to `end`.
+    def process(self, begin: Offsets, end: Offsets, committed: Callable[[BatchReport], None]) -> None:
+        """Store the records of one micro-batch, which covers `begin` to `end`.
 
         Returns when all of it is committed. Raises BadRecord after everything before the bad record is committed,
-        Fenced, or a TransientError after which the same batch may be processed again. `committed` gets what is in the
-        tables, also of a batch that fails half-way.
+        PositionLost, Fenced, or a TransientError after which the same batch may be processed again. `committed` gets
+        what is in the tables, also of a batch that fails half-way.
         """
-        job = BatchJob(
-            self._config,
-            self._tables.identity,
-            self._letters,
-            self._tables,
-            self._single_topic,
-            begin,
-            end,
-            lambda spec, size: self._run(rows, spec, size),
-        )
+        check_progress(begin, end)
+        job = BatchJob(self._config, self._tables.identity, self._letters, self._tables, begin, end, self._run)
         try:
             job.store()
             self._note_position(job, end)
@@ -117,21 +110,11 @@ class IcebergSink:
             )
         committed(report)
 
-    @property
-    def _single_topic(self) -> str | None:
-        return self._topics[0] if len(self._topics) == 1 and self._config.topics_regex is None else None
-
-    def _run(self, rows: DataFrame, spec: TaskSpec, size: int) -> TaskResult:
-        transforms = self._config.transforms
-        columns = ["value", "partition", "offset", "timestamp"]
-        columns += [] if spec.topic is not None else ["topic"]
-        tolerant = self._letters.tolerant
-        columns += ["key"] if tolerant or (transforms is not None and transforms.reads_keys) else []
-        columns += [HEADERS] if tolerant or (transforms is not None and transforms.reads_headers) else []
-        tasks = min(self._max_tasks, -(-size // ROWS_PER_TASK))
-        frame = rows.selectExpr(*columns).coalesce(max(tasks, 1))
-        collected = frame.mapInArrow(Task(spec), RESULT_DDL).collect()
-        return combine(load_result(row.result) for row in collected)
+    def _run(self, spec: TaskSpec, most_tasks: int) -> TaskResult:
+        ranges = spec.ranges()
+        tasks = min(self._max_tasks, most_tasks, -(-sum(map(len, ranges)) // ROWS_PER_TASK))
+        results = self._run_works([Task(spec, self._source, share) for share in divided(ranges, tasks)])
+        return combine(map(load_result, results))
 
     def _note_position(self, job: BatchJob, end: Offsets) -> None:
         """See to it that the position of a connector whose records match no table does not fall behind for ever."""

@@ -13,12 +13,12 @@ from confluent_kafka import Message
 from pyiceberg.table import Table
 
 from frazil.clients import catalog as catalogs
-from frazil.clients.ranges import as_rows
 from frazil.config.iceberg_sink import IcebergSinkConfig
 from frazil.errors import UsageError
 from frazil.pipeline import offsets
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.results import TableResult
+from frazil.pipeline.rows import by_partition
 from frazil.pipeline.task import Bounds, Routing, TableSpec, TaskSpec, run
 from frazil.sinks.checks.result import RangeCheck, Sum, row_digests
 from frazil.sinks.iceberg.commit import Target
@@ -125,7 +125,7 @@ class TableCheck:
         spec = TaskSpec(
             tables, transforms=self._config.transforms, routing=routing, envelope=self._config.schemas_enable
         )
-        result = run([as_rows(records)], spec)
+        result = run(by_partition(records), spec)
         return {name: (kept[name].parts, result.tables[name]) for name in kept}
 
     def _digests(self, name: str, parts: Iterable[pa.Table]) -> Iterator[int]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-import pyarrow as pa
+import numpy as np
 
 from frazil.config.object_sink import ObjectSinkConfig
 from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.rows import Rows
 from frazil.sinks.checks.expected import Expected
 from frazil.sinks.checks.result import RangeCheck
 from frazil.sinks.objects.prepare import Preparer
@@ -33,19 +34,19 @@ class Judged:
         self.preparer = Preparer(replace(config, json_schema=None))
         self.ranges = {key: Expected(RangeCheck(target, *key, begin[key], end[key])) for key in begin}
 
-    def take(self, rows: pa.RecordBatch) -> tuple[Expected, Records] | None:
+    def take(self, rows: Rows) -> tuple[Expected, Records] | None:
         """Count rows of one partition, and give those that are to be stored as the connector prepares them.
 
         One without a value among them is one to store the key of. None when all rows are dead letters.
         """
-        key = rows.column("topic")[0].as_py(), rows.column("partition")[0].as_py()
+        key = rows.topic, rows.partition
         expected = self.ranges[key]
         check = expected.check
-        check.read += rows.num_rows
-        lost = [(*key, offset) in self._dead for offset in rows.column("offset").to_pylist()]
-        check.dead += sum(lost)
-        rows = rows.filter(pa.array([not one for one in lost]))
-        if not rows.num_rows:
+        check.read += len(rows)
+        lost = np.array([(*key, offset) in self._dead for offset in rows.offsets.tolist()], np.bool_)
+        check.dead += int(lost.sum())
+        rows = rows.where(~lost)
+        if not len(rows):
             return None
         prepared = self.preparer.prepare(rows, {})
         check.skipped += len(prepared.dropped) + len(prepared.tombstones)

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import pyarrow as pa
 
 from frazil.config.object_sink import ObjectSinkConfig
 from frazil.pipeline import infer
@@ -14,6 +13,7 @@ from frazil.pipeline.deadletter import DeadLetter
 from frazil.pipeline.json_schema import InvalidRecord
 from frazil.pipeline.offsets import TopicPartition
 from frazil.pipeline.results import SkipReason
+from frazil.pipeline.rows import Rows
 from frazil.pipeline.strict import ConversionError
 from frazil.pipeline.task import LETTER_BYTES, MAX_DEAD_BYTES, dead_letter
 from frazil.sinks.objects.clock import Clock
@@ -82,13 +82,10 @@ class PartitionRun:
         """Move the largest open object to a temporary file."""
         max(self._open.values(), key=lambda each: each.memory_bytes).to_disk()
 
-    def take(self, rows: pa.RecordBatch) -> None:
+    def take(self, rows: Rows) -> None:
         """Take rows of this Kafka partition."""
-        offsets = np.asarray(rows.column("offset").to_numpy(), np.int64)
-        within = (offsets >= self._begin) & (offsets < self._end)
-        if not within.all():
-            rows = rows.filter(pa.array(within))
-        if not rows.num_rows or self._ended_at is not None:
+        rows = rows.where((rows.offsets >= self._begin) & (rows.offsets < self._end))
+        if not len(rows) or self._ended_at is not None:
             return
         prepared = self._preparer.prepare(rows, self._refused)
         records = prepared.records
@@ -132,9 +129,9 @@ class PartitionRun:
             found = np.array(offsets, np.int64)
             self._skips.append((reason, found if limit is None else found[found < limit]))
 
-    def _bound(self, rows: pa.RecordBatch, failed: Mapping[int, ConversionError]) -> int | None:
+    def _bound(self, rows: Rows, failed: Mapping[int, ConversionError]) -> int | None:
         """Book dead letters; where the run ends, if it does: at a bad record, or where there are too many of them."""
-        places = {offset: index for index, offset in enumerate(rows.column("offset").to_pylist())} if failed else {}
+        places = {offset: index for index, offset in enumerate(rows.offsets.tolist())} if failed else {}
         for offset in sorted(failed):
             error = failed[offset]
             if self._config.errors_tolerance == "none" or isinstance(error, NullValueError):

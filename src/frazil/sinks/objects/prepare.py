@@ -1,4 +1,4 @@
-"""From the rows of Kafka to records that are divided over objects: envelope, transformations, text, missing parts."""
+"""From the records of Kafka to those that are divided over objects: envelope, transformations, text, missing parts."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from frazil.config.transforms import TransformChain
 from frazil.pipeline import envelope
 from frazil.pipeline.json_schema import checker
 from frazil.pipeline.prepare import prepare
+from frazil.pipeline.rows import Rows
 from frazil.pipeline.strict import ConversionError
 from frazil.pipeline.transforms.keys import key_reader
 from frazil.pipeline.transforms.record import raw_bytes
@@ -64,25 +65,27 @@ class Preparer:
     validation_s: float = 0.0
     _numbers: dict[bytes, int] = field(default_factory=dict)
 
-    def prepare(self, rows: pa.RecordBatch, refused: Mapping[int, str]) -> Prepared:
+    def prepare(self, rows: Rows, refused: Mapping[int, str]) -> Prepared:
         """Prepare rows of one Kafka partition, at least one; `refused` are offsets that no file can take, and why."""
-        topic, partition = rows.column("topic")[0].as_py(), rows.column("partition")[0].as_py()
         rows, invalid = self._checked(rows)
-        offsets = np.asarray(rows.column("offset").to_numpy(), np.int64)
+        offsets = rows.offsets
         texts, topics, schemas, failed, dropped = self._texts(rows)
         failures = {int(offsets[index]): error for index, error in failed}
         failures |= {offset: ConversionError("", why) for offset, why in refused.items() if offset in set(offsets)}
         gone = [int(offsets[index]) for index in dropped]
-        keys = self._part(rows, "key", self.config.keys, failures, _NO_KEY)
-        headers = self._part(rows, "headers", self.config.headers, failures, _NO_HEADERS)
-        stamps = rows.column("timestamp").cast(pa.timestamp("ms")).cast(pa.int64())
+        keys = headers = None
+        if self.config.keys is not None:
+            keys = self._part(rows, *self._keys(rows.keys, self.config.keys), failures, _NO_KEY)
+        if self.config.headers is not None:
+            keys_and_values = rows.headers if rows.headers is not None else [()] * len(rows)
+            headers = self._part(rows, *header_texts(keys_and_values), failures, _NO_HEADERS)
         records = Records(
-            topic,
-            partition,
+            rows.topic,
+            rows.partition,
             offsets,
-            np.asarray(stamps.to_numpy(zero_copy_only=False), np.int64),
+            rows.stamps,
             texts,
-            np.asarray(pc.fill_null(pc.binary_length(rows.column("value")), 0).to_numpy(), np.int64),
+            np.array([0 if value is None else len(value) for value in rows.values], np.int64),
             topics,
             schemas,
             keys,
@@ -94,23 +97,22 @@ class Preparer:
             records = records.where(~np.isin(offsets, left))
         return Prepared(records, failures | invalid, gone, lost)
 
-    def _checked(self, rows: pa.RecordBatch) -> tuple[pa.RecordBatch, dict[int, ConversionError]]:
+    def _checked(self, rows: Rows) -> tuple[Rows, dict[int, ConversionError]]:
         """The rows whose values are valid by the schema, and the others by their offsets."""
         schema = self.config.json_schema
         if schema is None:
             return rows, {}
         started = time.perf_counter()
-        values = rows.column("value").to_pylist()
+        values = rows.values
         if self.config.schemas_enable:
             values = [_payload(value) for value in values]
         failed = checker(schema.text, formats=schema.formats)(values)
         self.validation_s += time.perf_counter() - started
         if not failed:
             return rows, {}
-        valid = np.ones(rows.num_rows, np.bool_)
+        valid = np.ones(len(rows), np.bool_)
         valid[[index for index, _ in failed]] = False
-        offsets = rows.column("offset")
-        return rows.filter(pa.array(valid)), {offsets[index].as_py(): error for index, error in failed}
+        return rows.where(valid), {int(rows.offsets[index]): error for index, error in failed}
 
     def _lost(self, records: Records, failures: dict[int, ConversionError], gone: Sequence[int]) -> list[int]:
         """Offsets of records without a value that are only counted; those that fail are added to the failures."""
@@ -129,43 +131,39 @@ class Preparer:
             return []
         return waiting
 
-    def _texts(
-        self, rows: pa.RecordBatch
-    ) -> tuple[pa.BinaryArray, tuple[str, ...] | None, Any, Failures, Sequence[int]]:
+    def _texts(self, rows: Rows) -> tuple[pa.BinaryArray, tuple[str, ...] | None, Any, Failures, Sequence[int]]:
         """Texts of the values, topics and schemas, one per row; positions of rows that failed or were dropped."""
-        values = _plain(rows.column("value"))
         if self.config.transforms is not None:
             return self._transformed(rows, self.config.transforms)
         schemas = None
         if self.config.schemas_enable:
-            texts, schemas, failed = self._opened(values)
+            texts, schemas, failed = self._opened(rows.values)
         else:
-            texts, failed = self._converted(values)
+            texts, failed = self._converted(rows.values)
         return texts, None, schemas, failed + self._misshaped(texts), ()
 
     def _transformed(
-        self, rows: pa.RecordBatch, transforms: TransformChain
+        self, rows: Rows, transforms: TransformChain
     ) -> tuple[pa.BinaryArray, tuple[str, ...] | None, Any, Failures, Sequence[int]]:
         """What transformations make has no schema any more."""
         prepared = prepare(rows, transforms, envelope=self.config.schemas_enable)
-        values: list[bytes | None] = [None] * rows.num_rows
-        names: list[str] = rows.column("topic").to_pylist()
-        read = names[0] if names else ""
+        values: list[bytes | None] = [None] * len(rows)
+        names = [rows.topic] * len(rows)
         for index, value in enumerate(prepared.values.values):
             position = prepared.values.position(index)
             values[position] = value
             if prepared.values.topics is not None:
                 names[position] = prepared.values.topics[index]
-        texts, failed = json_texts(pa.array(values, pa.binary()))
-        topics = tuple(names) if any(name != read for name in names) else None
+        texts, failed = json_texts(values)
+        topics = tuple(names) if any(name != rows.topic for name in names) else None
         return texts, topics, None, [*prepared.failed, *failed, *self._misshaped(texts)], prepared.dropped
 
-    def _converted(self, values: pa.BinaryArray) -> tuple[pa.BinaryArray, Failures]:
+    def _converted(self, values: Sequence[bytes | None]) -> tuple[pa.BinaryArray, Failures]:
         config = self.config
         if config.value_converter == JSON_CONVERTER:
             return json_texts(values)
         if config.format.kind == "bytes":
-            return values, []
+            return pa.array(values, pa.binary()), []
         return quoted_texts(values) if config.value_converter == STRING_CONVERTER else base64_texts(values)
 
     def _misshaped(self, texts: pa.BinaryArray) -> Failures:
@@ -179,12 +177,12 @@ class Preparer:
             (int(index), ConversionError("", "the value is not an object, so it has no columns")) for index in wrong
         ]
 
-    def _opened(self, values: pa.BinaryArray) -> tuple[pa.BinaryArray, Any, Failures]:
+    def _opened(self, values: Sequence[bytes | None]) -> tuple[pa.BinaryArray, Any, Failures]:
         """Payloads of records that come with their schemas."""
         payloads: list[bytes | None] = []
         numbers = np.full(len(values), -1, np.int64)
         failed: Failures = []
-        for index, value in enumerate(values.to_pylist()):
+        for index, value in enumerate(values):
             payload = None
             if value is not None:
                 try:
@@ -195,7 +193,7 @@ class Preparer:
                     failed.append((index, error))
                     payload = None
             payloads.append(payload)
-        texts, more = json_texts(pa.array(payloads, pa.binary()))
+        texts, more = json_texts(payloads)
         numbers[np.asarray(texts.is_null().to_numpy(zero_copy_only=False))] = -1
         return texts, numbers, failed + more
 
@@ -213,33 +211,20 @@ class Preparer:
         return number, payload if base64 else envelope.rewritten(text, payload)
 
     def _part(
-        self,
-        rows: pa.RecordBatch,
-        name: str,
-        format_: FormatConfig | None,
-        failures: dict[int, ConversionError],
-        missing: str,
-    ) -> pa.BinaryArray | None:
+        self, rows: Rows, texts: pa.BinaryArray, failed: Failures, failures: dict[int, ConversionError], missing: str
+    ) -> pa.BinaryArray:
         """Texts of keys or headers; records without them fail."""
-        if format_ is None:
-            return None
-        failed: Failures
-        if name == "headers":
-            texts, failed = header_texts(rows.column(name))
-        else:
-            texts, failed = self._keys(_plain(rows.column(name)), format_)
-        offsets = rows.column("offset")
-        failures.update((offsets[index].as_py(), error) for index, error in failed)
+        failures.update((int(rows.offsets[index]), error) for index, error in failed)
         for index in np.flatnonzero(texts.is_null().to_numpy(zero_copy_only=False)):
-            failures.setdefault(offsets[int(index)].as_py(), ConversionError("", missing))
+            failures.setdefault(int(rows.offsets[index]), ConversionError("", missing))
         return texts
 
-    def _keys(self, keys: pa.BinaryArray, format_: FormatConfig) -> tuple[pa.BinaryArray, Failures]:
+    def _keys(self, keys: Sequence[bytes | None], format_: FormatConfig) -> tuple[pa.BinaryArray, Failures]:
         converter = self.config.key_converter
-        if converter.endswith(".ByteArrayConverter"):
-            return (keys, []) if format_.kind == "bytes" else base64_texts(keys)
         if format_.kind == "bytes":
-            return keys, []
+            return pa.array(keys, pa.binary()), []
+        if converter.endswith(".ByteArrayConverter"):
+            return base64_texts(keys)
         if converter == STRING_CONVERTER:
             return quoted_texts(keys)
         if converter == JSON_CONVERTER:
@@ -247,7 +232,7 @@ class Preparer:
         read = key_reader(converter)
         texts: list[bytes | None] = []
         failed: Failures = []
-        for index, key in enumerate(keys.to_pylist()):
+        for index, key in enumerate(keys):
             found = None
             try:
                 found = None if key is None else read(key)
@@ -265,7 +250,3 @@ def _payload(value: bytes | None) -> bytes | None:
         return envelope.split(value)[1]
     except ConversionError:
         return None
-
-
-def _plain(column: pa.Array) -> pa.BinaryArray:
-    return column if column.type == pa.binary() else column.cast(pa.binary())

@@ -6,16 +6,14 @@ memory of the tasks before it, and what it stores is a function of the topic, th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-import pyarrow as pa
-
+from frazil.clients.ranges import Range
 from frazil.config.object_sink import ObjectSinkConfig
-from frazil.errors import TerminalError
 from frazil.pipeline.offsets import Offsets, TopicPartition
-from frazil.pipeline.task import RESULT_SCHEMA
+from frazil.pipeline.rows import Rows
+from frazil.pipeline.source import Source
 from frazil.sinks.objects.clock import Clock
 from frazil.sinks.objects.formats.delta import TableColumns
 from frazil.sinks.objects.partition import PartitionRun
@@ -47,16 +45,17 @@ class ObjectsSpec:
 
 @dataclass(frozen=True)
 class ObjectsTask:
-    """The function for `mapInArrow`: batches of Kafka rows in, one pickled ObjectsResult out."""
+    """One task of a run: ranges of whole Kafka partitions in, one pickled ObjectsResult out."""
 
     spec: ObjectsSpec
+    source: Source
+    ranges: Sequence[Range]
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        result = run(batches, self.spec)
-        yield pa.RecordBatch.from_arrays([pa.array([dump(result)], pa.binary())], schema=RESULT_SCHEMA)
+    def __call__(self) -> bytes:
+        return dump(run(self.source.read(self.ranges), self.spec))
 
 
-def run(batches: Iterable[pa.RecordBatch], spec: ObjectsSpec) -> ObjectsResult:
+def run(chunks: Iterable[Rows], spec: ObjectsSpec) -> ObjectsResult:
     """Process all rows of a task; those of a Kafka partition are all there, and follow each other.
 
     Raises ServiceUnavailable or ConfigError when the store does not take an object; others may be stored then.
@@ -65,20 +64,15 @@ def run(batches: Iterable[pa.RecordBatch], spec: ObjectsSpec) -> ObjectsResult:
     result = ObjectsResult()
     current: PartitionRun | None = None
     try:
-        for batch in batches:
-            for key, rows in by_partition(batch):
-                if current is None or current.key != key:
-                    if current is not None:
-                        result.partitions[current.key] = current.finish()
-                    if key in result.partitions:
-                        raise TerminalError(
-                            f"the records of {key[0]}-{key[1]} came in several parts; nothing of this batch was "
-                            "acknowledged. Remove minPartitions from the options of the Kafka source"
-                        )
-                    current = _start(key, spec, uploads)
-                current.take(rows)
-                while current.memory_bytes > MAX_MEMORY:
-                    current.largest_to_disk()
+        for rows in chunks:
+            key = rows.topic, rows.partition
+            if current is None or current.key != key:
+                if current is not None:
+                    result.partitions[current.key] = current.finish()
+                current = _start(key, spec, uploads)
+            current.take(rows)
+            while current.memory_bytes > MAX_MEMORY:
+                current.largest_to_disk()
         if current is not None:
             result.partitions[current.key] = current.finish()
         uploads.wait()
@@ -104,17 +98,3 @@ def _start(key: TopicPartition, spec: ObjectsSpec, uploads: Uploads) -> Partitio
         spec.letters.get(key, frozenset()),
         spec.columns,
     )
-
-
-def by_partition(batch: pa.RecordBatch) -> Iterator[tuple[TopicPartition, pa.RecordBatch]]:
-    """The rows of each Kafka partition, in the order in which they stand there."""
-    if not batch.num_rows:
-        return
-    partitions = batch.column("partition").to_numpy(zero_copy_only=False)
-    topics = batch.column("topic").dictionary_encode()
-    codes = topics.indices.to_numpy(zero_copy_only=False)
-    changed = np.flatnonzero((partitions[1:] != partitions[:-1]) | (codes[1:] != codes[:-1])) + 1
-    bounds = [0, *changed.tolist(), batch.num_rows]
-    for begin, end in zip(bounds, bounds[1:], strict=False):
-        key = topics.dictionary[codes[begin]].as_py(), int(partitions[begin])
-        yield key, batch.slice(begin, end - begin)

@@ -8,12 +8,11 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from typing import Protocol
 
-import pyarrow as pa
-
 from frazil.config.converters import JSON_CONVERTER
 from frazil.config.object_sink import ObjectSinkConfig
 from frazil.errors import UsageError
 from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.rows import Rows
 from frazil.sinks.checks.expected import Expected
 from frazil.sinks.checks.result import RangeCheck, digest
 from frazil.sinks.checks.values import holds
@@ -80,7 +79,7 @@ class ObjectCheck:
         partitioning = self._config.partitioning
         return partitioning.duration_ms > 0 and partitioning.extractor == "Wallclock"
 
-    def take(self, rows: pa.RecordBatch) -> None:
+    def take(self, rows: Rows) -> None:
         """Take rows of one partition, in order."""
         taken = self._judged.take(rows)
         if taken is None:

@@ -6,17 +6,19 @@ import base64
 from collections import deque
 from collections.abc import Callable, Sequence
 from operator import length_hint
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from frazil.clients.headers import Headers
 from frazil.pipeline.strict import ConversionError
 from frazil.pipeline.transforms.record import open_value
 from frazil.pipeline.types import STRING, Field, List, Struct
 
+T = TypeVar("T")
 Failures = list[tuple[int, ConversionError]]
 HEADERS = Struct((Field("headers", List(Struct((Field("key", STRING), Field("value", STRING))))),))
 """The columns of `header_texts`."""
@@ -25,30 +27,21 @@ _raw = msgspec.json.Decoder(msgspec.Raw).decode
 _BLANKS = (" ", "\t", "\r", "\n")
 
 
-class _Header(msgspec.Struct):
-    key: str
-    value: bytes | None = None
-
-
 class _HeaderText(msgspec.Struct):
     key: str
     value: str | None
 
 
-_headers = msgspec.json.Decoder(list[_Header]).decode
-
-
-def json_texts(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Failures]:
+def json_texts(rows: Sequence[bytes | None]) -> tuple[pa.BinaryArray, Failures]:
     """JSON values as they are, each on one line; JSON null becomes null, and so does what is not JSON, with the reason.
 
     Nothing but line breaks between tokens is left out, so members and digits are those of the input.
     """
-    failed = _not_json(values)
+    values = pa.array(rows, pa.binary())
+    failed = _not_json(rows, values)
     if failed:
-        rows = values.to_pylist()
-        for index, _ in failed:
-            rows[index] = None
-        values = pa.array(rows, pa.binary())
+        wrong = {index for index, _ in failed}
+        values = pa.array([None if index in wrong else row for index, row in enumerate(rows)], pa.binary())
     texts = values.cast(pa.string())
     content = _content(texts)
     if len(content) and content.min() < ord(" "):
@@ -68,10 +61,10 @@ def _content(texts: pa.StringArray) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return np.frombuffer(data or b"", np.uint8)[ends[texts.offset] : ends[texts.offset + len(texts)]]
 
 
-def _not_json(values: pa.BinaryArray) -> Failures:
+def _not_json(rows: Sequence[bytes | None], values: pa.BinaryArray) -> Failures:
+    """The `rows` that are not JSON; `values` are the same."""
     failed: dict[int, ConversionError] = {}
-    rows: list[bytes | None] = values.to_pylist()
-    texts: list[bytes] = [b"null" if row is None else row for row in rows] if values.null_count else rows  # type: ignore[assignment]
+    texts: Sequence[bytes] = [b"null" if row is None else row for row in rows] if values.null_count else rows  # type: ignore[assignment]
     waiting = iter(texts)
     done: deque[msgspec.Raw] = deque(maxlen=0)
     while True:
@@ -110,7 +103,7 @@ def _json_nulls(texts: pa.StringArray) -> pa.BooleanArray:
     return pc.fill_null(found, False)
 
 
-def quoted_texts(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Failures]:
+def quoted_texts(values: Sequence[bytes | None]) -> tuple[pa.BinaryArray, Failures]:
     """Texts of StringConverter as JSON texts; null stays, and what is not UTF-8 becomes null, with the reason."""
 
     def quoted(value: bytes) -> bytes:
@@ -119,28 +112,25 @@ def quoted_texts(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Failures]:
     return _each(values, quoted)
 
 
-def base64_texts(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Failures]:
+def base64_texts(values: Sequence[bytes | None]) -> tuple[pa.BinaryArray, Failures]:
     """Bytes as JSON texts in Base64; null stays."""
     return _each(values, lambda value: b'"' + base64.b64encode(value) + b'"')
 
 
-def header_texts(headers: pa.Array) -> tuple[pa.BinaryArray, Failures]:
-    """Headers, as Spark gives them in JSON with values in Base64, as JSON objects; a record without any has null."""
+def header_texts(headers: Sequence[Headers]) -> tuple[pa.BinaryArray, Failures]:
+    """Headers as JSON objects; a record without any has null."""
 
-    def line(text: bytes) -> bytes | None:
-        found = _headers(text)
-        if not found:
-            return None
-        texts = [_HeaderText(each.key, None if each.value is None else each.value.decode()) for each in found]
+    def line(found: Headers) -> bytes:
+        texts = [_HeaderText(name, None if value is None else value.decode()) for name, value in found]
         return msgspec.json.encode({"headers": texts})
 
-    return _each(headers.cast(pa.binary()), line)
+    return _each([found or None for found in headers], line)
 
 
-def _each(values: pa.BinaryArray, convert: Callable[[bytes], bytes | None]) -> tuple[pa.BinaryArray, Failures]:
+def _each(values: Sequence[T | None], convert: Callable[[T], bytes]) -> tuple[pa.BinaryArray, Failures]:
     failed: Failures = []
     result: list[bytes | None] = []
-    for index, value in enumerate(values.to_pylist()):
+    for index, value in enumerate(values):
         try:
             result.append(None if value is None else convert(value))
         except UnicodeDecodeError as error:

@@ -1,0 +1,28 @@
+"""Headers of messages."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from confluent_kafka import Message
+
+logger = logging.getLogger(__name__)
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+
+def headers_of(message: Message) -> Headers:
+    """Names and values; none where a name is not UTF-8, which confluent-kafka cannot read."""
+    try:
+        found: Any = message.headers()
+    except SystemError:
+        message.set_headers([])  # what it has now must not be looked at
+        logger.warning(
+            "%s-%s, offset %s: the name of a header is not UTF-8; the record is taken without its headers",
+            message.topic(),
+            message.partition(),
+            message.offset(),
+        )
+        return ()
+    return tuple(found) if found else ()

@@ -1,0 +1,69 @@
+"""Records of one Kafka partition as the tasks have them: a chunk in columns, in the order of their offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from confluent_kafka import Message
+
+from frazil.clients.headers import Headers, headers_of
+
+Int64s = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Columns with one entry per record.
+
+    `stamps` are Kafka's timestamps in epoch ms, negative where there is none. `values`, `keys` and `headers` are as
+    Kafka has them; `headers` is None when nobody asked for them.
+    """
+
+    topic: str
+    partition: int
+    offsets: Int64s
+    stamps: Int64s
+    values: Sequence[bytes | None]
+    keys: Sequence[bytes | None]
+    headers: Sequence[Headers] | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def where(self, mask: np.ndarray[Any, np.dtype[np.bool_]]) -> Rows:
+        """Some of the records, in the same order."""
+        return self if mask.all() else self.take(np.flatnonzero(mask).tolist())
+
+    def take(self, indexes: Sequence[int]) -> Rows:
+        """The records at these places."""
+        return replace(
+            self,
+            offsets=self.offsets[indexes],
+            stamps=self.stamps[indexes],
+            values=[self.values[i] for i in indexes],
+            keys=[self.keys[i] for i in indexes],
+            headers=None if self.headers is None else [self.headers[i] for i in indexes],
+        )
+
+
+def rows_of(messages: Sequence[Message], *, headers: bool = True) -> Rows:
+    """Records of one partition, at least one."""
+    return Rows(
+        messages[0].topic() or "",
+        messages[0].partition() or 0,
+        np.array([message.offset() for message in messages], np.int64),
+        np.array([message.timestamp()[1] for message in messages], np.int64),
+        [message.value() for message in messages],
+        [message.key() for message in messages],
+        [headers_of(message) for message in messages] if headers else None,
+    )
+
+
+def by_partition(messages: Sequence[Message]) -> Iterator[Rows]:
+    """Records as they come, those of one partition that follow each other in one chunk."""
+    for _, several in groupby(messages, key=lambda message: (message.topic(), message.partition())):
+        yield rows_of(list(several))

@@ -1,0 +1,95 @@
+"""What tasks read: ranges of offsets, divided on the driver, fetched from Kafka in the tasks themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from frazil.clients.ranges import Range, RangeReader
+from frazil.errors import PositionLost, ServiceUnavailable
+from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.rows import Rows, rows_of
+
+Work = Callable[[], bytes]
+"""What one task does, and what it hands to the driver; picklable."""
+RunWorks = Callable[[Sequence[Work]], Sequence[bytes]]
+"""Runs each work as one task, and returns when all are done."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A Kafka cluster as the tasks see it; picklable. `consumer` are settings of a librdkafka consumer.
+
+    With `headers` records have theirs.
+    """
+
+    consumer: Mapping[str, Any] = field(repr=False)
+    headers: bool
+
+    def read(self, ranges: Sequence[Range]) -> Iterator[Rows]:
+        """The records of the ranges in order, in chunks of one partition; raises as `RangeReader.read` does."""
+        reader = _reader(tuple(sorted(self.consumer.items())))
+        try:
+            for messages in reader.read(ranges):
+                yield rows_of(messages, headers=self.headers)
+        except Exception:
+            _reader.cache_clear()
+            raise
+
+
+@lru_cache(maxsize=4)
+def _reader(consumer: tuple[tuple[str, Any], ...]) -> RangeReader:
+    """A reader that a Python worker keeps for its next task, so that it does not have to find the brokers again."""
+    return RangeReader(dict(consumer))
+
+
+def ranges_between(begin: Offsets, end: Offsets) -> list[Range]:
+    """What is between two positions, by topic and partition.
+
+    Partitions whose end is not behind their begin have none.
+    """
+    return [Range(*key, begin.get(key, 0), end[key]) for key in sorted(end) if end[key] > begin.get(key, 0)]
+
+
+def check_progress(begin: Offsets, end: Offsets) -> None:
+    """Raise PositionLost when a partition ends before its begin, ServiceUnavailable when it is not there any more."""
+    for (topic, partition), start in begin.items():
+        reached = end.get((topic, partition))
+        if reached is None:
+            raise ServiceUnavailable(
+                f"Kafka does not have what was read until now: partition {partition} of topic {topic} is gone"
+            )
+        if reached < start:
+            raise PositionLost(
+                f"records that were still to be read are gone from Kafka: topic {topic}, partition {partition}, was "
+                f"read up to offset {start}, and ends at {reached} now. What was read before is stored. Give the "
+                "connector a new name to start from what the topic has."
+            )
+
+
+def divided(ranges: Sequence[Range], tasks: int) -> list[list[Range]]:
+    """The ranges for each task, which has as many offsets as the others, one at most more or less; none is empty."""
+    total = sum(map(len, ranges))
+    count = max(1, min(tasks, total))
+    shares: list[list[Range]] = [[] for _ in range(count)]
+    done = 0
+    for one in ranges:
+        begin = one.begin
+        while begin < one.end:
+            number = done * count // total
+            room = -(-(number + 1) * total // count) - done
+            end = min(one.end, begin + room)
+            shares[number].append(Range(one.topic, one.partition, begin, end))
+            done += end - begin
+            begin = end
+    return [share for share in shares if share]
+
+
+def dealt(ranges: Sequence[Range], tasks: int) -> list[list[Range]]:
+    """The ranges for each task, none of them divided: the longest first, to the task that has least."""
+    shares: list[list[Range]] = [[] for _ in range(max(1, min(tasks, len(ranges))))]
+    for one in sorted(ranges, key=len, reverse=True):
+        min(shares, key=lambda share: sum(map(len, share))).append(one)
+    return [sorted(share, key=lambda one: (one.topic, one.partition)) for share in shares if share]

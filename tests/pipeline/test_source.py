@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frazil.clients.ranges import Range
+from frazil.errors import PositionLost, ServiceUnavailable
+from frazil.pipeline.source import Source, check_progress, dealt, divided, ranges_between
+
+LENGTHS = st.lists(st.integers(1, 40), min_size=1, max_size=12)
+
+
+def ranges(lengths: list[int]) -> list[Range]:
+    return [Range("t", partition, 7 * partition, 7 * partition + n) for partition, n in enumerate(lengths)]
+
+
+def offsets(shares: list[list[Range]]) -> list[tuple[int, int]]:
+    return [(one.partition, at) for share in shares for one in share for at in range(one.begin, one.end)]
+
+
+def test_what_lies_between_two_positions() -> None:
+    begin, end = {("t", 0): 5, ("t", 1): 3}, {("t", 2): 4, ("t", 1): 3, ("t", 0): 9}
+    assert ranges_between(begin, end) == [Range("t", 0, 5, 9), Range("t", 2, 0, 4)]
+
+
+@given(LENGTHS, st.integers(1, 9))
+def test_divided_ranges_are_even_and_whole(lengths: list[int], tasks: int) -> None:
+    whole = ranges(lengths)
+    shares = divided(whole, tasks)
+    assert offsets(shares) == offsets([whole])
+    counts = [sum(map(len, share)) for share in shares]
+    assert len(counts) == min(tasks, sum(lengths))
+    assert max(counts) - min(counts) <= 1
+
+
+@given(LENGTHS, st.integers(1, 9))
+def test_dealt_ranges_are_not_divided(lengths: list[int], tasks: int) -> None:
+    whole = ranges(lengths)
+    shares = dealt(whole, tasks)
+    assert sorted((one for share in shares for one in share), key=lambda one: one.partition) == whole
+    assert len(shares) == min(tasks, len(lengths))
+    counts = [sum(map(len, share)) for share in shares]
+    assert max(counts) - min(counts) <= max(lengths)
+
+
+def test_nothing_is_divided_into_nothing() -> None:
+    assert divided([], 3) == dealt([], 3) == []
+
+
+def test_a_partition_that_ends_before_its_begin_was_made_again() -> None:
+    check_progress({("t", 0): 5}, {("t", 0): 5, ("t", 1): 0})
+    with pytest.raises(PositionLost, match="topic t, partition 0, was read up to offset 5, and ends at 4 now"):
+        check_progress({("t", 0): 5}, {("t", 0): 4})
+    with pytest.raises(ServiceUnavailable, match="partition 0 of topic t is gone"):
+        check_progress({("t", 0): 5}, {})
+
+
+def test_a_source_does_not_show_what_it_logs_in_with() -> None:
+    assert "secret" not in repr(Source({"sasl.password": "secret"}, headers=True))
