@@ -108,10 +108,14 @@ def test_overrides_lose_their_prefix_and_those_that_the_worker_sets_are_warned_a
         "consumer.override.fetch.min.bytes": "1000",
         "consumer.override.group.id": "g",
         "consumer.override.enable.auto.commit": "true",
+        "consumer.override.session.timeout.ms": "1000",
     }
     parsed = parse_iceberg_sink(config)
-    assert consumer_overrides(parsed) == {"fetch.min.bytes": "1000"}
-    assert parsed.warnings == ["consumer.override.enable.auto.commit has no effect here: the worker sets it"]
+    assert consumer_overrides(parsed) == {"fetch.min.bytes": "1000", "session.timeout.ms": "1000"}
+    assert sorted(parsed.warnings) == [
+        "consumer.override.enable.auto.commit has no effect here: the worker sets it",
+        "consumer.override.session.timeout.ms has no effect here: tasks read ranges of offsets, and are in no group",
+    ]
 
 
 def test_a_dead_letter_topic_without_tolerance_is_warned_about() -> None:

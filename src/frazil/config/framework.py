@@ -278,6 +278,17 @@ _MANAGED_OVERRIDES = (
     "key.deserializer",
     "value.deserializer",
 )
+_GROUP_OVERRIDES = (
+    "auto.commit.interval.ms",
+    "group.instance.id",
+    "group.protocol",
+    "group.remote.assignor",
+    "heartbeat.interval.ms",
+    "max.poll.interval.ms",
+    "max.poll.records",
+    "partition.assignment.strategy",
+    "session.timeout.ms",
+)
 
 
 def check_sink(parsed: Parsed) -> None:
@@ -336,6 +347,8 @@ def _check_overrides(parsed: Parsed) -> None:
             parsed.fail(OVERRIDE + name, invalid_value(name, text, reason))
         if name in _MANAGED_OVERRIDES:
             parsed.warn(f"{OVERRIDE}{name} has no effect here: the worker sets it")
+        if name in _GROUP_OVERRIDES:
+            parsed.warn(f"{OVERRIDE}{name} has no effect here: tasks read ranges of offsets, and are in no group")
     for other in ("producer.override.", "admin.override."):
         for name in parsed.members(other + "*"):
             if not is_security(name):

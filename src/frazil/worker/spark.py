@@ -81,7 +81,6 @@ def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) 
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
         "spark.redaction.regex": _REDACTED,
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "4096",
         "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
         "spark.sql.streaming.stopTimeout": "2s",
         "spark.sql.streaming.metricsEnabled": "false",
@@ -92,8 +91,6 @@ def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) 
         "spark.ui.retainedStages": "1",
         "spark.scheduler.mode": "FAIR",
         "spark.scheduler.allocation.file": pools.as_uri(),
-        "spark.kafka.consumer.fetchedData.cache.timeout": "10s",
-        "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "5s",
     }
     _launch_jvm(properties)
     try:
