@@ -28,6 +28,7 @@ from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixe
 
 from frazil.clients.kafka_security import refusal, watched
 from frazil.config.bootstrap import Client
+from frazil.config.hosts import is_this_machine
 from frazil.errors import ConfigError, FrazilError, NotFound, ServiceUnavailable, TerminalError
 
 TIMEOUT_S = 10.0
@@ -90,7 +91,7 @@ def require_listener(bootstrap: str) -> None:
     for address in bootstrap.split(","):
         host, _, port = address.strip().rpartition(":")
         host = host.rpartition("://")[2].strip("[]")
-        if not (host in ("localhost", "::1") or host.startswith("127.")) or not port.isdigit():
+        if not is_this_machine(host) or not port.isdigit():
             return
         try:
             socket.create_connection((host, int(port)), timeout=1).close()

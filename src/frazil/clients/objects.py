@@ -24,6 +24,7 @@ from botocore.exceptions import (
 from s3transfer.utils import ReadFileChunk
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
+from frazil.config.hosts import is_this_machine
 from frazil.config.object_store import ObjectStoreConfig
 from frazil.errors import ConfigError, FrazilError, ServiceUnavailable, StoreUnavailable
 
@@ -53,7 +54,6 @@ _REFUSALS = (
 """Answers that stay the same until the configuration, or the store, is changed."""
 _FOR_GOOD = (NoCredentialsError, PartialCredentialsError, ParamValidationError, ValidationError)
 """What the SDK does not send: requests without access keys, or with a name that none can be."""
-_THIS_MACHINE = ("127.0.0.1", "::1", "localhost")
 _CONTENT_TYPES = {
     "json": "application/x-ndjson",
     "parquet": "application/vnd.apache.parquet",
@@ -224,7 +224,7 @@ def has_safe_way(config: ObjectStoreConfig) -> bool:
     Its hash is no part of the signature then, as other SDKs have it; it would cost a tenth of the CPU of a task.
     """
     found = urlsplit(config.endpoint or "https://")
-    return found.scheme == "https" or (not config.proxy and found.hostname in _THIS_MACHINE)
+    return found.scheme == "https" or (not config.proxy and is_this_machine(found.hostname or ""))
 
 
 def content_type(name: str) -> str:

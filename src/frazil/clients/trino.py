@@ -16,8 +16,9 @@ from trino.dbapi import Connection
 from trino.exceptions import Error, HttpError, TrinoQueryError
 
 from frazil.clients.trino_catalog import catalog_statement
+from frazil.config.hosts import is_this_machine
 from frazil.config.paths import expanded
-from frazil.config.settings import LOOPBACK, Settings
+from frazil.config.settings import Settings
 from frazil.errors import ConfigError, FrazilError, ServiceUnavailable, TerminalError
 
 # What the client raises for an answer that is not one of Trino's, such as the page of a proxy.
@@ -91,7 +92,7 @@ def create_catalog(settings: Settings) -> bool:
     if has_catalog(settings):
         return False
     url = urlsplit(settings.trino_url)
-    if url.scheme != "https" and url.hostname not in (LOOPBACK, "localhost", "::1"):
+    if url.scheme != "https" and not is_this_machine(url.hostname or ""):
         raise ConfigError(
             f"Trino at {address(settings)} has no catalog {settings.sql_catalog}, and none was created: the statement "
             "holds the keys of the object store, which are not sent over plain http. Use an https URL in TRINO_URL, or "

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from frazil.config.hosts import is_this_machine
 from frazil.errors import ConfigError
 
 
@@ -37,8 +38,7 @@ class ConnectAccess:
             raise ConfigError(f"{self.source}: a password is given without a user")
         if self.key_file and not self.cert_file:
             raise ConfigError(f"{self.source}: a key file is given without a certificate file")
-        local = parts.hostname in ("localhost", "::1") or parts.hostname.startswith("127.")
-        if self.user and parts.scheme == "http" and not local:
+        if self.user and parts.scheme == "http" and not is_this_machine(parts.hostname):
             raise ConfigError(
                 f"{self.source}: a password is sent over https only, or to this machine; {self.url} is neither. "
                 "Nothing was sent."

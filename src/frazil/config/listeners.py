@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from frazil.config.hosts import is_this_machine
 from frazil.errors import ConfigError
 
 _EVERYWHERE = {"", "0.0.0.0", "::"}  # noqa: S104 - names that are compared with
@@ -38,7 +39,7 @@ class Listener:
     @property
     def is_local(self) -> bool:
         """Whether only this machine can connect."""
-        return self.host == "localhost" or self.host == "::1" or self.host.startswith("127.")
+        return is_this_machine(self.host)
 
 
 def parse_listeners(text: str, key: str) -> list[Listener]:

@@ -1,0 +1,18 @@
+"""Names of this machine."""
+
+from __future__ import annotations
+
+from ipaddress import IPv6Address, ip_address
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether what is sent to `host`, a name or an address without brackets, stays on this machine.
+
+    A name that only looks like an address, as `127.example.org`, is one of anywhere.
+    """
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host.lower() == "localhost"
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return (mapped or address).is_loopback
