@@ -173,7 +173,7 @@ def test_records_that_retention_takes_before_they_are_read_stop_the_connector(wo
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
     trace = worker.client.status(pipe.connector)["connector"]["trace"]
     assert trace.startswith("frazil.errors.PositionLost: records that were still to be read are gone from Kafka: ")
-    assert f"{pipe.name}-0" in trace.splitlines()[0]
+    assert f"topic {pipe.name}, partition 0, offset 1: " in trace.splitlines()[0]
     assert pipe.ids() == [1]
 
 

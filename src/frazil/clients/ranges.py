@@ -143,7 +143,7 @@ class RangeReader:
                     continue
                 place = (message.topic() or "", message.partition() or 0)
                 if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001
-                    raise self._failed(error, f"topic {place[0]}, partition {place[1]}: ")
+                    raise self._failed(error, f"topic {place[0]}, partition {place[1]}, offset {message.offset()}: ")
                 ends[place] = message.offset() or 0
         return found, ends
 
