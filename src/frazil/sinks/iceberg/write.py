@@ -70,16 +70,18 @@ class PartitionedWriter:
 
     def add(self, table: pa.Table) -> None:
         """Take rows of the table's Arrow schema."""
+        row_bytes = table.nbytes / max(table.num_rows, 1)
         for values, part in self._target.split(table):
-            self._append(self._file(values), part)
+            self._append(self._file(values), part, row_bytes)
 
     def place(self, table: pa.Table) -> tuple[_Index, _Index]:
         """Take rows, and tell where each one will be: the number of its file, as `close` gives them, and the place."""
         files, places = np.zeros(table.num_rows, np.int64), np.zeros(table.num_rows, np.int64)
+        row_bytes = table.nbytes / max(table.num_rows, 1)
         for values, part in self._target.split(table.append_column(_ROW, pa.array(np.arange(table.num_rows)))):
             file, rows = self._file(values), part.column(_ROW).to_numpy()
             files[rows], places[rows] = file.number, np.arange(file.rows, file.rows + len(rows))
-            self._append(file, part.drop_columns([_ROW]))
+            self._append(file, part.drop_columns([_ROW]), row_bytes)
         return files, places
 
     def _file(self, values: tuple[Any, ...]) -> _File:
@@ -88,11 +90,13 @@ class PartitionedWriter:
             file = self._files[values] = _File(values, len(self._files))
         return file
 
-    def _append(self, file: _File, part: pa.Table) -> None:
+    def _append(self, file: _File, part: pa.Table, row_bytes: float) -> None:
+        """Take rows that have so many bytes on average: to measure each part takes longer than to cut it."""
+        size = round(part.num_rows * row_bytes)
         file.rows += part.num_rows
         file.waiting.append(part)
-        file.waiting_bytes += part.nbytes
-        self.waiting_bytes += part.nbytes
+        file.waiting_bytes += size
+        self.waiting_bytes += size
 
     def encode_largest(self) -> None:
         """Turn the rows of the file that has most of them waiting into a row group."""
