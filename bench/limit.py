@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 
 from bench.load import audit_records, fixed_records
 from bench.results import Limit
+from frazil.clients.ranges import CHUNK
 from frazil.errors import ServiceDied
 from frazil.logs.mapper import mapper_for
 from frazil.logs.tables import SCHEMAS, TableKind
@@ -35,8 +36,7 @@ TITLES: dict[Reader, str] = {
     "arrow-json": "arrow-json + Parquet",
     "decoder": "frazil's decoder (verdict, arrow-json, redaction) + Parquet",
 }
-# Sizes that the worker uses: rows of a batch from Spark, decoded bytes of a file.
-_CHUNK_ROWS = 8192
+# Decoded bytes of a file, as the worker uses it.
 _FLUSH_BYTES = 128 << 20
 _MOST_RECORDS = 300_000
 _TIMEOUT_S = 600
@@ -66,11 +66,11 @@ def run(values: Sequence[bytes], parse: Parse, path: Path, title: str) -> Limit:
     parse_s = write_s = 0.0
     stream: pq.ParquetWriter | None = None
     pending: list[pa.Table] = []
-    for begin in range(0, len(values), _CHUNK_ROWS):
+    for begin in range(0, len(values), CHUNK):
         before = time.process_time()
-        pending.append(parse(values[begin : begin + _CHUNK_ROWS]))
+        pending.append(parse(values[begin : begin + CHUNK]))
         parse_s += time.process_time() - before
-        if sum(table.nbytes for table in pending) > _FLUSH_BYTES or begin + _CHUNK_ROWS >= len(values):
+        if sum(table.nbytes for table in pending) > _FLUSH_BYTES or begin + CHUNK >= len(values):
             before = time.process_time()
             stream = stream or pq.ParquetWriter(path, pending[0].schema, compression="zstd", compression_level=1)
             stream.write_table(pa.concat_tables(pending))

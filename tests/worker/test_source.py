@@ -99,7 +99,6 @@ def consumer(**overrides: str) -> dict[str, Any]:
 def test_tasks_read_what_is_there_and_commit_nothing() -> None:
     made = consumer()
     assert made["bootstrap.servers"] == "broker:9092"
-    assert made["group.id"] == f"frazil-{MINIMAL_S3_SINK['name']}"
     assert (made["enable.auto.commit"], made["auto.offset.reset"], made["check.crcs"]) == (False, "error", True)
 
 

@@ -152,11 +152,6 @@ class ObjectSinkConfig:
         return _COMMIT_MS
 
     @property
-    def reads_keys(self) -> bool:
-        """Whether keys of records make a difference."""
-        return self.keys is not None or (self.transforms is not None and self.transforms.reads_keys)
-
-    @property
     def reads_headers(self) -> bool:
         """Whether headers of records make a difference."""
         return self.headers is not None or (self.transforms is not None and self.transforms.reads_headers)

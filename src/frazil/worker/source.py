@@ -19,6 +19,9 @@ from frazil.pipeline.source import Source
 _BURST_RECORDS = 100_000
 """So many waiting records start a batch before the commit interval is over."""
 
+_GROUP = "frazil"
+"""librdkafka wants the name of a group. All connectors of a worker that log in alike share one reader for each task."""
+
 _ANSWER_MS = 12_000
 _ATTEMPTS = 2
 """A broker that is gone ends the query after two attempts to learn the newest offsets."""
@@ -67,7 +70,7 @@ def task_source(config: SinkConfig, bootstrap: str, *, headers: bool) -> Source:
         **FETCH,
         **consumer_settings(config.consumer_overrides),
         **secured(bootstrap, "consumer"),
-        "group.id": f"frazil-{config.name}",
+        "group.id": _GROUP,
         "allow.auto.create.topics": False,
         "enable.metrics.push": False,
         "log_level": 0,
