@@ -16,6 +16,9 @@ from frazil.errors import ConfigError, FrazilError, PositionLost, ServiceUnavail
 CHUNK = 4096
 """Records that are handed out at once, at most: as many as stay in cache while they are decoded."""
 
+_TOGETHER = 500
+"""Records of several partitions that are held at once, at most: they may be large."""
+
 _LOOK_S = 0.1
 _STALLED_S = 30.0
 _LOST = {KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET}  # noqa: SLF001 - librdkafka's own names
@@ -119,7 +122,7 @@ class RangeReader:
                 positions[key] = offset + 1
                 if offset < ends[key]:
                     kept[key].append(message)
-            positions |= at_end
+            positions |= {key: max(offset, positions[key]) for key, offset in at_end.items()}
             waiting -= {key for key, position in positions.items() if position >= ends[key]}
             heard = self._still(heard, moved=bool(found or at_end))
         yield from (kept[one.topic, one.partition] for one in ranges if kept[one.topic, one.partition])
@@ -212,11 +215,11 @@ def read_ranges(
 
 
 def _groups(ranges: Sequence[Range]) -> Iterator[list[Range]]:
-    """Ranges that follow each other and have at most a chunk of records together, of different partitions."""
+    """Ranges of different partitions that follow each other and are short; a longer one is alone."""
     group: list[Range] = []
     for one in ranges:
         taken = any((other.topic, other.partition) == (one.topic, one.partition) for other in group)
-        if group and (taken or sum(map(len, group)) + len(one) > CHUNK):
+        if group and (taken or sum(map(len, group)) + len(one) > _TOGETHER):
             yield group
             group = []
         group.append(one)
