@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 
 from frazil.clients import kafka, ranges
 from frazil.clients.kafka_security import secured
+from frazil.clients.newest import newest_records
 from frazil.clients.ranges import CHUNK, FETCH, Range, RangeReader
 from frazil.errors import ConfigError, PositionLost, ServiceUnavailable
 from frazil.stack.local import LocalStack
@@ -98,6 +99,35 @@ def test_ranges_that_end_in_what_transactions_leave(
     reader.close()
 
 
+def test_large_records_of_several_partitions_are_not_held_all_at_once(bootstrap: str, reader: RangeReader) -> None:
+    topic = filled(bootstrap, dict.fromkeys(range(4), 4), size=5_000_000)
+    found = []
+    for chunk in reader.read([Range(topic, partition, 0, 4) for partition in range(4)]):
+        assert sum(len(message) for message in chunk) <= 32_000_000
+        found += [(message.partition(), message.offset()) for message in chunk]
+    assert found == [(partition, offset) for partition in range(4) for offset in range(4)]
+
+
+def test_what_is_stored_while_a_transaction_is_open(bootstrap: str) -> None:
+    topic = f"ranges-{uuid.uuid4().hex[:8]}"
+    kafka.ensure_topics(bootstrap, {topic: (1, {})})
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": topic})
+    producer.init_transactions(20)
+    for value in (b"stored", b"open"):
+        producer.begin_transaction()
+        producer.produce(topic, value)
+        producer.flush(20)
+        if value == b"stored":
+            producer.commit_transaction(20)
+    assert kafka.end_offsets(bootstrap, [topic]) == {(topic, 0): 3}
+    assert kafka.end_offsets(bootstrap, [topic], committed=True) == {(topic, 0): 2}
+    started = time.monotonic()
+    assert [message.value() for message in ranges.stored_records(bootstrap, {(topic, 0): 0})] == [b"stored"]
+    assert [message.value() for message in newest_records(bootstrap, [topic], 9)] == [b"stored"]
+    assert time.monotonic() - started < 15
+    producer.abort_transaction(20)
+
+
 @pytest.mark.parametrize("alone", [True, False])
 def test_records_that_are_gone_are_told(bootstrap: str, reader: RangeReader, alone: bool) -> None:
     topic = filled(bootstrap, {0: 10, 1: 10})
@@ -120,6 +150,34 @@ def test_a_broker_that_sends_nothing_is_told(
     assert places([next(found)]) == [(0, [0, 1, 2])]
     with pytest.raises(ServiceUnavailable, match="has sent nothing for 1 s; nothing of what was being read is stored"):
         next(found)
+
+
+class Deaf:
+    """A consumer that gets nothing, as one that knows a topic from before it was deleted and made anew."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        pass
+
+    def consume(self, count: int, timeout: float) -> list[Message]:
+        return []
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_a_used_consumer_that_hears_nothing_is_replaced(
+    bootstrap: str, reader: RangeReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranges, "_RENEW_S", 0.2)
+    topic = filled(bootstrap, {0: 3})
+    assert places(list(reader.read([Range(topic, 0, 0, 3)]))) == [(0, [0, 1, 2])]
+    deaf = Deaf()
+    vars(reader)["_consumer"] = deaf
+    assert places(list(reader.read([Range(topic, 0, 1, 3)]))) == [(0, [1, 2])]
+    assert deaf.closed
 
 
 def test_who_stops_early_leaves_nothing_behind(bootstrap: str, reader: RangeReader) -> None:

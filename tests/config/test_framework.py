@@ -114,7 +114,8 @@ def test_overrides_lose_their_prefix_and_those_that_the_worker_sets_are_warned_a
     assert consumer_overrides(parsed) == {"fetch.min.bytes": "1000", "session.timeout.ms": "1000"}
     assert sorted(parsed.warnings) == [
         "consumer.override.enable.auto.commit has no effect here: the worker sets it",
-        "consumer.override.session.timeout.ms has no effect here: tasks read ranges of offsets, and are in no group",
+        "consumer.override.fetch.min.bytes has no effect here: tasks read offsets that are there, in no group",
+        "consumer.override.session.timeout.ms has no effect here: tasks read offsets that are there, in no group",
     ]
 
 

@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+import uuid
+from typing import Any
+
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.clients.ranges import Range
+from frazil.clients import kafka
+from frazil.clients.kafka_security import secured
+from frazil.clients.ranges import FETCH, Range, RangeReader
 from frazil.errors import PositionLost, ServiceUnavailable
+from frazil.logs.produce import produce
+from frazil.pipeline import source
 from frazil.pipeline.source import Source, check_progress, dealt, divided, ranges_between
+from frazil.stack.local import LocalStack
 
 LENGTHS = st.lists(st.integers(1, 40), min_size=1, max_size=12)
 
@@ -58,3 +67,33 @@ def test_a_partition_that_ends_before_its_begin_was_made_again() -> None:
 
 def test_a_source_does_not_show_what_it_logs_in_with() -> None:
     assert "secret" not in repr(Source({"sasl.password": "secret"}, headers=True))
+
+
+@pytest.mark.stack
+def test_readers_are_kept_and_closed(stack: LocalStack, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has threads and sockets, and there may be many connectors."""
+    kept: dict[Any, RangeReader] = {}
+    monkeypatch.setattr(source, "_readers", kept)
+    bootstrap, topic = str(stack.settings.bootstrap_servers), f"kept-{uuid.uuid4().hex[:8]}"
+    kafka.ensure_topics(bootstrap, {topic: (1, {})})
+    assert produce(bootstrap, topic, iter([b"x"]), 1) == 1
+    me = psutil.Process()
+
+    def read(count: int) -> int:
+        for number in range(count):
+            settings = {
+                **FETCH,
+                **secured(bootstrap, "consumer"),
+                "group.id": "g",
+                "client.id": f"c{number % 6}",
+                "log_level": 0,
+            }
+            (rows,) = Source(settings, headers=False).read([Range(topic, 0, 0, 1)])
+            assert rows.values == [b"x"]
+        return me.num_threads()
+
+    before = read(6)
+    assert read(30) <= before + 6
+    assert len(kept) == 4
+    for reader in kept.values():
+        reader.close()

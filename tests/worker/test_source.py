@@ -104,16 +104,16 @@ def test_tasks_read_what_is_there_and_commit_nothing() -> None:
 
 def test_overrides_of_the_tasks_consumer() -> None:
     made = consumer(
-        fetch__max__wait__ms="50",
+        request__timeout__ms="50000",
         isolation__level="read_committed",
         receive__buffer__bytes="-1",
         max__poll__records="7",
         sasl__mechanism="PLAIN",
     )
-    assert made["fetch.wait.max.ms"] == "50"
+    assert made["socket.timeout.ms"] == "50000"
     assert made["isolation.level"] == "read_committed"
     assert made["socket.receive.buffer.bytes"] == "0"
-    assert not made.keys() & {"max.poll.records", "fetch.max.wait.ms", "sasl.mechanism"}  # no sasl without a protocol
+    assert not made.keys() & {"max.poll.records", "sasl.mechanism"}  # no sasl without a protocol
 
 
 def test_security_of_the_tasks_consumer() -> None:
@@ -123,9 +123,10 @@ def test_security_of_the_tasks_consumer() -> None:
     assert "p" not in repr(Source(made, headers=False)).replace("Source(headers", "")
 
 
+@pytest.mark.parametrize("number", [-1, 0, 1, 2**31 - 1])
 @pytest.mark.parametrize("name", [*NAMES])
-def test_every_override_is_taken_as_java_takes_it(name: str) -> None:
-    """The largest number of an INT, or what else the key takes, makes a client."""
+def test_every_override_is_taken_as_java_takes_it(name: str, number: int) -> None:
+    """The smallest and the largest number of an INT, or what else the key takes, make a client."""
     others = {
         "check.crcs": "false",
         "client.dns.lookup": "resolve_canonical_bootstrap_servers_only",
@@ -133,7 +134,7 @@ def test_every_override_is_taken_as_java_takes_it(name: str) -> None:
         "client.rack": "r1",
         "isolation.level": "read_committed",
     }
-    made = consumer(**{name: others.get(name, str(2**31 - 1))})
+    made = consumer(**{name: others.get(name, str(number))})
     assert NAMES[name] in made
 
 

@@ -14,7 +14,6 @@ _SAME = (
     "client.rack",
     "connections.max.idle.ms",
     "fetch.max.bytes",
-    "fetch.min.bytes",
     "isolation.level",
     "max.partition.fetch.bytes",
     "metadata.max.age.ms",
@@ -26,50 +25,52 @@ _SAME = (
 )
 NAMES: Mapping[str, str] = {
     **{name: name for name in _SAME},
-    "fetch.max.wait.ms": "fetch.wait.max.ms",
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
     "request.timeout.ms": "socket.timeout.ms",
     "send.buffer.bytes": "socket.send.buffer.bytes",
 }
 """Java's names, and librdkafka's."""
 
-_GROWING = {"reconnect.backoff": 10_000, "retry.backoff": 1_000}
-"""Pauses that grow up to `<name>.max.ms`, which has this default and may not be less than `<name>.ms`."""
-_SYSTEM = "-1"
-"""Java's size of a buffer that the system chooses."""
-_LARGEST: Mapping[str, int] = {
-    "fetch.max.bytes": 2_147_483_135,
-    "fetch.min.bytes": 100_000_000,
-    "fetch.wait.max.ms": 300_000,
-    "max.partition.fetch.bytes": 1_000_000_000,
-    "metadata.max.age.ms": 86_400_000,
-    "reconnect.backoff.max.ms": 3_600_000,
-    "reconnect.backoff.ms": 3_600_000,
-    "retry.backoff.max.ms": 300_000,
-    "retry.backoff.ms": 300_000,
-    "socket.receive.buffer.bytes": 100_000_000,
-    "socket.send.buffer.bytes": 100_000_000,
-    "socket.timeout.ms": 300_000,
+_GROWING = {"reconnect.backoff": (100, 10_000), "retry.backoff": (100, 1_000)}
+"""Pauses of `<name>.ms` that grow up to `<name>.max.ms`, which may not be less, with the defaults of both."""
+_MESSAGE_BYTES = 1_000_000
+"""What librdkafka's producers send at most by default; it wants fetches to be no smaller."""
+_LIMITS: Mapping[str, tuple[int, int]] = {
+    "connections.max.idle.ms": (0, 2_147_483_647),
+    "fetch.max.bytes": (1_000, 2_147_483_135),
+    "max.partition.fetch.bytes": (1, 1_000_000_000),
+    "metadata.max.age.ms": (1, 86_400_000),
+    "reconnect.backoff.max.ms": (0, 3_600_000),
+    "reconnect.backoff.ms": (0, 3_600_000),
+    "retry.backoff.max.ms": (1, 300_000),
+    "retry.backoff.ms": (1, 300_000),
+    "socket.connection.setup.timeout.ms": (1_000, 2_147_483_647),
+    "socket.receive.buffer.bytes": (0, 100_000_000),
+    "socket.send.buffer.bytes": (0, 100_000_000),
+    "socket.timeout.ms": (10, 300_000),
 }
-"""What librdkafka takes at most, where Java takes more."""
+"""What librdkafka takes, where Java takes less or more. Its 0 is Java's -1: a buffer of the system, no limit."""
 
 
 def consumer_settings(settings: Mapping[str, str]) -> dict[str, str]:
-    """Those that librdkafka has, under its names; a number above its largest is that one.
+    """Those that librdkafka has, under its names; a number outside of its limits is the nearest within.
 
-    What is about groups, and Java's own, has no effect on a reader of ranges and is left out.
+    What is about groups, about waiting for records, and Java's own has no effect on a reader of ranges and is left out.
     """
-    found = {NAMES[name]: value.strip() for name, value in settings.items() if name in NAMES}
-    found = {name: _within(name, value) for name, value in found.items()}
-    for name, default in _GROWING.items():
-        first, most = found.get(f"{name}.ms", ""), found.get(f"{name}.max.ms", str(default))
-        if first.isdecimal() and most.isdecimal():
-            found[f"{name}.max.ms"] = str(max(int(first), int(most)))
+    found = {NAMES[name]: _within(NAMES[name], value.strip()) for name, value in settings.items() if name in NAMES}
+    for name, (first, most) in _GROWING.items():
+        own, highest = found.get(f"{name}.ms"), found.get(f"{name}.max.ms")
+        if own is not None:
+            found[f"{name}.max.ms"] = str(max(int(own), int(highest or most)))
+        elif highest is not None:
+            found[f"{name}.ms"] = str(min(first, int(highest)))
+    if "fetch.max.bytes" in found:
+        found["message.max.bytes"] = str(min(int(found["fetch.max.bytes"]), _MESSAGE_BYTES))
     return found
 
 
 def _within(name: str, value: str) -> str:
-    if name.endswith(".buffer.bytes") and value == _SYSTEM:
-        return "0"
-    largest = _LARGEST.get(name)
-    return str(min(int(value), largest)) if largest is not None and value.isdecimal() else value
+    if name not in _LIMITS:
+        return value
+    low, high = _LIMITS[name]
+    return str(min(max(int(value), low), high))

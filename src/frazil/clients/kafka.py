@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from confluent_kafka import (
     Consumer,
+    IsolationLevel,
     KafkaError,
     KafkaException,
     TopicCollection,
@@ -200,13 +201,17 @@ def begin_offsets(bootstrap: str, topics: Iterable[str]) -> Offsets:
 
 
 @_until_settled
-def end_offsets(bootstrap: str, topics: Iterable[str], client: AdminClient | None = None) -> Offsets:
+def end_offsets(
+    bootstrap: str, topics: Iterable[str], client: AdminClient | None = None, *, committed: bool = False
+) -> Offsets:
     """Offset that the next record will get, per (topic, partition), asked with a new client or the one that is given.
 
-    Raises NotFound or ServiceUnavailable.
+    With `committed` that of the first record of an open transaction, where there is one. Raises NotFound or
+    ServiceUnavailable.
     """
     latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-    return _list_offsets(bootstrap, list(topics), latest, client)
+    isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+    return _list_offsets(bootstrap, list(topics), latest, client, isolation)
 
 
 @_until_settled
@@ -340,7 +345,13 @@ def lag(bootstrap: str, topics: Iterable[str], group: str) -> Offsets:
     return {key: max(end - committed.get(key, begins[key]), 0) for key, end in ends.items()}
 
 
-def _list_offsets(bootstrap: str, topics: list[str], spec: OffsetSpec, known: AdminClient | None = None) -> Offsets:
+def _list_offsets(
+    bootstrap: str,
+    topics: list[str],
+    spec: OffsetSpec,
+    known: AdminClient | None = None,
+    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+) -> Offsets:
     client = known or admin(bootstrap)
     wanted = {
         TopicPartition(name, partition.id): spec
@@ -349,7 +360,7 @@ def _list_offsets(bootstrap: str, topics: list[str], spec: OffsetSpec, known: Ad
     }
     if not wanted:
         return {}
-    futures = client.list_offsets(wanted, request_timeout=TIMEOUT_S)
+    futures = client.list_offsets(wanted, isolation_level=isolation, request_timeout=TIMEOUT_S)
     return {
         (p.topic, p.partition): int(_result(client, future, bootstrap, f"offsets of {p.topic}-{p.partition}").offset)
         for p, future in futures.items()

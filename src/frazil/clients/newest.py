@@ -13,9 +13,10 @@ from frazil.clients.ranges import read_ranges
 def newest_records(bootstrap: str, topics: Sequence[str], count: int) -> list[Message]:
     """At most `count` records, from the ends of all partitions alike, by topic, partition and offset.
 
-    Raises NotFound for a topic that does not exist, ServiceUnavailable when the broker does not answer.
+    Records of transactions that are open or were aborted are left out. Raises NotFound for a topic that does not exist,
+    ServiceUnavailable when the broker does not answer.
     """
-    begin, end = begin_offsets(bootstrap, topics), end_offsets(bootstrap, topics)
+    begin, end = begin_offsets(bootstrap, topics), end_offsets(bootstrap, topics, committed=True)
     filled = sorted((end[key] - begin[key], key) for key in end if end[key] > begin[key])
     starts: dict[tuple[str, int], int] = {}
     left = count

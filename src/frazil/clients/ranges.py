@@ -16,11 +16,12 @@ from frazil.errors import ConfigError, FrazilError, PositionLost, ServiceUnavail
 CHUNK = 4096
 """Records that are handed out at once, at most: as many as stay in cache while they are decoded."""
 
-_TOGETHER = 500
+_HELD_BYTES = 32 << 20
 """Records of several partitions that are held at once, at most: they may be large."""
 
 _LOOK_S = 0.1
 _STALLED_S = 30.0
+_RENEW_S = 3.0
 _LOST = {KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET}  # noqa: SLF001 - librdkafka's own names
 _REFUSED = {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}
 _BROKEN = {KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION, KafkaError._NOT_IMPLEMENTED}  # noqa: SLF001
@@ -56,15 +57,32 @@ class Range:
         return self.end - self.begin
 
 
+class _Refusal:
+    """Why brokers did not let the consumer in; it holds no consumer, so that nothing holds itself."""
+
+    reason = ""
+
+    def note(self, error: KafkaError) -> None:
+        if error.code() in _LOCKED_OUT:
+            self.reason = error.str().removesuffix(".")
+
+
 class RangeReader:
     """Reads ranges with one consumer, one after the other; small ones that follow each other at once."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         """`config` is that of a librdkafka consumer, without callbacks. Raises ConfigError when it is none."""
+        self._config = dict(config)
         self._servers = str(config["bootstrap.servers"])
-        self._refusal = ""
+        self._group: list[Range] = []
+        self._heard = 0.0
+        self._open()
+
+    def _open(self) -> None:
+        self._refusal = _Refusal()
+        self._is_new = True
         try:
-            self._consumer = Consumer({**config, "error_cb": self._note})
+            self._consumer = Consumer({**self._config, "error_cb": self._refusal.note})
         except KafkaException as error:
             what = error.args[0].str().strip().rstrip(".")
             raise ConfigError(
@@ -78,24 +96,25 @@ class RangeReader:
         Raises PositionLost when records of a range are gone, ServiceUnavailable when the broker sends nothing for
         30 s, as for a topic that is gone, ConfigError when it refuses, TerminalError for records that are damaged.
         """
-        for group in _groups(ranges):
-            self._consumer.assign([TopicPartition(one.topic, one.partition, one.begin) for one in group])
-            try:
+        try:
+            for group in _groups(ranges):
+                self._assign(group)
                 yield from self._whole(group[0]) if len(group) == 1 else self._small(group)
-            finally:
-                self._consumer.unassign()
+        except KafkaException as failure:
+            raise self._failed(failure.args[0], "") from None
+        finally:
+            self._consumer.unassign()
 
     def close(self) -> None:
         """Leave the cluster; nothing can be read any more."""
         self._consumer.close()
 
-    def _note(self, error: KafkaError) -> None:
-        if error.code() in _LOCKED_OUT:
-            self._refusal = error.str().removesuffix(".")
+    def _assign(self, group: list[Range]) -> None:
+        self._group, self._heard = group, time.monotonic()
+        self._consumer.assign([TopicPartition(one.topic, one.partition, one.begin) for one in group])
 
     def _whole(self, one: Range) -> Iterator[list[Message]]:
         position = one.begin
-        heard = time.monotonic()
         while position < one.end:
             found, ends = self._consume(one.end - position)
             if ends:
@@ -106,7 +125,7 @@ class RangeReader:
                     found = [message for message in found if (message.offset() or 0) < one.end]
             if found:
                 yield found
-            heard = self._still(heard, moved=bool(found or ends))
+            self._note(moved=bool(found or ends))
 
     def _small(self, ranges: Sequence[Range]) -> Iterator[list[Message]]:
         """All at once, since each would wait for a fetch of its own; then one after the other."""
@@ -114,50 +133,65 @@ class RangeReader:
         positions = {(one.topic, one.partition): one.begin for one in ranges}
         waiting = set(ends)
         kept: defaultdict[tuple[str, int], list[Message]] = defaultdict(list)
-        heard = time.monotonic()
-        while waiting:
+        held = 0
+        while waiting and held < _HELD_BYTES:
             found, at_end = self._consume(sum(ends[key] - positions[key] for key in waiting))
             for message in found:
                 key, offset = (message.topic() or "", message.partition() or 0), message.offset() or 0
                 positions[key] = offset + 1
                 if offset < ends[key]:
                     kept[key].append(message)
+                    held += len(message)
             positions |= {key: max(offset, positions[key]) for key, offset in at_end.items()}
             waiting -= {key for key, position in positions.items() if position >= ends[key]}
-            heard = self._still(heard, moved=bool(found or at_end))
-        yield from (kept[one.topic, one.partition] for one in ranges if kept[one.topic, one.partition])
+            self._note(moved=bool(found or at_end))
+        for one in ranges:
+            key = one.topic, one.partition
+            if kept[key]:
+                yield kept.pop(key)
+            if key in waiting:
+                rest = Range(*key, positions[key], one.end)
+                self._assign([rest])
+                yield from self._whole(rest)
 
     def _consume(self, most: int) -> tuple[list[Message], dict[tuple[str, int], int]]:
         """What has come, and where partitions ended."""
-        try:
-            messages = self._consumer.consume(max(1, min(CHUNK, most)), timeout=_LOOK_S)
-        except KafkaException as failure:
-            raise self._failed(failure.args[0], "") from None
+        messages = self._consumer.consume(max(1, min(CHUNK, most)), timeout=_LOOK_S)
         found = [message for message in messages if message.error() is None]
         ends: dict[tuple[str, int], int] = {}
         if len(found) < len(messages):
             for message in messages:
                 error = message.error()
-                if error is None:
-                    continue
-                place = (message.topic() or "", message.partition() or 0)
+                topic = message.topic()
+                if error is None or topic is None:
+                    continue  # librdkafka asks for the coordinator of a group, without need
+                place = (topic, message.partition() or 0)
                 if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001
                     raise self._failed(error, f"topic {place[0]}, partition {place[1]}, offset {message.offset()}: ")
                 ends[place] = message.offset() or 0
         return found, ends
 
-    def _still(self, heard: float, *, moved: bool) -> float:
-        """When something came last. Raises ServiceUnavailable when that is too long ago."""
+    def _note(self, *, moved: bool) -> None:
+        """Note whether something has come. Raises ServiceUnavailable when nothing has for too long.
+
+        A consumer that was used before may wait in vain for a topic that was made anew: another one is tried.
+        """
         now = time.monotonic()
         if moved:
-            return now
-        if now - heard > _STALLED_S:
-            why = f" ({self._refusal})" if self._refusal else ""
+            self._heard, self._is_new, self._refusal.reason = now, False, ""
+            self._group = []
+        elif now - self._heard > _STALLED_S:
+            why = f" ({self._refusal.reason})" if self._refusal.reason else ""
             raise ServiceUnavailable(
                 f"Kafka at {self._servers} has sent nothing for {_STALLED_S:.0f} s{why}; nothing of what was being "
                 "read is stored, it is read again"
             )
-        return heard
+        elif self._group and not self._is_new and now - self._heard > _RENEW_S:
+            self._consumer.close()
+            self._open()
+            heard = self._heard
+            self._assign(self._group)
+            self._heard = heard
 
     def _failed(self, error: KafkaError, where: str) -> FrazilError:
         what = f"{where}{error.str().strip().rstrip('.')}"
@@ -179,7 +213,7 @@ def stored_records(bootstrap: str, starts: Mapping[tuple[str, int], int]) -> Ite
     Records of transactions that are open or were aborted are left out. Raises NotFound for a topic that does not
     exist, and as `read_ranges` does.
     """
-    end = end_offsets(bootstrap, sorted({topic for topic, _ in starts}))
+    end = end_offsets(bootstrap, sorted({topic for topic, _ in starts}), committed=True)
     for records in read_ranges(bootstrap, starts, end, committed=True):
         yield from records
 
@@ -219,7 +253,7 @@ def _groups(ranges: Sequence[Range]) -> Iterator[list[Range]]:
     group: list[Range] = []
     for one in ranges:
         taken = any((other.topic, other.partition) == (one.topic, one.partition) for other in group)
-        if group and (taken or sum(map(len, group)) + len(one) > _TOGETHER):
+        if group and (taken or sum(map(len, group)) + len(one) > CHUNK):
             yield group
             group = []
         group.append(one)

@@ -268,9 +268,11 @@ _NUMERIC_OVERRIDES: Mapping[str, Literal["INT", "LONG"]] = {
     "reconnect.backoff.max.ms": "LONG",
     "reconnect.backoff.ms": "LONG",
     "request.timeout.ms": "INT",
+    "retry.backoff.max.ms": "LONG",
     "retry.backoff.ms": "LONG",
     "send.buffer.bytes": "INT",
     "session.timeout.ms": "INT",
+    "socket.connection.setup.timeout.ms": "LONG",
 }
 _MANAGED_OVERRIDES = (
     "enable.auto.commit",
@@ -278,8 +280,10 @@ _MANAGED_OVERRIDES = (
     "key.deserializer",
     "value.deserializer",
 )
-_GROUP_OVERRIDES = (
+_IDLE_OVERRIDES = (
     "auto.commit.interval.ms",
+    "fetch.max.wait.ms",
+    "fetch.min.bytes",
     "group.instance.id",
     "group.protocol",
     "group.remote.assignor",
@@ -347,8 +351,8 @@ def _check_overrides(parsed: Parsed) -> None:
             parsed.fail(OVERRIDE + name, invalid_value(name, text, reason))
         if name in _MANAGED_OVERRIDES:
             parsed.warn(f"{OVERRIDE}{name} has no effect here: the worker sets it")
-        if name in _GROUP_OVERRIDES:
-            parsed.warn(f"{OVERRIDE}{name} has no effect here: tasks read ranges of offsets, and are in no group")
+        if name in _IDLE_OVERRIDES:
+            parsed.warn(f"{OVERRIDE}{name} has no effect here: tasks read offsets that are there, in no group")
     for other in ("producer.override.", "admin.override."):
         for name in parsed.members(other + "*"):
             if not is_security(name):

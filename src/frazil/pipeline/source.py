@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from frazil.clients.ranges import Range, RangeReader
@@ -30,19 +29,23 @@ class Source:
 
     def read(self, ranges: Sequence[Range]) -> Iterator[Rows]:
         """The records of the ranges in order, in chunks of one partition; raises as `RangeReader.read` does."""
-        reader = _reader(tuple(sorted(self.consumer.items())))
-        try:
-            for messages in reader.read(ranges):
-                yield rows_of(messages, headers=self.headers)
-        except Exception:
-            _reader.cache_clear()
-            raise
+        for messages in _reader(self.consumer).read(ranges):
+            yield rows_of(messages, headers=self.headers)
 
 
-@lru_cache(maxsize=4)
-def _reader(consumer: tuple[tuple[str, Any], ...]) -> RangeReader:
-    """A reader that a Python worker keeps for its next task, so that it does not have to find the brokers again."""
-    return RangeReader(dict(consumer))
+_readers: dict[tuple[tuple[str, Any], ...], RangeReader] = {}
+"""What a Python worker keeps for its next tasks, so that they do not have to find the brokers again."""
+_MOST_READERS = 4
+
+
+def _reader(consumer: Mapping[str, Any]) -> RangeReader:
+    """A reader with these settings; the one that was used last is the last to be closed."""
+    key = tuple(sorted(consumer.items()))
+    found = _readers.pop(key, None) or RangeReader(consumer)
+    _readers[key] = found
+    while len(_readers) > _MOST_READERS:
+        _readers.pop(next(iter(_readers))).close()
+    return found
 
 
 def ranges_between(begin: Offsets, end: Offsets) -> list[Range]:

@@ -76,6 +76,7 @@ def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) 
         "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": _MEMORY_POOL,
         "spark.python.daemon.module": "frazil.worker.daemon",
         "spark.local.dir": str(work / "tmp"),
+        "spark.broadcast.UDFCompressionThreshold": "512m",  # larger tasks go through files, and they hold credentials
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",
