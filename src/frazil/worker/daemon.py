@@ -17,10 +17,10 @@ import frazil.logs.mapper  # noqa: E402
 import frazil.pipeline.task  # noqa: E402
 import frazil.sinks.iceberg.match  # noqa: E402, F401
 
-_MANY_OBJECTS = 100_000
-"""A task has some ten thousand objects in its hands, and leaves no cycles of them for the collector to find."""
+_NEW_OBJECTS = 5_000
+"""One look of the collector for each chunk of records: more find nothing, and fewer leave what errors hold."""
 
 if __name__ == "__main__":
-    gc.set_threshold(_MANY_OBJECTS)
+    gc.set_threshold(_NEW_OBJECTS)
     gc.freeze()
     daemon.manager()  # type: ignore[no-untyped-call]
