@@ -85,6 +85,28 @@ def send(bootstrap: str, topic: str, records: Iterable[bytes | None], **message:
     assert producer.flush(30) == 0
 
 
+class Transactions:
+    """One transaction after the other, into partition 0 of a topic."""
+
+    def __init__(self, bootstrap: str, topic: str) -> None:
+        self._topic = topic
+        self._producer = Producer({**secured(bootstrap, "producer"), "transactional.id": topic})
+        self._producer.init_transactions(20)
+
+    def begin(self, records: Iterable[bytes]) -> None:
+        """The records are at the broker then, and the transaction is open."""
+        self._producer.begin_transaction()
+        for record in records:
+            self._producer.produce(self._topic, record, partition=0)
+        assert self._producer.flush(20) == 0
+
+    def commit(self) -> None:
+        self._producer.commit_transaction(20)
+
+    def abort(self) -> None:
+        self._producer.abort_transaction(20)
+
+
 def messages(bootstrap: str, topic: str) -> list[Any]:
     """All messages of a topic, in the order of their offsets."""
     ends = kafka.end_offsets(bootstrap, [topic])

@@ -22,7 +22,7 @@ from frazil.clients import kafka
 from frazil.stack.local import LocalStack
 from tests.acceptance.objects import ObjectPipe
 from tests.gate import Gate
-from tests.harness import Worker, eventually, messages, own_worker
+from tests.harness import Transactions, Worker, eventually, messages, own_worker
 
 pytestmark = pytest.mark.spark
 
@@ -53,6 +53,21 @@ def test_complete_objects_are_stored_and_the_rest_waits(worker: Worker, objects:
     eventually(lambda: position(objects).get((objects.name, 0)) == 20)
     objects.send([b'{"n": %d}' % n for n in range(25, 30)], partition=0)
     eventually(lambda: len(objects.objects()) == 3)
+    assert worker.state(objects.connector) == "RUNNING"
+
+
+def test_committed_records_are_stored_while_a_transaction_is_open(worker: Worker, objects: ObjectPipe) -> None:
+    transactions = Transactions(objects.settings.bootstrap_servers, objects.name)
+    transactions.begin(b"%d" % n for n in range(12))
+    transactions.commit()
+    transactions.begin(b"%d" % n for n in range(100, 120))
+    worker.client.put_config(objects.connector, objects.config(consumer__override__isolation__level="read_committed"))
+    eventually(lambda: objects.lines() == [b"%d" % n for n in range(10)])
+
+    transactions.abort()
+    transactions.begin(b"%d" % n for n in range(12, 20))
+    transactions.commit()
+    eventually(lambda: objects.lines() == [b"%d" % n for n in range(20)])
     assert worker.state(objects.connector) == "RUNNING"
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from frazil.clients import kafka
-from tests.harness import Pipe, Worker, event, eventually
+from tests.harness import Pipe, Transactions, Worker, event, eventually
 
 pytestmark = pytest.mark.spark
 
@@ -160,3 +160,18 @@ def test_what_was_rolled_back_is_stored_again(worker: Worker, pipe: Pipe, all_of
     pipe.send([event(20)])
 
     eventually(lambda: pipe.ids() == list(range(21)))
+
+
+def test_committed_records_are_stored_while_a_transaction_is_open(worker: Worker, pipe: Pipe) -> None:
+    transactions = Transactions(pipe.settings.bootstrap_servers, pipe.name)
+    transactions.begin(event(n) for n in range(5))
+    transactions.commit()
+    transactions.begin(event(n) for n in range(100, 110))
+    worker.client.put_config(pipe.connector, pipe.config(consumer__override__isolation__level="read_committed"))
+    eventually(lambda: pipe.ids() == [*range(5)])
+
+    transactions.abort()
+    transactions.begin(event(n) for n in range(5, 8))
+    transactions.commit()
+    eventually(lambda: pipe.ids() == [*range(8)])
+    assert worker.state(pipe.connector) == "RUNNING"
