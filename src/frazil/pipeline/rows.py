@@ -38,6 +38,11 @@ class Rows:
         """Some of the records, in the same order."""
         return self if mask.all() else self.take(np.flatnonzero(mask).tolist())
 
+    def between(self, begin: int, end: int | None) -> Rows:
+        """Those from an offset to below another one, where there is one."""
+        above = self.offsets >= begin
+        return self.where(above if end is None else above & (self.offsets < end))
+
     def take(self, indexes: Sequence[int]) -> Rows:
         """The records at these places."""
         return replace(

@@ -297,9 +297,7 @@ class _Way:
     def _select(self, chunk: Rows, results: Sequence[TableResult]) -> Rows:
         """The rows between floor and ceiling; their positions are noted."""
         key = chunk.topic, chunk.partition
-        low, high = self.bounds.floor.get(key, 0), self.bounds.ceiling.get(key)
-        mask = chunk.offsets >= low if high is None else (chunk.offsets >= low) & (chunk.offsets < high)
-        rows = chunk.where(mask)
+        rows = chunk.between(self.bounds.floor.get(key, 0), self.bounds.ceiling.get(key))
         if len(rows):
             reached, latest = {key: int(np.max(rows.offsets)) + 1}, {key: int(np.max(rows.stamps))}
             for result in results:

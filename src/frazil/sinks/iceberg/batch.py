@@ -27,10 +27,8 @@ from frazil.sinks.iceberg.totals import Totals
 from frazil.sinks.iceberg.work import Progress, Work
 from frazil.sinks.letters import LetterBook
 
-Run = Callable[[TaskSpec, int], TaskResult]
-"""Runs so many tasks at most over the records of a spec, and returns their results in one."""
-
-_ANY_TASKS = 1 << 30
+Run = Callable[[TaskSpec, bool], TaskResult]
+"""Runs tasks over the records of a spec, only one when the second argument says so; returns their results in one."""
 
 
 @dataclass
@@ -126,7 +124,7 @@ class BatchJob:
             return False
         spec = self._spec(pending, ceiling, rest_pending=rest_pending)
         one_task = any(work.before is not None for work in pending)  # which needs to see the changes in their order
-        result = self.run(spec, 1 if one_task else _ANY_TASKS)
+        result = self.run(spec, one_task)
         if rest_pending and not self._finish_rest(result, ceiling):
             for work in pending:
                 abandon(work.table, result.tables[work.name].files)

@@ -110,9 +110,9 @@ class IcebergSink:
             )
         committed(report)
 
-    def _run(self, spec: TaskSpec, most_tasks: int) -> TaskResult:
+    def _run(self, spec: TaskSpec, one_task: bool) -> TaskResult:
         ranges = spec.ranges()
-        tasks = min(self._max_tasks, most_tasks, -(-sum(map(len, ranges)) // ROWS_PER_TASK))
+        tasks = 1 if one_task else min(self._max_tasks, -(-sum(map(len, ranges)) // ROWS_PER_TASK))
         results = self._run_works([Task(spec, self._source, share) for share in divided(ranges, tasks)])
         return combine(map(load_result, results))
 

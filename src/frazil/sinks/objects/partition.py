@@ -84,7 +84,7 @@ class PartitionRun:
 
     def take(self, rows: Rows) -> None:
         """Take rows of this Kafka partition."""
-        rows = rows.where((rows.offsets >= self._begin) & (rows.offsets < self._end))
+        rows = rows.between(self._begin, self._end)
         if not len(rows) or self._ended_at is not None:
             return
         prepared = self._preparer.prepare(rows, self._refused)
