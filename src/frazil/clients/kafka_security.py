@@ -43,9 +43,15 @@ def refusal(bootstrap: str) -> str:
     return _refusals.pop(str(bootstrap), "")
 
 
+def refusal_in(error: KafkaError) -> str:
+    """Why a broker does not let a client in, when the error says so; else empty."""
+    refused = error.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL)  # noqa: SLF001 - librdkafka's own names
+    return error.str().removesuffix(".") if refused else ""
+
+
 def _note(servers: str, error: KafkaError) -> None:
-    if error.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL):  # noqa: SLF001 - librdkafka's own names
-        _refusals[servers] = error.str().removesuffix(".")
+    if reason := refusal_in(error):
+        _refusals[servers] = reason
 
 
 def translated(settings: Mapping[str, str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from frazil.clients.kafka import client_config, end_offsets
+from frazil.clients.kafka_security import refusal_in
 from frazil.errors import ConfigError, FrazilError, PositionLost, ServiceUnavailable, TerminalError
 
 CHUNK = 4096
@@ -25,7 +26,6 @@ _RENEW_S = 3.0
 _LOST = {KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET}  # noqa: SLF001 - librdkafka's own names
 _REFUSED = {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}
 _BROKEN = {KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION, KafkaError._NOT_IMPLEMENTED}  # noqa: SLF001
-_LOCKED_OUT = {KafkaError._AUTHENTICATION, KafkaError._SSL}  # noqa: SLF001
 
 FETCH: Mapping[str, Any] = {
     "enable.auto.commit": False,
@@ -56,6 +56,11 @@ class Range:
     def __len__(self) -> int:
         return self.end - self.begin
 
+    @property
+    def key(self) -> tuple[str, int]:
+        """Topic and partition."""
+        return self.topic, self.partition
+
 
 class _Refusal:
     """Why brokers did not let the consumer in; it holds no consumer, so that nothing holds itself."""
@@ -63,8 +68,7 @@ class _Refusal:
     reason = ""
 
     def note(self, error: KafkaError) -> None:
-        if error.code() in _LOCKED_OUT:
-            self.reason = error.str().removesuffix(".")
+        self.reason = refusal_in(error) or self.reason
 
 
 class RangeReader:
@@ -98,7 +102,7 @@ class RangeReader:
         """
         try:
             for group in _groups(ranges):
-                self._assign(group)
+                self._begin(group)
                 yield from self._whole(group[0]) if len(group) == 1 else self._small(group)
         except KafkaException as failure:
             raise self._failed(failure.args[0], "") from None
@@ -109,9 +113,12 @@ class RangeReader:
         """Leave the cluster; nothing can be read any more."""
         self._consumer.close()
 
-    def _assign(self, group: list[Range]) -> None:
+    def _begin(self, group: list[Range]) -> None:
         self._group, self._heard = group, time.monotonic()
-        self._consumer.assign([TopicPartition(one.topic, one.partition, one.begin) for one in group])
+        self._assign()
+
+    def _assign(self) -> None:
+        self._consumer.assign([TopicPartition(*one.key, one.begin) for one in self._group])
 
     def _whole(self, one: Range) -> Iterator[list[Message]]:
         position = one.begin
@@ -129,8 +136,8 @@ class RangeReader:
 
     def _small(self, ranges: Sequence[Range]) -> Iterator[list[Message]]:
         """All at once, since each would wait for a fetch of its own; then one after the other."""
-        ends = {(one.topic, one.partition): one.end for one in ranges}
-        positions = {(one.topic, one.partition): one.begin for one in ranges}
+        ends = {one.key: one.end for one in ranges}
+        positions = {one.key: one.begin for one in ranges}
         waiting = set(ends)
         kept: defaultdict[tuple[str, int], list[Message]] = defaultdict(list)
         held = 0
@@ -146,12 +153,12 @@ class RangeReader:
             waiting -= {key for key, position in positions.items() if position >= ends[key]}
             self._note(moved=bool(found or at_end))
         for one in ranges:
-            key = one.topic, one.partition
+            key = one.key
             if kept[key]:
                 yield kept.pop(key)
             if key in waiting:
                 rest = Range(*key, positions[key], one.end)
-                self._assign([rest])
+                self._begin([rest])
                 yield from self._whole(rest)
 
     def _consume(self, most: int) -> tuple[list[Message], dict[tuple[str, int], int]]:
@@ -178,8 +185,7 @@ class RangeReader:
         """
         now = time.monotonic()
         if moved:
-            self._heard, self._is_new, self._refusal.reason = now, False, ""
-            self._group = []
+            self._heard, self._is_new, self._group, self._refusal.reason = now, False, [], ""
         elif now - self._heard > _STALLED_S:
             why = f" ({self._refusal.reason})" if self._refusal.reason else ""
             raise ServiceUnavailable(
@@ -189,22 +195,25 @@ class RangeReader:
         elif self._group and not self._is_new and now - self._heard > _RENEW_S:
             self._consumer.close()
             self._open()
-            heard = self._heard
-            self._assign(self._group)
-            self._heard = heard
+            self._assign()
 
     def _failed(self, error: KafkaError, where: str) -> FrazilError:
         what = f"{where}{error.str().strip().rstrip('.')}"
         if error.code() in _LOST:
-            return PositionLost(
-                f"records that were still to be read are gone from Kafka: {what}. What was read before is stored. Give "
-                "the connector a new name to start from what the topic has."
-            )
+            return records_gone(what)
         if error.code() in _REFUSED:
             return ConfigError(f"Kafka at {self._servers} does not let the connector read: {what}. Nothing was changed")
         if error.code() in _BROKEN:
             return TerminalError(f"records of Kafka are damaged: {what}. What was read before is stored")
         return ServiceUnavailable(f"records cannot be read at {self._servers}: {what}")
+
+
+def records_gone(what: str) -> PositionLost:
+    """The error for records that cannot be read any more."""
+    return PositionLost(
+        f"records that were still to be read are gone from Kafka: {what}. What was read before is stored. Give the "
+        "connector a new name to start from what the topic has."
+    )
 
 
 def stored_records(bootstrap: str, starts: Mapping[tuple[str, int], int]) -> Iterator[Message]:
@@ -250,12 +259,13 @@ def read_ranges(
 
 def _groups(ranges: Sequence[Range]) -> Iterator[list[Range]]:
     """Ranges of different partitions that follow each other and are short; a longer one is alone."""
-    group: list[Range] = []
+    group: dict[tuple[str, int], Range] = {}
+    records = 0
     for one in ranges:
-        taken = any((other.topic, other.partition) == (one.topic, one.partition) for other in group)
-        if group and (taken or sum(map(len, group)) + len(one) > CHUNK):
-            yield group
-            group = []
-        group.append(one)
+        if group and (one.key in group or records + len(one) > CHUNK):
+            yield list(group.values())
+            group, records = {}, 0
+        group[one.key] = one
+        records += len(one)
     if group:
-        yield group
+        yield list(group.values())

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from frazil.clients.ranges import Range, RangeReader
-from frazil.errors import PositionLost, ServiceUnavailable
+from frazil.clients.ranges import Range, RangeReader, records_gone
+from frazil.errors import ServiceUnavailable
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.rows import Rows, rows_of
 
@@ -26,6 +26,11 @@ class Source:
 
     consumer: Mapping[str, Any] = field(repr=False)
     headers: bool
+
+    @property
+    def committed(self) -> bool:
+        """Whether records of transactions that are open or were aborted are left out."""
+        return str(self.consumer["isolation.level"]).lower() == "read_committed"
 
     def read(self, ranges: Sequence[Range]) -> Iterator[Rows]:
         """The records of the ranges in order, in chunks of one partition; raises as `RangeReader.read` does."""
@@ -65,10 +70,8 @@ def check_progress(begin: Offsets, end: Offsets) -> None:
                 f"Kafka does not have what was read until now: partition {partition} of topic {topic} is gone"
             )
         if reached < start:
-            raise PositionLost(
-                f"records that were still to be read are gone from Kafka: topic {topic}, partition {partition}, was "
-                f"read up to offset {start}, and ends at {reached} now. What was read before is stored. Give the "
-                "connector a new name to start from what the topic has."
+            raise records_gone(
+                f"topic {topic}, partition {partition}, was read up to offset {start}, and ends at {reached} now"
             )
 
 
@@ -93,6 +96,9 @@ def divided(ranges: Sequence[Range], tasks: int) -> list[list[Range]]:
 def dealt(ranges: Sequence[Range], tasks: int) -> list[list[Range]]:
     """The ranges for each task, none of them divided: the longest first, to the task that has least."""
     shares: list[list[Range]] = [[] for _ in range(max(1, min(tasks, len(ranges))))]
+    sizes = [0] * len(shares)
     for one in sorted(ranges, key=len, reverse=True):
-        min(shares, key=lambda share: sum(map(len, share))).append(one)
-    return [sorted(share, key=lambda one: (one.topic, one.partition)) for share in shares if share]
+        least = sizes.index(min(sizes))
+        shares[least].append(one)
+        sizes[least] += len(one)
+    return [sorted(share, key=lambda one: one.key) for share in shares if share]

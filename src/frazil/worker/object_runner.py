@@ -173,8 +173,7 @@ class ObjectRunner:
     def _turn(self, sink: ObjectSink, topics: list[str]) -> bool:
         """Store what may be complete; False when nothing is."""
         self._look_for_topics(topics)
-        committed = self._config.consumer_overrides.get("isolation.level", "").strip().lower() == "read_committed"
-        ends = kafka.end_offsets(self._bootstrap, topics, self._admin, committed=committed)
+        ends = kafka.end_offsets(self._bootstrap, topics, self._admin, committed=self._source.committed)
         with self._busy:
             if self._stopping.is_set():
                 return False
