@@ -1,7 +1,8 @@
 """Runs every test in parts, side by side: most of them wait for a service more than they compute.
 
-Arguments go to each part's pytest. Each part has its own services; its output follows when it has ended. A few tests
-that failed while the machine was full run once more, alone: those that pass then are named and do not count.
+Arguments go to each part's pytest. Each part has its own services. A part that passed is one line; the output of one
+that failed follows when it has ended, and the last lines of the run say again what failed and why. A few tests that
+failed while the machine was full run once more, alone: those that pass then are named and do not count.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -34,9 +36,13 @@ QUICK_JAVA = "-XX:TieredStopAtLevel=1"
 AT_ONCE = 4
 FEW = 3
 """A part with more failures has not failed for want of processors."""
+SHOWN = 20
+"""Lines about the failures of a part at the end."""
+_WIDTH = 250
 _SAY_EVERY_S = 60
 _FAILED = 1
 _NO_TESTS = 5
+_GOOD = (0, _NO_TESTS)
 
 
 @dataclass
@@ -55,10 +61,27 @@ class Part:
         return f"{self.name} {found[-1].decode() if found else '0'} %"
 
     def show(self) -> None:
-        """Print what pytest printed."""
-        print(f"\n== {self.name} ({time.monotonic() - self.started:.0f} s)", flush=True)
+        """Print pytest's last line, and all that it printed when it failed."""
+        seconds = time.monotonic() - self.started
+        if self.process.returncode in _GOOD:
+            print(f"{self.name}: {self.lines()[-1].strip('= ')}", flush=True)
+            return
+        print(f"\n== {self.name} ended with {self.process.returncode} after {seconds:.0f} s", flush=True)
         sys.stdout.buffer.write(self.output.read_bytes())
         sys.stdout.flush()
+
+    def lines(self) -> list[str]:
+        """What pytest printed, up to its summary: services that fixtures forgot may speak after it."""
+        lines = self.output.read_text(errors="replace").splitlines() or ["(nothing)"]
+        ends = [number for number, line in enumerate(lines, 1) if re.fullmatch(r"=+ .* in [\d.]+s.* =+", line)]
+        return lines[: ends[-1]] if ends else lines
+
+    def reasons(self) -> list[str]:
+        """The failures in pytest's words, or its last lines when it has no word for them."""
+        lines = self.lines()
+        named = [line for line in lines if re.match(r"(FAILED|ERROR) \S*::", line)]
+        more = [f"and {len(named) - SHOWN} more"] if len(named) > SHOWN else []
+        return [line[:_WIDTH] for line in named[:SHOWN] or lines[-SHOWN:]] + more
 
     def failures(self) -> list[str]:
         """The tests that failed."""
@@ -66,12 +89,13 @@ class Part:
         return sorted(json.loads(found.read_bytes())) if found.exists() else []
 
 
-def start(name: str, folder: Path, arguments: list[str]) -> Part:
-    """Start the pytest of a part; its output goes to a file in `folder`."""
+def start(name: str, folder: Path, arguments: list[str], suffix: str = "") -> Part:
+    """Start the pytest of a part; its output goes to a file in `folder`, whose name ends with `suffix`."""
     path = folder / name.replace(" ", "-")
     cache = path.with_suffix(".cache")
+    path = path.with_name(f"{path.name}{suffix}.txt")
     command = [str(PYTEST), "-m", f"({PARTS[name]}) and {NOT_HERE}", "-o", f"cache_dir={cache}", *arguments]
-    environment = {"JAVA_TOOL_OPTIONS": QUICK_JAVA, **os.environ}
+    environment = {"JAVA_TOOL_OPTIONS": QUICK_JAVA, "COLUMNS": str(_WIDTH), **os.environ}
     with path.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603
             command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT
@@ -79,11 +103,11 @@ def start(name: str, folder: Path, arguments: list[str]) -> Part:
     return Part(name, process, path, cache, time.monotonic())
 
 
-def run_again(part: Part, folder: Path, arguments: list[str]) -> int:
-    """The exit code of the failed tests of a part when they run alone."""
+def run_again(part: Part, folder: Path, arguments: list[str]) -> Part:
+    """The failed tests of a part, having run alone."""
     names = part.failures()
     print(f"\nonce more, alone: {', '.join(names)}", flush=True)
-    again = start(part.name, folder, ["--last-failed", "--last-failed-no-failures", "none", *arguments])
+    again = start(part.name, folder, ["--last-failed", "--last-failed-no-failures", "none", *arguments], "-again")
     try:
         code = again.process.wait()
     except KeyboardInterrupt:
@@ -93,15 +117,14 @@ def run_again(part: Part, folder: Path, arguments: list[str]) -> int:
     again.show()
     if code == 0:
         print(f"\nfailed beside the others and passed alone: {', '.join(names)}", flush=True)
-    return code
+    return again
 
 
-def run_all(folder: Path, arguments: list[str]) -> dict[str, int]:
-    """The exit code of each part. A KeyboardInterrupt ends the parts first."""
-    failed: list[Part] = []
+def run_all(folder: Path, arguments: list[str]) -> list[Part]:
+    """Each part, having run. A KeyboardInterrupt ends the parts first."""
     waiting = list(PARTS)
     running: list[Part] = []
-    codes: dict[str, int] = {}
+    ended: list[Part] = []
     said = time.monotonic()
     try:
         while waiting or running:
@@ -110,10 +133,8 @@ def run_all(folder: Path, arguments: list[str]) -> dict[str, int]:
             time.sleep(0.5)
             for part in [part for part in running if part.process.poll() is not None]:
                 running.remove(part)
+                ended.append(part)
                 part.show()
-                codes[part.name] = part.process.returncode
-                if codes[part.name] == _FAILED and 0 < len(part.failures()) <= FEW:
-                    failed.append(part)
             if running and time.monotonic() - said > _SAY_EVERY_S:
                 said = time.monotonic()
                 print("; ".join(part.progress() for part in running), flush=True)
@@ -123,21 +144,28 @@ def run_all(folder: Path, arguments: list[str]) -> dict[str, int]:
         for part in running:
             part.process.wait()
         raise
-    return codes | {part.name: run_again(part, folder, arguments) for part in failed}
+    few = [part for part in ended if part.process.returncode == _FAILED and 0 < len(part.failures()) <= FEW]
+    return [part for part in ended if part not in few] + [run_again(part, folder, arguments) for part in few]
 
 
 def main(arguments: list[str]) -> int:
-    """The exit code: 0 when every part passed, 130 after an interrupt."""
+    """The exit code: 0 when every part passed, 130 after an interrupt. The outputs stay when one did not."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.default_int_handler)
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            codes = run_all(Path(folder), arguments)
-        except KeyboardInterrupt:
-            return 130
-    failed = [name for name, code in codes.items() if code not in (0, _NO_TESTS)]
-    if failed or all(code == _NO_TESTS for code in codes.values()):
-        print(f"\nfailed: {', '.join(failed) or 'no test was run'}")
+    folder = Path(tempfile.mkdtemp(prefix="frazil-tests-"))
+    try:
+        parts = run_all(folder, arguments)
+    except KeyboardInterrupt:
+        return 130
+    failed = [part for part in parts if part.process.returncode not in _GOOD]
+    if failed:
+        print(f"\nThe outputs of all parts are in {folder}.")
+        for part in failed:
+            print(f"\nfailed: {part.name} (exit code {part.process.returncode})", *part.reasons(), sep="\n  ")
+        return 1
+    shutil.rmtree(folder)
+    if all(part.process.returncode == _NO_TESTS for part in parts):
+        print("\nno test was run")
         return 1
     print("\nevery part passed")
     return 0

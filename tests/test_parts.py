@@ -35,7 +35,33 @@ def test_only_what_failed_runs_again_and_is_named(
     assert part.process.wait() == 1
     (name,) = part.failures()
     assert name.endswith("test_them.py::test_fails_once")
-    assert script.run_again(part, tmp_path, arguments) == 0
+    assert script.run_again(part, tmp_path, arguments).process.returncode == 0
     shown = capfd.readouterr().out
-    assert "\n1 passed" in shown
+    assert "\nwithout services: 1 passed" in shown
     assert f"failed beside the others and passed alone: {name}" in shown
+
+
+def test_the_last_lines_say_what_failed_and_why(script: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "test_them.py").write_text(
+        "import pytest\n"
+        "def test_passes():\n    pass\n"
+        "@pytest.mark.parametrize('n', range(30))\ndef test_fails(n):\n    assert n < 0, 'too many'\n"
+    )
+    part = script.start("without services", tmp_path, ["-q", str(tmp_path)])
+    assert part.process.wait() == 1
+    reasons = part.reasons()
+    assert len(reasons) == script.SHOWN + 1
+    assert "test_them.py::test_fails[0] - AssertionError: too many" in reasons[0]
+    assert reasons[-1] == "and 10 more"
+
+
+def test_a_part_that_dies_is_told_by_its_last_words(
+    script: ModuleType, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "test_them.py").write_text("import os\ndef test_dies():\n    os.abort()\n")
+    part = script.start("without services", tmp_path, ["-q", "-p", "no:faulthandler", "-s", str(tmp_path)])
+    assert part.process.wait() == -6
+    part.show()
+    assert "== without services ended with -6 after" in capfd.readouterr().out
+    assert part.failures() == []
+    assert part.reasons()

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import json
 import os
 import socket
+import subprocess
+import sys
+from collections import deque
 from collections.abc import Iterator
 
 import psutil
@@ -34,6 +38,37 @@ def test_unused_ports_are_free_and_different() -> None:
     found = ports.unused(5, grpc_offset=10000)
     assert len(set(found)) == 5
     assert not any(ports.is_taken(port) or ports.is_taken(port + 10000) for port in found)
+
+
+def test_ports_between_parts_of_a_service_are_not_those_of_outgoing_connections() -> None:
+    assert all(10000 <= port < 22768 for port in ports.unused(5, grpc_offset=10000))
+
+
+def test_two_processes_choose_different_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "_SEARCHED", range(25000, 25040))
+    other = (
+        "from frazil.stack import ports\n"
+        "ports._SEARCHED = range(25000, 25040)\n"
+        "print(ports.unused(15), flush=True)\n"
+        "input()"
+    )
+    with subprocess.Popen([sys.executable, "-c", other], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        theirs = json.loads(process.stdout.readline())
+        mine = ports.unused(15)
+        assert set(mine).isdisjoint(theirs)
+        process.communicate(b"\n")
+
+
+def test_a_process_that_chooses_very_often_holds_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    held: deque[int] = deque()
+    monkeypatch.setattr(ports, "_held", held)
+    monkeypatch.setattr(ports, "_HELD", 3)
+    for _ in range(4):
+        ports.unused(2)
+    assert len(held) == 3
+    for descriptor in held:
+        os.close(descriptor)
 
 
 def test_unused_avoids_what_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

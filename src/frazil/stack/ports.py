@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 import socket
+from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -12,8 +14,13 @@ import psutil
 from frazil.config.settings import LOOPBACK
 from frazil.errors import PortTaken, StackError
 
-# Below the range that operating systems hand out to outgoing connections, so that a remembered port stays free.
+# All below 32768, where the range begins that Linux hands out to outgoing connections: a chosen port stays free.
 _SEARCHED = range(20000, 30000)
+_BELOW = 32768
+_HELD = 256
+
+_held: deque[int] = deque()
+_chance = random.SystemRandom()
 
 
 @dataclass(frozen=True)
@@ -78,17 +85,36 @@ def listening(process: psutil.Process) -> set[int]:
 
 
 def unused(count: int, *, avoid: Collection[int] = (), grpc_offset: int = 0) -> list[int]:
-    """Different free ports, chosen at random from 20000 to 29999 so that two homes hardly ever choose the same.
+    """Different free ports, chosen at random from 20000 to 29999; another process that chooses at the same time gets
+    others.
 
-    With `grpc_offset` the port that far above each of them is free as well. Raises StackError when there are too few.
+    With `grpc_offset` the port that far above each of them is free and below 32768 as well, and they come from that
+    far below. Raises StackError when there are too few.
     """
+    searched = range(_SEARCHED.start - grpc_offset, min(_SEARCHED.stop, _BELOW - grpc_offset))
     chosen: list[int] = []
-    for port in random.sample(_SEARCHED, len(_SEARCHED)):
+    for port in _chance.sample(searched, len(searched)):
         if len(chosen) == count:
             break
         needed = {port, port + grpc_offset}
-        if needed.isdisjoint(avoid) and not any(map(is_taken, needed)):
+        if needed.isdisjoint(avoid) and not any(map(is_taken, needed)) and all(map(_hold, needed)):
             chosen.append(port)
     if len(chosen) < count:
-        raise StackError(f"fewer than {count} free ports between {_SEARCHED.start} and {_SEARCHED.stop}")
+        raise StackError(f"fewer than {count} free ports between {searched.start} and {searched.stop}")
     return chosen
+
+
+def _hold(port: int) -> bool:
+    """Take the UDP port of that number, which nothing here uses, until this process ends or has chosen many more.
+
+    Whoever chose a port needs seconds until something listens on it; False when another process has chosen it.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        try:
+            server.bind((LOOPBACK, port))
+        except OSError:
+            return False
+        _held.append(server.detach())
+    if len(_held) > _HELD:
+        os.close(_held.popleft())
+    return True
