@@ -7,7 +7,6 @@ failed while the machine was full run once more, alone: those that pass then are
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -35,7 +34,7 @@ QUICK_JAVA = "-XX:TieredStopAtLevel=1"
 """Services that live for a minute or two do not pay for the second compiler."""
 AT_ONCE = 4
 FEW = 3
-"""A part with more failures has not failed for want of processors."""
+"""A part that failed for more causes has not failed for want of processors."""
 SHOWN = 20
 """Lines about the failures of a part at the end."""
 _WIDTH = 250
@@ -76,17 +75,19 @@ class Part:
         ends = [number for number, line in enumerate(lines, 1) if re.fullmatch(r"=+ .* in [\d.]+s.* =+", line)]
         return lines[: ends[-1]] if ends else lines
 
-    def reasons(self) -> list[str]:
-        """The failures in pytest's words, or its last lines when it has no word for them."""
-        lines = self.lines()
-        named = [line for line in lines if re.match(r"(FAILED|ERROR) \S*::", line)]
-        more = [f"and {len(named) - SHOWN} more"] if len(named) > SHOWN else []
-        return [line[:_WIDTH] for line in named[:SHOWN] or lines[-SHOWN:]] + more
+    def named(self) -> list[str]:
+        """A line for each test that failed, with its cause in pytest's words."""
+        return [line for line in self.lines() if re.match(r"(FAILED|ERROR) \S*::", line)]
 
-    def failures(self) -> list[str]:
-        """The tests that failed."""
-        found = self.cache / "v" / "cache" / "lastfailed"
-        return sorted(json.loads(found.read_bytes())) if found.exists() else []
+    def causes(self) -> int:
+        """How many different ones: a service that did not start is one, of all tests that need it."""
+        return len({line.partition(" - ")[2] or line for line in self.named()})
+
+    def reasons(self) -> list[str]:
+        """The first failures, or pytest's last lines when it named none."""
+        named = self.named()
+        more = [f"and {len(named) - SHOWN} more"] if len(named) > SHOWN else []
+        return [line[:_WIDTH] for line in named[:SHOWN] or self.lines()[-SHOWN:]] + more
 
 
 def start(name: str, folder: Path, arguments: list[str], suffix: str = "") -> Part:
@@ -105,8 +106,7 @@ def start(name: str, folder: Path, arguments: list[str], suffix: str = "") -> Pa
 
 def run_again(part: Part, folder: Path, arguments: list[str]) -> Part:
     """The failed tests of a part, having run alone."""
-    names = part.failures()
-    print(f"\nonce more, alone: {', '.join(names)}", flush=True)
+    print("\nonce more, alone:", *part.reasons(), sep="\n  ", flush=True)
     again = start(part.name, folder, ["--last-failed", "--last-failed-no-failures", "none", *arguments], "-again")
     try:
         code = again.process.wait()
@@ -116,7 +116,7 @@ def run_again(part: Part, folder: Path, arguments: list[str]) -> Part:
         raise
     again.show()
     if code == 0:
-        print(f"\nfailed beside the others and passed alone: {', '.join(names)}", flush=True)
+        print("\nfailed beside the others and passed alone:", *part.reasons(), sep="\n  ", flush=True)
     return again
 
 
@@ -144,7 +144,7 @@ def run_all(folder: Path, arguments: list[str]) -> list[Part]:
         for part in running:
             part.process.wait()
         raise
-    few = [part for part in ended if part.process.returncode == _FAILED and 0 < len(part.failures()) <= FEW]
+    few = [part for part in ended if part.process.returncode == _FAILED and 0 < part.causes() <= FEW]
     return [part for part in ended if part not in few] + [run_again(part, folder, arguments) for part in few]
 
 

@@ -33,26 +33,28 @@ def test_only_what_failed_runs_again_and_is_named(
     arguments = ["-q", str(tmp_path)]
     part = script.start("without services", tmp_path, arguments)
     assert part.process.wait() == 1
-    (name,) = part.failures()
-    assert name.endswith("test_them.py::test_fails_once")
+    (name,) = part.named()
+    assert "test_them.py::test_fails_once - " in name
     assert script.run_again(part, tmp_path, arguments).process.returncode == 0
     shown = capfd.readouterr().out
     assert "\nwithout services: 1 passed" in shown
-    assert f"failed beside the others and passed alone: {name}" in shown
+    assert f"failed beside the others and passed alone:\n  {name}" in shown
 
 
 def test_the_last_lines_say_what_failed_and_why(script: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "test_them.py").write_text(
         "import pytest\n"
         "def test_passes():\n    pass\n"
-        "@pytest.mark.parametrize('n', range(30))\ndef test_fails(n):\n    assert n < 0, 'too many'\n"
+        "@pytest.fixture(scope='session')\ndef service():\n    raise OSError('too many')\n"
+        "@pytest.mark.parametrize('n', range(30))\ndef test_fails(n, service):\n    pass\n"
     )
     part = script.start("without services", tmp_path, ["-q", str(tmp_path)])
     assert part.process.wait() == 1
     reasons = part.reasons()
     assert len(reasons) == script.SHOWN + 1
-    assert "test_them.py::test_fails[0] - AssertionError: too many" in reasons[0]
+    assert "test_them.py::test_fails[0] - OSError: too many" in reasons[0]
     assert reasons[-1] == "and 10 more"
+    assert part.causes() == 1
 
 
 def test_a_part_that_dies_is_told_by_its_last_words(
@@ -63,5 +65,5 @@ def test_a_part_that_dies_is_told_by_its_last_words(
     assert part.process.wait() == -6
     part.show()
     assert "== without services ended with -6 after" in capfd.readouterr().out
-    assert part.failures() == []
-    assert part.reasons()
+    assert part.named() == []
+    assert part.reasons() == part.lines()
