@@ -175,9 +175,9 @@ def _connectors(settings: Settings, expected: Sequence[str], found: StackStatus,
     configs: list[dict[str, str]] = []
     try:
         with ConnectClient(settings.connect_access) as client:
-            names = client.connectors()
-            for name in names:
-                config, state = client.config(name), client.status(name)
+            names = client.expanded()
+            for name, entry in names.items():
+                config, state = entry["info"]["config"], entry["status"]
                 configs.append(config)
                 parts = [state["connector"], *state["tasks"]]
                 trace = next((part["trace"] for part in parts if part.get("trace")), "")

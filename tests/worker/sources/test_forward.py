@@ -98,6 +98,7 @@ def test_life_of_a_source_connector(
             client.create("lines", source, "RUNNING")
             with pytest.raises(AlreadyExists, match="Connector lines already exists"):
                 client.create("lines", SINK, "RUNNING")
+            eventually(lambda: "lines" in client.expanded(), timeout=30)  # no status yet: 404, as Kafka Connect answers
             eventually(lambda: client.status("lines")["tasks"][0:1])
             assert client.connectors() == ["lines", "sink"]
             assert set(client.expanded()["lines"]) == {"info", "status"}
