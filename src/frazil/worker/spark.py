@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
 from typing import Any
@@ -95,7 +97,8 @@ def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) 
     }
     _launch_jvm(properties)
     try:
-        session: SparkSession = SparkSession.builder.config(map=properties).getOrCreate()
+        with _interrupts_as_before():
+            session: SparkSession = SparkSession.builder.config(map=properties).getOrCreate()
         session.sparkContext.setLogLevel("WARN")
     except (Py4JError, PySparkException) as error:
         cause = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
@@ -116,6 +119,17 @@ def _launch_jvm(properties: Mapping[str, Any]) -> None:
         conf = SparkConf(loadDefaults=False).setAll(list(properties.items()))
         gateway = launch_gateway(conf, {"process_group": 0})  # type: ignore[no-untyped-call]
         SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001
+
+
+@contextmanager
+def _interrupts_as_before() -> Iterator[None]:
+    """What Ctrl+C does stays this process's own: PySpark's handler cancels the jobs that run."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
 def is_local(master: str) -> bool:
