@@ -204,9 +204,9 @@ def test_replay_with_the_configuration_from_a_file(
     place.write((0, b'{"id": 1, "n": 3000000000}', "n", "too large"), (1, b'{"id": 2, "n": 1}', "n", "once"))
     judged = run("replay", "--config", str(file), "--dry-run")
     assert judged.exit_code == 1
-    assert f"{place.queue} 0 0  still fails: column n: the number does not fit in 32 bits" in judged.stdout
+    assert f"{place.queue} 0 0  would fail again: column n: the number does not fit in 32 bits" in judged.stdout
     assert f"{place.queue} 0 1  would be stored" in judged.stdout
-    assert "1 would be stored, 1 still fails. Nothing was changed." in judged.stdout
+    assert "1 would be stored, 1 would fail again. Nothing was changed." in judged.stdout
     outcomes = json.loads(run("replay", "--config", str(file), "-o", "json").stdout)
     assert [outcome["verdict"] for outcome in outcomes] == ["fails", "stored"]
     assert table.refresh().scan().to_arrow()["id"].to_pylist() == [2]

@@ -1,4 +1,4 @@
-"""The verbs of `frazil.cli.query`, here beside the tables that they read."""
+"""Verbs that read tables, here beside the tables that they read."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ pytestmark = pytest.mark.stack
 TOTAL = COMMITS * ROWS_PER_COMMIT
 PROGRAM = """
 import sys, typer
-from frazil.cli import query, sql
+from frazil.cli import maintain, query, sql
 from frazil.errors import FrazilError, UsageError
 app = typer.Typer()
+maintain.register(app)
 query.register(app)
 sql.register(app)
 try:
@@ -55,6 +56,12 @@ def test_query_of_a_table_shows_ten_rows_and_the_newest_in_full(log_tables: LogT
     assert '"requestHeader": {"Range": "bytes=0-1"}' in shown.stdout
 
 
+def test_query_of_a_table_of_another_namespace(log_tables: LogTables) -> None:
+    shown = run(log_tables, "query", f"{NAMESPACE}.errorlogs", NAMESPACE_NAME="streaming")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert f"{NAMESPACE}.errorlogs: {TOTAL} rows" in shown.stdout
+
+
 def test_query_as_json_and_csv(log_tables: LogTables) -> None:
     [table] = json.loads(run(log_tables, "query", "errorlogs", "-n", "2", "--format", "json").stdout)
     assert (table["table"], table["rows"], len(table["newest"])) == ("errorlogs", TOTAL, 2)
@@ -72,6 +79,7 @@ def test_query_as_json_and_csv(log_tables: LogTables) -> None:
     [
         (("query", "nosuch"), 2, "known tables: apilogs, errorlogs, auditlogs, empty"),
         (("query", "apilogs", "-n", "0"), 2, "from 1 on"),
+        (("maintain", "nosuch"), 2, "known tables: apilogs, auditlogs, empty, errorlogs"),
         (("sql",), 2, "there is no statement"),
         (("sql", "SELECT 1", "--file", "x"), 2, "either as an argument"),
         (("sql", "--file", "/nosuch/file"), 2, "cannot be read"),

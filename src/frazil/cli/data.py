@@ -180,15 +180,22 @@ def _check_count(count: int) -> None:
 
 def send(settings: Settings, kind: TableKind, count: int, odd: float = 0.0) -> tuple[int, Counter[str], float]:
     """Acknowledged records, their mix and the seconds it took."""
-    from frazil.logs import produce as producing
     from frazil.logs.generate import records
+    from frazil.logs.produce import RecordProducer
 
     mix: Counter[str] = Counter()
     topic = settings.topics[kind]
     started = time.monotonic()
-    with _bar(topic, count) as advance:
-        made = records(kind, count, odd=odd, mix=mix)
-        acknowledged = producing.produce(settings.bootstrap_servers, topic, made, count, advance)
+    with RecordProducer(settings.bootstrap_servers) as producer:
+        try:
+            with _bar(topic, count) as advance:
+                made = records(kind, count, odd=odd, mix=mix)
+                acknowledged = producer.send(topic, made, count, advance)
+        except KeyboardInterrupt:
+            typer.echo(
+                f"{topic}: stopped; at least {producer.acknowledged:,} of {count:,} records are in Kafka", err=True
+            )
+            raise
     return acknowledged, mix, time.monotonic() - started
 
 

@@ -31,7 +31,7 @@ _WORDS = {
     "present": ("in the table already", "in the table already"),
     "skipped": ("left out by the connector", "would be left out by the connector"),
     "waits": ("open", "would stay open"),
-    "fails": ("open", "still fails"),
+    "fails": ("open", "would fail again"),
 }
 
 
@@ -104,7 +104,7 @@ def print_groups(groups: Groups, limit: int, output: Output) -> None:
         ],
     )
     more = "" if len(rows) <= limit else f" in {len(rows):,} groups, of which {limit:,} are shown (-n shows more)"
-    typer.echo(f"{groups.total:,} open dead letters{more}")
+    typer.echo(f"{_open(groups.total)}{more}")
 
 
 @dataclass
@@ -154,7 +154,7 @@ def print_letters(newest: Newest, output: Output) -> None:
     )
     shown = len(newest.letters)
     more = "" if newest.total == shown else f", of which the newest {shown:,} are shown (-n shows more)"
-    typer.echo(f"{newest.total:,} open dead letters{more}")
+    typer.echo(f"{_open(newest.total)}{more}")
 
 
 def print_letter(letter: Letter, is_open: bool, output: Output, *, raw: bool) -> None:
@@ -272,6 +272,10 @@ def moment(milliseconds: int) -> str:
 def masked(text: str) -> str:
     """The text without credentials; many dead letters have the same one."""
     return redact_bytes(text.encode()).decode() if text else text
+
+
+def _open(count: int) -> str:
+    return f"{count:,} open dead letter{'' if count == 1 else 's'}"
 
 
 def _sum(counts: Counter[str], *, dry_run: bool) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +13,7 @@ from rich.table import Table
 from frazil.cli.console import make_console
 from frazil.cli.progress import progress
 from frazil.cli.status import Output
+from frazil.cli.tables import known_table
 from frazil.cli.usage import examples
 from frazil.config.settings import Settings
 
@@ -118,7 +120,7 @@ def maintain(
         force=force,
     )
     settings = Settings.load()
-    name = table if "." in table else f"{settings.namespace}.{table}"
+    name = _existing(settings, table)
     with progress(make_console(stderr=True)) as say:
         say("starting Spark")
         session = spark.start(settings, say)
@@ -131,6 +133,16 @@ def maintain(
     print_results(name, results, output, dry_run=dry_run)
     if any(result.failed for result in results):
         raise typer.Exit(1)
+
+
+def _existing(settings: Settings, table: str) -> str:
+    """The full name of a table; raises UsageError when it is not there, before Spark starts."""
+    from frazil.clients.catalog import connect
+    from frazil.query.summary import known_tables
+
+    return ".".join(
+        known_table(table, settings.namespace, partial(known_tables, connect(settings.catalog_properties())))
+    )
 
 
 def print_results(name: str, results: list[StepResult], output: Output, *, dry_run: bool) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from frazil.cli.console import make_console
 from frazil.cli.engines import EngineName, EngineOption
+from frazil.cli.tables import known_table
 from frazil.cli.usage import examples
 from frazil.config.settings import Settings
 from frazil.errors import UsageError
@@ -31,7 +33,9 @@ def register(app: typer.Typer) -> None:
 
 
 def query(
-    table: Annotated[str | None, typer.Argument(help="Table; all tables of the namespace when left out.")] = None,
+    table: Annotated[
+        str | None, typer.Argument(help="`namespace.table`, or a table of NAMESPACE_NAME; all of that when left out.")
+    ] = None,
     rows: Annotated[
         int | None, typer.Option("-n", "--rows", help=f"Newest rows: {FEW_ROWS}, or {MORE_ROWS} of a named table.")
     ] = None,
@@ -50,40 +54,46 @@ def query(
     leave_out_pandas()
     settings = Settings.load()
     count = rows or (FEW_ROWS if table is None else MORE_ROWS)
-    wanted, summaries = _summaries(settings, table, count, engine)
+    namespace, summaries = _summaries(settings, table, count, engine)
     if form == Format.JSON:
         write_json([_as_object(summary) for summary in summaries], sys.stdout)
     elif form == Format.CSV:
         render(_as_rows(list(summaries), with_rows=table is not None), form, make_console())
     else:
+        nothing = True
         for summary in summaries:
-            _print(summary, settings.namespace, Expanded.ON if expanded else Expanded.OFF)
-        if not wanted:
-            typer.echo(f"there is no table in {settings.namespace} yet; `init` creates them")
+            nothing = False
+            _print(summary, namespace, Expanded.ON if expanded else Expanded.OFF)
+        if nothing:
+            typer.echo(f"there is no table in {namespace} yet; `init` creates them")
 
 
 def _summaries(
     settings: Settings, table: str | None, count: int, engine: EngineName | None
-) -> tuple[list[str], Iterable[TableSummary]]:
-    """Tables that are asked for, and their summaries, each made when its turn comes."""
-    namespace = settings.namespace
+) -> tuple[str, Iterable[TableSummary]]:
+    """The namespace, and the summaries of the tables that are asked for, each made when its turn comes."""
+    tables: Callable[[str], list[str]]
+    summarise: Callable[..., TableSummary]
     if engine is EngineName.TRINO:
         from frazil.query import trino_summary
         from frazil.query.trino import TrinoEngine
 
         trino = TrinoEngine(settings)
-        known = _in_order(trino_summary.known_tables(trino, namespace))
-        wanted = known if table is None else [_known(table, known, namespace)]
-        return wanted, (
-            trino_summary.summarise(trino, namespace, name, count, last=table is not None) for name in wanted
-        )
-    from frazil.clients.catalog import connect
-    from frazil.query.summary import known_tables, summarise
+        tables = partial(trino_summary.known_tables, trino)
+        summarise = partial(trino_summary.summarise, trino)
+    else:
+        from frazil.clients.catalog import connect
+        from frazil.query import summary
 
-    catalog = connect(settings.catalog_properties())
-    known = _in_order(known_tables(catalog, namespace))
-    wanted = known if table is None else [_known(table, known, namespace)]
-    return wanted, (summarise(catalog, namespace, name, count, last=table is not None) for name in wanted)
+        catalog = connect(settings.catalog_properties())
+        tables = partial(summary.known_tables, catalog)
+        summarise = partial(summary.summarise, catalog)
+    if table is None:
+        place, wanted = settings.namespace, _in_order(tables(settings.namespace))
+    else:
+        place, name = known_table(table, settings.namespace, lambda place: _in_order(tables(place)))
+        wanted = [name]
+    return place, (summarise(place, name, count, last=table is not None) for name in wanted)
 
 
 def _in_order(tables: list[str]) -> list[str]:
@@ -92,14 +102,6 @@ def _in_order(tables: list[str]) -> list[str]:
 
     ours = [name for name in TABLE_NAMES.values() if name in tables]
     return [*ours, *(name for name in tables if name not in ours)]
-
-
-def _known(table: str, known: list[str], namespace: str) -> str:
-    name = table.lower().removeprefix(f"{namespace.lower()}.")
-    found = [candidate for candidate in known if candidate.lower() == name]
-    if not found:
-        raise UsageError(f"there is no table {table} in {namespace}; known tables: {', '.join(known) or 'none'}")
-    return found[0]
 
 
 def _print(summary: TableSummary, namespace: str, expanded: Expanded) -> None:

@@ -296,8 +296,9 @@ def _print(found: StackStatus) -> None:
     for error in found.errors:
         console.print(error, style="red", soft_wrap=True)
     if found.dead_letters:
-        records = "1 record was" if found.dead_letters == 1 else f"{found.dead_letters:,} records were"
-        console.print(f"{records} not stored and wait as dead letters: `deadletters list` says why.", style="yellow")
+        one = "1 record was not stored and waits as a dead letter"
+        several = f"{found.dead_letters:,} records were not stored and wait as dead letters"
+        console.print(f"{one if found.dead_letters == 1 else several}: `deadletters list` says why.", style="yellow")
     elif found.dead_letters is None and found.connectors:
         console.print("Dead letters were not counted; `deadletters list` does.")
     _print_missing(console, found)

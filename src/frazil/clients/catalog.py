@@ -99,7 +99,8 @@ def catalog_error(
             "iceberg.catalog.rest.sigv4-enabled=true (or iceberg.catalog.rest.auth.type=sigv4) with "
             "iceberg.catalog.rest.signing-name and rest.signing-region, or iceberg.catalog.credential or token."
         )
-    return ConfigError(f"{catalog} refused {asked_for}: {error}. Check the warehouse's name and the access keys.")
+    why = str(error).rstrip(". ")
+    return ConfigError(f"{catalog} refused {asked_for}: {why}. Check the warehouse's name and the access keys.")
 
 
 def _identified(properties: Mapping[str, str]) -> bool:

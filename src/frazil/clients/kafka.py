@@ -395,7 +395,7 @@ def _translated(error: KafkaException, bootstrap: str, what: str) -> FrazilError
     if cause.code() in _SETTLING:
         return _Settling(
             f"Kafka at {bootstrap} has no leader yet ({what}: {cause.str()}). Nothing was changed. "
-            "Wait a moment and try again; if it stays so, look at the broker's log (`frazil logs kafka`)."
+            "Wait a moment and try again; if it stays so, look at the broker's log (`logs kafka`)."
         )
     if cause.code() in _UNREACHABLE:
         return _unavailable(bootstrap, f"{what}: {cause.str()}")
@@ -403,7 +403,7 @@ def _translated(error: KafkaException, bootstrap: str, what: str) -> FrazilError
         return NotFound(f"{what} does not exist at {bootstrap}")
     if cause.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC):  # noqa: SLF001
         return NotFound(
-            f"{what} does not exist at {bootstrap}. Create it; `frazil init` creates the topics of the log records."
+            f"{what} does not exist at {bootstrap}. Create it; `init` creates the topics of the log records."
         )
     return TerminalError(f"Kafka at {bootstrap} refuses {what}: {cause.name()}: {cause.str()}")
 
@@ -424,5 +424,5 @@ def _unavailable(bootstrap: str, detail: str) -> ServiceUnavailable:
         )
     return ServiceUnavailable(
         f"Kafka at {bootstrap} does not answer ({detail}). Nothing was changed. "
-        "Start it (`frazil start kafka`) or correct KAFKA_BOOTSTRAP_SERVERS, then try again."
+        "Start it (`start kafka`) or correct KAFKA_BOOTSTRAP_SERVERS, then try again."
     )

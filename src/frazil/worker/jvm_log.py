@@ -36,6 +36,9 @@ logger.jobs.name = org.apache.spark.scheduler.DAGScheduler
 logger.jobs.level = error
 logger.native.name = org.apache.hadoop.util.NativeCodeLoader
 logger.native.level = error
+# A commit that lost against another and is tried again; the last one that is lost is an error of its own.
+logger.tasks.name = org.apache.iceberg.util.Tasks
+logger.tasks.level = error
 """
 _HTTP = (
     "org.apache.hc",
