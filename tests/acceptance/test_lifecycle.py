@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 
@@ -13,6 +13,7 @@ import pytest
 from confluent_kafka import TopicPartition
 
 from frazil.clients import kafka
+from frazil.errors import NotFound
 from frazil.sinks.iceberg import positions
 from frazil.sinks.iceberg.commit import Batch, Target
 from frazil.stack.local import LocalStack
@@ -102,6 +103,32 @@ def test_x07_a_topic_that_was_made_again_stops_the_connector(worker: Worker, pip
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
     assert "deleted and made again" in worker.client.status(pipe.connector)["connector"]["trace"]
     assert pipe.ids() == [1]
+
+
+def test_x07_a_topic_that_is_made_again_at_once_while_it_is_read(worker: Worker, pipe: Pipe) -> None:
+    """It may have more records than were read by the time somebody looks: no offset tells that it is another one."""
+    pipe.send([event(n) for n in range(3)], partition=0)
+    worker.client.put_config(pipe.connector, pipe.config())
+    eventually(lambda: pipe.ids() == [0, 1, 2])
+    bootstrap = pipe.settings.bootstrap_servers
+    before = kafka.topic_ids(bootstrap, [pipe.name])
+
+    admin = kafka.admin(bootstrap)
+    admin.delete_topics([pipe.name])[pipe.name].result(10)
+    eventually(lambda: made_again(bootstrap, pipe.name, before), interval=0.02)
+    pipe.send([event(n) for n in range(1000, 1100)], partition=0)
+
+    eventually(lambda: worker.state(pipe.connector) == "FAILED")
+    assert "PositionLost" in worker.client.status(pipe.connector)["connector"]["trace"]
+    assert pipe.ids() == [0, 1, 2]
+
+
+def made_again(bootstrap: str, topic: str, before: Mapping[str, str]) -> bool:
+    kafka.ensure_topics(bootstrap, {topic: (3, {})})
+    try:
+        return kafka.topic_ids(bootstrap, [topic]) != before
+    except NotFound:
+        return False
 
 
 @pytest.mark.faults

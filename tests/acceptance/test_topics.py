@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 
 import httpx
@@ -11,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
 from frazil.clients import kafka
+from frazil.sinks.iceberg.commit import TOPIC_IDS
 from tests.harness import Pipe, Worker, event, eventually, send
 
 pytestmark = pytest.mark.spark
@@ -33,6 +35,8 @@ def test_x20_new_partitions_and_topics_are_read_from_their_beginning(worker: Wor
     send(bootstrap, more, [event(n) for n in range(20, 30)])
 
     eventually(lambda: pipe.ids() == list(range(30)))
+    known = json.loads(pipe.summary()[TOPIC_IDS])
+    assert known == kafka.topic_ids(bootstrap, [pipe.name, more]), "also of the topic that came later"
     worker.client.restart(pipe.connector)
     send(bootstrap, more, [event(30)])
     eventually(lambda: pipe.ids() == list(range(31)))

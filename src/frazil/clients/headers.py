@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from operator import methodcaller
 from typing import Any
 
 from confluent_kafka import Message
@@ -11,11 +12,15 @@ logger = logging.getLogger(__name__)
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
+# Not `message.headers()`: once that is hot, Python 3.11 does not look whether the call left an error behind, which then
+# comes up anywhere.
+_headers = methodcaller("headers")
+
 
 def headers_of(message: Message) -> Headers:
     """Names and values; none where a name is not UTF-8, which confluent-kafka cannot read."""
     try:
-        found: Any = message.headers()
+        found: Any = _headers(message)
     except SystemError:
         message.set_headers([])  # what it has now must not be looked at
         logger.warning(

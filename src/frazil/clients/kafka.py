@@ -180,13 +180,14 @@ def topic_settings(bootstrap: str, name: str) -> dict[str, str]:
 
 
 @_until_settled
-def topic_ids(bootstrap: str, names: Iterable[str]) -> dict[str, str]:
+def topic_ids(bootstrap: str, names: Iterable[str], client: AdminClient | None = None) -> dict[str, str]:
     """Topic id of each topic, as Kafka's tools print it; a topic that is created again gets another one.
 
-    Raises NotFound when a topic does not exist, ServiceUnavailable when no broker answers.
+    Asked with a new client or the one that is given. Raises NotFound when a topic does not exist, ServiceUnavailable
+    when no broker answers.
     """
     ids: dict[str, str] = {}
-    client = admin(bootstrap)
+    client = client or admin(bootstrap)
     for name, description in _descriptions(client, bootstrap, list(names)).items():
         uuid: Any = description.topic_id  # its published type lacks the accessors
         bits = (uuid.get_most_significant_bits(), uuid.get_least_significant_bits())

@@ -14,6 +14,7 @@ from frazil.pipeline.offsets import Offsets
 from frazil.sinks.iceberg import positions
 from frazil.sinks.iceberg.commit import Floor, KafkaIdentity
 from frazil.stack.local import LocalStack
+from tests.harness import eventually
 
 pytestmark = pytest.mark.stack
 
@@ -174,6 +175,18 @@ def test_x08_a_topic_made_again(bootstrap: str, topic: str) -> None:
     recreate(bootstrap, topic, before)
     with pytest.raises(PositionLost, match=f"topic {topic} was deleted and made again since table t was written"):
         start(bootstrap, topic, {"t": stored})
+
+
+def test_x07_a_topic_made_again_while_it_is_read(bootstrap: str, topic: str) -> None:
+    before = positions.identity(bootstrap, [topic])
+    admin = kafka.admin(bootstrap)
+    positions.check_topics(bootstrap, before.topic_ids, admin)
+    admin.delete_topics([topic], operation_timeout=20)[topic].result(20)
+    with pytest.raises(ServiceUnavailable, match=f"is not there any more, and was not stored: topic {topic}"):
+        eventually(lambda: positions.check_topics(bootstrap, before.topic_ids, admin))
+    recreate(bootstrap, topic, before)
+    with pytest.raises(PositionLost, match=f"topic {topic} was deleted and made again while it was read"):
+        positions.check_topics(bootstrap, before.topic_ids, admin)
 
 
 def recreate(bootstrap: str, topic: str, before: KafkaIdentity) -> None:

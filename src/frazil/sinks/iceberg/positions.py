@@ -6,9 +6,11 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from confluent_kafka.admin import AdminClient
+
 from frazil.clients import kafka
 from frazil.config.iceberg_sink import IcebergSinkConfig
-from frazil.errors import NotFound, PositionLost, TerminalError
+from frazil.errors import NotFound, PositionLost, ServiceUnavailable, TerminalError
 from frazil.pipeline import offsets
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.sinks.iceberg.commit import Floor, KafkaIdentity
@@ -149,6 +151,24 @@ def check_identity(table: str, stored: KafkaIdentity, now: KafkaIdentity) -> Non
             raise PositionLost(
                 f"topic {topic} was deleted and made again since table {table} was written: its old offsets mean "
                 "nothing now. Nothing was read. Give the connector a new name to read the topic from its beginning."
+            )
+
+
+def check_topics(bootstrap: str, read: Mapping[str, str], client: AdminClient) -> None:
+    """Raise PositionLost when topics, given with their ids, were made again while they were read.
+
+    Raises ServiceUnavailable for one that is gone: the next start says what has become of it.
+    """
+    try:
+        now = kafka.topic_ids(bootstrap, read, client)
+    except NotFound as error:
+        raise ServiceUnavailable(f"what was just read is not there any more, and was not stored: {error}") from None
+    for topic, topic_id in read.items():
+        if now[topic] != topic_id:
+            raise PositionLost(
+                f"topic {topic} was deleted and made again while it was read: its old offsets mean nothing now. What "
+                "was read before is stored, nothing of the new topic is. Give the connector a new name to read the "
+                "topic from its beginning."
             )
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from frazil.clients import catalog as catalogs
+from frazil.clients import kafka
 from frazil.config.iceberg_sink import IcebergSinkConfig
 from frazil.pipeline.deadletter import DeadLetterQueue
 from frazil.pipeline.offsets import Offsets
@@ -75,6 +77,7 @@ class IcebergSink:
             floors,
             self._tables.identity,
         )
+        self._admin = kafka.admin(self._bootstrap)
         self._letters.start(topics, min((f.committed_ms for f in floors.values()), default=0), start)
         self.stored = {key: start[key] for key in start if floors and all(key in f.offsets for f in floors.values())}
         return start
@@ -91,6 +94,7 @@ class IcebergSink:
         what is in the tables, also of a batch that fails half-way.
         """
         check_progress(begin, end)
+        self._identify({topic for topic, _ in end})
         job = BatchJob(self._config, self._tables.identity, self._letters, self._tables, begin, end, self._run)
         try:
             job.store()
@@ -114,7 +118,17 @@ class IcebergSink:
         ranges = spec.ranges()
         tasks = 1 if one_task else min(self._max_tasks, -(-sum(map(len, ranges)) // ROWS_PER_TASK))
         results = self._run_works([Task(spec, self._source, share) for share in divided(ranges, tasks)])
+        ids = self._tables.identity.topic_ids
+        positions.check_topics(self._bootstrap, {one.topic: ids[one.topic] for one in ranges}, self._admin)
         return combine(map(load_result, results))
+
+    def _identify(self, topics: set[str]) -> None:
+        """Learn the ids of topics that a pattern stands for since the start."""
+        identity = self._tables.identity
+        new = topics - identity.topic_ids.keys()
+        if new:
+            ids = kafka.topic_ids(self._bootstrap, new, self._admin)
+            self._tables.identity = replace(identity, topic_ids={**identity.topic_ids, **ids})
 
     def _note_position(self, job: BatchJob, end: Offsets) -> None:
         """See to it that the position of a connector whose records match no table does not fall behind for ever."""
