@@ -25,8 +25,9 @@ MISSING = "MISSING"
 EXTERNAL = "external"
 # Records in dead-letter topics that are gone through to count the open ones.
 _COUNTED = 20_000
-# What a user has paused or stopped is as it should be; RESTARTING is on its way.
-_FINE = ("RUNNING", "PAUSED", "STOPPED", "RESTARTING", "UNASSIGNED")  # the last while it starts
+# What a user has paused or stopped is as it should be; RESTARTING waits for a part that does not answer.
+_STARTING = "UNASSIGNED"
+_FINE = ("RUNNING", "PAUSED", "STOPPED", _STARTING)
 
 
 class Output(StrEnum):
@@ -117,8 +118,8 @@ def status(
 ) -> None:
     """Show services, connectors with lag, last commits, dead letters.
 
-    The exit code is 1 when something is down: a service, a connector or task that has failed, or one of the three log
-    connectors or tables that is missing.
+    The exit code is 1 when something is down: a service, a connector or task that has failed or waits for a part that
+    does not answer, or one of the three log connectors or tables that is missing.
     """
     found = look(Settings.load())
     if output is Output.JSON:
@@ -290,6 +291,9 @@ def _print(found: StackStatus) -> None:
         if table.row_count:
             console.print(table)
             console.print()
+    starting = [row.name for row in found.connectors if row.state == _STARTING]
+    if starting:
+        console.print(f"Still starting: {', '.join(starting)}.", soft_wrap=True)
     for row in found.connectors:
         if row.trace:
             console.print(f"{row.name}: {row.trace}", style="red", soft_wrap=True)

@@ -14,7 +14,7 @@ from frazil.pipeline.offsets import Offsets
 from frazil.sinks.iceberg import positions
 from frazil.sinks.iceberg.commit import Floor, KafkaIdentity
 from frazil.stack.local import LocalStack
-from tests.harness import eventually
+from tests.harness import Transactions, eventually
 
 pytestmark = pytest.mark.stack
 
@@ -187,6 +187,18 @@ def test_x07_a_topic_made_again_while_it_is_read(bootstrap: str, topic: str) -> 
     recreate(bootstrap, topic, before)
     with pytest.raises(PositionLost, match=f"topic {topic} was deleted and made again while it was read"):
         positions.check_topics(bootstrap, before.topic_ids, admin)
+
+
+def test_a_transaction_that_is_open_below_the_position(bootstrap: str, topic: str) -> None:
+    transactions = Transactions(bootstrap, topic)
+    transactions.begin([b"1", b"2"])
+    end = kafka.end_offsets(bootstrap, [topic])
+    with pytest.raises(ServiceUnavailable, match=f"is open at offset 10 of {topic}-0, below offset 12, up to which"):
+        positions.check_stable(bootstrap, end)
+    positions.check_stable(bootstrap, end | {(topic, 0): 10})
+    transactions.commit()
+    eventually(lambda: kafka.end_offsets(bootstrap, [topic], committed=True)[topic, 0] > end[topic, 0])
+    positions.check_stable(bootstrap, end)
 
 
 def recreate(bootstrap: str, topic: str, before: KafkaIdentity) -> None:

@@ -154,6 +154,21 @@ def check_identity(table: str, stored: KafkaIdentity, now: KafkaIdentity) -> Non
             )
 
 
+def check_stable(bootstrap: str, start: Offsets) -> None:
+    """Raise ServiceUnavailable while a transaction is open below a position, which was reached by reading such ones.
+
+    For a connector that reads committed records only: Kafka shows it the topic up to that transaction.
+    """
+    ends = kafka.end_offsets(bootstrap, {topic for topic, _ in start}, committed=True)
+    for (topic, partition), offset in start.items():
+        if ends[topic, partition] < offset:
+            raise ServiceUnavailable(
+                f"a transaction is open at offset {ends[topic, partition]} of {topic}-{partition}, below offset "
+                f"{offset}, up to which the connector has read with read_uncommitted. It goes on with read_committed "
+                "when that transaction has ended."
+            )
+
+
 def check_topics(bootstrap: str, read: Mapping[str, str], client: AdminClient) -> None:
     """Raise PositionLost when topics, given with their ids, were made again while they were read.
 

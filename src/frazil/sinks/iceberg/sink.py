@@ -77,6 +77,8 @@ class IcebergSink:
             floors,
             self._tables.identity,
         )
+        if self._source.committed:
+            positions.check_stable(self._bootstrap, start)
         self._admin = kafka.admin(self._bootstrap)
         self._letters.start(topics, min((f.committed_ms for f in floors.values()), default=0), start)
         self.stored = {key: start[key] for key in start if floors and all(key in f.offsets for f in floors.values())}
