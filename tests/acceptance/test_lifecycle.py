@@ -79,11 +79,13 @@ def test_r12_a_missing_table_fails_the_connector(worker: Worker, pipe: Pipe) -> 
 
 
 def test_a_missing_topic_fails_the_connector(worker: Worker, pipe: Pipe) -> None:
-    worker.client.put_config(pipe.connector, pipe.config() | {"topics": "no-such-topic"})
+    tolerant = {"errors.tolerance": "all"}
+    worker.client.put_config(pipe.connector, pipe.config() | tolerant | {"topics": "no-such-topic"})
 
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
 
     assert "topic no-such-topic does not exist" in worker.client.status(pipe.connector)["connector"]["trace"]
+    assert "no-such-topic-dlq" not in kafka.topics(pipe.settings.bootstrap_servers)
 
 
 def test_x07_a_topic_that_was_made_again_stops_the_connector(worker: Worker, pipe: Pipe) -> None:

@@ -14,7 +14,8 @@ _DEAD_LETTER_BYTES = 64 << 20
 def dead_letter_queue(
     config: SinkConfig, bootstrap: str, connector_class: str, topics: list[str]
 ) -> DeadLetterQueue | None:
-    """The queue of a connector, whose topics exist afterwards; None when it tolerates no bad record.
+    """The queue of a connector; None when it tolerates no bad record. Each of `topics` that exists has its dead-letter
+    topic afterwards.
 
     Raises ConfigError for a replication factor that the cluster cannot have, ServiceUnavailable.
     """
@@ -28,10 +29,11 @@ def dead_letter_queue(
         config.dead_letter_headers,
     )
     settings = {"max.message.bytes": str(_DEAD_LETTER_BYTES)}
+    present = set(topics).intersection(kafka.topics(bootstrap))
     try:
         kafka.ensure_topics(
             bootstrap,
-            {queue.topic_for(topic): (1, settings) for topic in topics},
+            {queue.topic_for(topic): (1, settings) for topic in present},
             replication=config.dead_letter_replication,
         )
     except TerminalError as error:
