@@ -373,7 +373,8 @@ class Stored:
         """Read every object, in the order of their offsets."""
         store = _store(settings)
         pages = store.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=f"{run}/")
-        named = [each["Key"] for page in pages for each in page.get("Contents", ())]
+        names = [each["Key"] for page in pages for each in page.get("Contents", ())]
+        named = [name for name in names if "/_topics/" not in name]
         hashes = [hashlib.sha256() for _ in range(PARTITIONS)]
         size = rows = 0
         for number, name in enumerate(sorted(named)):

@@ -58,7 +58,7 @@ class Topic:
         store = self.pipe.store()
         pages = store.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=self.prefix)
         found = [each["Key"] for page in pages for each in page.get("Contents", ())]
-        names = [name for name in found if "/_schemas/" not in name]
+        names = [name for name in found if "/_schemas/" not in name and "/_topics/" not in name]
         return {
             name.removeprefix(self.prefix): store.get_object(Bucket=BUCKET, Key=name)["Body"].read() for name in names
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import pickle
 import threading
@@ -113,6 +114,7 @@ class Answers:
         self.wanted: list[str] = []
         self.requests: list[tuple[str, bytes]] = []
         self.keys: list[str] = []
+        self.encryption: list[str] = []
         answers = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -124,6 +126,7 @@ class Answers:
             def _answer(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 answers.requests.append((f"{self.command} {self.path}", body))
+                answers.encryption.append(self.headers.get("x-amz-server-side-encryption-customer-algorithm", ""))
                 answers.keys.append(self.headers.get("Authorization", "").partition("Credential=")[2].partition("/")[0])
                 wanted = answers.wanted.pop(0) if answers.wanted else "ok"
                 status, _, code = wanted.partition(" ")
@@ -134,7 +137,7 @@ class Answers:
                 self.end_headers()
                 self.wfile.write(text.encode())
 
-            do_PUT = do_POST = do_DELETE = _answer
+            do_GET = do_PUT = do_POST = do_DELETE = _answer
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         url = f"http://127.0.0.1:{self._server.server_port}"
@@ -174,6 +177,13 @@ def test_a_store_that_is_busy_gets_the_whole_object_again(answers: Answers, faul
     answers.wanted = [fault] * 3
     put(answers, b"data")
     assert answers.requests == [("PUT /b/k", b"data")] * 4
+
+
+def test_an_object_is_got_with_the_key_that_it_was_put_with(answers: Answers) -> None:
+    key = base64.b64encode(b"k" * 32).decode()
+    put(answers, b"data", encryption_key=key)
+    assert ObjectStore(replace(answers.config, encryption_key=key)).get("k") == _OK.encode()
+    assert answers.encryption == ["AES256", "AES256"]
 
 
 def test_retries_end(answers: Answers) -> None:

@@ -106,10 +106,11 @@ class ObjectStore:
 
     def get(self, name: str) -> bytes | None:
         """An object; None when there is none. Raises as `put` does."""
+        keys = {key: value for key, value in put_options(self.config, ()).items() if key.startswith("SSECustomer")}
 
         def get(client: Any) -> bytes | None:
             try:
-                body: bytes = client.get_object(Bucket=self.config.bucket, Key=name)["Body"].read()
+                body: bytes = client.get_object(Bucket=self.config.bucket, Key=name, **keys)["Body"].read()
             except ClientError as error:
                 if error.response.get("Error", {}).get("Code") in ("404", "NoSuchKey"):
                     return None

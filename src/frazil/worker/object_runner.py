@@ -25,6 +25,7 @@ from frazil.config.settings import Settings
 from frazil.errors import Fenced, FrazilError, ServiceUnavailable, StoreUnavailable, TransientError
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.source import dealt, ranges_between
+from frazil.sinks.objects.known_topics import KnownTopics, topics_object
 from frazil.sinks.objects.results import ObjectsResult, load
 from frazil.sinks.objects.schema_file import SchemaFile, schema_object
 from frazil.sinks.objects.sink import ObjectSink
@@ -109,7 +110,8 @@ class ObjectRunner:
         if self._config.json_schema is not None:
             place = schema_object(self._config.layout, self._config.name)
             schema = SchemaFile(self._config.json_schema, place, self._store, self._config.name)
-        sink = ObjectSink(self._config, self._bootstrap, queue, self._store, self._run, schema, self._table())
+        known = KnownTopics(topics_object(self._config.layout, self._config.name), self._store)
+        sink = ObjectSink(self._config, self._bootstrap, queue, self._store, self._run, known, schema, self._table())
         sink.start(topics)
         self._admin = kafka.admin(self._bootstrap)
         self._job = f"frazil-{self._config.name}-{uuid.uuid4().hex}"

@@ -7,17 +7,20 @@ from dataclasses import replace
 from typing import Protocol
 
 from frazil.clients import kafka
-from frazil.clients.credentials import with_credentials
+from frazil.clients.credentials import with_credentials, with_store_access
+from frazil.clients.objects import ObjectStore
 from frazil.config.bootstrap import CLIENTS, Bootstrap
 from frazil.config.connectors import sink_kind
 from frazil.config.framework import OVERRIDE, group_id
 from frazil.config.iceberg_sink import iceberg_sink_config
+from frazil.config.object_sink import object_sink_config
 from frazil.config.providers import ConfigProviders
 from frazil.config.secrets import hide_secrets
 from frazil.config.settings import Settings
 from frazil.errors import FrazilError
 from frazil.pipeline.offsets import Offsets
 from frazil.sinks.iceberg.alter import Changes, alter_group, alter_positions, check_changes
+from frazil.sinks.objects.known_topics import KnownTopics, topics_object
 
 _OVERRIDES = tuple(f"{client}.override." for client in CLIENTS)
 
@@ -68,10 +71,22 @@ class ConnectorPositions:
             raise type(error)(hide_secrets(str(error), resolved.config, resolved.secrets)) from None
 
     def _alter_group(self, name: str, config: Mapping[str, str], changes: Changes | None) -> list[str]:
-        """Object sinks have their position in the consumer group only."""
+        """Object sinks have their position in the consumer group, and keep which topics it is of.
+
+        A Delta table keeps its own position, so the connector's topics have to stay those that it is of.
+        """
+        parsed = object_sink_config({**config, "name": name})
+        store = ObjectStore(with_store_access(parsed.store, self._settings))
+        known = KnownTopics(topics_object(parsed.layout, name), store)
+        if parsed.delta is None:
+            known.load()
         bootstrap = self._settings.bootstrap_servers.overridden(config)
         remarks: list[str] = []
         moves = None if changes is None else check_changes(bootstrap, changes, remarks)
         alter_group(bootstrap, group_id(name, config), moves)
+        if parsed.delta is None:
+            altered = None if changes is None else {topic for topic, _ in changes}
+            known.forget(altered, {} if moves is None else moves.now.topic_ids)
         remarks.append("Objects that are stored stay, and get the same content when their records are read again.")
+        remarks.append("Those of a topic that was made again are replaced by objects of the same names.")
         return remarks

@@ -20,12 +20,13 @@ from frazil.pipeline.report import BatchReport
 from frazil.pipeline.types import Struct, Type
 from frazil.sinks.delta.schema import widened
 from frazil.sinks.objects.formats.delta import TableColumns
+from frazil.sinks.objects.known_topics import KnownTopics
 from frazil.sinks.objects.results import ObjectsResult, StoredObject
 from frazil.sinks.objects.schema_file import SchemaFile
 from frazil.sinks.objects.sink import ObjectSink, Table
 from frazil.sinks.objects.task import ObjectsSpec, run
 from frazil.stack.local import LocalStack
-from tests.harness import messages, send
+from tests.harness import eventually, messages, send
 from tests.pipeline.kafka_rows import Row, chunks
 from tests.sinks.objects.samples import FORMAT, FolderStore, sink_with
 
@@ -53,9 +54,11 @@ class Driver:
             queue = DeadLetterQueue(client, self.topic, "c", None, True)
             kafka.ensure_topics(self.bootstrap, {f"{self.topic}-dlq": (1, {})})
         schema = None
+        kept = FolderStore(f"{self.store.folder}/kept")
         if self.config.json_schema is not None:
-            schema = SchemaFile(self.config.json_schema, "c.json", FolderStore(f"{self.store.folder}/kept"), self.topic)
-        self.sink = ObjectSink(self.config, self.bootstrap, queue, self.store, self.run, schema, self.table)
+            schema = SchemaFile(self.config.json_schema, "c.json", kept, self.topic)
+        self.known = KnownTopics("topics.json", kept)
+        self.sink = ObjectSink(self.config, self.bootstrap, queue, self.store, self.run, self.known, schema, self.table)
         self.sink.start([self.topic])
 
     def run(self, spec: ObjectsSpec) -> ObjectsResult:
@@ -81,6 +84,18 @@ class Driver:
     def process(self, wait_ms: int = 0) -> bool:
         self.now_ms += wait_ms
         return self.sink.process(kafka.end_offsets(self.bootstrap, [self.topic]), self.now_ms, self.reports.append)
+
+    def delete_topic(self) -> None:
+        client = kafka.admin(self.bootstrap)
+        client.delete_topics([self.topic], operation_timeout=20)[self.topic].result(20)
+        eventually(lambda: self.topic not in kafka.topics(self.bootstrap))
+
+    def make_topic_again(self, values: Iterable[bytes | None]) -> None:
+        """The topic without its old records; the broker forgets the positions of the old one in its own time."""
+        self.delete_topic()
+        eventually(lambda: not kafka.all_group_offsets(self.bootstrap, self.config.group_id))
+        kafka.ensure_topics(self.bootstrap, {self.topic: (1, {})})
+        self.send(values)
 
     def position(self) -> int:
         return kafka.group_offsets(self.bootstrap, self.config.group_id, [(self.topic, 0)])[self.topic, 0]
@@ -219,6 +234,65 @@ def test_a_topic_that_is_made_again(stack: LocalStack, topic: str, tmp_path: Pat
     kafka.set_group_offsets(driver.bootstrap, driver.config.group_id, {(topic, 0): 0}, {(topic, 0): other})
     with pytest.raises(PositionLost, match="was deleted and made again"):
         driver.restart()
+
+
+def test_a_topic_that_is_made_again_while_it_is_read(stack: LocalStack, topic: str, tmp_path: Path) -> None:
+    driver = made(stack, topic, tmp_path, format__class="frazil.DeltaFormat")
+    table = driver.table = KeptTable()
+    driver.restart()
+    driver.send([b'{"a":1}'] * 3)
+    while driver.process():
+        pass
+    commits, offsets = list(table.commits), dict(table.offsets)
+    driver.make_topic_again([b'{"a":2}'] * 9)
+    with pytest.raises(PositionLost, match=f"topic {topic} was deleted and made again since"):
+        driver.process()
+    assert (table.commits, table.offsets) == (commits, offsets)
+    assert kafka.all_group_offsets(driver.bootstrap, driver.config.group_id) == {}
+    with pytest.raises(PositionLost, match=f"topic {topic} was deleted and made again since"):
+        driver.restart()
+
+
+def test_a_topic_that_is_deleted_while_it_is_read(stack: LocalStack, topic: str, tmp_path: Path) -> None:
+    driver = made(stack, topic, tmp_path)
+    driver.send([b"%d" % n for n in range(6)])
+    ends = kafka.end_offsets(driver.bootstrap, [topic])
+
+    def then_deleted(spec: ObjectsSpec) -> ObjectsResult:
+        result = driver.run(spec)
+        driver.delete_topic()
+        return result
+
+    driver.sink._run = then_deleted  # noqa: SLF001 - the topic goes between its records and the position
+    with pytest.raises(ServiceUnavailable, match="what was just read is not there any more"):
+        driver.sink.process(ends, 0, driver.reports.append)
+    with pytest.raises(PositionLost, match=f"topic {topic} was deleted at"):
+        driver.restart()
+
+
+def test_a_topic_that_is_made_again_between_two_runs(stack: LocalStack, topic: str, tmp_path: Path) -> None:
+    driver = made(stack, topic, tmp_path)
+    driver.send([b"%d" % n for n in range(6)])
+    driver.process()
+    before = driver.store.objects()
+    driver.make_topic_again([b"1%d" % n for n in range(6)])
+    with pytest.raises(PositionLost, match=r"move its objects away and reset its position"):
+        driver.restart()
+    assert driver.store.objects() == before
+    driver.known.forget(None, {})
+    driver.restart()
+    driver.process()
+    assert (driver.first_offsets(), driver.position()) == ([0, 3], 6)
+    assert driver.store.objects() != before
+
+
+def test_a_topic_that_is_made_again_before_it_had_records(stack: LocalStack, topic: str, tmp_path: Path) -> None:
+    driver = made(stack, topic, tmp_path)
+    assert not driver.process()
+    driver.make_topic_again([b"1", b"2", b"3"])
+    driver.restart()
+    driver.process()
+    assert (driver.first_offsets(), driver.position()) == ([0], 3)
 
 
 def test_a_schema_changes_between_runs_and_never_for_records_that_are_read_again(

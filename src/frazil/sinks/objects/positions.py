@@ -7,14 +7,17 @@ records, so those that are stored again after a crash are the same.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+
+from confluent_kafka.admin import AdminClient
 
 from frazil.clients import kafka
 from frazil.config.object_sink import ObjectSinkConfig
-from frazil.errors import PositionLost
+from frazil.errors import NotFound, PositionLost, ServiceUnavailable
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.sinks.objects.clock import Clock, Tick
+from frazil.sinks.objects.known_topics import KnownTopics
 from frazil.sinks.objects.metadata import Metadata, read_metadata
 
 
@@ -24,10 +27,12 @@ class Positions:
 
     config: ObjectSinkConfig
     bootstrap: str
+    known: KnownTopics
     offsets: Offsets = field(default_factory=dict)
     ends: Offsets = field(default_factory=dict)
     """Offsets behind the last records when the positions were loaded."""
     clocks: dict[TopicPartition, Clock] = field(default_factory=dict)
+    _admin: AdminClient | None = None
     _cluster: str = ""
     _topics: dict[str, str] = field(default_factory=dict)
     _stored: dict[TopicPartition, tuple[int, tuple[Tick, ...]]] = field(default_factory=dict)
@@ -37,10 +42,11 @@ class Positions:
     def load(self, topics: list[str], of_table: Callable[[Sequence[TopicPartition]], Offsets] | None = None) -> None:
         """Take the positions of all partitions of the topics; those of a table win over the group's.
 
-        Raises PositionLost for one that is not in its topic any more, NotFound or ServiceUnavailable.
+        Raises PositionLost for one that is not in its topic any more, NotFound, ConfigError or ServiceUnavailable.
         """
         self._cluster = kafka.cluster_id(self.bootstrap)
-        self._topics = kafka.topic_ids(self.bootstrap, topics)
+        self._admin = kafka.admin(self.bootstrap)
+        self._topics = self._identified(topics, self.known.load())
         begin, end = kafka.begin_offsets(self.bootstrap, topics), kafka.end_offsets(self.bootstrap, topics)
         self.ends = end
         group = self.config.group_id
@@ -60,7 +66,38 @@ class Positions:
             clock = Clock.of(self.config, found.ticks)
             if clock is not None:
                 self.clocks[key] = clock
+        self.remember({topic for (topic, _), offset in self.offsets.items() if offset})
         self.store()
+
+    def _identified(self, topics: list[str], stored: Mapping[str, str]) -> dict[str, str]:
+        """Ids of the topics, which are those that objects are stored of."""
+        try:
+            now = kafka.topic_ids(self.bootstrap, topics, self._admin)
+        except NotFound:
+            missing = set(topics) - set(kafka.topics(self.bootstrap))
+            for topic in sorted(missing & stored.keys()):
+                raise PositionLost(f"topic {topic} was deleted at {self.bootstrap}. {self._advice()}") from None
+            raise
+        self._check_topics(stored, now)
+        return now
+
+    def remember(self, topics: Collection[str]) -> None:
+        """See to it that a later start knows which topics the objects are of.
+
+        Raises ConfigError or ServiceUnavailable.
+        """
+        self.known.remember({topic: self._topics[topic] for topic in topics})
+
+    def confirm(self, topics: Collection[str]) -> None:
+        """What was just read is of the topics as they were at the start; raises PositionLost otherwise.
+
+        Raises ServiceUnavailable for a topic that is gone: the next start says what has become of it.
+        """
+        try:
+            now = kafka.topic_ids(self.bootstrap, topics, self._admin)
+        except NotFound as error:
+            raise ServiceUnavailable(f"what was just read is not there any more: {error}") from None
+        self._check_topics(self._topics, now)
 
     def _check(self, key: TopicPartition, found: Metadata) -> None:
         topic = key[0]
@@ -69,12 +106,24 @@ class Positions:
                 f"consumer group {self.config.group_id} has positions of Kafka cluster {found.cluster}, but this is "
                 f"{self._cluster}. Nothing was read. Give the connector a new name to read from the beginning."
             )
-        if found.topic and found.topic != self._topics.get(topic, found.topic):
-            raise PositionLost(
-                f"topic {topic} was deleted and made again since consumer group {self.config.group_id} stored its "
-                "position: the old offset means nothing now, and objects of the same names may exist. Nothing was "
-                "read. Give the connector a new name and another topics.dir to read the topic from its beginning."
-            )
+        if found.topic:
+            self._check_topics({topic: found.topic}, self._topics)
+
+    def _check_topics(self, stored: Mapping[str, str], now: Mapping[str, str]) -> None:
+        for topic, id_ in now.items():
+            if stored.get(topic, id_) != id_:
+                raise PositionLost(
+                    f"topic {topic} was deleted and made again since connector {self.config.name} began to read it: "
+                    "the old offset means nothing now, and stored objects have the names that objects of the new "
+                    f"topic would get. {self._advice()}"
+                )
+
+    def _advice(self) -> str:
+        reset = "" if self.config.delta is not None else ", or move its objects away and reset its position"
+        return (
+            "The position has not moved. To read the topic that has the name now, give the connector a new name and "
+            f"another topics.dir{reset}."
+        )
 
     def store(self) -> None:
         """Commit what differs from the copy; raises ServiceUnavailable or TerminalError, and then it is as it was."""

@@ -18,6 +18,7 @@ from frazil.pipeline.report import BatchReport
 from frazil.pipeline.types import Type
 from frazil.sinks.letters import LetterBook
 from frazil.sinks.objects.formats.delta import TableColumns
+from frazil.sinks.objects.known_topics import KnownTopics
 from frazil.sinks.objects.pace import Seen, is_due, useful_end
 from frazil.sinks.objects.positions import Positions
 from frazil.sinks.objects.results import ObjectsResult, PartitionResult, StoredObject
@@ -51,6 +52,7 @@ class ObjectSink:
         dead_letters: DeadLetterQueue | None,
         store: Opener,
         run: Run,
+        known: KnownTopics,
         schema: SchemaFile | None = None,
         table: Table | None = None,
     ) -> None:
@@ -63,12 +65,12 @@ class ObjectSink:
         self._store = store
         self._run = run
         self._letters = LetterBook(dead_letters, bootstrap, config.name)
-        self._positions = Positions(config, bootstrap)
+        self._positions = Positions(config, bootstrap, known)
         self._seen: dict[TopicPartition, Seen] = {}
         self._lengths: dict[TopicPartition, int] = {}
 
     def start(self, topics: list[str]) -> None:
-        """Take the stored positions; raises PositionLost, NotFound or ServiceUnavailable."""
+        """Take the stored positions; raises PositionLost, NotFound, ConfigError or ServiceUnavailable."""
         self._positions.load(topics, None if self._table is None else self._table.start)
         self._letters.start(topics, self._positions.since_ms, self._positions.offsets)
         self._unsettled = {key: end for key, end in self._positions.ends.items() if end > self._positions.offsets[key]}
@@ -84,7 +86,7 @@ class ObjectSink:
         """Store what is complete of the records below `ends`, at a time in epoch ms; False when nothing may be.
 
         Returns when the objects are durable and the position is stored. Raises BadRecord after everything that is
-        complete before the bad record is stored, or a TransientError after which it may be called again.
+        complete before the bad record is stored, PositionLost, or a TransientError after which it may be called again.
         """
         more = ends.keys() - self._positions.offsets.keys()
         if more:
@@ -120,6 +122,7 @@ class ObjectSink:
         self, ends: Offsets, whole: Offsets, now_ms: int, committed: Callable[[BatchReport], None]
     ) -> None:
         started = time.monotonic()
+        self._positions.remember({topic for topic, _ in ends})
         self._positions.store()
         refused: dict[TopicPartition, dict[int, str]] = {}
         parts: list[PartitionResult] = []
@@ -130,6 +133,7 @@ class ObjectSink:
         self._unsettled |= {key: max(end, self._unsettled.get(key, 0)) for key, end in ends.items()}
         while pending:
             result = self._run(self._spec(pending, refused))
+            self._positions.confirm({topic for topic, _ in pending})
             write_s += result.write_s
             validation_s += result.validation_s
             object_s += result.object_s
