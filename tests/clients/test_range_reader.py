@@ -32,17 +32,24 @@ def reader(bootstrap: str) -> Iterator[RangeReader]:
     made.close()
 
 
-def filled(bootstrap: str, counts: Mapping[int, int], *, size: int = 1) -> str:
+def filled(bootstrap: str, counts: Mapping[int, int], *, size: int = 1, flushed: bool = False) -> str:
     """A topic with so many records in each of its partitions; the value of a record begins with its offset."""
     name = f"ranges-{uuid.uuid4().hex[:8]}"
     kafka.ensure_topics(bootstrap, {name: (max(counts) + 1, {"max.message.bytes": "20000000"})})
+    add(bootstrap, name, counts, size=size, flushed=flushed)
+    return name
+
+
+def add(bootstrap: str, name: str, counts: Mapping[int, int], *, size: int = 1, flushed: bool = False) -> None:
+    """Records that were `flushed` are batches of their own."""
     producer = Producer({"bootstrap.servers": bootstrap, "compression.type": "lz4", "message.max.bytes": 20_000_000})
     for partition, count in counts.items():
         for offset in range(count):
             producer.produce(name, str(offset).ljust(size).encode(), partition=partition)
             producer.poll(0)
+            if flushed:
+                producer.flush(30)
     assert producer.flush(30) == 0
-    return name
 
 
 def places(chunks: list[list[Message]]) -> list[tuple[int | None, list[int | None]]]:
@@ -66,6 +73,26 @@ def test_a_long_range_comes_in_chunks_and_ends_where_it_should(bootstrap: str, r
         offsets = [message.offset() for chunk in found for message in chunk]
         assert offsets == [*range(7, 2 * CHUNK + 3), *range(CHUNK + 1)]
         assert max(map(len, found)) <= CHUNK
+
+
+@pytest.mark.parametrize("flushed", [True, False])
+def test_chunks_of_large_records_are_short(bootstrap: str, reader: RangeReader, flushed: bool) -> None:
+    topic = filled(bootstrap, {0: 24}, size=4_000_000, flushed=flushed)
+    for _ in range(2):
+        found = list(reader.read([Range(topic, 0, 0, 24)]))
+        assert [message.offset() for chunk in found for message in chunk] == list(range(24))
+        assert max(sum(map(len, chunk)) for chunk in found) <= 32 << 20
+
+
+def test_records_may_become_large_and_small_again(bootstrap: str, reader: RangeReader) -> None:
+    topic = filled(bootstrap, {0: CHUNK})
+    add(bootstrap, topic, {0: 24}, size=4_000_000, flushed=True)
+    add(bootstrap, topic, {0: 3 * CHUNK})
+    end = 4 * CHUNK + 24
+    found = list(reader.read([Range(topic, 0, 0, end), Range(topic, 0, 5, 7)]))
+    assert [message.offset() for chunk in found for message in chunk] == [*range(end), 5, 6]
+    assert max(map(len, found)) <= CHUNK
+    assert CHUNK in map(len, found[-3:])
 
 
 def test_a_record_that_is_larger_than_a_fetch(bootstrap: str, reader: RangeReader) -> None:
@@ -173,7 +200,8 @@ def test_a_used_consumer_that_hears_nothing_is_replaced(
 ) -> None:
     monkeypatch.setattr(ranges, "_RENEW_S", 0.2)
     topic = filled(bootstrap, {0: 3})
-    assert places(list(reader.read([Range(topic, 0, 0, 3)]))) == [(0, [0, 1, 2])]
+    for _ in range(2):
+        assert places(list(reader.read([Range(topic, 0, 0, 3)]))) == [(0, [0, 1, 2])]
     deaf = Deaf()
     vars(reader)["_consumer"] = deaf
     assert places(list(reader.read([Range(topic, 0, 1, 3)]))) == [(0, [1, 2])]
@@ -188,6 +216,7 @@ def test_who_stops_early_leaves_nothing_behind(bootstrap: str, reader: RangeRead
     assert places(list(reader.read([Range(topic, 1, 0, 3)]))) == [(1, [0, 1, 2])]
 
 
-def test_a_configuration_that_is_none() -> None:
-    with pytest.raises(ConfigError, match=r"fetch\.wait\.max\.ms.*Correct the keys consumer\.override\.\*"):
-        RangeReader({"bootstrap.servers": "127.0.0.1:1", "group.id": "g", "fetch.wait.max.ms": "soon"})
+@pytest.mark.parametrize(("key", "value"), [("fetch.wait.max.ms", "soon"), ("max.partition.fetch.bytes", "0")])
+def test_a_configuration_that_is_none(key: str, value: str) -> None:
+    with pytest.raises(ConfigError, match=r"fetch\..*Correct the keys consumer\.override\.\*"):
+        RangeReader({"bootstrap.servers": "127.0.0.1:1", "group.id": "g", key: value})

@@ -62,6 +62,11 @@ def test_topics_or_regex_is_needed_and_stands_on_both_keys() -> None:
         ),
         ("name", " ", "Invalid value  for configuration name: String may not be empty"),
         ("tasks__max", "0", "Invalid value 0 for configuration tasks.max: Value must be at least 1"),
+        (
+            "tasks__max",
+            "2147483647",
+            "Invalid value 2147483647 for configuration tasks.max: Value must be no more than 10000",
+        ),
     ],
 )
 def test_wrong_values_have_connects_text(key: str, value: str, message: str) -> None:

@@ -6,6 +6,7 @@ from frazil.config.definition import Value
 from frazil.config.validators import (
     all_of,
     at_least,
+    at_most,
     non_empty_without_control_chars,
     one_of,
     regular_expression,
@@ -17,6 +18,11 @@ from frazil.config.validators import (
 def test_at_least() -> None:
     check = at_least(1)
     assert (check(1), check(0), check(None)) == (None, "Value must be at least 1", "Value must be non-null")
+
+
+def test_at_most() -> None:
+    check = at_most(9)
+    assert (check(9), check(10)) == (None, "Value must be no more than 9")
 
 
 def test_one_of_keeps_the_case() -> None:

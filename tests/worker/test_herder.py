@@ -227,6 +227,17 @@ def test_a_stored_configuration_of_another_version_does_not_keep_the_worker_down
     assert herder.close(10.0)
 
 
+def test_a_stored_number_of_tasks_that_is_too_large_is_not_shown(
+    store: FileConfigStore, factory: ScriptedFactory
+) -> None:
+    store.put("old", StoredConnector({"name": "old", "connector.class": "gone.Sink", "tasks.max": "20000"}, "RUNNING"))
+    herder = Herder(store, factory, "w:1")
+    herder.start()
+    eventually(lambda: len(herder.status("old").tasks) == 10_000)
+    assert herder.info("old").tasks == 10_000
+    assert herder.close(10.0)
+
+
 def test_close_names_what_did_not_stop_in_time(
     store: FileConfigStore, factory: ScriptedFactory, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -18,7 +18,11 @@ CHUNK = 4096
 """Records that are handed out at once, at most: as many as stay in cache while they are decoded."""
 
 _HELD_BYTES = 32 << 20
-"""Records of several partitions that are held at once, at most: they may be large."""
+"""Values that are held at once, about: records may be large."""
+
+_LARGE_BYTES = 256 << 10
+"""Records of this size are fetched one batch at a time: a fetch may hold a thousand times its size, uncompressed."""
+_SAMPLE = 64
 
 _LOOK_S = 0.1
 _STALLED_S = 30.0
@@ -41,7 +45,11 @@ FETCH: Mapping[str, Any] = {
     "socket.receive.buffer.bytes": 1 << 20,
 }
 """How ranges are fetched: ahead by some MiB, and one as soon as the one before is through. Checks and isolation are
-those of Kafka's Java consumer, not of librdkafka."""
+those of Kafka's Java consumer, not of librdkafka. The queue counts what is uncompressed; a fetch is sent while it is
+not full, and what comes with it is uncompressed as a whole."""
+
+_ONE_BATCH: Mapping[str, Any] = {"fetch.message.max.bytes": 1}
+"""A broker sends one batch at least. Under this name it does not hide a max.partition.fetch.bytes that is wrong."""
 
 
 @dataclass(frozen=True)
@@ -80,13 +88,16 @@ class RangeReader:
         self._servers = str(config["bootstrap.servers"])
         self._group: list[Range] = []
         self._heard = 0.0
+        self._size = 0
+        self._is_large = True  # until records were seen
         self._open()
 
     def _open(self) -> None:
         self._refusal = _Refusal()
-        self._is_new = True
+        self._is_new, self._by_batch = True, self._is_large
+        fetch = _ONE_BATCH if self._by_batch else {}
         try:
-            self._consumer = Consumer({**self._config, "error_cb": self._refusal.note})
+            self._consumer = Consumer({**self._config, **fetch, "error_cb": self._refusal.note})
         except KafkaException as error:
             what = error.args[0].str().strip().rstrip(".")
             raise ConfigError(
@@ -114,8 +125,14 @@ class RangeReader:
         self._consumer.close()
 
     def _begin(self, group: list[Range]) -> None:
-        self._group, self._heard = group, time.monotonic()
+        self._group, self._heard, self._size = group, time.monotonic(), 0
+        if self._by_batch != self._is_large:
+            self._reopen()
         self._assign()
+
+    def _reopen(self) -> None:
+        self._consumer.close()
+        self._open()
 
     def _assign(self) -> None:
         self._consumer.assign([TopicPartition(*one.key, one.begin) for one in self._group])
@@ -133,6 +150,8 @@ class RangeReader:
             if found:
                 yield found
             self._note(moved=bool(found or ends))
+            if self._by_batch != self._is_large and position < one.end:
+                self._begin([Range(*one.key, position, one.end)])
 
     def _small(self, ranges: Sequence[Range]) -> Iterator[list[Message]]:
         """All at once, since each would wait for a fetch of its own; then one after the other."""
@@ -163,7 +182,7 @@ class RangeReader:
 
     def _consume(self, most: int) -> tuple[list[Message], dict[tuple[str, int], int]]:
         """What has come, and where partitions ended."""
-        messages = self._consumer.consume(max(1, min(CHUNK, most)), timeout=_LOOK_S)
+        messages = self._take(most)
         found = [message for message in messages if message.error() is None]
         ends: dict[tuple[str, int], int] = {}
         if len(found) < len(messages):
@@ -177,6 +196,25 @@ class RangeReader:
                     raise self._failed(error, f"topic {place[0]}, partition {place[1]}, offset {message.offset()}: ")
                 ends[place] = message.offset() or 0
         return found, ends
+
+    def _take(self, most: int) -> list[Message]:
+        """As many as are not too large together; the first of a group tells how large they are."""
+        first = [] if self._size else self._consumer.consume(1, timeout=_LOOK_S)
+        self._measure(first)
+        if not self._size:
+            return first
+        more = max(1, min(CHUNK, most, _HELD_BYTES // self._size)) - len(first)
+        if more <= 0:
+            return first
+        rest = self._consumer.consume(more, timeout=_LOOK_S)
+        self._measure(rest)
+        return first + rest
+
+    def _measure(self, messages: list[Message]) -> None:
+        sizes = [len(one) for one in messages[:: len(messages) // _SAMPLE + 1] if one.error() is None]
+        if sizes:
+            self._size = max(1, sum(sizes) // len(sizes))
+            self._is_large = self._size >= _LARGE_BYTES
 
     def _note(self, *, moved: bool) -> None:
         """Note whether something has come. Raises ServiceUnavailable when nothing has for too long.
@@ -193,8 +231,7 @@ class RangeReader:
                 "read is stored, it is read again"
             )
         elif self._group and not self._is_new and now - self._heard > _RENEW_S:
-            self._consumer.close()
-            self._open()
+            self._reopen()
             self._assign()
 
     def _failed(self, error: KafkaError, where: str) -> FrazilError:

@@ -10,7 +10,9 @@ from frazil.config.bootstrap import is_security
 from frazil.config.definition import Key, Parsed, Value, invalid_value, parse_value
 from frazil.config.placeholders import has_placeholder
 from frazil.config.validators import (
+    all_of,
     at_least,
+    at_most,
     non_empty_without_control_chars,
     one_of,
     regular_expression,
@@ -50,6 +52,9 @@ _ONE_VERSION = "there is exactly one version of each plugin"
 _NOT_LOGGED = "failed records are counted and kept as dead letters whose headers name the reason"
 _NOT_RETRIED = "converting a record gives the same result every time; failing services are tried again by themselves"
 
+MOST_TASKS = 10_000
+"""Tasks of a connector, at most: each of them stands in its status."""
+
 IDENTITY_KEYS: tuple[Key, ...] = (
     Key(
         "name",
@@ -83,10 +88,10 @@ IDENTITY_KEYS: tuple[Key, ...] = (
     Key(
         "tasks.max",
         "INT",
-        "How many tasks the status shows; they are one query, spread over all cores that the worker has.",
+        "How many tasks the status shows, 10000 at most; they are one query over all cores that the worker has.",
         default=1,
         importance="HIGH",
-        validator=at_least(1),
+        validator=all_of(at_least(1), at_most(MOST_TASKS)),
         group=COMMON,
         width="SHORT",
         display_name="Tasks max",

@@ -23,6 +23,15 @@ def at_least(minimum: int) -> Validator:
     return check
 
 
+def at_most(maximum: int) -> Validator:
+    """A number that is not above `maximum`."""
+
+    def check(value: Value) -> str | None:
+        return None if isinstance(value, int) and value <= maximum else f"Value must be no more than {maximum}"
+
+    return check
+
+
 def between(low: int, high: int, reason: str = "") -> Validator:
     """A number from `low` to `high`; `reason` is said of one below."""
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from typing import TypeVar
 
+from frazil.config.framework import MOST_TASKS
 from frazil.config.providers import ConfigProviders
 from frazil.worker.actor import ActorStatus, ConnectorActor, Observe, RestartPolicy, Wanted
 from frazil.worker.runner_api import RunnerFactory
@@ -101,8 +102,8 @@ def _close(actors: Mapping[str, ConnectorActor], deadline: float, timeout: float
 
 
 def _tasks_max(config: Mapping[str, str]) -> int:
-    """A stored value that is no number fails the connector with a reason when it starts, not the worker."""
+    """A stored value that is wrong fails the connector with a reason when it starts, not the worker."""
     try:
-        return int(config.get("tasks.max", "1"))
+        return min(int(config.get("tasks.max", "1")), MOST_TASKS)
     except ValueError:
         return 1
