@@ -15,6 +15,7 @@ from frazil.clients.catalog import connect
 from frazil.config.connectors import sink_kind
 from frazil.config.providers import ConfigProviders
 from frazil.config.settings import Settings
+from frazil.config.spark_options import check_spark
 from frazil.config.worker import WorkerConfig
 from frazil.errors import StackError
 from frazil.pipeline.report import BatchReport
@@ -61,6 +62,7 @@ def run(settings: Settings, worker: WorkerConfig, topics_file: Mapping[str, Mapp
     Raises PortTaken, JavaNotFound, ServiceUnavailable or ConfigError when the worker cannot start, StackError when
     the JVM ends; connectors go on from their tables at the next start.
     """
+    check_spark(settings)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` has it
