@@ -138,15 +138,16 @@ def _in_use(settings: Settings) -> list[Service]:
 def start_services(chosen: Iterable[Service], console: Console) -> None:
     """Start services, with a line for each; what runs already is left alone.
 
-    Raises PortTaken before anything is started, or StackError; what this call had started is stopped again then, also
-    after Ctrl+C.
+    Raises ConfigError or PortTaken before anything is started, or StackError; what this call had started is stopped
+    again then, also after Ctrl+C.
     """
     from rich.text import Text
 
-    from frazil.stack.ports import require_free
+    from frazil.stack.ports import require_different, require_free
     from frazil.stack.service import Status, start_all
 
     wanted = list(chosen)
+    require_different(port for service in wanted for port in service.ports)
     for service in wanted:
         if service.state().status is Status.STOPPED:
             require_free(service.name, service.ports)
