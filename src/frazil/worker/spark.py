@@ -95,7 +95,7 @@ def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) 
         "spark.ui.retainedJobs": "1",
         "spark.ui.retainedStages": "1",
         "spark.scheduler.mode": "FAIR",
-        "spark.scheduler.allocation.file": pools.as_uri(),
+        "spark.scheduler.allocation.file": f"file://{pools}",  # Hadoop decodes no %20
     }
     _launch_jvm(properties)
     try:
