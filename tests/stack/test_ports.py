@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from frazil.config.settings import LOOPBACK
-from frazil.errors import PortTaken, StackError
+from frazil.errors import ConfigError, PortTaken, StackError
 from frazil.stack import ports
 from frazil.stack.ports import Port
 
@@ -90,3 +90,9 @@ def test_message_names_port_holder_and_variable(listener: int) -> None:
 
 def test_listening_tells_the_ports_of_a_process(listener: int) -> None:
     assert listener in ports.listening(psutil.Process())
+
+
+def test_two_variables_with_the_same_port_are_named() -> None:
+    ports.require_different([Port(1, "A"), Port(2, "B"), Port(1, "A")])
+    with pytest.raises(ConfigError, match="^A and C are both 1, .* Nothing was started"):
+        ports.require_different([Port(1, "A"), Port(2, "B"), Port(1, "C")])

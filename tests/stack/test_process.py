@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from frazil.stack.process import ProcessFile, exit_code, kill, minimal_env, terminate
+from frazil.stack.process import ProcessFile, exit_code, kill, minimal_env, terminate, utf8_locale
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 STUBBORN = [
@@ -147,8 +147,20 @@ def test_children_are_found_when_the_killed_process_is_nobodys_child(tmp_path: P
 
 
 def test_minimal_environment_has_no_credentials() -> None:
-    env = {"PATH": "/bin", "HOME": "/h", "AWS_SECRET_ACCESS_KEY": "s", "S3_BUCKET": "b", "MINIO_SECRET_KEY": "s"}
-    assert minimal_env(env) == {"PATH": "/bin", "HOME": "/h"}
+    needed = {"PATH": "/bin", "HOME": "/h", "LANG": "C.UTF-8"}
+    assert minimal_env({**needed, "AWS_SECRET_ACCESS_KEY": "s", "S3_BUCKET": "b", "MINIO_SECRET_KEY": "s"}) == needed
+
+
+@pytest.mark.parametrize("env", [{}, {"LANG": ""}, {"LANG": "C"}, {"LC_ALL": "POSIX", "LANG": "de_DE.UTF-8"}])
+def test_paths_are_read_as_utf_8_where_the_locale_is_ascii(env: dict[str, str]) -> None:
+    assert utf8_locale(env) == {"LC_ALL": "C.UTF-8"}
+    assert minimal_env(env)["LC_ALL"] == "C.UTF-8"
+
+
+@pytest.mark.parametrize("env", [{"LANG": "de_DE.UTF-8"}, {"LC_CTYPE": "C.UTF-8", "LANG": "C"}])
+def test_a_locale_of_the_user_stays(env: dict[str, str]) -> None:
+    assert utf8_locale(env) == {}
+    assert minimal_env(env) == env
 
 
 @pytest.mark.parametrize("pid", [0, -1, 1, 1 << 40])

@@ -17,7 +17,7 @@ from botocore.exceptions import ClientError
 
 from frazil.clients.catalog import connect
 from frazil.config.settings import LOOPBACK, Settings
-from frazil.errors import PortTaken, StackError
+from frazil.errors import ConfigError, PortTaken, StackError
 from frazil.stack.local import LocalStack
 from frazil.stack.seaweedfs import _inner_ports, seaweedfs_service
 from frazil.stack.service import Service, Status
@@ -59,6 +59,14 @@ def test_a_file_of_ports_that_was_cut_short_is_made_anew(tmp_path: Path, content
     assert all(10_000 <= port < 22_768 for port in ports.values())
     assert _inner_ports(path, set()) == ports
     assert [file.name for file in tmp_path.iterdir()] == ["ports.json"]
+
+
+@pytest.mark.parametrize("name", ["a b'c", "my_warehouse", "Upper", "ab", "a" * 64, "-abc", "abc-", "a.b", "aws-x"])
+def test_a_warehouse_that_cannot_be_a_table_bucket_is_refused_at_once(tmp_path: Path, name: str) -> None:
+    service = seaweedfs_service(isolated_settings(tmp_path, WAREHOUSE_NAME=name))
+    with pytest.raises(ConfigError, match=rf"^WAREHOUSE_NAME={name}: the embedded store wants .* It was not started"):
+        service.start(quiet)
+    assert service.state().status is Status.STOPPED
 
 
 @pytest.mark.stack

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
+import javaproperties
 import psutil
 import pyarrow as pa
 import pytest
@@ -16,6 +17,7 @@ from trino.exceptions import TrinoQueryError
 from frazil.clients.catalog import connect as icebergs
 from frazil.clients.trino import connect, has_catalog, server_version
 from frazil.config.settings import LOOPBACK, Settings
+from frazil.stack import trino as module
 from frazil.stack import trino_java
 from frazil.stack.seaweedfs import seaweedfs_service
 from frazil.stack.service import Service, Status
@@ -144,3 +146,9 @@ def test_files_for_a_start_hold_no_secret(tmp_path: Path, free_ports: Callable[[
     assert service.env["MINIO_SECRET_KEY"] == SECRET
     assert set(service.env) - {"MINIO_ACCESS_KEY", "MINIO_SECRET_KEY"} <= set(os.environ)
     assert SECRET not in repr(service)
+
+
+def test_the_file_for_java_has_a_folder_with_umlauts_in_ascii(tmp_path: Path) -> None:
+    path, server = tmp_path / "config.properties", Path("/Zoë's ü/a\\b #=")
+    module._write_properties(isolated_settings(tmp_path), path, server)  # noqa: SLF001
+    assert javaproperties.loads(path.read_bytes().decode("ascii"))["plugin.dir"] == f"{server}/plugin"

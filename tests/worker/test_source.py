@@ -59,6 +59,16 @@ def test_a_longer_request_makes_the_call_around_it_longer() -> None:
     """Kafka's admin client refuses a request that may take longer than its call."""
     made = options(**{"consumer.override.request.timeout.ms": "60000"})
     assert made["kafka.request.timeout.ms"] == made["kafka.default.api.timeout.ms"] == "60000"
+    made = options(**{"consumer.override.default.api.timeout.ms": "1000"})
+    assert made["kafka.request.timeout.ms"] == made["kafka.default.api.timeout.ms"]
+
+
+def test_overrides_are_trimmed_for_both_clients() -> None:
+    """Spark looks at the isolation by itself and does not trim it."""
+    assert (
+        options(**{"consumer.override.isolation.level": " read_committed "})["kafka.isolation.level"]
+        == (consumer(isolation__level=" read_committed ")["isolation.level"])
+    )
 
 
 def test_security_of_the_cluster_and_of_the_connector() -> None:
@@ -123,9 +133,9 @@ def test_security_of_the_tasks_consumer() -> None:
     assert "p" not in repr(Source(made, headers=False)).replace("Source(headers", "")
 
 
-@pytest.mark.parametrize("number", [-1, 0, 1, 2**31 - 1])
+@pytest.mark.parametrize("number", [None, 0, 1, 2**31 - 1])
 @pytest.mark.parametrize("name", [*NAMES])
-def test_every_override_is_taken_as_java_takes_it(name: str, number: int) -> None:
+def test_every_override_is_taken_as_java_takes_it(name: str, number: int | None) -> None:
     """The smallest and the largest number of an INT, or what else the key takes, make a client."""
     others = {
         "check.crcs": "false",
@@ -134,6 +144,8 @@ def test_every_override_is_taken_as_java_takes_it(name: str, number: int) -> Non
         "client.rack": "r1",
         "isolation.level": "read_committed",
     }
+    if number is None:
+        number = -1 if name.endswith(("buffer.bytes", "idle.ms", "setup.timeout.ms")) else 0
     made = consumer(**{name: others.get(name, str(number))})
     assert NAMES[name] in made
 

@@ -81,8 +81,9 @@ def test_executors_on_this_machine_hide_secrets_in_their_log() -> None:
 @pytest.mark.spark
 @pytest.mark.faults
 def test_the_second_session_maps_the_classes_of_the_first(tmp_path: Path) -> None:
-    """In a cache with a blank in its name, whose path is an option of the JVM."""
-    settings = isolated_settings(tmp_path / "home")
+    """In a cache with a blank in its name, whose path is an option of the JVM, and a home with umlauts, which an ASCII
+    locale does not have."""
+    settings = isolated_settings(tmp_path / "a höme", LC_ALL="C")
     cache = own_cache(settings, tmp_path / "a cache")
     settings = Settings({**settings.env, "FRAZIL_CACHE": cache})
     env = settings.env

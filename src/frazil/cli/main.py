@@ -94,6 +94,8 @@ def main(arguments: list[str] | None = None) -> None:
         _fail(str(error), 2)
     except FrazilError as error:
         _fail(str(error), 1)
+    except KeyboardInterrupt:  # another one, while the first was dealt with
+        sys.exit(130)
     except BrokenPipeError:
         _drop_output()
         sys.exit(1)

@@ -79,9 +79,11 @@ def worker_service(settings: Settings) -> Service:
 
 def _worker_command(settings: Settings, progress: Progress) -> Sequence[str]:
     """Fetches the worker's jars here, where the download is seen; the worker itself finds them in the cache."""
+    from frazil.config.spark_options import check_spark
     from frazil.stack.jars import SPARK_KAFKA, resolve
     from frazil.stack.java import find_java
 
+    check_spark(settings)
     resolve(SPARK_KAFKA, find_java(settings.env), settings.cache, progress, settings.env)
     return [sys.executable, "-m", "frazil.cli.main", "worker"]
 
@@ -136,15 +138,16 @@ def _in_use(settings: Settings) -> list[Service]:
 def start_services(chosen: Iterable[Service], console: Console) -> None:
     """Start services, with a line for each; what runs already is left alone.
 
-    Raises PortTaken before anything is started, or StackError; what this call had started is stopped again then, also
-    after Ctrl+C.
+    Raises ConfigError or PortTaken before anything is started, or StackError; what this call had started is stopped
+    again then, also after Ctrl+C.
     """
     from rich.text import Text
 
-    from frazil.stack.ports import require_free
+    from frazil.stack.ports import require_different, require_free
     from frazil.stack.service import Status, start_all
 
     wanted = list(chosen)
+    require_different(port for service in wanted for port in service.ports)
     for service in wanted:
         if service.state().status is Status.STOPPED:
             require_free(service.name, service.ports)

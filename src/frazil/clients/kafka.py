@@ -28,7 +28,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from frazil.clients.kafka_security import refusal, watched
-from frazil.config.bootstrap import Client
+from frazil.config.bootstrap import Bootstrap, Client
 from frazil.config.hosts import is_this_machine
 from frazil.errors import ConfigError, FrazilError, NotFound, ServiceUnavailable, TerminalError
 
@@ -423,7 +423,12 @@ def _unavailable(bootstrap: str, detail: str) -> ServiceUnavailable:
             f"Kafka at {bootstrap} does not let this client in: {reason}. Nothing was changed. Correct the keys "
             "security.*, sasl.* and ssl.* (KAFKA_SECURITY_PROTOCOL and its neighbours), then try again."
         )
+    protocols = bootstrap.own_protocols if isinstance(bootstrap, Bootstrap) else {}
+    hint = ""
+    if protocols:
+        shown = ", ".join(f"{key}={value}" for key, value in protocols.items())
+        hint = f" Perhaps its brokers do not speak the protocol of {shown} at this address: correct or remove that."
     return ServiceUnavailable(
         f"Kafka at {bootstrap} does not answer ({detail}). Nothing was changed. "
-        "Start it (`start kafka`) or correct KAFKA_BOOTSTRAP_SERVERS, then try again."
+        f"Start it (`start kafka`) or correct KAFKA_BOOTSTRAP_SERVERS, then try again.{hint}"
     )

@@ -29,6 +29,7 @@ _VARIABLES = (
 CLIENTS: tuple[Client, ...] = ("consumer", "producer", "admin")
 _STORES = ("ssl.truststore.", "ssl.keystore.")
 _SECURITY = ("security.", "sasl.", "ssl.")
+_PROTOCOL = "security.protocol"
 _ALGORITHM = "ssl.endpoint.identification.algorithm"
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -45,10 +46,18 @@ class Bootstrap(str):
     """
 
     _settings: Mapping[str, Mapping[str, str]]
+    own_protocols: Mapping[str, str]
+    """Keys `….override.security.protocol` of the connector that sees the cluster so, and their values."""
 
-    def __new__(cls, servers: str, settings: Mapping[str, Mapping[str, str]] | None = None) -> Bootstrap:
+    def __new__(
+        cls,
+        servers: str,
+        settings: Mapping[str, Mapping[str, str]] | None = None,
+        own_protocols: Mapping[str, str] | None = None,
+    ) -> Bootstrap:
         self = str.__new__(cls, servers)
         self._settings = settings or {}
+        self.own_protocols = own_protocols or {}
         return self
 
     @classmethod
@@ -64,7 +73,8 @@ class Bootstrap(str):
         """The cluster as a connector sees it: `consumer.override.*`, `producer.override.*` and `admin.override.*` of
         its configuration win over what the worker has."""
         own = {kind: _chosen(config, f"{kind}.override.") for kind in CLIENTS}
-        return Bootstrap(str(self), {kind: _over(self.settings(kind), own[kind]) for kind in CLIENTS})
+        protocols = {f"{kind}.override.{_PROTOCOL}": own[kind][_PROTOCOL] for kind in CLIENTS if _PROTOCOL in own[kind]}
+        return Bootstrap(str(self), {kind: _over(self.settings(kind), own[kind]) for kind in CLIENTS}, protocols)
 
     def settings(self, client: Client) -> Mapping[str, str]:
         """Security settings of one kind of client, in the spelling of Kafka's Java clients."""

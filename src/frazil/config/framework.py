@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Literal, Protocol, cast
 
 from frazil.config.bootstrap import is_security
-from frazil.config.definition import Key, Parsed, Value, invalid_value, parse_value
+from frazil.config.definition import Key, Parsed, Type, Validator, Value, invalid_value, parse_value
 from frazil.config.placeholders import has_placeholder
 from frazil.config.validators import (
     all_of,
@@ -257,33 +257,42 @@ SINK_KEYS: tuple[Key, ...] = (
     ),
 )
 
-_NUMERIC_OVERRIDES: Mapping[str, Literal["INT", "LONG"]] = {
-    "auto.commit.interval.ms": "INT",
-    "connections.max.idle.ms": "LONG",
-    "default.api.timeout.ms": "INT",
-    "fetch.max.bytes": "INT",
-    "fetch.max.wait.ms": "INT",
-    "fetch.min.bytes": "INT",
-    "heartbeat.interval.ms": "INT",
-    "max.partition.fetch.bytes": "INT",
-    "max.poll.interval.ms": "INT",
-    "max.poll.records": "INT",
-    "metadata.max.age.ms": "LONG",
-    "receive.buffer.bytes": "INT",
-    "reconnect.backoff.max.ms": "LONG",
-    "reconnect.backoff.ms": "LONG",
-    "request.timeout.ms": "INT",
-    "retry.backoff.max.ms": "LONG",
-    "retry.backoff.ms": "LONG",
-    "send.buffer.bytes": "INT",
-    "session.timeout.ms": "INT",
-    "socket.connection.setup.timeout.ms": "LONG",
+_OVERRIDES: Mapping[str, tuple[Type, Validator | None]] = {
+    "auto.commit.interval.ms": ("INT", at_least(0)),
+    "auto.offset.reset": ("STRING", one_of("earliest", "latest")),
+    "check.crcs": ("BOOLEAN", None),
+    "client.dns.lookup": ("STRING", one_of("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")),
+    "connections.max.idle.ms": ("LONG", None),
+    "default.api.timeout.ms": ("INT", at_least(0)),
+    "fetch.max.bytes": ("INT", at_least(0)),
+    "fetch.max.wait.ms": ("INT", at_least(0)),
+    "fetch.min.bytes": ("INT", at_least(0)),
+    "heartbeat.interval.ms": ("INT", None),
+    "isolation.level": ("STRING", one_of("read_committed", "read_uncommitted")),
+    "max.partition.fetch.bytes": ("INT", at_least(0)),
+    "max.poll.interval.ms": ("INT", at_least(1)),
+    "max.poll.records": ("INT", at_least(1)),
+    "metadata.max.age.ms": ("LONG", at_least(0)),
+    "receive.buffer.bytes": ("INT", at_least(-1)),
+    "reconnect.backoff.max.ms": ("LONG", at_least(0)),
+    "reconnect.backoff.ms": ("LONG", at_least(0)),
+    "request.timeout.ms": ("INT", at_least(0)),
+    "retry.backoff.max.ms": ("LONG", at_least(0)),
+    "retry.backoff.ms": ("LONG", at_least(0)),
+    "send.buffer.bytes": ("INT", at_least(-1)),
+    "session.timeout.ms": ("INT", None),
+    "socket.connection.setup.timeout.ms": ("LONG", None),
 }
+"""Types and limits of Kafka's consumer (configuration reference of Kafka 4.3)."""
 _MANAGED_OVERRIDES = (
     "enable.auto.commit",
-    "interceptor.classes",
     "key.deserializer",
     "value.deserializer",
+)
+_CLASS_OVERRIDES = (
+    "interceptor.classes",
+    "metric.reporters",
+    "partition.assignment.strategy",
 )
 _IDLE_OVERRIDES = (
     "auto.commit.interval.ms",
@@ -295,7 +304,6 @@ _IDLE_OVERRIDES = (
     "heartbeat.interval.ms",
     "max.poll.interval.ms",
     "max.poll.records",
-    "partition.assignment.strategy",
     "session.timeout.ms",
 )
 
@@ -345,27 +353,36 @@ def _check_dead_letter_topic(parsed: Parsed, topics: tuple[str, ...], regex: str
 
 
 def _check_overrides(parsed: Parsed) -> None:
-    family = OVERRIDE + "*"
-    for name, text in parsed.members(family).items():
-        try:
-            parse_value("STRING" if has_placeholder(text) else _NUMERIC_OVERRIDES.get(name, "STRING"), text)
-        except ValueError as error:
-            parsed.fail(OVERRIDE + name, invalid_value(name, text, str(error)))
-        if name == "bootstrap.servers":
-            reason = "Topics are read from the worker's own cluster. Run another worker for this one"
-            parsed.fail(OVERRIDE + name, invalid_value(name, text, reason))
+    for name, text in parsed.members(OVERRIDE + "*").items():
+        key = OVERRIDE + name
+        problem = None if has_placeholder(text) else _problem_of_override(name, text)
+        if problem:
+            parsed.fail(key, invalid_value(key, text, problem))
         if name in _MANAGED_OVERRIDES:
-            parsed.warn(f"{OVERRIDE}{name} has no effect here: the worker sets it")
+            parsed.warn(f"{key} has no effect here: the worker sets it")
+        if name in _CLASS_OVERRIDES:
+            parsed.warn(f"{key} has no effect here: records are read by librdkafka, which loads no Java classes")
         if name in _IDLE_OVERRIDES:
-            parsed.warn(f"{OVERRIDE}{name} has no effect here: tasks read offsets that are there, in no group")
+            parsed.warn(f"{key} has no effect here: tasks read offsets that are there, in no group")
     for other in ("producer.override.", "admin.override."):
         for name in parsed.members(other + "*"):
             if not is_security(name):
                 parsed.warn(f"{other}{name} has no effect here: only settings of security are overridden")
-    reset = parsed.members(family).get("auto.offset.reset")
-    if reset is not None and reset.strip() not in ("earliest", "latest") and not has_placeholder(reset):
-        reason = "String must be one of: earliest, latest"
-        parsed.fail(OVERRIDE + "auto.offset.reset", invalid_value("auto.offset.reset", reset, reason))
+    for prefix in (OVERRIDE, "producer.override.", "admin.override."):
+        if prefix in parsed.config:
+            reason = "The name of the setting is missing behind the last dot. Complete or remove the key"
+            parsed.fail(prefix, invalid_value(prefix, parsed.config[prefix], reason))
+
+
+def _problem_of_override(name: str, text: str) -> str | None:
+    if name == "bootstrap.servers":
+        return "Topics are read from the worker's own cluster. Run another worker for this one"
+    kind, validator = _OVERRIDES.get(name, ("STRING", None))
+    try:
+        value = parse_value(kind, text)
+    except ValueError as error:
+        return str(error)
+    return validator(value) if validator else None
 
 
 def group_id(name: str, config: Mapping[str, str]) -> str:
@@ -374,9 +391,9 @@ def group_id(name: str, config: Mapping[str, str]) -> str:
 
 
 def consumer_overrides(parsed: Parsed) -> dict[str, str]:
-    """Consumer settings without their prefix, without those that the worker sets itself."""
-    settled = {*_MANAGED_OVERRIDES, "group.id", "auto.offset.reset"}
-    return {name: text for name, text in parsed.members(OVERRIDE + "*").items() if name not in settled}
+    """Consumer settings, trimmed, without their prefix, without those that the worker sets itself and Java classes."""
+    settled = {*_MANAGED_OVERRIDES, *_CLASS_OVERRIDES, "group.id", "auto.offset.reset"}
+    return {name: text.strip() for name, text in parsed.members(OVERRIDE + "*").items() if name not in settled}
 
 
 def auto_offset_reset(parsed: Parsed) -> Literal["earliest", "latest"]:

@@ -276,7 +276,11 @@ _DECLARED: Final = (
         "local[*]",
     ),
     Variable(
-        "SPARK_DRIVER_MEMORY", _WORKER, "Heap of the worker's JVM, in Java's spelling (`1g`, `512m`).", "worker", "1g"
+        "SPARK_DRIVER_MEMORY",
+        _WORKER,
+        "Heap of the worker's JVM, in Java's spelling (`1g`), from `512m` to what the machine has.",
+        "worker",
+        "1g",
     ),
     Variable(
         "CONNECT_CONFIG_PROVIDERS",

@@ -5,6 +5,7 @@ It reads numbers, and objects that go into string columns, from their source tex
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,10 @@ _object = msgspec.json.Decoder(dict[str, Raw]).decode
 _array = msgspec.json.Decoder(list[Raw]).decode
 _texts = msgspec.json.Decoder(dict[str, str]).decode
 _EXCERPT = 60
+_SURROGATES = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
+)
+"""Escapes of a JSON text: a pair of surrogates, half of one (the group), any other."""
 _NO_COLUMN = "a field of this name cannot become a column of the table"
 
 
@@ -55,9 +60,17 @@ def parse_object(value: bytes) -> dict[str, Raw]:
     except msgspec.ValidationError:
         raise ConversionError("", f"the value is not an object but {scalars.kind_of(value.strip())}") from None
     except msgspec.DecodeError as error:
-        raise ConversionError(
-            "", f"the value is not JSON: {error}" if value.strip() else "the value is empty"
-        ) from None
+        if not value.strip():
+            raise ConversionError("", "the value is empty") from None
+        raise ConversionError("", f"the value is not JSON: {_half_of_a_pair(value, str(error)) or error}") from None
+
+
+def _half_of_a_pair(value: bytes, reason: str) -> str | None:
+    """The parser takes the first half of a pair at the end of a value for the end of its input."""
+    if "surrogate" not in reason and "truncated" not in reason:
+        return None
+    half = next((found[1] for found in _SURROGATES.finditer(value) if found[1]), None)
+    return f"{half.decode()} is half of a surrogate pair, which is no character" if half else None
 
 
 @dataclass(frozen=True)
@@ -100,7 +113,7 @@ class Converter:
         """
         self._compile = _Compiler(any_case, legacy)
         self._columns = self._compile.columns(struct)
-        self._names = frozenset(name.lower() for name in _names(struct))
+        self._names = {name.lower(): name for name in _names(struct)}
         self._no_more_columns = no_more_columns
         self._overrides = overrides
 
@@ -117,14 +130,19 @@ class Converter:
 
     def _checked(self, notes: Notes) -> Notes:
         def check(path: Path, raw: bytes) -> None:
-            name = ".".join(path).lower()
+            name = ".".join(path)
             inferred = self._overrides.infer(path, raw)
             if self._no_more_columns and inferred is not None:
                 raise ConversionError(path[-1], self._no_more_columns)
-            inside = [f"{name}.{inner.lower()}" for inner in _names(inferred)] if inferred is not None else []
+            if not path[-1]:
+                raise ConversionError("", "a field with the empty name cannot become a column of the table")
+            inside = [f"{name}.{inner}".lower() for inner in _names(inferred)] if inferred is not None else []
             # Iceberg finds columns by dotted names (T#324), and SQL engines by names in any case.
-            if not path[-1] or name in self._names or not self._names.isdisjoint(inside):
-                raise ConversionError(path[-1], _NO_COLUMN)
+            taken = next((self._names[wanted] for wanted in (name.lower(), *inside) if wanted in self._names), None)
+            if taken is not None:
+                case = taken != name and taken.lower() == name.lower()
+                why = f"it differs only in case from the column {taken}" if case else f"there is a column {taken}"
+                raise ConversionError(path[-1], f"{_NO_COLUMN}: {why}")
             if len(set(inside)) < len(inside):
                 raise ConversionError(path[-1], f"{_NO_COLUMN}: two of its members would have the same name")
             notes.unknown(path, raw)

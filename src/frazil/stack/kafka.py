@@ -9,6 +9,8 @@ import uuid
 from collections.abc import Sequence
 from pathlib import Path
 
+import javaproperties
+
 from frazil.clients.kafka import cluster_id
 from frazil.config.settings import LOOPBACK, Settings
 from frazil.errors import ServiceUnavailable, StackError
@@ -132,9 +134,9 @@ def _write_properties(settings: Settings, path: Path, data: Path) -> Path:
         "controller.quorum.bootstrap.servers": controller,
         "listeners": f"{broker},CONTROLLER://{controller}",
         "advertised.listeners": broker,
-        "log.dirs": str(data).replace("\\", "\\\\"),
+        "log.dirs": str(data),
     }
-    path.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+    path.write_text(javaproperties.dumps(properties, timestamp=None))
     return path
 
 

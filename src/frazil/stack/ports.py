@@ -6,13 +6,13 @@ import os
 import random
 import socket
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import psutil
 
 from frazil.config.settings import LOOPBACK
-from frazil.errors import PortTaken, StackError
+from frazil.errors import ConfigError, PortTaken, StackError
 
 # All below 32768, where the range begins that Linux hands out to outgoing connections: a chosen port stays free.
 _SEARCHED = range(20000, 30000)
@@ -69,6 +69,18 @@ def require_free(service: str, ports: Collection[Port]) -> None:
             raise PortTaken(
                 f"{service} needs port {port.number} on {LOOPBACK}, which is taken{f' by {who}' if who else ''}. "
                 f"{service} was not started. Stop that process, or set {port.variable} to another port, and try again."
+            )
+
+
+def require_different(ports: Iterable[Port]) -> None:
+    """Raise ConfigError for two variables that name the same port."""
+    variables: dict[int, str] = {}
+    for port in ports:
+        other = variables.setdefault(port.number, port.variable)
+        if other != port.variable:
+            raise ConfigError(
+                f"{other} and {port.variable} are both {port.number}, and only one service can listen on a port. "
+                "Nothing was started. Set one of them to another port and try again."
             )
 
 

@@ -25,12 +25,19 @@ _FIRST_PID, _LAST_PID = 1, 1 << 22
 _children: dict[int, subprocess.Popen[bytes]] = {}
 
 
-_INHERITED = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ", "JAVA_TOOL_OPTIONS")
+_LOCALE = ("LC_ALL", "LC_CTYPE", "LANG")
+_INHERITED = ("PATH", "HOME", "TMPDIR", *_LOCALE, "TZ", "JAVA_TOOL_OPTIONS")
 
 
 def minimal_env(env: Mapping[str, str]) -> dict[str, str]:
     """The variables that every program needs, and no others: servers also read credentials and options from theirs."""
-    return {name: env[name] for name in _INHERITED if name in env}
+    return {name: env[name] for name in _INHERITED if name in env} | utf8_locale(env)
+
+
+def utf8_locale(env: Mapping[str, str]) -> dict[str, str]:
+    """The variable with which Java reads paths as UTF-8, as Python does, where the locale is unset or plain ASCII."""
+    locale = next((env[name] for name in _LOCALE if env.get(name)), "C")
+    return {"LC_ALL": "C.UTF-8"} if locale in ("C", "POSIX") else {}
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ import httpx
 
 from frazil.config.private_file import write_private
 from frazil.config.settings import LOOPBACK, Settings
-from frazil.errors import StackError
+from frazil.errors import ConfigError, StackError
 from frazil.stack.ports import Port, is_taken, unused
 from frazil.stack.process import minimal_env
 from frazil.stack.service import Progress, Service
@@ -22,6 +23,9 @@ from frazil.stack.service import Progress, Service
 _INNER = ("master", "volume", "filer", "admin", "s3.grpc")
 # The admin part is always asked on this distance above its own port, whatever its gRPC port is set to.
 _GRPC_OFFSET = 10000
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
+_RESERVED_BEGINS = ("aws", "xn--", "sthree-", "amzn-s3-demo-")
+_RESERVED_ENDS = ("-s3alias", "--ol-s3", "--x-s3", "--table-s3")
 _MAX_SOCKET_PATH = 103  # bytes; macOS allows the least
 
 
@@ -43,6 +47,7 @@ def seaweedfs_service(settings: Settings) -> Service:
 
 
 def _command(settings: Settings, progress: Progress) -> Sequence[str]:
+    _check_bucket(settings.warehouse)
     data = settings.home / "data" / "seaweedfs"
     conf = settings.home / "conf" / "seaweedfs"
     for folder in (data, conf):
@@ -66,6 +71,21 @@ def _command(settings: Settings, progress: Progress) -> Sequence[str]:
         **{f"{part}.port.grpc": ports[part] + _GRPC_OFFSET for part in _INNER if part != "s3.grpc"},
     }
     return [str(_weed()), "mini", *(f"-{name}={value}" for name, value in options.items())]
+
+
+def _check_bucket(name: str) -> None:
+    """SeaweedFS starts without a table bucket whose name it refuses."""
+    if _BUCKET.fullmatch(name) is None:
+        reason = "3 to 63 lowercase letters, digits and hyphens, with a letter or digit at both ends"
+    elif name.startswith(_RESERVED_BEGINS) or name.endswith(_RESERVED_ENDS):
+        reason = (
+            f"a name that neither begins with {', '.join(_RESERVED_BEGINS)} nor ends with {', '.join(_RESERVED_ENDS)}"
+        )
+    else:
+        return
+    raise ConfigError(
+        f"WAREHOUSE_NAME={name}: the embedded store wants {reason}. It was not started; set another name and try again."
+    )
 
 
 def _sockets(folder: Path) -> dict[str, Path]:

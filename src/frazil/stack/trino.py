@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import httpx
+import javaproperties
 
 from frazil.clients.trino_catalog import SECRETS
 from frazil.config.settings import LOOPBACK, Settings
@@ -100,8 +101,7 @@ def _write_properties(settings: Settings, path: Path, server: Path) -> Path:
         "discovery.uri": f"http://{LOOPBACK}:{settings.trino_port}",
         "plugin.dir": str(server / "plugin"),
     }
-    lines = (f"{name}={value}".replace("\\", "\\\\") for name, value in properties.items())
-    path.write_text("".join(f"{line}\n" for line in lines))
+    path.write_text(javaproperties.dumps(properties, timestamp=None))
     return path
 
 

@@ -15,10 +15,12 @@ from frazil.clients.catalog import connect
 from frazil.config.connectors import sink_kind
 from frazil.config.providers import ConfigProviders
 from frazil.config.settings import Settings
+from frazil.config.spark_options import check_spark
 from frazil.config.worker import WorkerConfig
 from frazil.errors import StackError
 from frazil.pipeline.report import BatchReport
 from frazil.sinks.iceberg.runtime import IcebergRuntime
+from frazil.stack.ports import Port, require_different
 from frazil.worker import spark as spark_session
 from frazil.worker.actor import RestartPolicy
 from frazil.worker.actuator.app import serve_actuator
@@ -61,6 +63,8 @@ def run(settings: Settings, worker: WorkerConfig, topics_file: Mapping[str, Mapp
     Raises PortTaken, JavaNotFound, ServiceUnavailable or ConfigError when the worker cannot start, StackError when
     the JVM ends; connectors go on from their tables at the next start.
     """
+    check_spark(settings)
+    require_different(_ports(settings))
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` has it
@@ -156,6 +160,11 @@ def run(settings: Settings, worker: WorkerConfig, topics_file: Mapping[str, Mapp
         sources.close()
         if session:
             spark_session.stop(session[0])
+
+
+def _ports(settings: Settings) -> list[Port]:
+    own = [Port(settings.connect_port, "KAFKA_CONNECT_PORT"), Port(settings.actuator_port, "ACTUATOR_PORT")]
+    return own if settings.source_connect_url else [*own, Port(settings.source_connect_port, "SOURCE_CONNECT_PORT")]
 
 
 def _warm_up(session: SparkSession) -> None:

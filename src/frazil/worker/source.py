@@ -84,9 +84,10 @@ def _client_options(config: SinkConfig, bootstrap: str) -> dict[str, str]:
     overrides = config.consumer_overrides
     security = bootstrap.settings("consumer") if isinstance(bootstrap, Bootstrap) else {}
     request_ms = int(overrides.get("request.timeout.ms", _ANSWER_MS))
+    call_ms = int(overrides.get("default.api.timeout.ms", _ANSWER_MS))
     return {
-        "request.timeout.ms": str(request_ms),
-        "default.api.timeout.ms": str(max(request_ms, _ANSWER_MS)),
         **overrides,
+        "request.timeout.ms": str(request_ms),
+        "default.api.timeout.ms": str(max(request_ms, call_ms)),
         **security,  # the overrides are in it
     }

@@ -26,6 +26,7 @@ from frazil.stack.class_archive import ClassArchive
 from frazil.stack.ivy import PYSPARK_JARS
 from frazil.stack.jars import SPARK_KAFKA, resolve
 from frazil.stack.java import find_java, spark_java_home
+from frazil.stack.process import utf8_locale
 from frazil.worker.jvm_log import log4j_properties
 
 _CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -64,6 +65,7 @@ def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) 
         os.environ["SPARK_LOCAL_IP"] = LOOPBACK
     if options := settings.env.get("JAVA_TOOL_OPTIONS"):
         os.environ["JAVA_TOOL_OPTIONS"] = options
+    os.environ.update(utf8_locale(os.environ))
     archive = class_archive(settings, java)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["ARROW_DEFAULT_MEMORY_POOL"] = _MEMORY_POOL
@@ -93,7 +95,7 @@ def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) 
         "spark.ui.retainedJobs": "1",
         "spark.ui.retainedStages": "1",
         "spark.scheduler.mode": "FAIR",
-        "spark.scheduler.allocation.file": pools.as_uri(),
+        "spark.scheduler.allocation.file": f"file://{pools}",  # Hadoop decodes no %20
     }
     _launch_jvm(properties)
     try:
