@@ -64,7 +64,9 @@ def run(settings: Settings, worker: WorkerConfig, topics_file: Mapping[str, Mapp
     the JVM ends; connectors go on from their tables at the next start.
     """
     check_spark(settings)
-    require_different(_ports(settings))
+    require_different(
+        [Port(settings.connect_port, "KAFKA_CONNECT_PORT"), Port(settings.actuator_port, "ACTUATOR_PORT")]
+    )
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` has it
@@ -160,11 +162,6 @@ def run(settings: Settings, worker: WorkerConfig, topics_file: Mapping[str, Mapp
         sources.close()
         if session:
             spark_session.stop(session[0])
-
-
-def _ports(settings: Settings) -> list[Port]:
-    own = [Port(settings.connect_port, "KAFKA_CONNECT_PORT"), Port(settings.actuator_port, "ACTUATOR_PORT")]
-    return own if settings.source_connect_url else [*own, Port(settings.source_connect_port, "SOURCE_CONNECT_PORT")]
 
 
 def _warm_up(session: SparkSession) -> None:
