@@ -64,9 +64,8 @@ def run(settings: Settings, worker: WorkerConfig, topics_file: Mapping[str, Mapp
     the JVM ends; connectors go on from their tables at the next start.
     """
     check_spark(settings)
-    require_different(
-        [Port(settings.connect_port, "KAFKA_CONNECT_PORT"), Port(settings.actuator_port, "ACTUATOR_PORT")]
-    )
+    rest_ports = [Port(listener.port, "KAFKA_CONNECT_PORT (or listeners)") for listener in settings.listeners]
+    require_different([*rest_ports, Port(settings.actuator_port, "ACTUATOR_PORT")])
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` has it
