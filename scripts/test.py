@@ -21,14 +21,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PYTEST = ROOT / ".venv" / "bin" / "pytest"
 
+_STACK = "stack and not spark and not trino"
+_QUERIES = ("tests/cli", "tests/query")
 PARTS = {
-    "kills and outages": "outage",
-    "workers": "spark and not outage",
-    "broker, store and catalog": "stack and not spark and not trino",
-    "without services": "not stack and not spark and not trino",
-    "Trino": "trino",
+    "workers": ("spark and not outage",),
+    "broker, store and catalog": (_STACK, *(f"--ignore={folder}" for folder in _QUERIES)),
+    "kills and outages": ("outage",),
+    "without services": ("not stack and not spark and not trino",),
+    "verbs and queries": (_STACK, *_QUERIES),
+    "Trino": ("trino",),
 }
-"""What runs beside what; the longest first."""
+"""The marks, and more arguments, of what runs beside what; the longest first."""
 NOT_HERE = "not faults"
 QUICK_JAVA = "-XX:TieredStopAtLevel=1"
 """Services that live for a minute or two do not pay for the second compiler."""
@@ -95,7 +98,8 @@ def start(name: str, folder: Path, arguments: list[str], suffix: str = "") -> Pa
     path = folder / name.replace(" ", "-")
     cache = path.with_suffix(".cache")
     path = path.with_name(f"{path.name}{suffix}.txt")
-    command = [str(PYTEST), "-m", f"({PARTS[name]}) and {NOT_HERE}", "-o", f"cache_dir={cache}", *arguments]
+    marks, *more = PARTS[name]
+    command = [str(PYTEST), "-m", f"({marks}) and {NOT_HERE}", "-o", f"cache_dir={cache}", *more, *arguments]
     environment = {"JAVA_TOOL_OPTIONS": QUICK_JAVA, "COLUMNS": str(_WIDTH), **os.environ}
     with path.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603
