@@ -7,18 +7,15 @@ from collections.abc import Callable
 from frazil.errors import UsageError
 
 
-def placed(table: str, namespace: str) -> tuple[str, str]:
-    """Namespace and name: what is before the last dot, else `namespace`."""
-    before, dot, name = table.rpartition(".")
-    return (before, name) if dot and before.lower() != namespace.lower() else (namespace, name)
-
-
 def known_table(table: str, namespace: str, tables: Callable[[str], list[str]]) -> tuple[str, str]:
-    """Namespace and name of a table that is there, whatever the case of its letters; `tables` lists a namespace.
+    """Namespace and name of a table that is there, whatever the case of its letters.
+
+    The namespace is what is before the last dot, else `namespace`; `tables` lists those of one.
 
     Raises UsageError for one that is not there.
     """
-    place, name = placed(table, namespace)
+    before, dot, name = table.rpartition(".")
+    place = before if dot and before.lower() != namespace.lower() else namespace
     known = tables(place)
     found = [candidate for candidate in known if candidate.lower() == name.lower()]
     if not found:

@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from confluent_kafka.admin import AdminClient
+
+from frazil.clients import kafka
 from frazil.clients.ranges import Range, RangeReader, records_gone
-from frazil.errors import ServiceUnavailable
+from frazil.errors import NotFound, ServiceUnavailable
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.rows import Rows, rows_of
 
@@ -73,6 +76,18 @@ def check_progress(begin: Offsets, end: Offsets) -> None:
             raise records_gone(
                 f"topic {topic}, partition {partition}, was read up to offset {start}, and ends at {reached} now"
             )
+
+
+def made_again(bootstrap: str, read: Mapping[str, str], client: AdminClient) -> list[str]:
+    """Topics, given with the ids that they had when reading began, that have other ids by now.
+
+    Raises ServiceUnavailable for one that is gone: the next start says what has become of it.
+    """
+    try:
+        now = kafka.topic_ids(bootstrap, read, client)
+    except NotFound as error:
+        raise ServiceUnavailable(f"what was just read is not there any more, and was not stored: {error}") from None
+    return [topic for topic, topic_id in read.items() if now[topic] != topic_id]
 
 
 def divided(ranges: Sequence[Range], tasks: int) -> list[list[Range]]:

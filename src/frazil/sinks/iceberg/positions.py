@@ -13,6 +13,7 @@ from frazil.config.iceberg_sink import IcebergSinkConfig
 from frazil.errors import NotFound, PositionLost, ServiceUnavailable, TerminalError
 from frazil.pipeline import offsets
 from frazil.pipeline.offsets import Offsets, TopicPartition
+from frazil.pipeline.source import made_again
 from frazil.sinks.iceberg.commit import Floor, KafkaIdentity
 
 logger = logging.getLogger(__name__)
@@ -174,17 +175,12 @@ def check_topics(bootstrap: str, read: Mapping[str, str], client: AdminClient) -
 
     Raises ServiceUnavailable for one that is gone: the next start says what has become of it.
     """
-    try:
-        now = kafka.topic_ids(bootstrap, read, client)
-    except NotFound as error:
-        raise ServiceUnavailable(f"what was just read is not there any more, and was not stored: {error}") from None
-    for topic, topic_id in read.items():
-        if now[topic] != topic_id:
-            raise PositionLost(
-                f"topic {topic} was deleted and made again while it was read: its old offsets mean nothing now. What "
-                "was read before is stored, nothing of the new topic is. Give the connector a new name to read the "
-                "topic from its beginning."
-            )
+    for topic in made_again(bootstrap, read, client):
+        raise PositionLost(
+            f"topic {topic} was deleted and made again while it was read: its old offsets mean nothing now. What was "
+            "read before is stored, nothing of the new topic is. Give the connector a new name to read the topic from "
+            "its beginning."
+        )
 
 
 def _check_range(key: tuple[str, int], offset: int, begin: int, end: int, holder: str) -> None:

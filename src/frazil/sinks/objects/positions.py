@@ -14,8 +14,9 @@ from confluent_kafka.admin import AdminClient
 
 from frazil.clients import kafka
 from frazil.config.object_sink import ObjectSinkConfig
-from frazil.errors import NotFound, PositionLost, ServiceUnavailable
+from frazil.errors import NotFound, PositionLost
 from frazil.pipeline.offsets import Offsets, TopicPartition
+from frazil.pipeline.source import made_again
 from frazil.sinks.objects.clock import Clock, Tick
 from frazil.sinks.objects.known_topics import KnownTopics
 from frazil.sinks.objects.metadata import Metadata, read_metadata
@@ -93,11 +94,9 @@ class Positions:
 
         Raises ServiceUnavailable for a topic that is gone: the next start says what has become of it.
         """
-        try:
-            now = kafka.topic_ids(self.bootstrap, topics, self._admin)
-        except NotFound as error:
-            raise ServiceUnavailable(f"what was just read is not there any more: {error}") from None
-        self._check_topics(self._topics, now)
+        assert self._admin is not None  # noqa: S101 - set by `load`
+        for topic in made_again(self.bootstrap, {topic: self._topics[topic] for topic in topics}, self._admin):
+            raise self._lost(topic)
 
     def _check(self, key: TopicPartition, found: Metadata) -> None:
         topic = key[0]
@@ -112,11 +111,14 @@ class Positions:
     def _check_topics(self, stored: Mapping[str, str], now: Mapping[str, str]) -> None:
         for topic, id_ in now.items():
             if stored.get(topic, id_) != id_:
-                raise PositionLost(
-                    f"topic {topic} was deleted and made again since connector {self.config.name} began to read it: "
-                    "the old offset means nothing now, and stored objects have the names that objects of the new "
-                    f"topic would get. {self._advice()}"
-                )
+                raise self._lost(topic)
+
+    def _lost(self, topic: str) -> PositionLost:
+        return PositionLost(
+            f"topic {topic} was deleted and made again since connector {self.config.name} began to read it: the old "
+            "offset means nothing now, and stored objects have the names that objects of the new topic would get. "
+            f"{self._advice()}"
+        )
 
     def _advice(self) -> str:
         reset = "" if self.config.delta is not None else ", or move its objects away and reset its position"
