@@ -17,7 +17,7 @@ from bench import machine, report
 from bench.environment import Show, bench_settings, home_folder, shared_stack
 from bench.results import Results
 from bench.steps import STEPS, Plan, measure
-from frazil.cli.progress import progress
+from frazil.cli.ui.progress import progress
 from frazil.errors import FrazilError, UsageError
 from frazil.logs.tables import TableKind
 

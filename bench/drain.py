@@ -13,7 +13,7 @@ from bench.sampling import TreeSampler, cpu_between
 from bench.systems import Connector, System, sink_config
 from bench.tables import WatchedTable, warm_window
 from frazil.clients.connect import ConnectClient
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable
 from frazil.logs.tables import TableKind
 

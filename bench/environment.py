@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.errors import ServiceDied, StackError
 from frazil.stack.local import LocalStack
 from frazil.stack.ports import is_taken, unused

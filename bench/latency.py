@@ -16,7 +16,7 @@ from bench.results import Latency
 from bench.sampling import cpu_between
 from bench.systems import System
 from bench.tables import Commit
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.errors import TerminalError
 from frazil.logs.generate import records
 from frazil.logs.produce import produce

@@ -21,13 +21,13 @@ import pyarrow.parquet as pq
 
 from bench.load import audit_records, fixed_records
 from bench.results import Limit
-from frazil.clients.ranges import CHUNK
+from frazil.clients.kafka.ranges import CHUNK
+from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.errors import ServiceDied
 from frazil.logs.mapper import mapper_for
 from frazil.logs.tables import SCHEMAS, TableKind
-from frazil.pipeline.arrow import arrow_schema
-from frazil.pipeline.decode import DecodeSpec, decoder
-from frazil.sinks.iceberg.schema import struct_of
+from frazil.pipeline.convert.arrow import arrow_schema
+from frazil.pipeline.convert.decode import DecodeSpec, decoder
 
 Reader = Literal["arrow-json", "decoder"]
 Parse = Callable[[Sequence[bytes]], pa.Table]

@@ -11,8 +11,8 @@ from itertools import islice
 from typing import Literal
 
 from bench.environment import Show
-from frazil.clients.kafka import ensure_topics
-from frazil.config.settings import Settings
+from frazil.clients.kafka.admin import ensure_topics
+from frazil.environment.settings import Settings
 from frazil.errors import TerminalError
 from frazil.logs.generate import records
 from frazil.logs.produce import produce

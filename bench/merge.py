@@ -17,9 +17,9 @@ from bench.load import SEED
 from bench.results import Upsert
 from bench.sampling import TreeSampler, cpu_between
 from bench.upsert import CHANGES, ROUNDS, Changes, check, fill_table
-from frazil.config.settings import Settings
-from frazil.sinks.iceberg.runtime import IcebergRuntime, quoted
-from frazil.worker import spark
+from frazil.connectors.iceberg.spark.runtime import IcebergRuntime, quoted
+from frazil.engine import spark
+from frazil.environment.settings import Settings
 
 _NAMES = ("id", "op", "name", "email", "city", "balance", "orders", "active", "updated")
 _CASTS = {"balance": "decimal(12,2)", "orders": "int", "updated": "timestamp"}

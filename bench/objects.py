@@ -25,9 +25,9 @@ from bench.results import ObjectDrain, ObjectRate
 from bench.sampling import TreeSampler, cpu_between
 from bench.systems import FRAZIL, Connector
 from frazil.clients.connect import ConnectClient
-from frazil.clients.kafka_security import secured
-from frazil.config.framework import group_id
-from frazil.config.settings import Settings
+from frazil.clients.kafka.security import secured
+from frazil.connectors.keys.framework import group_id
+from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable, TerminalError
 
 BUCKET = "bench-objects"

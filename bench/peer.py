@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from frazil.config.settings import LOOPBACK, Settings
+from frazil.environment.settings import LOOPBACK, Settings
 from frazil.stack.connect import connect_service
 from frazil.stack.jars import ICEBERG_CONNECT, JarSet, resolve
 from frazil.stack.ports import Port

@@ -19,7 +19,7 @@ from bench.environment import Show
 from bench.load import SEED
 from bench.results import Question
 from frazil.clients.catalog import connect
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.errors import ServiceDied
 from frazil.logs.tables import API_SCHEMA, PARTITION_SPECS, TABLE_PROPERTIES
 from frazil.query.engine import Engine

@@ -8,8 +8,8 @@ from bench.drain import started, wait_for_rows
 from bench.environment import Show
 from bench.results import Spread
 from bench.systems import FRAZIL
-from frazil.config.settings import Settings
-from frazil.sinks.iceberg.sink import ROWS_PER_TASK
+from frazil.connectors.iceberg.sink import ROWS_PER_TASK
+from frazil.environment.settings import Settings
 
 _SECONDS = 300
 

@@ -35,7 +35,7 @@ from bench.systems import FRAZIL, PEER_1, PEER_2, System
 from bench.upsert import MODES
 from bench.upsert import measure as measure_upsert
 from bench.worker import idle_worker
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.errors import FrazilError
 from frazil.logs.tables import TableKind
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from bench.peer import CONNECTOR_CLASS, peer_service
-from frazil.cli.stack import worker_service
+from frazil.cli.verbs.stack import worker_service
 from frazil.clients.connect import ConnectClient
-from frazil.clients.kafka import ensure_topics
-from frazil.config.settings import Settings
+from frazil.clients.kafka.admin import ensure_topics
+from frazil.environment.settings import Settings
 from frazil.errors import NotFound, ServiceUnavailable, TerminalError
 from frazil.logs.connectors import CONNECTOR_NAMES, connectors, dead_letter_topic
 from frazil.logs.tables import TableKind

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from pyiceberg.table import Table
 
 from frazil.clients.catalog import connect
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.errors import TerminalError
 from frazil.logs.tables import PARTITION_SPECS, SCHEMAS, TABLE_PROPERTIES, TableKind
 

@@ -33,7 +33,7 @@ from bench.sampling import TreeSampler, cpu_between
 from bench.systems import FRAZIL, Connector
 from frazil.clients.catalog import connect
 from frazil.clients.connect import ConnectClient
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable, TerminalError
 
 MODES = ("copy-on-write", "merge-on-read")

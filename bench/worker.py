@@ -14,7 +14,7 @@ from bench.sampling import TreeSampler, cpu_between
 from bench.systems import Connector, System, sink_config
 from bench.tables import WatchedTable
 from frazil.clients.connect import ConnectClient
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable
 
 FEW, MANY = 3, 30

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from frazil.cli.console import make_console
-from frazil.cli.progress import progress
-from frazil.config.settings import Settings
+from frazil.cli.ui.console import make_console
+from frazil.cli.ui.progress import progress
+from frazil.environment.settings import Settings
 from frazil.errors import FrazilError
 from frazil.stack.trino_files import resolve_trino
 from frazil.stack.trino_java import trino_java

@@ -18,8 +18,8 @@ from pathlib import Path
 from rich.table import Table
 from scripts.scaling_runs import Load, Outcome, ScalingTest
 
-from frazil.cli.console import make_console
-from frazil.cli.progress import progress
+from frazil.cli.ui.console import make_console
+from frazil.cli.ui.progress import progress
 from frazil.errors import FrazilError
 
 

@@ -18,26 +18,26 @@ from typer.testing import CliRunner
 
 from frazil import errors
 from frazil.cli.main import app
-from frazil.config.definition import ConfigDef, Key, Required, as_text
-from frazil.config.delta_keys import DELTA_KEYS
-from frazil.config.iceberg_sink import iceberg_sink_definition, parse_iceberg_sink
-from frazil.config.object_keys import OWN_KEYS, RECORD_KEYS, STORAGE_KEYS
-from frazil.config.partitioner_keys import PARTITIONER_KEYS
-from frazil.config.s3_keys import S3_KEYS
-from frazil.config.transform_classes import PREDICATES, TRANSFORMATIONS, PluginClass
-from frazil.config.variable import Variable
-from frazil.config.variables import VARIABLES
-from frazil.config.worker_keys import OTHER, WORKER_KEYS
+from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_definition, parse_iceberg_sink
+from frazil.connectors.objects.config.delta_keys import DELTA_KEYS
+from frazil.connectors.objects.config.keys import OWN_KEYS, RECORD_KEYS, STORAGE_KEYS
+from frazil.connectors.objects.config.partitioner_keys import PARTITIONER_KEYS
+from frazil.connectors.objects.config.s3_keys import S3_KEYS
+from frazil.declare.definition import ConfigDef, Key, Required, as_text
+from frazil.engine.runner_api import Runner
+from frazil.environment.variable import Variable
+from frazil.environment.variables import VARIABLES
+from frazil.environment.worker_keys import OTHER, WORKER_KEYS
 from frazil.pipeline.report import BatchReport
+from frazil.pipeline.transforms.classes import PREDICATES, TRANSFORMATIONS, PluginClass
 from frazil.query.questions.catalog import QUESTIONS
 from frazil.query.questions.question import Question
 from frazil.worker.actuator.app import actuator_app
-from frazil.worker.herder import Herder
-from frazil.worker.metrics import Metrics
+from frazil.worker.lifecycle.herder import Herder
+from frazil.worker.lifecycle.store import FileConfigStore
 from frazil.worker.rest import openapi
 from frazil.worker.rest.app import ROUTES
-from frazil.worker.runner_api import Runner
-from frazil.worker.store import FileConfigStore
+from frazil.worker.watch.metrics import Metrics
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -289,7 +289,7 @@ def env_sample() -> str:
     lines = [
         "# Copy this file to .env and uncomment what you change. Variables of the process environment win over it.",
         "# Each line shows the default. An address that is set, even to its default, means a part of yours: frazil",
-        "# then uses it and neither starts nor stops it. Made by `make docs` from src/frazil/config/variables.py.",
+        "# then uses it and neither starts nor stops it. Made by `make docs` from src/frazil/environment/variables.py.",
     ]
     for group, variables in _variable_groups().items():
         lines += ["", f"## {group}"]

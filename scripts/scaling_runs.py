@@ -18,15 +18,15 @@ from bench.environment import isolated_settings
 from bench.sampling import Sample, sample_tree
 from scripts.spark_cluster import SparkCluster
 
-from frazil.cli.progress import Records
-from frazil.cli.stack import worker_service
-from frazil.clients import kafka
+from frazil.cli.ui.progress import Records
+from frazil.cli.verbs.stack import worker_service
 from frazil.clients.connect import ConnectClient
 from frazil.clients.credentials import with_store_access
+from frazil.clients.kafka import admin as kafka
 from frazil.clients.objects import ObjectStore
-from frazil.config.framework import group_id
-from frazil.config.object_sink import object_sink_config
-from frazil.config.settings import Settings
+from frazil.connectors.keys.framework import group_id
+from frazil.connectors.objects.config.object_sink import object_sink_config
+from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable, TerminalError
 from frazil.stack.local import LocalStack
 

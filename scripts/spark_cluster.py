@@ -11,8 +11,8 @@ import httpx
 import psutil
 import pyspark
 
-from frazil.config.private_file import write_private
-from frazil.config.settings import LOOPBACK, Settings
+from frazil.environment.private_file import write_private
+from frazil.environment.settings import LOOPBACK, Settings
 from frazil.stack.java import find_java, spark_java_home
 from frazil.stack.ports import Port, unused
 from frazil.stack.process import kill, minimal_env

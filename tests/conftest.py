@@ -12,14 +12,14 @@ from typing import Any
 import hypothesis
 import pytest
 
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.errors import NotFound
 from frazil.stack.local import LocalStack
 from frazil.stack.logfile import tail
 from frazil.stack.ports import unused
 from frazil.stack.trino import trino_service
-from tests.environment import isolated_settings
 from tests.harness import Pipe, Worker, own_worker
+from tests.isolation import isolated_settings
 
 _LOG_LINES = 40
 

@@ -8,7 +8,7 @@ import socketserver
 import threading
 from collections.abc import Iterator
 
-from frazil.config.settings import LOOPBACK
+from frazil.environment.settings import LOOPBACK
 
 
 class Gate:

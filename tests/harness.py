@@ -19,12 +19,12 @@ from pyiceberg.table import Table
 from pyiceberg.transforms import DayTransform, IdentityTransform
 from pyiceberg.types import IntegerType, LongType, MapType, NestedField, StringType, StructType, TimestamptzType
 
-from frazil.cli.stack import worker_service
-from frazil.clients import kafka
+from frazil.cli.verbs.stack import worker_service
 from frazil.clients.catalog import connect
 from frazil.clients.connect import ConnectClient
-from frazil.clients.kafka_security import secured
-from frazil.config.settings import Settings
+from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka.security import secured
+from frazil.environment.settings import Settings
 from frazil.stack.ports import unused
 
 MAX_MESSAGE = {"max.message.bytes": str(16 << 20)}

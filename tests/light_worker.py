@@ -13,24 +13,24 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from frazil.config.settings import Settings
-from frazil.config.worker import WorkerConfig
+from frazil.engine.runner_api import RunnerFactory
+from frazil.environment.settings import Settings
+from frazil.environment.worker import WorkerConfig
 from frazil.stack.ports import unused
-from frazil.worker.actor import RestartPolicy
 from frazil.worker.app import serve
 from frazil.worker.cluster.build import worker_group
-from frazil.worker.herder import Herder
-from frazil.worker.loggers import Loggers
-from frazil.worker.positions import Positions
+from frazil.worker.lifecycle.actor import RestartPolicy
+from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.app import rest_app
 from frazil.worker.rest.forward import Forwarder
 from frazil.worker.rest.info import WorkerInfo
-from frazil.worker.runner_api import RunnerFactory
 from frazil.worker.sources.runtime import SourceRuntime
-from frazil.worker.topics import ActiveTopics
-from tests.environment import isolated_settings
-from tests.worker.positions import KeptPositions
-from tests.worker.runners import ScriptedFactory, ScriptedRunner
+from frazil.worker.watch.loggers import Loggers
+from frazil.worker.watch.positions import Positions
+from frazil.worker.watch.topics import ActiveTopics
+from tests.isolation import isolated_settings
+from tests.worker.lifecycle.runners import ScriptedFactory, ScriptedRunner
+from tests.worker.watch.positions import KeptPositions
 
 
 def properties(bootstrap: str, group: str, port: int, **more: str) -> dict[str, str]:

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from frazil.config.settings import LOOPBACK
+from frazil.environment.settings import LOOPBACK
 from frazil.worker.app import serve
-from frazil.worker.herder import Herder
-from frazil.worker.loggers import Loggers
-from frazil.worker.positions import Positions
+from frazil.worker.lifecycle.herder import Herder
+from frazil.worker.lifecycle.store import FileConfigStore
 from frazil.worker.rest.app import rest_app
 from frazil.worker.rest.info import WorkerInfo
-from frazil.worker.store import FileConfigStore
-from frazil.worker.topics import ActiveTopics
-from tests.worker.positions import KeptPositions
-from tests.worker.runners import ScriptedFactory
+from frazil.worker.watch.loggers import Loggers
+from frazil.worker.watch.positions import Positions
+from frazil.worker.watch.topics import ActiveTopics
+from tests.worker.lifecycle.runners import ScriptedFactory
+from tests.worker.watch.positions import KeptPositions
 
 
 @contextmanager

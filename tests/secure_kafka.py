@@ -8,16 +8,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from frazil.clients import kafka
-from frazil.config.bootstrap import Bootstrap
-from frazil.config.settings import LOOPBACK
+from frazil.clients.kafka import admin as kafka
+from frazil.environment.bootstrap import Bootstrap
+from frazil.environment.settings import LOOPBACK
 from frazil.errors import ServiceUnavailable
 from frazil.stack.jars import KAFKA, resolve
 from frazil.stack.java import find_java
 from frazil.stack.ports import Port, unused
 from frazil.stack.process import minimal_env
 from frazil.stack.service import Service
-from tests.environment import isolated_settings
+from tests.isolation import isolated_settings
 from tests.tls import PASSWORD, Authority
 from tests.token_endpoint import CLIENT, CLIENT_SECRET, SCOPE, TokenEndpoint, token_endpoint
 

@@ -17,12 +17,12 @@ from scripts import reference
 
 from frazil import errors
 from frazil.cli.main import app
-from frazil.config.connectors import check_config, sink_kind
-from frazil.config.iceberg_keys import ICEBERG_KEYS
-from frazil.config.object_keys import OBJECT_KEYS
-from frazil.config.object_sink import object_sink_definition
-from frazil.config.settings import Settings
-from frazil.config.variables import VARIABLES
+from frazil.connectors.iceberg.config.keys import ICEBERG_KEYS
+from frazil.connectors.objects.config.keys import OBJECT_KEYS
+from frazil.connectors.objects.config.object_sink import object_sink_definition
+from frazil.connectors.registry import check_config, sink_kind
+from frazil.environment.settings import Settings
+from frazil.environment.variables import VARIABLES
 from frazil.logs.connectors import connectors
 
 GENERATED = reference.pages()

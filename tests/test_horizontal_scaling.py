@@ -13,7 +13,7 @@ import pytest
 from scripts.horizontal_scaling import main, report
 from scripts.scaling_runs import Load, Moment, Outcome
 
-from frazil.cli.console import file_console
+from frazil.cli.ui.console import file_console
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "test-horizontal-scaling.sh"
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import boto3
 
-from frazil.clients import kafka
-from frazil.config.settings import Settings
-from tests.config.samples import MINIMAL_S3_SINK
+from frazil.clients.kafka import admin as kafka
+from frazil.environment.settings import Settings
+from tests.connectors.samples import MINIMAL_S3_SINK
 from tests.harness import MAX_MESSAGE, send
 
 BUCKET = "objects"

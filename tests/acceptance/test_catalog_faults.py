@@ -14,8 +14,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
 from tests.acceptance.test_lifecycle import steady
+from tests.connectors.iceberg.proxy import CatalogProxy, Fault
 from tests.harness import Pipe, Worker, event, eventually
-from tests.sinks.iceberg.proxy import CatalogProxy, Fault
 
 pytestmark = pytest.mark.spark
 

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 from pyiceberg.types import LongType
 
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from tests.cli.programs import finished, program
+from tests.connectors.iceberg.proxy import CatalogProxy
 from tests.harness import Pipe, Worker, event, eventually
-from tests.sinks.iceberg.proxy import CatalogProxy
 
 pytestmark = pytest.mark.spark
 

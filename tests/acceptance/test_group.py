@@ -17,7 +17,7 @@ import httpx
 import psutil
 import pytest
 
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.stack.local import LocalStack
 from frazil.stack.ports import unused
 from tests.acceptance.test_lifecycle import steady

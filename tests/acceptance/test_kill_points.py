@@ -23,10 +23,10 @@ from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.stack.local import LocalStack
+from tests.connectors.iceberg.proxy import CatalogProxy, Fault
 from tests.harness import EVENTS, EVENTS_SPEC, Pipe, Worker, event, eventually, messages, own_worker
-from tests.sinks.iceberg.proxy import CatalogProxy, Fault
 
 pytestmark = [pytest.mark.spark, pytest.mark.outage]
 

@@ -12,15 +12,15 @@ import httpx
 import pytest
 from confluent_kafka import TopicPartition
 
-from frazil.clients import kafka
+from frazil.clients.kafka import admin as kafka
+from frazil.connectors.iceberg.position import positions
+from frazil.connectors.iceberg.table.commit import Batch, Target
 from frazil.errors import NotFound
-from frazil.sinks.iceberg import positions
-from frazil.sinks.iceberg.commit import Batch, Target
 from frazil.stack.local import LocalStack
 from frazil.stack.service import Service
-from tests.environment import isolated_settings
+from tests.connectors.iceberg.proxy import CatalogProxy
 from tests.harness import Pipe, Worker, event, eventually, own_worker
-from tests.sinks.iceberg.proxy import CatalogProxy
+from tests.isolation import isolated_settings
 
 pytestmark = pytest.mark.spark
 

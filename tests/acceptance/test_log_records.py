@@ -8,14 +8,14 @@ from collections.abc import Iterator
 import pytest
 from pyiceberg.catalog import Catalog
 
-from frazil.clients import kafka
 from frazil.clients.catalog import connect
-from frazil.config.settings import Settings
+from frazil.clients.kafka import admin as kafka
+from frazil.connectors.iceberg.table.schema import struct_of
+from frazil.environment.settings import Settings
 from frazil.logs import deploy, tables
 from frazil.logs.connectors import connectors
 from frazil.logs.generate import records
-from frazil.pipeline.decode import DecodeSpec, RecordDecoder
-from frazil.sinks.iceberg.schema import struct_of
+from frazil.pipeline.convert.decode import DecodeSpec, RecordDecoder
 from tests.harness import Worker, eventually, messages, send
 
 pytestmark = pytest.mark.spark

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from frazil.clients import kafka
+from frazil.clients.kafka import admin as kafka
 from frazil.stack.local import LocalStack
 from tests.acceptance.objects import ObjectPipe
 from tests.gate import Gate

@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from frazil.clients import kafka
-from frazil.config.settings import Settings
+from frazil.clients.kafka import admin as kafka
+from frazil.environment.settings import Settings
 from frazil.stack.local import LocalStack
 from tests.harness import Pipe, Worker, event, eventually, own_worker
 

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
-from frazil.clients import kafka
+from frazil.clients.kafka import admin as kafka
 from tests.harness import Pipe, Worker, eventually, messages
 
 pytestmark = pytest.mark.spark

@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from frazil.stack.local import LocalStack
-from tests.environment import isolated_settings
 from tests.harness import EVENTS, EVENTS_SPEC, Pipe, event, eventually, own_worker
+from tests.isolation import isolated_settings
 from tests.secure_kafka import USER_PASSWORD, secure_kafka
 from tests.tls import PASSWORD
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from frazil.clients import kafka
+from frazil.clients.kafka import admin as kafka
 from frazil.errors import ServiceUnavailable
 from frazil.logs.produce import produce
 from frazil.stack.local import LocalStack
-from tests.environment import isolated_settings
 from tests.harness import Pipe, event, eventually, messages, own_worker
+from tests.isolation import isolated_settings
 from tests.secure_kafka import USER_PASSWORD, SecureKafka, secure_kafka
 from tests.tls import PASSWORD
 from tests.token_endpoint import CLIENT, CLIENT_SECRET, SCOPE

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from frazil.clients import kafka
+from frazil.clients.kafka import admin as kafka
 from tests.harness import Pipe, Transactions, Worker, event, eventually
 
 pytestmark = pytest.mark.spark

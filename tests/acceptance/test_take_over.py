@@ -11,12 +11,12 @@ import pytest
 from bench.environment import with_home
 from bench.peer import CONNECTOR_CLASS, peer_service
 
-from frazil.clients import kafka
 from frazil.clients.connect import ConnectClient
-from frazil.clients.ranges import stored_records
-from frazil.config.settings import Settings
+from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka.ranges import stored_records
+from frazil.connectors.iceberg.position.control import written_files
+from frazil.environment.settings import Settings
 from frazil.errors import FrazilError
-from frazil.sinks.iceberg.control import written_files
 from frazil.stack.ports import unused
 from tests.harness import Pipe, Worker, event, eventually
 

@@ -11,8 +11,8 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
-from frazil.clients import kafka
-from frazil.sinks.iceberg.commit import TOPIC_IDS
+from frazil.clients.kafka import admin as kafka
+from frazil.connectors.iceberg.table.commit import TOPIC_IDS
 from tests.harness import Pipe, Worker, event, eventually, send
 
 pytestmark = pytest.mark.spark

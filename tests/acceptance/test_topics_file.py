@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from frazil.clients import kafka
 from frazil.clients.credentials import with_store_access
-from frazil.config.object_sink import object_sink_config
-from frazil.config.settings import Settings
-from frazil.config.topic_connectors import topic_connectors
-from frazil.sinks.delta.table import Place
+from frazil.clients.kafka import admin as kafka
+from frazil.connectors.objects.config.object_sink import object_sink_config
+from frazil.connectors.objects.delta.table import Place
+from frazil.connectors.objects.topics.topic_connectors import topic_connectors
+from frazil.environment.settings import Settings
 from frazil.stack.local import LocalStack
 from tests.acceptance.objects import BUCKET, ObjectPipe
 from tests.acceptance.verified import verified

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from frazil.clients import kafka
+from frazil.clients.kafka import admin as kafka
 from tests.harness import Pipe, Worker, event, eventually, messages
 
 pytestmark = pytest.mark.spark

@@ -13,8 +13,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType
 
-from frazil.clients import kafka
-from frazil.sinks.iceberg.publish import publish
+from frazil.clients.kafka import admin as kafka
+from frazil.connectors.iceberg.tools.publish import publish
 from tests.harness import Pipe, Worker, eventually, messages
 
 pytestmark = pytest.mark.spark

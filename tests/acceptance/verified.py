@@ -9,7 +9,7 @@ from typing import Any
 from typer.testing import CliRunner
 
 from frazil.cli.main import app
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 
 
 def verified(settings: Settings, connector: str) -> tuple[int, list[dict[str, Any]]]:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from tests.harness import eventually
 
 

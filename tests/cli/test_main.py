@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from frazil.cli.main import main
-from frazil.config.variables import VARIABLES
+from frazil.environment.variables import VARIABLES
 from frazil.stack.ports import unused
 
 HEAVY = ("pyspark", "pyiceberg", "pyarrow", "pandas", "duckdb", "sqlglot", "boto3", "confluent_kafka", "httpx")

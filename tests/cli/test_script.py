@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from frazil.config.variables import VARIABLES
+from frazil.environment.variables import VARIABLES
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = "kafka-connect-iceberg-sink.sh"

@@ -15,7 +15,7 @@ from pyiceberg.exceptions import (
 from requests.exceptions import ConnectionError, ReadTimeout, RequestException
 
 from frazil.clients.catalog import catalog_error, connect
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, ServiceUnavailable
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from frazil.clients.connect import ConnectClient
-from frazil.config.settings import LOOPBACK, Settings
+from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import ConfigError, NotFound, ServiceUnavailable, TerminalError
 from frazil.logs.connectors import connectors
 from frazil.stack.ports import unused
 from tests.rest_worker import rest_worker
-from tests.worker.runners import eventually
+from tests.worker.lifecycle.runners import eventually
 
 CONFIG = connectors(Settings({}))["iceberg-sink-apilogs"]
 NAME = "odd name/ä?#%"

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.clients.credentials import with_credentials, with_store_access
-from frazil.config.object_store import ObjectStoreConfig
-from frazil.config.settings import Settings
+from frazil.clients.object_store import ObjectStoreConfig
+from frazil.environment.settings import Settings
 from frazil.errors import ConfigError
 
 WORKER = Settings(

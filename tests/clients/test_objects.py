@@ -16,8 +16,8 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, NoCredentialsError
 
 from frazil.clients import objects
+from frazil.clients.object_store import ObjectStoreConfig
 from frazil.clients.objects import ObjectStore
-from frazil.config.object_store import ObjectStoreConfig
 from frazil.errors import ConfigError, ServiceUnavailable, StoreUnavailable
 
 CONFIG = ObjectStoreConfig("b", "r", "http://127.0.0.1:1", access_key="AK", secret_key="topsecret")

@@ -7,7 +7,7 @@ import pytest
 from requests.exceptions import InvalidSchema, SSLError
 
 from frazil.clients.trino import connect, create_catalog, failure, has_catalog
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, TerminalError
 
 EXTERNAL = {"TRINO_URL": "https://trino.example:8443", "MINIO_SECRET_KEY": "s3 secret"}

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from frazil.clients.trino_catalog import catalog_statement
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 
 EXTERNAL = {"TRINO_URL": "https://trino.example:8443", "MINIO_SECRET_KEY": "s3 secret"}
 

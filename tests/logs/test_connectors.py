@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.logs.connectors import connectors, dead_letter_topic
 
 # Seed 000 section 6, "Common Configuration", without the addresses.

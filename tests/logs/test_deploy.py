@@ -10,8 +10,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField, StringType
 
 from frazil.clients.catalog import connect
-from frazil.clients.kafka import admin, end_offsets
-from frazil.config.settings import Settings
+from frazil.clients.kafka.admin import admin, end_offsets
+from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, ServiceUnavailable
 from frazil.logs.connectors import connectors
 from frazil.logs.deploy import Step, deploy, deploy_connectors, deploy_tables, deploy_topics

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from frazil.clients.kafka import end_offsets, ensure_topics
-from frazil.config.settings import LOOPBACK
+from frazil.clients.kafka.admin import end_offsets, ensure_topics
+from frazil.environment.settings import LOOPBACK
 from frazil.errors import NotFound, ServiceUnavailable, TerminalError
 from frazil.logs.generate import records
 from frazil.logs.produce import RecordProducer, produce

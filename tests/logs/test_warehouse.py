@@ -14,7 +14,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from frazil.config.settings import LOOPBACK, Settings
+from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import ConfigError, ServiceUnavailable, TerminalError
 from frazil.logs.warehouse import create_warehouse, has_warehouse_api
 

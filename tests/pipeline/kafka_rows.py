@@ -8,7 +8,7 @@ from itertools import groupby
 
 import numpy as np
 
-from frazil.clients.headers import Headers
+from frazil.clients.kafka.headers import Headers
 from frazil.pipeline.rows import Rows
 
 

@@ -23,7 +23,7 @@ from frazil.pipeline.changes import (
     only_keys,
     with_required_keys,
 )
-from frazil.pipeline.decode import Decoded, DecodeSpec
+from frazil.pipeline.convert.decode import Decoded, DecodeSpec
 from frazil.pipeline.types import STRING, Field, List, Scalar, Struct
 
 LONG = Scalar("long")

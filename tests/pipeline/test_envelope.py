@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.pipeline.decode import DecodeSpec, RecordDecoder
+from frazil.pipeline.convert.decode import DecodeSpec, RecordDecoder
+from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.envelope import opened
 from frazil.pipeline.results import TableResult
-from frazil.pipeline.strict import ConversionError
 from frazil.pipeline.task import ANY_COLUMNS, TableSpec, TaskSpec, run
 from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct
 from tests.pipeline.test_task import Memory, batch

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from frazil.pipeline.changes import DELETED
-from frazil.pipeline.decode import Decoded
+from frazil.pipeline.convert.decode import Decoded
 from frazil.pipeline.gaps import PLACEHOLDER, Before, GapFiller, Wanted, all_wanted
 
 GAP = PLACEHOLDER

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.config.routes import Route
 from frazil.pipeline import route as route_module
 from frazil.pipeline.route import Assigned, Router
+from frazil.pipeline.routes import Route
 from frazil.pipeline.values import Values
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from confluent_kafka import Producer
 
-from frazil.clients import kafka
-from frazil.clients.ranges import read_ranges
+from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka.ranges import read_ranges
 from frazil.pipeline.rows import by_partition, rows_of
 from frazil.stack.local import LocalStack
 from tests.pipeline.kafka_rows import Row, chunk

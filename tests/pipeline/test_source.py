@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.clients import kafka
-from frazil.clients.kafka_security import secured
-from frazil.clients.ranges import FETCH, Range, RangeReader
+from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka.ranges import FETCH, Range, RangeReader
+from frazil.clients.kafka.security import secured
 from frazil.errors import PositionLost, ServiceUnavailable
 from frazil.logs.produce import produce
 from frazil.pipeline import source

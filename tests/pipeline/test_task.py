@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frazil.clients.ranges import Range
-from frazil.config.routes import Route
+from frazil.clients.kafka.ranges import Range
 from frazil.pipeline import task
-from frazil.pipeline.deadletter import DeadLetter
-from frazil.pipeline.decode import DecodeSpec
+from frazil.pipeline.convert.decode import DecodeSpec
+from frazil.pipeline.letters.deadletter import DeadLetter
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.results import TableResult
+from frazil.pipeline.routes import Route
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.task import Bounds, Routing, TableSpec, TaskSpec, Writer
 from frazil.pipeline.types import STRING, Field, Scalar, Struct

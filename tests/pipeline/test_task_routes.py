@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.config.routes import Route
 from frazil.pipeline import task
-from frazil.pipeline.decode import DecodeSpec
+from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.results import TaskResult, combine
+from frazil.pipeline.routes import Route
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.task import ANY_COLUMNS, Bounds, Routing, TableSpec, TaskSpec, run
 from frazil.pipeline.types import STRING, Field, Scalar, Struct

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.query.trino import TrinoEngine
 from tests.query.conftest import NAMESPACE, LogTables
 from tests.query.corpus import RECORDING, answers, comparable, record, statements

@@ -15,7 +15,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from frazil.clients.catalog import connect
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.errors import QueryError, ServiceUnavailable
 from frazil.query.engine import Engine, _interruptible
 from frazil.query.session import Session

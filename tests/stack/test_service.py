@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from frazil.config.settings import LOOPBACK
+from frazil.environment.settings import LOOPBACK
 from frazil.errors import PortTaken, ServiceDied, StackError
 from frazil.stack import service as module
 from frazil.stack.ports import Port, unused

@@ -17,7 +17,7 @@ import pytest
 from frazil.stack.process import ProcessFile, is_alive, kill
 from frazil.stack.service import Service
 from frazil.stack.tether import Tether, keep
-from tests.worker.runners import eventually
+from tests.worker.lifecycle.runners import eventually
 
 OWNER = """
 import sys, time

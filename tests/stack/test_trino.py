@@ -16,14 +16,14 @@ from trino.exceptions import TrinoQueryError
 
 from frazil.clients.catalog import connect as icebergs
 from frazil.clients.trino import connect, has_catalog, server_version
-from frazil.config.settings import LOOPBACK, Settings
+from frazil.environment.settings import LOOPBACK, Settings
 from frazil.stack import trino as module
 from frazil.stack import trino_java
 from frazil.stack.seaweedfs import seaweedfs_service
 from frazil.stack.service import Service, Status
 from frazil.stack.trino import trino_service
 from frazil.stack.versions import TRINO
-from tests.environment import isolated_settings
+from tests.isolation import isolated_settings
 
 SECRET = "a secret of this test"
 INSTALLER = {name: value for name, value in os.environ.items() if name.startswith(("UV_", "SSL_CERT_"))}

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from frazil.worker.actor import RestartPolicy
-from frazil.worker.herder import Herder
-from frazil.worker.store import FileConfigStore
-from tests.worker.runners import ScriptedFactory
+from frazil.worker.lifecycle.actor import RestartPolicy
+from frazil.worker.lifecycle.herder import Herder
+from frazil.worker.lifecycle.store import FileConfigStore
+from tests.worker.lifecycle.runners import ScriptedFactory
 
 
 @pytest.fixture

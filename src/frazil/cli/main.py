@@ -12,7 +12,10 @@ from typing import Annotated
 import typer
 from typer.completion import completion_init  # type: ignore[attr-defined]
 
-from frazil.cli import (
+from frazil.cli.connect import change, context, get, lifecycle, offsets, plugins
+from frazil.cli.ui.console import make_console
+from frazil.cli.ui.usage import PROGRAM, examples
+from frazil.cli.verbs import (
     ask,
     completion,
     data,
@@ -30,9 +33,6 @@ from frazil.cli import (
     verify,
     worker,
 )
-from frazil.cli.connect import change, context, get, lifecycle, offsets, plugins
-from frazil.cli.console import make_console
-from frazil.cli.usage import PROGRAM, examples
 from frazil.errors import ConfigError, FrazilError, UsageError
 
 _COMPLETING = "_FRAZIL_COMPLETE"

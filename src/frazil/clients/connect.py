@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import httpx
 
-from frazil.config.access import ConnectAccess
+from frazil.environment.access import ConnectAccess
 from frazil.errors import AlreadyExists, ConfigError, FrazilError, NotFound, ServiceUnavailable, TerminalError
 
 _TIMEOUT = httpx.Timeout(95.0, connect=5.0)

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import boto3
 from botocore.exceptions import BotoCoreError
 
-from frazil.config.object_store import ObjectStoreConfig
-from frazil.config.settings import Settings
+from frazil.clients.object_store import ObjectStoreConfig
+from frazil.environment.settings import Settings
 from frazil.errors import ConfigError
 
 _PREFIX = "iceberg.catalog."

@@ -24,8 +24,8 @@ from botocore.exceptions import (
 from s3transfer.utils import ReadFileChunk
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
-from frazil.config.hosts import is_this_machine
-from frazil.config.object_store import ObjectStoreConfig
+from frazil.clients.object_store import ObjectStoreConfig
+from frazil.environment.hosts import is_this_machine
 from frazil.errors import ConfigError, FrazilError, ServiceUnavailable, StoreUnavailable
 
 logger = logging.getLogger(__name__)

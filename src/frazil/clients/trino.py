@@ -16,9 +16,9 @@ from trino.dbapi import Connection
 from trino.exceptions import Error, HttpError, TrinoQueryError
 
 from frazil.clients.trino_catalog import catalog_statement
-from frazil.config.hosts import is_this_machine
-from frazil.config.paths import expanded
-from frazil.config.settings import Settings
+from frazil.environment.hosts import is_this_machine
+from frazil.environment.paths import expanded
+from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, FrazilError, ServiceUnavailable, TerminalError
 
 # What the client raises for an answer that is not one of Trino's, such as the page of a proxy.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 
 SECRETS: Final = ("MINIO_ACCESS_KEY", "MINIO_SECRET_KEY")
 """Variables of the stack's Trino that the statement refers to, so that it holds no key."""

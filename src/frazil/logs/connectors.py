@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.logs.tables import TABLE_NAMES, TableKind
 
 CONNECTOR_NAMES: dict[TableKind, str] = {kind: f"iceberg-sink-{table}" for kind, table in TABLE_NAMES.items()}

@@ -26,8 +26,8 @@ from requests.exceptions import RequestException
 
 from frazil.clients.catalog import connect
 from frazil.clients.connect import ConnectClient
-from frazil.clients.kafka import ensure_topics
-from frazil.config.settings import Settings
+from frazil.clients.kafka.admin import ensure_topics
+from frazil.environment.settings import Settings
 from frazil.errors import CommitConflict, ConfigError, NotFound, ServiceUnavailable, TerminalError
 from frazil.logs.connectors import connectors, dead_letter_topic
 from frazil.logs.tables import (

@@ -7,9 +7,9 @@ from types import TracebackType
 
 from confluent_kafka import KafkaError, KafkaException, Message
 
-from frazil.clients.kafka import require_listener
-from frazil.clients.kafka_security import refusal, watched
-from frazil.clients.producer import PolledProducer
+from frazil.clients.kafka.admin import require_listener
+from frazil.clients.kafka.producer import PolledProducer
+from frazil.clients.kafka.security import refusal, watched
 from frazil.errors import FrazilError, NotFound, ServiceUnavailable, TerminalError
 
 _METADATA_TIMEOUT_S = 10.0

@@ -11,7 +11,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, ServiceUnavailable, TerminalError
 
 _TIMEOUT_S = 30.0

@@ -15,12 +15,12 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from frazil.pipeline.arrow import arrow_schema
-from frazil.pipeline.decode import Decoded, DecodeSpec, RecordDecoder
+from frazil.pipeline.convert.arrow import arrow_schema
+from frazil.pipeline.convert.decode import Decoded, DecodeSpec, RecordDecoder
+from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.keys import Codes
 from frazil.pipeline.route import CARE, field_reader, walk
 from frazil.pipeline.rows import Rows
-from frazil.pipeline.strict import ConversionError
 from frazil.pipeline.types import Field, Scalar, Struct
 
 Path = tuple[str, ...]

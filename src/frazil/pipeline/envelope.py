@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from frazil.pipeline.strict import ConversionError, parse_object
+from frazil.pipeline.convert.strict import ConversionError, parse_object
 from frazil.pipeline.types import STRING, Field, List, Map, Scalar, ScalarKind, Struct, Type
 from frazil.pipeline.values import Values
 

@@ -14,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from frazil.pipeline.decode import Decoded
+from frazil.pipeline.convert.decode import Decoded
+from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.keys import Keys, columns_of
-from frazil.pipeline.strict import ConversionError
 
 PLACEHOLDER = "__debezium_unavailable_value"
 _NOT_SENT = (

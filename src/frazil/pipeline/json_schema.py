@@ -11,7 +11,7 @@ import jsonschema_rs
 import msgspec
 
 from frazil.errors import ConfigError
-from frazil.pipeline.strict import ConversionError
+from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.transforms.record import StageError
 
 Failures = list[tuple[int, ConversionError]]

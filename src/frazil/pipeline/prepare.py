@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from frazil.config.transforms import TransformChain
+from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.envelope import opened
 from frazil.pipeline.rows import Rows
-from frazil.pipeline.strict import ConversionError
 from frazil.pipeline.transforms.chain import transformer
+from frazil.pipeline.transforms.declaration import TransformChain
 from frazil.pipeline.values import Values
 
 

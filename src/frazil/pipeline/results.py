@@ -10,9 +10,10 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from frazil.pipeline import infer, offsets
-from frazil.pipeline.deadletter import DeadLetter
+from frazil.pipeline import offsets
+from frazil.pipeline.convert import infer
 from frazil.pipeline.gaps import Wanted
+from frazil.pipeline.letters.deadletter import DeadLetter
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.types import Type
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from frazil.config.java_regex import compile_java
-from frazil.config.routes import TOPIC, Route, table_name_problem
-from frazil.pipeline import scalars
-from frazil.pipeline.strict import ConversionError, parse_object
+from frazil.pipeline.convert import scalars
+from frazil.pipeline.convert.strict import ConversionError, parse_object
+from frazil.pipeline.routes import TOPIC, Route, table_name_problem
 from frazil.pipeline.values import Values
+from frazil.text.java_regex import compile_java
 
 _CACHED = 10_000
 CARE = (msgspec.MsgspecError, ValueError, RecursionError)

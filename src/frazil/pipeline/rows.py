@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from confluent_kafka import Message
 
-from frazil.clients.headers import Headers, headers_of
+from frazil.clients.kafka.headers import Headers, headers_of
 
 Int64s = np.ndarray[Any, np.dtype[np.int64]]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from confluent_kafka.admin import AdminClient
 
-from frazil.clients import kafka
-from frazil.clients.ranges import Range, RangeReader, records_gone
+from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka.ranges import Range, RangeReader, records_gone
 from frazil.errors import NotFound, ServiceUnavailable
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.rows import Rows, rows_of

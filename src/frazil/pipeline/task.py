@@ -10,22 +10,23 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import pyarrow as pa
 
-from frazil.clients.ranges import Range
-from frazil.config.routes import Route
-from frazil.config.transforms import TransformChain
-from frazil.pipeline import infer, offsets
+from frazil.clients.kafka.ranges import Range
+from frazil.pipeline import offsets
 from frazil.pipeline.changes import DELETED, ChangeSpec, change_decoder, with_places
-from frazil.pipeline.deadletter import DeadLetter
-from frazil.pipeline.declared import declared
-from frazil.pipeline.decode import Decoded, DecodeSpec, decoder
+from frazil.pipeline.convert import infer
+from frazil.pipeline.convert.declared import declared
+from frazil.pipeline.convert.decode import Decoded, DecodeSpec, decoder
+from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.gaps import Before, GapFiller
+from frazil.pipeline.letters.deadletter import DeadLetter
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.prepare import prepare
 from frazil.pipeline.results import SkipReason, TableResult, TaskResult, dump_result
 from frazil.pipeline.route import Router, router
+from frazil.pipeline.routes import Route
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.source import Source, ranges_between
-from frazil.pipeline.strict import ConversionError
+from frazil.pipeline.transforms.declaration import TransformChain
 from frazil.pipeline.transforms.record import StageError
 from frazil.pipeline.types import STRING, Field, Struct, Type
 from frazil.pipeline.values import Decoder, Values

@@ -1,6 +1,6 @@
 """The types of a destination table, from which verdict, decoder and converter are generated.
 
-Independent of any table format; `sinks/iceberg/schema.py` makes them from an Iceberg schema.
+Independent of any table format; `connectors/iceberg/table/schema.py` makes them from an Iceberg schema.
 """
 
 from __future__ import annotations

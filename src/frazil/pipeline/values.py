@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from frazil.pipeline import infer
-from frazil.pipeline.decode import Decoded
+from frazil.pipeline.convert import infer
+from frazil.pipeline.convert.decode import Decoded
 from frazil.pipeline.transforms.record import Typed
 from frazil.pipeline.types import Struct, Type
 

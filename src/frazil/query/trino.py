@@ -13,7 +13,7 @@ from trino.exceptions import TrinoUserError
 from trino.types import NamedRowTuple
 
 from frazil.clients.trino import FAILURES, connect, failure
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.errors import QueryError
 from frazil.query.arrow_values import day_interval, month_interval
 from frazil.query.result import Result

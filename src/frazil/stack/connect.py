@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 import javaproperties
 
-from frazil.config.private_file import write_private
-from frazil.config.settings import LOOPBACK, Settings
+from frazil.environment.private_file import write_private
+from frazil.environment.settings import LOOPBACK, Settings
 from frazil.stack.jars import CONNECT, resolve
 from frazil.stack.java import find_java
 from frazil.stack.ports import Port

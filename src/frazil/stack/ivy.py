@@ -11,7 +11,7 @@ from xml.sax.saxutils import quoteattr
 
 import pyspark
 
-from frazil.config.paths import expanded
+from frazil.environment.paths import expanded
 from frazil.errors import StackError
 from frazil.stack.process import minimal_env
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import javaproperties
 
-from frazil.clients.kafka import cluster_id
-from frazil.config.settings import LOOPBACK, Settings
+from frazil.clients.kafka.admin import cluster_id
+from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import ServiceUnavailable, StackError
 from frazil.stack.class_archive import ClassArchive
 from frazil.stack.jars import KAFKA, resolve

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.errors import StackError
 from frazil.stack.kafka import kafka_service
 from frazil.stack.process import ProcessFile

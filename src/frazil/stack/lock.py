@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 from frazil.stack.ivy import retrieve, user_settings
 from frazil.stack.jars import LOCKS, file_name, sha256

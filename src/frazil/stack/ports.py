@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import psutil
 
-from frazil.config.settings import LOOPBACK
+from frazil.environment.settings import LOOPBACK
 from frazil.errors import ConfigError, PortTaken, StackError
 
 # All below 32768, where the range begins that Linux hands out to outgoing connections: a chosen port stays free.

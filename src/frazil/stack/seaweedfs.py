@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 import httpx
 
-from frazil.config.private_file import write_private
-from frazil.config.settings import LOOPBACK, Settings
+from frazil.environment.private_file import write_private
+from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import ConfigError, StackError
 from frazil.stack.ports import Port, is_taken, unused
 from frazil.stack.process import minimal_env

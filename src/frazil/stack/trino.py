@@ -11,7 +11,7 @@ import httpx
 import javaproperties
 
 from frazil.clients.trino_catalog import SECRETS
-from frazil.config.settings import LOOPBACK, Settings
+from frazil.environment.settings import LOOPBACK, Settings
 from frazil.stack.class_archive import ClassArchive
 from frazil.stack.ports import Port
 from frazil.stack.process import minimal_env

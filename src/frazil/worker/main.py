@@ -10,43 +10,43 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from frazil.clients import kafka
 from frazil.clients.catalog import connect
-from frazil.config.connectors import sink_kind
-from frazil.config.providers import ConfigProviders
-from frazil.config.settings import Settings
-from frazil.config.spark_options import check_spark
-from frazil.config.worker import WorkerConfig
+from frazil.clients.kafka import admin as kafka
+from frazil.connectors.iceberg.spark.runtime import IcebergRuntime
+from frazil.connectors.registry import sink_kind
+from frazil.declare.providers import ConfigProviders
+from frazil.engine import spark as spark_session
+from frazil.engine.breakers import Breakers
+from frazil.engine.maintenance import MaintenanceSchedule, maintainer
+from frazil.engine.object_runner import ObjectRunner
+from frazil.engine.runner import StreamingRunner
+from frazil.engine.runner_api import Runner
+from frazil.engine.runs import begin_run
+from frazil.engine.tasks import run_works
+from frazil.environment.settings import Settings
+from frazil.environment.spark_options import check_spark
+from frazil.environment.worker import WorkerConfig
 from frazil.errors import StackError
 from frazil.pipeline.report import BatchReport
-from frazil.sinks.iceberg.runtime import IcebergRuntime
 from frazil.stack.ports import Port, require_different
-from frazil.worker import spark as spark_session
-from frazil.worker.actor import RestartPolicy
 from frazil.worker.actuator.app import serve_actuator
 from frazil.worker.actuator.health import connector_states
-from frazil.worker.breakers import Breakers
 from frazil.worker.cluster.build import worker_group
-from frazil.worker.herder import Herder
-from frazil.worker.lag import lag_of_all
-from frazil.worker.loggers import Loggers
-from frazil.worker.logs import log_to_stderr
-from frazil.worker.maintenance import MaintenanceSchedule, maintainer
-from frazil.worker.metrics import Metrics
-from frazil.worker.object_runner import ObjectRunner
-from frazil.worker.positions import ConnectorPositions
+from frazil.worker.lifecycle.actor import RestartPolicy
+from frazil.worker.lifecycle.herder import Herder
+from frazil.worker.lifecycle.store import FileConfigStore
+from frazil.worker.lifecycle.topic_entries import TopicEntries
 from frazil.worker.rest.forward import Forwarder
 from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.rest.security.tls import worker_client
 from frazil.worker.rest.serve import serve_rest
-from frazil.worker.runner import StreamingRunner
-from frazil.worker.runner_api import Runner
-from frazil.worker.runs import begin_run
 from frazil.worker.sources.runtime import SourceRuntime
-from frazil.worker.store import FileConfigStore
-from frazil.worker.tasks import run_works
-from frazil.worker.topic_entries import TopicEntries
-from frazil.worker.topics import ActiveTopics
+from frazil.worker.watch.lag import lag_of_all
+from frazil.worker.watch.loggers import Loggers
+from frazil.worker.watch.logs import log_to_stderr
+from frazil.worker.watch.metrics import Metrics
+from frazil.worker.watch.positions import ConnectorPositions
+from frazil.worker.watch.topics import ActiveTopics
 
 logger = logging.getLogger(__name__)
 

@@ -10,10 +10,10 @@ import pytest
 
 from frazil.cli.main import main
 from frazil.clients.connect import ConnectClient
-from frazil.config.variables import VARIABLES
-from tests.config.samples import MINIMAL_SINK
+from frazil.environment.variables import VARIABLES
+from tests.connectors.samples import MINIMAL_SINK
 from tests.rest_worker import rest_worker
-from tests.worker.runners import ScriptedFactory
+from tests.worker.lifecycle.runners import ScriptedFactory
 
 SINK = {key: value for key, value in MINIMAL_SINK.items() if key != "name"}
 """A configuration that is of any name."""

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from tests.cli.connect.conftest import SINK, Program
-from tests.worker.runners import eventually
+from tests.worker.lifecycle.runners import eventually
 
 
 @pytest.fixture

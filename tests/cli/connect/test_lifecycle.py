@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tests.cli.connect.conftest import SINK, Program
-from tests.worker.runners import eventually
+from tests.worker.lifecycle.runners import eventually
 
 
 def state(program: Program, name: str) -> str:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from frazil.cli.answers import SqlFormat
 from frazil.cli.shell.commands import HELP, Leave, Session, completions
+from frazil.cli.ui.answers import SqlFormat
 from frazil.errors import UsageError
 from frazil.query.tables import Expanded
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.query.trino import TrinoEngine
 from tests.cli.terminal import CTRL_C, CTRL_D, TAB, UP, Terminal
 from tests.harness import eventually

@@ -6,7 +6,7 @@ from typing import Any
 
 from confluent_kafka import Message
 
-from frazil.pipeline.deadletter import PREFIX
+from frazil.pipeline.letters.deadletter import PREFIX
 from frazil.pipeline.letters.letter import CLOSED, STATE
 
 Headers = list[tuple[str, bytes | None]]

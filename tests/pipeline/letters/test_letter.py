@@ -5,7 +5,7 @@ from confluent_kafka import Message
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.pipeline.deadletter import PREFIX, RECORD_TIME, TABLE, DeadLetter
+from frazil.pipeline.letters.deadletter import PREFIX, RECORD_TIME, TABLE, DeadLetter
 from frazil.pipeline.letters.letter import CLOSED, STATE, Letter, closed_by, closed_letters, read_letter
 from frazil.pipeline.letters.ranges import Ranges
 from tests.pipeline.letters.messages import Headers, context, marker, message

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 from confluent_kafka import Producer
 
-from frazil.clients import kafka
+from frazil.clients.kafka import admin as kafka
 from frazil.errors import NotFound, ServiceUnavailable
-from frazil.pipeline.deadletter import DeadLetter, DeadLetterQueue
 from frazil.pipeline.letters import log as log_module
+from frazil.pipeline.letters.deadletter import DeadLetter, DeadLetterQueue
 from frazil.pipeline.letters.letter import Letter
 from frazil.pipeline.letters.log import LetterLog
 from frazil.pipeline.letters.ranges import Ranges, by_partition

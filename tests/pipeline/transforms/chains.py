@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from frazil.config.iceberg_sink import iceberg_sink_config
-from frazil.config.transforms import TransformChain
+from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_config
 from frazil.pipeline.transforms.chain import Transformer
+from frazil.pipeline.transforms.declaration import TransformChain
 from frazil.pipeline.transforms.record import Record, raw_bytes
-from tests.config.samples import MINIMAL_SINK
+from tests.connectors.samples import MINIMAL_SINK
 
 KAFKA = "org.apache.kafka.connect.transforms."
 ICEBERG = "org.apache.iceberg.connect.transforms."

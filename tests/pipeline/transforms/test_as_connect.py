@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from frazil.pipeline.transforms.record import StageError
 from frazil.stack.jars import CONNECT, resolve
 from frazil.stack.java import find_java
-from tests.environment import isolated_settings
+from tests.isolation import isolated_settings
 from tests.pipeline.transforms.chains import after, applied, chain, parsed
 from tests.pipeline.transforms.connect import Connect, ConnectError
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from frazil.config.transforms import TransformChain
-from frazil.pipeline.decode import Decoded, DecodeSpec, decoder
+from frazil.pipeline.convert.decode import Decoded, DecodeSpec, decoder
 from frazil.pipeline.transforms.chain import Transformer
+from frazil.pipeline.transforms.declaration import TransformChain
 from frazil.pipeline.types import STRING, Field, Scalar, Struct
 from tests.pipeline.kafka_rows import Row, chunk
 from tests.pipeline.transforms.chains import ICEBERG, KAFKA, chain

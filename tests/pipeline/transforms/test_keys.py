@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from frazil.config.converters import READABLE_KEYS
+from frazil.declare.converters import READABLE_KEYS
 from frazil.pipeline.transforms.keys import key_reader
 from frazil.pipeline.transforms.record import StageError
 from tests.pipeline.transforms.chains import text

@@ -11,16 +11,16 @@ import pytest
 from pyiceberg.catalog import Catalog
 
 from frazil.clients.catalog import connect
-from frazil.config.settings import Settings
+from frazil.connectors.iceberg.table.schema import struct_of
+from frazil.connectors.iceberg.table.write import DataFileWriter
+from frazil.environment.settings import Settings
 from frazil.logs.mapper import LogMapper
 from frazil.logs.tables import PARTITION_SPECS, SCHEMAS, TABLE_NAMES, TABLE_PROPERTIES, TableKind
-from frazil.pipeline.decode import DecodeSpec, RecordDecoder
+from frazil.pipeline.convert.decode import DecodeSpec, RecordDecoder
 from frazil.query.engine import Engine
 from frazil.query.questions.bind import statement
 from frazil.query.questions.catalog import QUESTIONS
 from frazil.query.questions.question import Value
-from frazil.sinks.iceberg.schema import struct_of
-from frazil.sinks.iceberg.write import DataFileWriter
 from frazil.stack.local import LocalStack
 from tests.query.questions.records import Call, Record, all_records, calls
 

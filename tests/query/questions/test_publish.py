@@ -18,7 +18,7 @@ from pyiceberg.types import (
 )
 
 from frazil.clients.catalog import connect
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable
 from frazil.query.questions import publish
 from frazil.query.questions.catalog import QUESTIONS, VIEWS

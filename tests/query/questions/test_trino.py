@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.query.questions.catalog import QUESTIONS, VIEWS
 from frazil.query.questions.publish import publish_views
 from frazil.query.questions.question import Value

@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from frazil.clients.catalog import connect
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.logs.generate import records
 from frazil.query.report.panels import VIEWS
 from frazil.stack.local import LocalStack

@@ -8,15 +8,15 @@ from datetime import datetime
 import httpx
 import pytest
 
-from frazil.config.connectors import VERSION
+from frazil.connectors.registry import VERSION
 from frazil.pipeline.report import BatchReport
 from frazil.worker.actuator.app import actuator_app
 from frazil.worker.actuator.health import connector_states
 from frazil.worker.app import serve
-from frazil.worker.herder import Herder
-from frazil.worker.metrics import Metrics
-from tests.config.samples import MINIMAL_SINK
-from tests.worker.runners import ScriptedFactory, eventually
+from frazil.worker.lifecycle.herder import Herder
+from frazil.worker.watch.metrics import Metrics
+from tests.connectors.samples import MINIMAL_SINK
+from tests.worker.lifecycle.runners import ScriptedFactory, eventually
 
 
 @pytest.fixture

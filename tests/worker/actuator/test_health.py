@@ -4,10 +4,10 @@ import pytest
 
 from frazil.errors import ServiceUnavailable
 from frazil.worker.actuator.health import connector_health, connectors_health, rate_health, worker_health, worst
-from frazil.worker.herder import Herder
-from frazil.worker.metrics import Totals
-from tests.config.samples import MINIMAL_SINK
-from tests.worker.runners import eventually
+from frazil.worker.lifecycle.herder import Herder
+from frazil.worker.watch.metrics import Totals
+from tests.connectors.samples import MINIMAL_SINK
+from tests.worker.lifecycle.runners import eventually
 
 
 @pytest.mark.parametrize(

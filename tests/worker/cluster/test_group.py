@@ -19,17 +19,17 @@ import httpx
 import pytest
 from confluent_kafka import Consumer
 
-from frazil.config.settings import Settings
-from frazil.config.worker import WorkerConfig
+from frazil.environment.settings import Settings
+from frazil.environment.worker import WorkerConfig
 from frazil.errors import ConfigError
 from frazil.stack.kafka import kafka_service
 from frazil.stack.local import LocalStack
 from frazil.stack.ports import unused
-from frazil.worker.herder import Herder
-from tests.environment import isolated_settings
+from frazil.worker.lifecycle.herder import Herder
+from tests.isolation import isolated_settings
 from tests.light_worker import light_worker, properties, write
+from tests.worker.lifecycle.runners import ScriptedFactory, eventually
 from tests.worker.rest.requests import assert_error, sink
-from tests.worker.runners import ScriptedFactory, eventually
 
 pytestmark = pytest.mark.stack
 

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import httpx
 
-from tests.worker.runners import eventually
+from tests.worker.lifecycle.runners import eventually
 
 Json = Any
 JSON = {"content-type": "application/json"}

@@ -8,12 +8,12 @@ import httpx
 import pytest
 
 from frazil.worker.app import serve
-from frazil.worker.herder import Herder
-from frazil.worker.loggers import Loggers
+from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.app import rest_app
 from frazil.worker.rest.info import WorkerInfo
-from frazil.worker.topics import ActiveTopics
-from tests.worker.positions import KeptPositions
+from frazil.worker.watch.loggers import Loggers
+from frazil.worker.watch.topics import ActiveTopics
+from tests.worker.watch.positions import KeptPositions
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import httpx
 
 from frazil.worker.rest import openapi
 from frazil.worker.rest.app import ROUTES
-from tests.config.samples import MINIMAL_SINK
-from tests.worker.runners import eventually
+from tests.connectors.samples import MINIMAL_SINK
+from tests.worker.lifecycle.runners import eventually
 
 
 def sink(name: str = "c", **changes: str) -> dict[str, str]:

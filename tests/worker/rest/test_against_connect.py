@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from bench.peer import peer_service
 
-from frazil.clients import kafka
-from frazil.config.providers import ConfigProviders
+from frazil.clients.kafka import admin as kafka
+from frazil.declare.providers import ConfigProviders
 from frazil.stack.jars import CONNECT_FILE
 from frazil.stack.local import LocalStack
-from frazil.worker.positions import ConnectorPositions
-from tests.environment import isolated_settings
+from frazil.worker.watch.positions import ConnectorPositions
+from tests.isolation import isolated_settings
 from tests.rest_worker import rest_worker
 from tests.worker.rest.comparison import Side, difference, run
 from tests.worker.rest.steps import STEPS

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from frazil.config.connectors import VERSION
+from frazil.connectors.registry import VERSION
+from tests.worker.lifecycle.runners import ScriptedFactory, eventually
 from tests.worker.rest.requests import assert_error, create, sink, wait_for
-from tests.worker.runners import ScriptedFactory, eventually
 
 WORKER = {"worker_id": "127.0.0.1:8083", "version": VERSION}
 

@@ -8,9 +8,9 @@ import httpx
 import pytest
 
 from frazil.errors import ServiceUnavailable
-from frazil.worker.herder import Herder
+from frazil.worker.lifecycle.herder import Herder
+from tests.worker.lifecycle.runners import eventually
 from tests.worker.rest.requests import assert_error, create
-from tests.worker.runners import eventually
 
 JSON = {"content-type": "application/json"}
 

@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 from frazil.errors import CommitConflict, Fenced
-from tests.worker.positions import KeptPositions
+from tests.worker.lifecycle.runners import ScriptedFactory, eventually
 from tests.worker.rest.requests import assert_error, create, wait_for
-from tests.worker.runners import ScriptedFactory, eventually
+from tests.worker.watch.positions import KeptPositions
 
 REPEATS = "Records that are read again are stored again, so rows may repeat."
 NOT_STOPPED = (

@@ -12,16 +12,16 @@ import pytest
 
 from frazil.errors import Fenced
 from frazil.worker.app import serve
-from frazil.worker.herder import Herder
-from frazil.worker.loggers import Loggers
+from frazil.worker.lifecycle.herder import Herder
+from frazil.worker.lifecycle.store import FileConfigStore
 from frazil.worker.rest import openapi
 from frazil.worker.rest.app import ROUTES, rest_app
 from frazil.worker.rest.info import WorkerInfo
-from frazil.worker.store import FileConfigStore
-from frazil.worker.topics import ActiveTopics
-from tests.worker.positions import KeptPositions
+from frazil.worker.watch.loggers import Loggers
+from frazil.worker.watch.topics import ActiveTopics
+from tests.worker.lifecycle.runners import ScriptedFactory
 from tests.worker.rest.requests import placed, sink, wait_for
-from tests.worker.runners import ScriptedFactory
+from tests.worker.watch.positions import KeptPositions
 
 CLASS = "org.apache.iceberg.connect.IcebergSinkConnector"
 CHANGE = {"offsets": [{"partition": {"kafka_topic": "t", "kafka_partition": 0}, "offset": {"kafka_offset": 1}}]}

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import httpx
 
-from frazil.config.connectors import VERSION
-from tests.config.samples import SEED_SINK
+from frazil.connectors.registry import VERSION
+from tests.connectors.samples import SEED_SINK
 from tests.worker.rest.requests import assert_error
 
 APACHE = "org.apache.iceberg.connect.IcebergSinkConnector"

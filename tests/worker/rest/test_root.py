@@ -4,17 +4,17 @@ import re
 
 import httpx
 
-from frazil.config.connectors import VERSION
+from frazil.connectors.registry import VERSION
 from frazil.worker.app import serve
-from frazil.worker.herder import Herder
-from frazil.worker.loggers import Loggers
+from frazil.worker.lifecycle.herder import Herder
+from frazil.worker.lifecycle.store import FileConfigStore
 from frazil.worker.rest.app import rest_app
 from frazil.worker.rest.info import WorkerInfo
-from frazil.worker.store import FileConfigStore
-from frazil.worker.topics import ActiveTopics
-from tests.worker.positions import KeptPositions
+from frazil.worker.watch.loggers import Loggers
+from frazil.worker.watch.topics import ActiveTopics
+from tests.worker.lifecycle.runners import ScriptedFactory
 from tests.worker.rest.requests import assert_error
-from tests.worker.runners import ScriptedFactory
+from tests.worker.watch.positions import KeptPositions
 
 
 def test_root_has_a_plain_version_from_3_7_on(client: httpx.Client) -> None:

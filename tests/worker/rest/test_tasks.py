@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import httpx
 
-from frazil.config.connectors import VERSION
+from frazil.connectors.registry import VERSION
+from tests.worker.lifecycle.runners import ScriptedFactory, eventually
 from tests.worker.rest.requests import assert_error, create, sink, wait_for
-from tests.worker.runners import ScriptedFactory, eventually
 
 
 def test_tasks_have_the_configuration_and_their_class(client: httpx.Client) -> None:

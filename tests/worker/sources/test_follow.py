@@ -12,19 +12,19 @@ import httpx
 import pytest
 
 from frazil.worker.app import serve
-from frazil.worker.herder import Herder
-from frazil.worker.loggers import Loggers
+from frazil.worker.lifecycle.herder import Herder
+from frazil.worker.lifecycle.store import FileConfigStore
 from frazil.worker.rest.app import rest_app
 from frazil.worker.rest.forward import Forwarder
 from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.sources.runtime import SourceRuntime
-from frazil.worker.store import FileConfigStore
-from frazil.worker.topics import ActiveTopics
-from tests.environment import isolated_settings
-from tests.worker.positions import KeptPositions
+from frazil.worker.watch.loggers import Loggers
+from frazil.worker.watch.topics import ActiveTopics
+from tests.isolation import isolated_settings
+from tests.worker.lifecycle.runners import ScriptedFactory
 from tests.worker.rest.requests import assert_error, sink
 from tests.worker.rest.test_forward import CONFLICT, NO_LEADER, Node, Told
-from tests.worker.runners import ScriptedFactory
+from tests.worker.watch.positions import KeptPositions
 
 LINES = {"name": "lines", "config": {"name": "lines"}, "tasks": [], "type": "source"}
 

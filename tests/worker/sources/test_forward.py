@@ -10,25 +10,25 @@ import psutil
 import pytest
 
 from frazil.cli.main import main
-from frazil.clients import kafka
 from frazil.clients.connect import ConnectClient
-from frazil.config.settings import LOOPBACK
+from frazil.clients.kafka import admin as kafka
+from frazil.environment.settings import LOOPBACK
 from frazil.errors import AlreadyExists, ConfigError, NotFound
 from frazil.stack.jars import CONNECT_FILE, resolve
 from frazil.stack.java import find_java
 from frazil.stack.local import LocalStack
 from frazil.stack.ports import unused
 from frazil.worker.app import serve
-from frazil.worker.herder import Herder
-from frazil.worker.loggers import Loggers
+from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.app import rest_app
 from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.sources.runtime import SourceRuntime
-from frazil.worker.topics import ActiveTopics
-from tests.config.samples import MINIMAL_SINK
-from tests.environment import isolated_settings
+from frazil.worker.watch.loggers import Loggers
+from frazil.worker.watch.topics import ActiveTopics
+from tests.connectors.samples import MINIMAL_SINK
 from tests.harness import eventually, messages
-from tests.worker.positions import KeptPositions
+from tests.isolation import isolated_settings
+from tests.worker.watch.positions import KeptPositions
 
 pytestmark = pytest.mark.stack
 

@@ -15,7 +15,7 @@ import httpx
 import psutil
 import pytest
 
-from frazil.clients import kafka
+from frazil.clients.kafka import admin as kafka
 from frazil.stack.jars import CONNECT_FILE, resolve
 from frazil.stack.java import find_java
 from frazil.stack.local import LocalStack

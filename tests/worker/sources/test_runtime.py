@@ -7,7 +7,7 @@ import pytest
 from frazil.errors import ServiceUnavailable
 from frazil.stack.connect import sources_service
 from frazil.worker.sources.runtime import SourceRuntime, runtime_properties
-from tests.environment import isolated_settings
+from tests.isolation import isolated_settings
 
 SECURE = {
     "KAFKA_BOOTSTRAP_SERVERS": "k:9093",

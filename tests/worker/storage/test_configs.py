@@ -6,14 +6,14 @@ from contextlib import ExitStack
 
 import pytest
 
-from frazil.clients import kafka
+from frazil.clients.kafka import admin as kafka
 from frazil.errors import Rebalancing
 from frazil.stack.local import LocalStack
+from frazil.worker.lifecycle.store import StoredConnector
 from frazil.worker.storage.configs import ConfigTopic
 from frazil.worker.storage.topics import StorageTopic, ensure_storage_topic
-from frazil.worker.store import StoredConnector
 from tests.harness import send
-from tests.worker.runners import eventually
+from tests.worker.lifecycle.runners import eventually
 
 pytestmark = pytest.mark.stack
 

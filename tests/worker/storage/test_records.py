@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.worker.runner_api import TargetState
+from frazil.engine.runner_api import TargetState
 from frazil.worker.storage import records
 from frazil.worker.storage.records import (
     ConfigRecord,

@@ -6,13 +6,13 @@ from contextlib import ExitStack
 
 import pytest
 
-from frazil.clients import kafka
+from frazil.clients.kafka import admin as kafka
 from frazil.stack.local import LocalStack
-from frazil.worker.status import ConnectorStatus, TaskStatus
+from frazil.worker.lifecycle.status import ConnectorStatus, TaskStatus
 from frazil.worker.storage.records import WorkerRecord
 from frazil.worker.storage.statuses import StatusTopic
 from frazil.worker.storage.topics import StorageTopic, ensure_storage_topic
-from tests.worker.runners import eventually
+from tests.worker.lifecycle.runners import eventually
 
 pytestmark = pytest.mark.stack
 

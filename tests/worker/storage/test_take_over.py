@@ -10,15 +10,15 @@ import httpx
 import pytest
 from bench.peer import peer_service
 
-from frazil.clients import kafka
-from frazil.config.settings import Settings
+from frazil.clients.kafka import admin as kafka
+from frazil.environment.settings import Settings
 from frazil.stack.jars import CONNECT_FILE
 from frazil.stack.local import LocalStack
+from frazil.worker.lifecycle.store import StoredConnector
 from frazil.worker.storage.configs import ConfigTopic
 from frazil.worker.storage.statuses import StatusTopic
-from frazil.worker.store import StoredConnector
-from tests.environment import isolated_settings
 from tests.harness import eventually
+from tests.isolation import isolated_settings
 
 pytestmark = pytest.mark.stack
 

@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from frazil.clients import kafka
+from frazil.clients.kafka import admin as kafka
 from frazil.errors import ConfigError
 from frazil.stack.local import LocalStack
 from frazil.worker.storage.topics import StorageTopic, ensure_storage_topic

@@ -12,7 +12,7 @@ import typer
 from frazil.cli.connect.documents import Document, read_documents
 from frazil.cli.connect.output import shown_value
 from frazil.cli.connect.session import ContextOption, NamesArgument, RegexOption, chosen, connect, for_each
-from frazil.cli.usage import examples
+from frazil.cli.ui.usage import examples
 from frazil.errors import FrazilError, NotFound, UsageError
 
 if TYPE_CHECKING:

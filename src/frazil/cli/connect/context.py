@@ -9,9 +9,9 @@ import typer
 
 from frazil.cli.connect.output import Output, OutputOption, show
 from frazil.cli.connect.session import access_of, complete_contexts
-from frazil.cli.usage import examples
-from frazil.config.contexts import Context, Contexts
-from frazil.config.settings import Settings
+from frazil.cli.ui.usage import examples
+from frazil.environment.contexts import Context, Contexts
+from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 
 _HELP = {"help_option_names": ["-h", "--help"]}

@@ -18,7 +18,7 @@ from frazil.cli.connect.session import (
     complete_connectors,
     connect,
 )
-from frazil.cli.usage import examples
+from frazil.cli.ui.usage import examples
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 NameArgument = Annotated[str, typer.Argument(help="Connector.", autocompletion=complete_connectors)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from frazil.cli.connect.session import ContextOption, NamesArgument, RegexOption, chosen, connect, for_each
-from frazil.cli.usage import examples
+from frazil.cli.ui.usage import examples
 from frazil.errors import UsageError
 
 if TYPE_CHECKING:

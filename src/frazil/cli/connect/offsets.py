@@ -11,7 +11,7 @@ import typer
 
 from frazil.cli.connect.output import Output, OutputOption, show
 from frazil.cli.connect.session import ContextOption, complete_connectors, connect
-from frazil.cli.usage import examples
+from frazil.cli.ui.usage import examples
 from frazil.errors import UsageError
 
 _HELP = {"help_option_names": ["-h", "--help"]}

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from frazil.cli.console import make_console
-from frazil.config.definition import HIDDEN
-from frazil.config.placeholders import has_placeholder
-from frazil.config.secrets import is_secret
+from frazil.cli.ui.console import make_console
+from frazil.declare.definition import HIDDEN
+from frazil.declare.placeholders import has_placeholder
+from frazil.declare.secrets import is_secret
 
 
 class Output(StrEnum):

@@ -10,7 +10,7 @@ import typer
 
 from frazil.cli.connect.output import Output, OutputOption, show
 from frazil.cli.connect.session import ContextOption, connect
-from frazil.cli.usage import examples
+from frazil.cli.ui.usage import examples
 from frazil.errors import NotFound, UsageError
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from frazil.config.access import ConnectAccess
-from frazil.config.contexts import Contexts
-from frazil.config.settings import Settings
+from frazil.environment.access import ConnectAccess
+from frazil.environment.contexts import Contexts
+from frazil.environment.settings import Settings
 from frazil.errors import FrazilError, NotFound, UsageError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 import typer
 from sqlglot import exp
 
-from frazil.cli.answers import Answers, SqlFormat
+from frazil.cli.ui.answers import Answers, SqlFormat
 from frazil.errors import UsageError
 from frazil.query.render import TableLook
 from frazil.query.tables import Expanded

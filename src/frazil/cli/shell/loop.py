@@ -14,10 +14,10 @@ from prompt_toolkit.history import FileHistory
 from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import SqlLexer
 
-from frazil.cli.console import make_console
 from frazil.cli.shell.commands import Leave, Session, completions
 from frazil.cli.shell.completion import SqlCompleter
-from frazil.config.settings import Settings
+from frazil.cli.ui.console import make_console
+from frazil.environment.settings import Settings
 from frazil.errors import FrazilError
 from frazil.query.result import Result
 from frazil.query.statements import ends_statement

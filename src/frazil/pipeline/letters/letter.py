@@ -10,8 +10,8 @@ from typing import Literal
 
 from confluent_kafka import Message
 
-from frazil.clients.headers import headers_of
-from frazil.pipeline.deadletter import PREFIX, RECORD_TIME, TABLE, Coordinates
+from frazil.clients.kafka.headers import headers_of
+from frazil.pipeline.letters.deadletter import PREFIX, RECORD_TIME, TABLE, Coordinates
 from frazil.pipeline.letters.ranges import Ranges
 
 State = Literal["replayed", "dropped"]

@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from frazil.clients import kafka
-from frazil.clients.kafka_security import secured
-from frazil.clients.producer import PolledProducer
+from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka.producer import PolledProducer
+from frazil.clients.kafka.security import secured
 from frazil.errors import NotFound, ServiceUnavailable, TerminalError
 from frazil.pipeline.letters.letter import CLOSED, CLOSED_AT, STATE, Letter, State, closed_letters, read_letter
 from frazil.pipeline.letters.ranges import Ranges

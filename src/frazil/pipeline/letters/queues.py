@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from frazil.config.framework import DLQ
 from frazil.errors import NotFound
 
+DLQ = "errors.deadletterqueue."
+"""Beginning of the keys of dead letters."""
 _SUFFIX = "-dlq"
 
 

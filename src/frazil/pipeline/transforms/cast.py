@@ -13,9 +13,8 @@ from decimal import Decimal
 
 import numpy as np
 
-from frazil.config.definition import Value
-from frazil.config.transform_checks import items
-from frazil.pipeline import scalars
+from frazil.declare.definition import Value
+from frazil.pipeline.convert import scalars
 from frazil.pipeline.transforms.fields import is_fraction
 from frazil.pipeline.transforms.record import (
     Apply,
@@ -31,6 +30,7 @@ from frazil.pipeline.transforms.record import (
     replace,
     string,
 )
+from frazil.pipeline.transforms.rules import items
 from frazil.pipeline.types import Scalar
 
 _WHOLE_TEXT = re.compile(r"[+-]?[0-9]{1,20}", re.ASCII)

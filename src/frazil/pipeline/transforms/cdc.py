@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from frazil.config.definition import Value
-from frazil.config.transform_checks import text
+from frazil.declare.definition import Value
 from frazil.pipeline.transforms.record import (
     NULL,
     Apply,
@@ -23,6 +22,7 @@ from frazil.pipeline.transforms.record import (
     raw_bytes,
     text_of,
 )
+from frazil.pipeline.transforms.rules import text
 
 _CDC = "_cdc"
 _DMS = {"update": "U", "delete": "D"}

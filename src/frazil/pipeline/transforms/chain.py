@@ -8,11 +8,11 @@ from functools import lru_cache
 
 import msgspec
 
-from frazil.config.definition import Value
-from frazil.config.transforms import PredicateConfig, TransformChain, TransformConfig
+from frazil.declare.definition import Value
+from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.rows import Rows
-from frazil.pipeline.strict import ConversionError
 from frazil.pipeline.transforms import cast, cdc, fields, json_map, predicates, routing, timestamps
+from frazil.pipeline.transforms.declaration import PredicateConfig, TransformChain, TransformConfig
 from frazil.pipeline.transforms.keys import key_reader
 from frazil.pipeline.transforms.record import (
     Apply,

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 
-from frazil.config.definition import Value
-from frazil.config.field_path import field_path
-from frazil.config.transform_checks import items, text
-from frazil.pipeline import scalars
+from frazil.declare.definition import Value
+from frazil.pipeline.convert import scalars
 from frazil.pipeline.transforms.record import (
     NULL,
     Apply,
@@ -26,6 +24,8 @@ from frazil.pipeline.transforms.record import (
     raw_bytes,
     replace,
 )
+from frazil.pipeline.transforms.rules import items, text
+from frazil.text.field_path import field_path
 
 Options = Mapping[str, Value]
 

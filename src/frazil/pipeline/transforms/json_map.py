@@ -11,9 +11,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from frazil.config.definition import Value
-from frazil.pipeline import infer
-from frazil.pipeline.strict import ConversionError, parse_object
+from frazil.declare.definition import Value
+from frazil.pipeline.convert import infer
+from frazil.pipeline.convert.strict import ConversionError, parse_object
 from frazil.pipeline.transforms.record import (
     Apply,
     DataError,

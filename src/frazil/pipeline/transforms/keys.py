@@ -6,8 +6,8 @@ import math
 import struct
 from collections.abc import Callable, Mapping
 
-from frazil.config.converters import JSON_CONVERTER, READABLE_KEYS, STRING_CONVERTER
-from frazil.pipeline.strict import ConversionError
+from frazil.declare.converters import JSON_CONVERTER, READABLE_KEYS, STRING_CONVERTER
+from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.transforms.record import Json, Raw, StageError, open_value, quoted, read_as_text
 
 _WHOLE = {"Short": ">h", "Integer": ">i", "Long": ">q"}

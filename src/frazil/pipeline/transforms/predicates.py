@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from frazil.config.definition import Value
-from frazil.config.java_regex import compile_java
-from frazil.config.transform_checks import text
+from frazil.declare.definition import Value
 from frazil.pipeline.transforms.record import Record
+from frazil.pipeline.transforms.rules import text
+from frazil.text.java_regex import compile_java
 
 Test = Callable[[Record], bool]
 _BLANKS = b" \t\r\n"

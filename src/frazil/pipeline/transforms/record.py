@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from frazil.pipeline import scalars
-from frazil.pipeline.strict import ConversionError, parse_object
+from frazil.pipeline.convert import scalars
+from frazil.pipeline.convert.strict import ConversionError, parse_object
 from frazil.pipeline.types import Type
 
 Raw = msgspec.Raw

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from frazil.config.definition import Value
-from frazil.config.java_dates import JavaDateFormat
-from frazil.config.java_regex import compile_java, replacement
-from frazil.config.transform_checks import items, text
+from frazil.declare.definition import Value
 from frazil.pipeline.transforms.record import Apply, DataError, Part, Record, members
+from frazil.pipeline.transforms.rules import items, text
+from frazil.text.java_dates import JavaDateFormat
+from frazil.text.java_regex import compile_java, replacement
 
 Options = Mapping[str, Value]
 

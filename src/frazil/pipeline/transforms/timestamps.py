@@ -6,10 +6,8 @@ import datetime as dt
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from frazil.config.definition import Value
-from frazil.config.java_dates import JavaDateFormat
-from frazil.config.transform_checks import text
-from frazil.pipeline import scalars, temporal
+from frazil.declare.definition import Value
+from frazil.pipeline.convert import scalars, temporal
 from frazil.pipeline.transforms.fields import is_fraction
 from frazil.pipeline.transforms.record import (
     Apply,
@@ -27,7 +25,9 @@ from frazil.pipeline.transforms.record import (
     replace,
     string,
 )
+from frazil.pipeline.transforms.rules import text
 from frazil.pipeline.types import Scalar
+from frazil.text.java_dates import JavaDateFormat
 
 _UNITS: Final[Mapping[str, int]] = {
     "seconds": 1_000_000_000,

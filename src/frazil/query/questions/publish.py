@@ -27,7 +27,7 @@ from pyiceberg.view.metadata import SQLViewRepresentation, ViewRepresentation, V
 from requests.exceptions import RequestException
 
 from frazil.clients.catalog import connect
-from frazil.config.settings import Settings
+from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable, TerminalError
 from frazil.query.questions.bind import statement
 from frazil.query.questions.catalog import VIEWS

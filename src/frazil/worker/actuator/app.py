@@ -15,16 +15,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from frazil.config.connectors import VERSION
-from frazil.config.listeners import Listener
-from frazil.config.settings import LOOPBACK
+from frazil.connectors.registry import VERSION
+from frazil.environment.listeners import Listener
+from frazil.environment.settings import LOOPBACK
 from frazil.worker.actuator.health import Checks, connector_health, connector_states, worker_health
 from frazil.worker.app import Server, serve
-from frazil.worker.herder import Herder
-from frazil.worker.metrics import Metrics
+from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.http import on_error, on_http_exception
 from frazil.worker.rest.paths import PathSegments
 from frazil.worker.rest.security.hosts import HostCheck, allowed_hosts
+from frazil.worker.watch.metrics import Metrics
 
 _HEALTH_CODES = {"UP": 200, "DEGRADED": 200, "DOWN": 503}
 

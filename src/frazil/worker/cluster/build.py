@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from frazil.config.bootstrap import Bootstrap
-from frazil.config.connectors import VERSION
-from frazil.config.worker import WorkerConfig
+from frazil.connectors.registry import VERSION
+from frazil.environment.bootstrap import Bootstrap
+from frazil.environment.worker import WorkerConfig
 from frazil.worker.cluster.group import GroupConfig, WorkerGroup
 from frazil.worker.cluster.member import Timing
-from frazil.worker.loggers import Loggers
 from frazil.worker.storage.topics import StorageTopic
+from frazil.worker.watch.loggers import Loggers
 
 
 def worker_group(worker: WorkerConfig, bootstrap: Bootstrap, loggers: Loggers) -> WorkerGroup:

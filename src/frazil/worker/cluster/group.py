@@ -6,11 +6,11 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from frazil.clients import kafka
-from frazil.config.bootstrap import Bootstrap, Client
+from frazil.clients.kafka import admin as kafka
+from frazil.engine.runner_api import STOP_S
+from frazil.environment.bootstrap import Bootstrap, Client
 from frazil.worker.cluster.member import GroupMember, Timing, leader_slot, slot_of
-from frazil.worker.herder import Herder
-from frazil.worker.runner_api import STOP_S
+from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.storage.configs import ConfigTopic
 from frazil.worker.storage.records import WorkerRecord
 from frazil.worker.storage.statuses import StatusTopic

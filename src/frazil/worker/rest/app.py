@@ -10,7 +10,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Route
 
 from frazil.errors import FrazilError
-from frazil.worker.herder import Herder
+from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.connectors import Connector, ConnectorConfig, Connectors, Pause, Restart, Resume, Status, Stop
 from frazil.worker.rest.forward import Forwarder
 from frazil.worker.rest.http import on_error, on_frazil_error, on_http_exception

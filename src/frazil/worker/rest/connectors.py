@@ -7,6 +7,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from frazil.engine.runner_api import TargetState
 from frazil.errors import ConfigError, NotFound
 from frazil.worker.rest.body import config_map
 from frazil.worker.rest.http import Resource, flag, herder_of
@@ -15,7 +16,6 @@ from frazil.worker.rest.operation import operation
 from frazil.worker.rest.paths import location_of, name_of
 from frazil.worker.rest.schemas import FLAG
 from frazil.worker.rest.shapes import info_json, status_json
-from frazil.worker.runner_api import TargetState
 
 _CREATE_FIELDS = ("name", "config", "initial_state")
 _INITIAL_STATES: dict[str, TargetState] = {"RUNNING": "RUNNING", "PAUSED": "PAUSED", "STOPPED": "STOPPED"}

@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from frazil.errors import AlreadyExists, ConfigError, Fenced, NotFound, Rebalancing
-from frazil.worker.herder import Herder
+from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.body import parse_json, read_body
 from frazil.worker.rest.error import error_response
 from frazil.worker.rest.forward import Forwarder

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from starlette.requests import Request
 
-from frazil.config.connectors import VERSION
-from frazil.worker.loggers import Loggers
-from frazil.worker.positions import Positions
-from frazil.worker.topics import ActiveTopics
+from frazil.connectors.registry import VERSION
+from frazil.worker.watch.loggers import Loggers
+from frazil.worker.watch.positions import Positions
+from frazil.worker.watch.topics import ActiveTopics
 
 CONNECT_VERSION = "4.3.1"
 """The version of Kafka Connect whose routes and shapes are served; clients unlock features by it."""

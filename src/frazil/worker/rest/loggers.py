@@ -9,11 +9,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from frazil.errors import ConfigError, NotFound
-from frazil.worker.loggers import LEVELS
 from frazil.worker.rest.http import Resource
 from frazil.worker.rest.info import info_of
 from frazil.worker.rest.operation import operation
 from frazil.worker.rest.schemas import TEXT
+from frazil.worker.watch.loggers import LEVELS
 
 
 class AllLoggers(Resource):

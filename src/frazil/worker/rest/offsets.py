@@ -8,8 +8,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from frazil.connectors.iceberg.position.alter import Changes
 from frazil.errors import ConfigError
-from frazil.sinks.iceberg.alter import Changes
 from frazil.worker.rest.http import Resource, herder_of
 from frazil.worker.rest.info import info_of
 from frazil.worker.rest.operation import operation

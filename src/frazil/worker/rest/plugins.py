@@ -7,11 +7,11 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from frazil.config.connectors import CONNECTORS, VERSION, config_infos, find_connector
-from frazil.config.converters import CONVERTERS, HEADER_CONVERTERS, converter_class, converter_definition
-from frazil.config.definition import ConfigDef
-from frazil.config.framework import FRAMEWORK_GROUPS
-from frazil.config.versions import check_version
+from frazil.connectors.keys.framework import FRAMEWORK_GROUPS
+from frazil.connectors.keys.versions import check_version
+from frazil.connectors.registry import CONNECTORS, VERSION, config_infos, find_connector
+from frazil.declare.converters import CONVERTERS, HEADER_CONVERTERS, converter_class, converter_definition
+from frazil.declare.definition import ConfigDef
 from frazil.errors import ConfigError, NotFound
 from frazil.worker.rest.body import config_map
 from frazil.worker.rest.http import Resource, flag

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from frazil.config.definition import Importance, Type, Width
-from frazil.worker.loggers import LEVELS
-from frazil.worker.runner_api import State
+from frazil.declare.definition import Importance, Type, Width
+from frazil.engine.runner_api import State
+from frazil.worker.watch.loggers import LEVELS
 
 Json = dict[str, Any]
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from starlette.routing import Route
 
-from frazil.config.listeners import Listener, parse_listeners
+from frazil.environment.listeners import Listener, parse_listeners
 from frazil.worker.app import Server, serve
-from frazil.worker.herder import Herder
+from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.app import ADMIN_ROUTES, PUBLIC_ROUTES, ROUTES, rest_app
 from frazil.worker.rest.forward import Forwarder
 from frazil.worker.rest.info import WorkerInfo

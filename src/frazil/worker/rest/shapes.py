@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from frazil.config.connectors import VERSION
-from frazil.worker.status import ConnectorInfo, ConnectorStatus, TaskStatus
+from frazil.connectors.registry import VERSION
+from frazil.worker.lifecycle.status import ConnectorInfo, ConnectorStatus, TaskStatus
 
 
 def info_json(info: ConnectorInfo) -> dict[str, object]:

@@ -17,9 +17,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from frazil.config.connectors import find_connector
+from frazil.connectors.registry import find_connector
 from frazil.errors import ConfigError, FrazilError, ServiceUnavailable
-from frazil.worker.herder import Herder
+from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.body import read_body
 from frazil.worker.rest.error import error_response
 from frazil.worker.rest.forward import CONFLICT, Forwarder, sent_to

@@ -11,10 +11,10 @@ from typing import Any
 
 import httpx
 
-from frazil.clients import kafka
-from frazil.config.bootstrap import CLIENTS, Bootstrap
-from frazil.config.private_file import write_private
-from frazil.config.settings import LOOPBACK, Settings
+from frazil.clients.kafka import admin as kafka
+from frazil.environment.bootstrap import CLIENTS, Bootstrap
+from frazil.environment.private_file import write_private
+from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import FrazilError, ServiceUnavailable
 from frazil.stack.connect import sources_service
 from frazil.stack.service import Status

@@ -8,8 +8,9 @@ from typing import Any
 
 from confluent_kafka import Producer
 
+from frazil.engine.runner_api import TargetState
 from frazil.errors import Rebalancing, ServiceUnavailable
-from frazil.worker.runner_api import TargetState
+from frazil.worker.lifecycle.store import OnChange, StoredConnector
 from frazil.worker.storage.reader import TopicReader
 from frazil.worker.storage.records import (
     ConfigRecord,
@@ -22,7 +23,6 @@ from frazil.worker.storage.records import (
     target_record,
 )
 from frazil.worker.storage.writer import TransactionalWriter
-from frazil.worker.store import OnChange, StoredConnector
 
 _READ_S = 30.0
 NO_LEADER = "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway."

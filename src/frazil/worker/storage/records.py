@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import get_args
 
-from frazil.worker.runner_api import State, TargetState
+from frazil.engine.runner_api import State, TargetState
 
 Record = tuple[str, bytes | None]
 """Key and value of a record; without a value it removes the key."""

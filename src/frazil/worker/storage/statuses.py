@@ -10,7 +10,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from frazil.worker.status import ConnectorStatus, TaskStatus
+from frazil.worker.lifecycle.status import ConnectorStatus, TaskStatus
 from frazil.worker.storage.reader import TopicReader
 from frazil.worker.storage.records import (
     Record,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from frazil.clients import kafka
+from frazil.clients.kafka import admin as kafka
 from frazil.errors import ConfigError, TerminalError
 
 _POLICY = "cleanup.policy"

@@ -9,17 +9,17 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
-from frazil.config.listeners import Listener, parse_listeners
+from frazil.environment.listeners import Listener, parse_listeners
 from frazil.stack.ports import unused
 from frazil.worker.actuator.app import serve_actuator
-from frazil.worker.herder import Herder
-from frazil.worker.loggers import Loggers
-from frazil.worker.metrics import Metrics
+from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.rest.security.hosts import ALLOWED, allowed_hosts
 from frazil.worker.rest.serve import serve_rest
-from frazil.worker.topics import ActiveTopics
-from tests.worker.positions import KeptPositions
+from frazil.worker.watch.loggers import Loggers
+from frazil.worker.watch.metrics import Metrics
+from frazil.worker.watch.topics import ActiveTopics
+from tests.worker.watch.positions import KeptPositions
 
 Serve = Callable[..., str]
 

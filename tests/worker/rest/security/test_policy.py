@@ -12,19 +12,19 @@ import httpx
 import pytest
 
 from frazil.clients.connect import ConnectClient
-from frazil.config.access import ConnectAccess
-from frazil.config.listeners import parse_listeners
+from frazil.environment.access import ConnectAccess
+from frazil.environment.listeners import parse_listeners
 from frazil.errors import ConfigError, ServiceUnavailable, TerminalError
 from frazil.stack.ports import unused
-from frazil.worker.herder import Herder
-from frazil.worker.loggers import Loggers
+from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.rest.security.policy import RestPolicy
 from frazil.worker.rest.security.users import USERS_FILE, hashed
 from frazil.worker.rest.serve import serve_rest
-from frazil.worker.topics import ActiveTopics
+from frazil.worker.watch.loggers import Loggers
+from frazil.worker.watch.topics import ActiveTopics
 from tests.tls import PASSWORD, Authority
-from tests.worker.positions import KeptPositions
+from tests.worker.watch.positions import KeptPositions
 
 Serve = Callable[..., list[str]]
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from frazil.config.listeners import Listener
+from frazil.environment.listeners import Listener
 from frazil.worker.rest.error import error_response
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import httpx
 
-from frazil.clients.certificates import Identity, identity, trusted
+from frazil.clients.kafka.certificates import Identity, identity, trusted
 from frazil.errors import ConfigError
 
 LISTENERS = "listeners.https."

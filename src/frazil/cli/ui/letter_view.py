@@ -1,0 +1,349 @@
+"""How dead letters are printed."""
+
+from __future__ import annotations
+
+import base64
+import heapq
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import typer
+
+from frazil.cli.ui.console import make_console
+from frazil.cli.verbs.status import Output
+from frazil.logs.redact import REDACTED, SENSITIVE_KEYS, redact_bytes
+from frazil.pipeline.letters.letter import Letter, described
+from frazil.query.values import json_text, printable
+
+if TYPE_CHECKING:
+    from frazil.connectors.iceberg.tools.replay import Outcome
+
+_HEX_WIDTH = 16
+_ALIKE = 3
+_WORDS = {
+    "stored": ("stored", "would be stored"),
+    "present": ("in the table already", "in the table already"),
+    "skipped": ("left out by the connector", "would be left out by the connector"),
+    "waits": ("open", "would stay open"),
+    "fails": ("open", "would fail again"),
+}
+
+
+@dataclass
+class Group:
+    """Dead letters of one topic, connector and kind of reason; times are epoch milliseconds."""
+
+    example: str
+    count: int = 0
+    first: int = sys.maxsize
+    last: int = 0
+
+
+@dataclass
+class Groups:
+    """Open dead letters by topic, connector and kind of reason."""
+
+    total: int = 0
+    by_kind: dict[tuple[str, str, str], Group] = field(default_factory=dict)
+
+    def counting(self, letters: Iterable[Letter]) -> Iterator[Letter]:
+        """The same letters, counted as they pass."""
+        for letter in letters:
+            key = letter.topic, letter.connector, letter.kind
+            group = self.by_kind.get(key)
+            if group is None:
+                group = self.by_kind[key] = Group(masked(described(*letter.cause)))
+            group.count += 1
+            group.first, group.last = min(group.first, letter.timestamp), max(group.last, letter.timestamp)
+            self.total += 1
+            yield letter
+
+    def objects(self) -> list[dict[str, Any]]:
+        """As JSON, the largest first."""
+        return [
+            {
+                "topic": topic,
+                "connector": connector or None,
+                "reason": group.example,
+                "count": group.count,
+                "first": moment(group.first),
+                "last": moment(group.last),
+            }
+            for (topic, connector, _), group in sorted(self.by_kind.items(), key=lambda item: -item[1].count)
+        ]
+
+
+def grouped(letters: Iterable[Letter]) -> Groups:
+    """Count all of them."""
+    groups = Groups()
+    for _ in groups.counting(letters):
+        pass
+    return groups
+
+
+def print_groups(groups: Groups, limit: int, output: Output) -> None:
+    """One line for each group, `limit` of them, the largest first."""
+    rows = groups.objects()
+    if output == Output.JSON:
+        _print_json(rows[:limit])
+        return
+    if not rows:
+        typer.echo("There are no such open dead letters.")
+        return
+    _print_table(
+        ("count", "topic", "connector", "reason", "first", "last"),
+        [
+            (f"{r['count']:,}", r["topic"], r["connector"] or "-", r["reason"] or "-", r["first"], r["last"])
+            for r in rows[:limit]
+        ],
+    )
+    more = "" if len(rows) <= limit else f" in {len(rows):,} groups, of which {limit:,} are shown (-n shows more)"
+    typer.echo(f"{_open(groups.total)}{more}")
+
+
+@dataclass
+class Newest:
+    """The newest of so many dead letters, without their bytes."""
+
+    letters: list[Letter]
+    total: int
+
+    @classmethod
+    def of(cls, letters: Iterable[Letter], limit: int) -> Newest:
+        """Read all of them, and keep `limit`."""
+        total = 0
+
+        def counted() -> Iterator[Letter]:
+            nonlocal total
+            for letter in letters:
+                total += 1
+                yield replace(letter, key=None, value=None, headers=())
+
+        newest = heapq.nlargest(limit, counted(), key=lambda letter: (letter.timestamp, letter.offset))
+        return cls(newest, total)
+
+
+def print_letters(newest: Newest, output: Output) -> None:
+    """One line for each."""
+    if output == Output.JSON:
+        _print_json([brief(letter) for letter in newest.letters])
+        return
+    if not newest.letters:
+        typer.echo("There are no such open dead letters.")
+        return
+    _print_table(
+        ("topic", "partition", "offset", "time", "connector", "record", "reason"),
+        [
+            (
+                letter.topic,
+                letter.partition,
+                letter.offset,
+                moment(letter.timestamp),
+                letter.connector or "-",
+                _record(letter) or "-",
+                masked(described(*letter.cause)) or "-",
+            )
+            for letter in newest.letters
+        ],
+    )
+    shown = len(newest.letters)
+    more = "" if newest.total == shown else f", of which the newest {shown:,} are shown (-n shows more)"
+    typer.echo(f"{_open(newest.total)}{more}")
+
+
+def print_letter(letter: Letter, is_open: bool, output: Output, *, raw: bool) -> None:
+    """Everything about one dead letter; `raw` shows credentials."""
+    hide: Callable[[bytes], bytes] = bytes if raw else redact_bytes
+    headers = [(name, value if raw else _header(name, value)) for name, value in letter.headers]
+    context = {name: hide(text.encode()).decode() for name, text in letter.context.items()}
+    if output == Output.JSON:
+        whole = {
+            **brief(letter),
+            "state": "open" if is_open else "closed",
+            "context": context,
+            "key": _json_bytes(None if letter.key is None else hide(letter.key)),
+            "headers": [{"name": name, "value": _json_bytes(value)} for name, value in headers],
+            "value": _json_bytes(None if letter.value is None else hide(letter.value)),
+        }
+        _print_json([whole], single=True)
+        return
+    path, reason = letter.cause
+    facts = {
+        "dead letter": f"{letter.topic}, partition {letter.partition}, offset {letter.offset}: "
+        + ("open" if is_open else "closed (replayed or dropped)"),
+        "time": moment(letter.timestamp),
+        "connector": letter.connector,
+        "table": letter.table,
+        "record": _record(letter) and f"{_record(letter)}, {moment(letter.record_timestamp)}",
+        "column": path,
+        "reason": hide(reason.encode()).decode(),
+        "stage": context.get("stage", ""),
+        "class": context.get("class.name", ""),
+        "exception": context.get("exception.class.name", ""),
+    }
+    for name, text in facts.items():
+        if text:
+            typer.echo(f"{name:<12} {printable(text)}")
+    trace = context.get("exception.stacktrace", "").strip().splitlines()
+    for line in trace if len(trace) > 1 else ():
+        typer.echo(f"  {printable(line)}")
+    _print_bytes("key", None if letter.key is None else hide(letter.key))
+    for name, value in headers:
+        _print_bytes(f"header {printable(name)}", value)
+    _print_bytes("value", None if letter.value is None else hide(letter.value))
+
+
+def print_outcomes(outcomes: Iterable[Outcome], say: Callable[[str], None], output: Output, *, dry_run: bool) -> bool:
+    """Tell what became of each; returns whether all are closed, or would be.
+
+    A table shows those that stay open, with `dry_run` all of them; of many with one reason in a row the first ones.
+    """
+    counts: Counter[str] = Counter()
+    printed = 0
+    last, alike = ("", ""), 0
+
+    def tell_alike() -> None:
+        if alike > _ALIKE:
+            typer.echo(f"{last[0]}  {alike - _ALIKE:,} more for the same reason")
+
+    for outcome in outcomes:
+        counts[outcome.verdict] += 1
+        words = _WORDS[outcome.verdict][dry_run]
+        reason = masked(outcome.reason)
+        if output == Output.JSON:
+            line = {**brief(outcome.letter), "verdict": outcome.verdict, "verdict_reason": reason or None}
+            typer.echo(("," if printed else "[") + "\n " + json_text(line), nl=False)
+            printed += 1
+        elif dry_run or not outcome.closed:
+            topic, partition, offset = outcome.letter.position
+            if not reason or (topic, reason) != last:
+                tell_alike()
+                last, alike = (topic, reason), 0
+            alike += 1
+            if alike <= _ALIKE:
+                typer.echo(f"{topic} {partition} {offset}  {words}{': ' if reason else ''}{printable(reason)}")
+        say(f"{counts.total():,} dead letters judged")
+    if output == Output.JSON:
+        typer.echo("\n]" if printed else "[]")
+    else:
+        tell_alike()
+        typer.echo(_sum(counts, dry_run=dry_run))
+    return not (counts["waits"] or counts["fails"])
+
+
+def print_dropped(groups: Groups, dropped: int, output: Output) -> None:
+    """The end of `drop`."""
+    if output == Output.JSON:
+        _print_json([{"dropped": dropped, "meant": groups.total, "groups": groups.objects()}], single=True)
+    elif groups.total:
+        typer.echo(f"{dropped:,} dead letters dropped." if dropped else "Nothing was dropped.")
+
+
+def brief(letter: Letter) -> dict[str, Any]:
+    """A dead letter as JSON, without the record's own bytes; the reason is masked."""
+    path, reason = letter.cause
+    return {
+        "topic": letter.topic,
+        "partition": letter.partition,
+        "offset": letter.offset,
+        "time": moment(letter.timestamp),
+        "connector": letter.connector or None,
+        "table": letter.table or None,
+        "record": None
+        if letter.record is None
+        else dict(zip(("topic", "partition", "offset"), letter.record, strict=True)),
+        "column": path or None,
+        "reason": masked(reason) or None,
+    }
+
+
+def moment(milliseconds: int) -> str:
+    """ISO 8601 in UTC, in seconds."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@lru_cache(maxsize=4096)
+def masked(text: str) -> str:
+    """The text without credentials; many dead letters have the same one."""
+    return redact_bytes(text.encode()).decode() if text else text
+
+
+def _open(count: int) -> str:
+    return f"{count:,} open dead letter{'' if count == 1 else 's'}"
+
+
+def _sum(counts: Counter[str], *, dry_run: bool) -> str:
+    if not counts:
+        return "There are no such open dead letters."
+    parts = [f"{counts[verdict]:,} {_WORDS[verdict][dry_run]}" for verdict in _WORDS if counts[verdict]]
+    if not dry_run:
+        parts = [f"{counts[v]:,} {_WORDS[v][0]}" for v in ("stored", "present", "skipped") if counts[v]]
+        if counts["waits"] + counts["fails"]:
+            parts.append(f"{counts['waits'] + counts['fails']:,} stay open")
+    return ", ".join(parts) + (". Nothing was changed." if dry_run else ".")
+
+
+def _record(letter: Letter) -> str:
+    return "" if letter.record is None else "{}-{}@{}".format(*letter.record)
+
+
+def _header(name: str, value: bytes | None) -> bytes | None:
+    if value is None:
+        return None
+    return REDACTED.encode() if name.lower() in SENSITIVE_KEYS else redact_bytes(value)
+
+
+def _json_bytes(data: bytes | None) -> str | dict[str, str] | None:
+    """Text where it is UTF-8, else `{"base64": …}`."""
+    try:
+        return None if data is None else data.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(data or b"").decode()}
+
+
+def _print_bytes(name: str, data: bytes | None) -> None:
+    if data is None:
+        typer.echo(f"{name:<12} null")
+        return
+    lines = _lines(data)
+    if len(lines) == 1 and len(lines[0]) <= 80:
+        typer.echo(f"{name:<12} {lines[0]}")
+        return
+    typer.echo(f"{name} ({len(data):,} bytes)")
+    for line in lines:
+        typer.echo(f"  {line}")
+
+
+def _lines(data: bytes) -> Sequence[str]:
+    """JSON in lines, other text as it is with what is no UTF-8 escaped, and anything else in hexadecimal."""
+    try:
+        return [printable(line) for line in msgspec.json.format(data, indent=2).decode().splitlines()]
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        text = data.decode(errors="backslashreplace")
+    if b"\x00" not in data and sum(c.isprintable() or c.isspace() for c in text) >= 0.9 * len(text):
+        return [printable(line) for line in text.splitlines()] or [""]
+    return [f"{start:08x}  {data[start : start + _HEX_WIDTH].hex(' ')}" for start in range(0, len(data), _HEX_WIDTH)]
+
+
+def _print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    for name in header:
+        numbers = name in ("count", "partition", "offset")
+        table.add_column(name, justify="right" if numbers else "left", overflow="fold", no_wrap=numbers)
+    for row in rows:
+        table.add_row(*(Text(printable(str(value))) for value in row))
+    make_console().print(table)
+
+
+def _print_json(items: Sequence[object], *, single: bool = False) -> None:
+    lines = [json_text(item) for item in items]
+    typer.echo(lines[0] if single else "[" + ",\n ".join(lines) + "]")

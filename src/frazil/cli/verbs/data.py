@@ -1,0 +1,252 @@
+"""Verbs that make data: `produce`, `generate`, `continuous`, `init` (seed 000 section 9.2, log-events.md 4.1)."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from frazil.cli.ui.console import make_console
+from frazil.cli.ui.usage import examples
+from frazil.cli.ui.values import send_values
+from frazil.environment.settings import Settings
+from frazil.errors import UsageError
+
+if TYPE_CHECKING:
+    from frazil.logs.deploy import Step
+    from frazil.logs.tables import TableKind
+
+_KINDS: tuple[TableKind, ...] = ("api", "error", "audit")
+
+ODD_SHARE = 0.001
+# Of 20 operations two end in an error record and one in an audit record.
+_ERROR_SHARE, _AUDIT_SHARE = 0.1, 0.05
+
+_MIX_LINES = 12
+_LONGEST_INTERVAL_S = 86_400
+_MIN_LINES = 10_000  # fewer records are there at once: no progress lines
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verbs to the command line."""
+    app.command(
+        epilog=examples("produce", "produce apilogs -n 500", "produce orders --values orders.jsonl  # your own records")
+    )(produce)
+    app.command(epilog=examples("generate api -n 100000", "generate all -n 10000 --odd"))(generate)
+    app.command(epilog=examples("continuous", "continuous -i 0.5 -b 20"))(continuous)
+    app.command(epilog=examples("init"))(init)
+
+
+def produce(
+    topic: Annotated[
+        str | None, typer.Argument(help="Topic; all three log topics when left out. Any topic with --values.")
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option("-n", "--count", help="Log records for each topic.", show_default="100")
+    ] = None,
+    values: Annotated[
+        Path | None,
+        typer.Option(
+            "--values",
+            help="Produce the lines of this file (`-`: standard input) instead, each as the value of a record.",
+        ),
+    ] = None,
+) -> None:
+    """Produce log records, or records of your own.
+
+    With --values the topic is created when it is missing, with as many partitions as the broker's default says. Empty
+    lines are left out; nothing else is changed or checked.
+    """
+    settings = Settings.load()
+    if values is not None:
+        if topic is None or count is not None:
+            raise UsageError("--values needs a topic, and takes no -n: `produce TOPIC --values FILE`")
+        send_values(settings, topic, values)
+        return
+    kinds = _kinds_of_topic(settings, topic)
+    count = 100 if count is None else count
+    _check_count(count)
+    for kind in kinds:
+        acknowledged, _, seconds = send(settings, kind, count, odd=0.0)
+        typer.echo(f"{settings.topics[kind]}: {acknowledged:,} records in {seconds:.1f} s")
+
+
+def generate(
+    kind: Annotated[str, typer.Argument(help="api, error, audit or all.")],
+    count: Annotated[int, typer.Option("-n", "--count", help="Records of each kind.")] = 100,
+    odd: Annotated[bool, typer.Option("--odd", help=f"{ODD_SHARE:.1%} of the records are odd.")] = False,
+) -> None:
+    """Generate records with the mix of a real cluster.
+
+    A summary of the mix follows. With --odd some records are broken, legacy or have new fields.
+    """
+    from frazil.logs.odd import ODD_LABEL
+
+    settings = Settings.load()
+    kinds: dict[str, tuple[TableKind, ...]] = {k: (k,) for k in _KINDS} | {"all": _KINDS}
+    if kind not in kinds:
+        raise UsageError(f"unknown kind `{kind}`; choose one of: {', '.join(kinds)}")
+    _check_count(count)
+    total, mixes, started = 0, Counter[str](), time.monotonic()
+    for one in kinds[kind]:
+        acknowledged, mix, seconds = send(settings, one, count, ODD_SHARE if odd else 0.0)
+        typer.echo(f"{settings.topics[one]}: {acknowledged:,} records, {acknowledged / seconds:,.0f} ops/s")
+        total += acknowledged
+        mixes.update({f"{one} {label}": n for label, n in mix.items()})
+    seconds = time.monotonic() - started
+    oddities = sum(n for label, n in mixes.items() if label.split(" ", 1)[1].startswith(ODD_LABEL))
+    of_these = f" ({oddities:,} of them odd)" if odd else ""
+    typer.echo(f"\n{total:,} records{of_these} in {seconds:.1f} s, {total / seconds:,.0f} ops/s. Mix:")
+    _print_mix(mixes, total)
+
+
+def continuous(
+    interval: Annotated[float, typer.Option("-i", "--interval", help="Seconds between two rounds.")] = 2.0,
+    batch: Annotated[int, typer.Option("-b", "--batch", help="Operations in each round.")] = 5,
+) -> None:
+    """Produce a few operations every few seconds until Ctrl+C."""
+    from frazil.logs.produce import RecordProducer
+
+    settings = Settings.load()
+    if not 0 < interval <= _LONGEST_INTERVAL_S:
+        raise UsageError(f"--interval must be more than 0 seconds, not {interval:g}, and at most a day")
+    if batch <= 0:
+        raise UsageError(f"--batch must be more than 0, not {batch}")
+    acknowledged, started = Counter[str](), time.monotonic()
+    typer.echo(f"{batch} operations every {interval:g} s; stop with Ctrl+C")
+    try:
+        with RecordProducer(settings.bootstrap_servers) as producer:
+            while True:
+                for topic, records in _round(settings, batch, timedelta(seconds=interval)):
+                    try:
+                        producer.send(topic, records, len(records))
+                    finally:
+                        acknowledged[topic] += producer.acknowledged
+                line = ", ".join(f"{topic} {n:,}" for topic, n in acknowledged.items())
+                typer.echo(f"{datetime.now(UTC):%H:%M:%S}  {line}")
+                time.sleep(interval)
+    except KeyboardInterrupt:
+        seconds = time.monotonic() - started
+        typer.echo(f"\nStopped after {seconds:.0f} s: {acknowledged.total():,} records acknowledged")
+        _print_mix(acknowledged, acknowledged.total())
+
+
+def init() -> None:
+    """Create topics, tables and connectors; safe to repeat.
+
+    Also the warehouse and the namespace of the tables, and the catalog on the Trino server at TRINO_URL when that is
+    set. What is there already is left as it is.
+    """
+    from frazil.logs.deploy import Step, deploy
+
+    outcomes: Counter[str] = Counter()
+
+    def report(step: Step) -> None:
+        outcomes[step.outcome] += 1
+        typer.echo(f"{step.what:<10} {step.name:<28} {step.outcome}")
+
+    settings = Settings.load()
+    deploy(settings, report)
+    if settings.trino_external:
+        from frazil.clients.trino import create_catalog
+
+        report(Step("catalog", f"{settings.sql_catalog} (Trino)", "created" if create_catalog(settings) else "exists"))
+    typer.echo("Ready: " + ", ".join(f"{n} {outcome}" for outcome, n in outcomes.items()))
+
+
+def _kinds_of_topic(settings: Settings, topic: str | None) -> list[TableKind]:
+    if topic is None:
+        return list(_KINDS)
+    kinds = [kind for kind in _KINDS if settings.topics[kind] == topic]
+    if not kinds:
+        raise UsageError(
+            f"`{topic}` is no topic of log records, which are: {', '.join(settings.topics.values())}. Records of your "
+            f"own go to any topic: `produce {topic} --values FILE`"
+        )
+    return kinds
+
+
+def _check_count(count: int) -> None:
+    if count <= 0:
+        raise UsageError(f"-n must be more than 0, not {count}")
+
+
+def send(settings: Settings, kind: TableKind, count: int, odd: float = 0.0) -> tuple[int, Counter[str], float]:
+    """Acknowledged records, their mix and the seconds it took."""
+    from frazil.logs.generate import records
+    from frazil.logs.produce import RecordProducer
+
+    mix: Counter[str] = Counter()
+    topic = settings.topics[kind]
+    started = time.monotonic()
+    with RecordProducer(settings.bootstrap_servers) as producer:
+        try:
+            with _bar(topic, count) as advance:
+                made = records(kind, count, odd=odd, mix=mix)
+                acknowledged = producer.send(topic, made, count, advance)
+        except KeyboardInterrupt:
+            typer.echo(
+                f"{topic}: stopped; at least {producer.acknowledged:,} of {count:,} records are in Kafka", err=True
+            )
+            raise
+    return acknowledged, mix, time.monotonic() - started
+
+
+def _round(settings: Settings, batch: int, span: timedelta) -> Iterator[tuple[str, list[bytes]]]:
+    from frazil.logs.generate import records
+
+    errors = sum(random.random() < _ERROR_SHARE for _ in range(batch))  # noqa: S311
+    audits = sum(random.random() < _AUDIT_SHARE for _ in range(batch))  # noqa: S311
+    counts: tuple[tuple[TableKind, int], ...] = (("api", batch), ("error", errors), ("audit", audits))
+    for kind, count in counts:
+        if count:
+            yield settings.topics[kind], list(records(kind, count, span=span))
+
+
+def _print_mix(mix: Counter[str], total: int) -> None:
+    common = mix.most_common(_MIX_LINES)
+    for label, n in common:
+        typer.echo(f"  {label:<40} {n:>12,}  {n / total:6.1%}")
+    rest = total - sum(n for _, n in common)
+    if rest > 0:
+        typer.echo(f"  {'others':<40} {rest:>12,}  {rest / total:6.1%}")
+
+
+@contextmanager
+def _bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A progress bar on a terminal, and a line for every tenth of a longer work elsewhere."""
+    console = make_console(stderr=True)
+    if not console.is_terminal:
+        yield _lines(label, total)
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
+        task = progress.add_task(label, total=total, rate="")
+        started = time.monotonic()
+
+        def advance(done: int) -> None:
+            rate = done / max(time.monotonic() - started, 1e-3)
+            progress.update(task, completed=done, rate=f"{rate:,.0f} ops/s")
+
+        yield advance
+
+
+def _lines(label: str, total: int) -> Callable[[int], None]:
+    shown = 0 if total >= _MIN_LINES else 10
+
+    def advance(done: int) -> None:
+        nonlocal shown
+        if done * 10 // total > shown:
+            shown = done * 10 // total
+            typer.echo(f"{label}: {done:,} of {total:,}", err=True)
+
+    return advance

@@ -1,0 +1,270 @@
+"""The verb `deadletters`: records that could not be stored, to look at, to store after all, or to set aside."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from frazil.cli.ui.console import make_console
+from frazil.cli.ui.progress import Records, progress
+from frazil.cli.ui.usage import examples
+from frazil.cli.verbs.status import Output
+from frazil.environment.settings import Settings
+from frazil.errors import UsageError
+
+if TYPE_CHECKING:
+    from frazil.cli.ui.letter_connectors import Connectors
+    from frazil.pipeline.letters.choice import Choice
+    from frazil.pipeline.letters.letter import Letter
+    from frazil.pipeline.letters.log import LetterLog, Queue
+
+FEW = 20
+
+_Connector = Annotated[str | None, typer.Option("--connector", help="Only those of this connector.")]
+_Topic = Annotated[
+    list[str] | None, typer.Option("--topic", help="Only those in this dead-letter topic; may be repeated.")
+]
+_Reason = Annotated[
+    str | None,
+    typer.Option("--reason", help="Only those whose column and reason hold this text or regular expression, any case."),
+]
+_Since = Annotated[
+    str | None,
+    typer.Option("--since", help="Only those from then on: an age (30m, 24h, 7d), or a date or time in UTC."),
+]
+_Until = Annotated[str | None, typer.Option("--until", help="Only those before then; written like --since.")]
+_Limit = Annotated[int | None, typer.Option("-n", "--count", min=1, help="So many at most.")]
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would happen; nothing is changed.")]
+_Output = Annotated[Output, typer.Option("--output", "-o", help="For people or for programs.")]
+_Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        help="The connector's JSON, as it is sent to the worker, where the worker does not run or knows it not.",
+    ),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb, with verbs of its own, to the program."""
+    group = typer.Typer(
+        help="List, show, replay or drop records that could not be stored.\n\n"
+        "A dead letter is open until it is replayed or dropped.",
+        no_args_is_help=True,
+        epilog=examples(
+            "deadletters list",
+            "deadletters show apilogs-dlq 0 17",
+            "deadletters replay --connector iceberg-sink-apilogs --dry-run",
+            "deadletters drop --reason 'not JSON' --until 7d",
+        ),
+    )
+    group.command(
+        "list",
+        epilog=examples(
+            "deadletters list",
+            "deadletters list --all --connector iceberg-sink-apilogs --since 24h",
+            "deadletters list --all --reason 'column callInfo.rx' -o json",
+        ),
+    )(list_letters)
+    group.command(
+        "show", epilog=examples("deadletters show apilogs-dlq 0 17", "deadletters show apilogs-dlq 0 17 -o json")
+    )(show)
+    group.command(
+        "replay",
+        epilog=examples(
+            "deadletters replay --dry-run",
+            "deadletters replay --connector iceberg-sink-apilogs --reason 'column callInfo.rx'",
+            "deadletters replay --config connector.json  # while the worker does not run",
+        ),
+    )(replay)
+    group.command(
+        "drop",
+        epilog=examples(
+            "deadletters drop --reason 'not JSON' --dry-run", "deadletters drop --topic apilogs-dlq --until 7d --yes"
+        ),
+    )(drop)
+    app.add_typer(group, name="deadletters")
+
+
+def list_letters(
+    connector: _Connector = None,
+    topic: _Topic = None,
+    reason: _Reason = None,
+    since: _Since = None,
+    until: _Until = None,
+    every: Annotated[bool, typer.Option("--all", help="One line for each dead letter, the newest first.")] = False,
+    count: Annotated[
+        int | None, typer.Option("-n", "--count", min=1, help=f"So many lines at most; {FEW} when left out.")
+    ] = None,
+    output: _Output = Output.TABLE,
+) -> None:
+    """Count open dead letters by topic, connector and reason.
+
+    Values in reasons are masked like those in the tables.
+    """
+    from frazil.cli.ui import letter_view
+
+    with _looked(connector, topic, reason, since, until, None) as look:
+        if every:
+            newest = letter_view.Newest.of(look.letters(), count or FEW)
+        else:
+            groups = letter_view.grouped(look.letters())
+    if every:
+        letter_view.print_letters(newest, output)
+    else:
+        letter_view.print_groups(groups, count or FEW, output)
+
+
+def show(
+    topic: Annotated[str, typer.Argument(help="The dead-letter topic.")],
+    partition: Annotated[int, typer.Argument(help="Its partition.", min=0)],
+    offset: Annotated[int, typer.Argument(help="Offset of the dead letter in it.", min=0)],
+    raw: Annotated[bool, typer.Option("--raw", help="Do not mask credentials.")] = False,
+    output: _Output = Output.TABLE,
+) -> None:
+    """Show a dead letter: reason, headers and the original record.
+
+    Key and value are JSON in lines where they are JSON, else text, else hexadecimal. Credentials are masked like those
+    in the tables.
+    """
+    from frazil.cli.ui import letter_view
+    from frazil.pipeline.letters.log import LetterLog
+
+    log = LetterLog(Settings.load().bootstrap_servers)
+    letter = log.letter(topic, partition, offset)
+    with progress(make_console(stderr=True)) as say:
+        [queue] = log.look([topic], _advance(say, f"looking for what closes it in {topic}"))
+    letter_view.print_letter(letter, queue.is_open(partition, offset), output, raw=raw)
+
+
+def replay(
+    connector: _Connector = None,
+    topic: _Topic = None,
+    reason: _Reason = None,
+    since: _Since = None,
+    until: _Until = None,
+    count: _Limit = None,
+    config: _Config = None,
+    dry_run: _DryRun = False,
+    output: _Output = Output.TABLE,
+) -> None:
+    """Store records again that their tables take by now.
+
+    The original records go through the connector as it is configured now, into its tables, each at most once however
+    often this is run or killed. What is refused again stays open, with the new reason. The exit code is 1 when some
+    stay open.
+    """
+    from frazil.cli.ui import letter_view
+    from frazil.connectors.iceberg.tools.replay_all import replay_all
+
+    with _looked(connector, topic, reason, since, until, count, config) as look:
+        letters, config_of = look.letters(), look.connectors.config_of
+        outcomes = replay_all(look.settings, config_of, look.log, look.queues, letters, dry_run=dry_run)
+        all_closed = letter_view.print_outcomes(outcomes, look.say, output, dry_run=dry_run)
+    if not all_closed:
+        raise typer.Exit(1)
+
+
+def drop(
+    connector: _Connector = None,
+    topic: _Topic = None,
+    reason: _Reason = None,
+    since: _Since = None,
+    until: _Until = None,
+    count: _Limit = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    dry_run: _DryRun = False,
+    output: _Output = Output.TABLE,
+) -> None:
+    """Mark dead letters as dropped; asks first.
+
+    They are not listed or replayed any more, and stay in their topic until its retention takes them.
+    """
+    from frazil.cli.ui import letter_view
+    from frazil.pipeline.letters.ranges import by_partition
+
+    if output == Output.JSON and not (yes or dry_run):
+        raise UsageError("drop -o json cannot ask. Nothing was dropped; pass --yes or --dry-run.")
+    with _looked(connector, topic, reason, since, until, count) as look:
+        groups = letter_view.Groups()
+        chosen = by_partition(letter.position for letter in groups.counting(look.letters()))
+    if output == Output.TABLE:
+        letter_view.print_groups(groups, FEW, output)
+    if chosen and not dry_run and (yes or _agreed(groups.total)):
+        look.log.close(look.queues, chosen, "dropped")
+        dropped = groups.total
+    else:
+        dropped = 0
+    letter_view.print_dropped(groups, dropped, output)
+
+
+@dataclass
+class _Look:
+    """What a command has found; `say` shows a step."""
+
+    settings: Settings
+    connectors: Connectors
+    log: LetterLog
+    queues: Sequence[Queue]
+    choice: Choice
+    say: Callable[[str], None]
+
+    def letters(self) -> Iterator[Letter]:
+        """The open dead letters that are meant."""
+        topics = ", ".join(queue.topic for queue in self.queues)
+        return self.choice.of(
+            self.log.letters(self.queues, self.choice.since_ms, _advance(self.say, f"reading {topics}"))
+        )
+
+
+@contextmanager
+def _looked(
+    connector: str | None,
+    topics: Sequence[str] | None,
+    reason: str | None,
+    since: str | None,
+    until: str | None,
+    count: int | None,
+    config: Path | None = None,
+) -> Iterator[_Look]:
+    """Read which dead letters are open, with progress on standard error."""
+    from frazil.cli.ui.letter_connectors import Connectors
+    from frazil.clients.kafka import admin as kafka
+    from frazil.pipeline.letters.choice import Choice
+    from frazil.pipeline.letters.log import LetterLog
+    from frazil.pipeline.letters.queues import chosen_topics
+    from frazil.query.questions.times import point_in_time
+
+    settings = Settings.load()
+    now = datetime.now(UTC)
+    begin, end = (None if text is None else point_in_time(text, now) for text in (since, until))
+    if begin is not None and end is not None and begin >= end:
+        raise UsageError(f"--since {since} is not before --until {until}: no dead letter can be meant")
+    connectors = Connectors.known(settings) if config is None else Connectors.read(config, connector)
+    choice = Choice(connectors.only or connector, reason, begin, end, count)
+    choice.check()
+    names = chosen_topics(topics or (), kafka.topics(settings.bootstrap_servers), list(connectors.configs.values()))
+    log = LetterLog(settings.bootstrap_servers)
+    console = make_console(stderr=True)
+    if connectors.unknown:
+        console.print(connectors.unknown, soft_wrap=True)
+    with progress(console) as say:
+        queues = log.look(names, _advance(say, f"looking for open dead letters in {', '.join(names)}"))
+        yield _Look(settings, connectors, log, queues, choice, say)
+
+
+def _advance(say: Callable[[str], None], what: str) -> Callable[[int, int], None]:
+    return lambda done, total: say(Records(what, done, total))
+
+
+def _agreed(count: int) -> bool:
+    if not sys.stdin.isatty():
+        raise UsageError("drop cannot ask here. Nothing was dropped; pass --yes to go on.")
+    return typer.confirm(f"Drop {count:,} dead letters? They are not listed or replayed any more.")

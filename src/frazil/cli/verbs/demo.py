@@ -1,0 +1,155 @@
+"""The verb `demo`: everything at once, ending with an answer from the tables."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import typer
+
+from frazil.cli.ui.console import make_console
+from frazil.cli.ui.progress import progress
+from frazil.cli.ui.usage import PROGRAM, examples
+from frazil.cli.verbs import stack
+from frazil.cli.verbs.data import send
+from frazil.cli.verbs.sql import print_sql
+from frazil.environment.settings import Settings
+from frazil.errors import FrazilError, ServiceUnavailable, TerminalError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from frazil.clients.connect import ConnectClient
+
+_RECORDS = 1000
+_COMMIT_WAIT_S = 90
+_SQL = """\
+SELECT bucket, name AS api, count(*) AS calls, max("callInfo"."httpStatusCode") AS worst_status
+FROM {warehouse}.{namespace}.apilogs
+WHERE bucket IS NOT NULL
+GROUP BY bucket, name
+ORDER BY calls DESC, bucket, api
+LIMIT 10"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the program."""
+    app.command(epilog=examples("demo", "stop  # when you have seen it"))(demo)
+
+
+def demo() -> None:
+    """Start everything, fill three tables, ask them a question.
+
+    1,000 records go into each table; a demo that is run again adds as many. The stack goes on running.
+    """
+    settings = Settings.load()
+    console = make_console()
+    started = time.monotonic()
+    with _step(console, "1/4", "Start Kafka, the object store with its Iceberg catalog, and the worker"):
+        stack.start_services(stack.services(settings), console)
+    try:
+        _fill_and_ask(settings, console)
+    except (FrazilError, KeyboardInterrupt):
+        console.print(f"\nThe demo has not finished. The services go on running; `{PROGRAM} stop` stops them.")
+        raise
+    console.print(f"\nDone in {time.monotonic() - started:.0f} s. The stack goes on running. Try next:")
+    for command, meaning in next_steps(settings):
+        console.print(f"  {command}  # {meaning}", soft_wrap=True)
+
+
+def next_steps(settings: Settings) -> list[tuple[str, str]]:
+    """Commands with what they show."""
+    return [
+        (f"{PROGRAM} status", "services, connectors, lag, last commits"),
+        (f"{PROGRAM} query apilogs", "row total and the newest records"),
+        (f'{PROGRAM} sql "SHOW TABLES"', "any question; `sql -h` has examples"),
+        (f"{PROGRAM} generate api -n 100000", "more records"),
+        (f"curl -s {settings.connect_url}/connectors/iceberg-sink-apilogs/status", "Kafka Connect's REST API"),
+        (f"{PROGRAM} stop", "stop everything; `clean` also removes the data"),
+    ]
+
+
+def _fill_and_ask(settings: Settings, console: Console) -> None:
+    from frazil.logs.tables import TABLE_NAMES
+
+    with _step(console, "2/4", "Create topics, tables and connectors"):
+        _deploy(settings, console)
+    with _step(console, "3/4", f"Produce {_RECORDS:,} records to each topic and wait until they are committed"):
+        for kind in TABLE_NAMES:
+            send(settings, kind, _RECORDS)
+        _wait_until_committed(settings, console)
+    with _step(console, "4/4", "Ask the tables: the most used calls per bucket"):
+        statement = _SQL.format(warehouse=settings.warehouse, namespace=settings.namespace)
+        console.print(statement, style="dim", soft_wrap=True)
+        print_sql(settings, statement)
+
+
+@contextmanager
+def _step(console: Console, number: str, title: str) -> Iterator[None]:
+    console.print(f"\n[{number}] {title}", style="bold")
+    started = time.monotonic()
+    yield
+    console.print(f"      {time.monotonic() - started:.1f} s", style="dim")
+
+
+def _deploy(settings: Settings, console: Console) -> None:
+    from frazil.logs.deploy import Step, deploy
+
+    done: list[Step] = []
+    with progress(console) as show:
+
+        def report(step: Step) -> None:
+            done.append(step)
+            show(f"{step.what} {step.name}: {step.outcome}")
+
+        deploy(settings, report)
+    new = sum(step.outcome == "created" for step in done)
+    there = len(done) - new
+    console.print(f"      {new} created, {there} {'was' if there == 1 else 'were'} there already")
+
+
+def _wait_until_committed(settings: Settings, console: Console) -> None:
+    """Raises TerminalError when a connector does not run, ServiceUnavailable when the commits do not come in time."""
+    from frazil.clients.connect import ConnectClient
+
+    deadline = time.monotonic() + _COMMIT_WAIT_S
+    with progress(console) as show, ConnectClient(settings.connect_access) as client:
+        while waiting_for := behind(settings, client):
+            waiting = ", ".join(f"{topic} {count:,}" for topic, count in waiting_for.items())
+            if time.monotonic() > deadline:
+                raise ServiceUnavailable(
+                    f"not all records were committed within {_COMMIT_WAIT_S} s (waiting: {waiting}); they are still "
+                    "in Kafka. See `status` and `logs worker`."
+                )
+            show(f"not committed yet: {waiting}")
+            time.sleep(0.5)
+
+
+def behind(settings: Settings, client: ConnectClient) -> dict[str, int]:
+    """Records that are not committed yet, by topic; empty when there are none.
+
+    Raises TerminalError when a connector has failed or was paused or stopped.
+    """
+    from frazil.clients.kafka import admin as kafka
+    from frazil.connectors.keys.framework import group_id
+    from frazil.logs.connectors import connectors
+
+    lags = {}
+    for name, config in connectors(settings).items():
+        status = client.status(name)
+        for part in (status["connector"], *status["tasks"]):
+            if part["state"] == "FAILED":
+                reason = part.get("trace", "").partition("\n")[0]
+                raise TerminalError(f"connector {name} FAILED: {reason}. Its records are still in Kafka.")
+        state = status["connector"]["state"]
+        if state in ("PAUSED", "STOPPED"):
+            raise TerminalError(
+                f"connector {name} is {state}, so its records stay in Kafka. Resume it with: "
+                f"curl -X PUT {settings.connect_url}/connectors/{name}/resume"
+            )
+        lag = sum(kafka.lag(settings.bootstrap_servers, [config["topics"]], group_id(name, config)).values())
+        if lag:
+            lags[config["topics"]] = lag
+    return lags

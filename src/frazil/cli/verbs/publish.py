@@ -1,0 +1,55 @@
+"""The verb `publish`: what a connector wrote to a branch becomes what readers of the table see."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from frazil.cli.ui.usage import examples
+from frazil.environment.settings import Settings
+from frazil.errors import UsageError
+
+
+class Output(StrEnum):
+    """Forms of the answer."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command(epilog=examples("publish apilogs --branch audit", "publish streaming.apilogs --branch audit"))(publish)
+
+
+def publish(
+    table: Annotated[str, typer.Argument(help="Table, with or without its namespace.")],
+    branch: Annotated[str, typer.Option("--branch", "-b", help="Branch whose commits are published.")],
+    to: Annotated[str, typer.Option("--to", help="Branch that gets them.")] = "main",
+    output: Annotated[Output, typer.Option("--output", "-o", help="Form of the answer.")] = Output.TEXT,
+) -> None:
+    """Publish the commits of a branch.
+
+    The other branch, main unless --to says another, moves forward to the head of BRANCH in one step; readers see all
+    of it or nothing. It is refused when that branch has commits that BRANCH does not have, or changes meanwhile.
+    """
+    from frazil.clients.catalog import connect
+    from frazil.connectors.iceberg.tools.publish import publish as move
+
+    if branch == to:
+        raise UsageError(f"--branch and --to are both {branch}; nothing was published")
+    settings = Settings.load()
+    name = table if "." in table else f"{settings.namespace}.{table}"
+    done = move(connect(settings.catalog_properties()), name, branch, to)
+    if output is Output.JSON:
+        typer.echo(json.dumps(asdict(done)))
+    elif not done.commits:
+        typer.echo(f"{to} of {name} is at the head of {branch} already")
+    else:
+        commits = f"{done.commits:,} commit{'' if done.commits == 1 else 's'}"
+        rows = "" if done.rows is None else f", {abs(done.rows):,} rows {'fewer' if done.rows < 0 else 'more'}"
+        typer.echo(f"{to} of {name} has {commits} of {branch} now{rows}; its head is {done.snapshot_id}")

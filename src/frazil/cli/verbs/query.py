@@ -1,0 +1,143 @@
+"""The verb `query`: what the tables hold at a glance (seed 000 section 9.2)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from frazil.cli.ui.console import make_console
+from frazil.cli.ui.engines import EngineName, EngineOption
+from frazil.cli.ui.tables import known_table
+from frazil.cli.ui.usage import examples
+from frazil.environment.settings import Settings
+from frazil.errors import UsageError
+from frazil.query.render import Format, TableLook, records, render, write_json
+from frazil.query.result import Result
+from frazil.query.startup import leave_out_pandas
+from frazil.query.tables import Expanded
+from frazil.query.values import json_value, printable
+
+if TYPE_CHECKING:
+    from frazil.query.summary import TableSummary
+
+FEW_ROWS, MORE_ROWS = 5, 10
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command(epilog=examples("query", "query apilogs -n 20", "query --format csv", "query --engine trino"))(query)
+
+
+def query(
+    table: Annotated[
+        str | None, typer.Argument(help="`namespace.table`, or a table of NAMESPACE_NAME; all of that when left out.")
+    ] = None,
+    rows: Annotated[
+        int | None, typer.Option("-n", "--rows", help=f"Newest rows: {FEW_ROWS}, or {MORE_ROWS} of a named table.")
+    ] = None,
+    form: Annotated[Format, typer.Option("--format", help="How to print the answer.")] = Format.TABLE,
+    expanded: Annotated[
+        bool, typer.Option("--expanded", "-x", help="One value per line, so that each column has room.")
+    ] = False,
+    engine: EngineOption = None,
+) -> None:
+    """Show row total, newest snapshot and newest rows of tables.
+
+    They are read by frazil itself, unless --engine says trino.
+    """
+    if rows is not None and rows < 1:
+        raise UsageError(f"-n {rows}: expected a number of rows from 1 on")
+    leave_out_pandas()
+    settings = Settings.load()
+    count = rows or (FEW_ROWS if table is None else MORE_ROWS)
+    namespace, summaries = _summaries(settings, table, count, engine)
+    if form == Format.JSON:
+        write_json([_as_object(summary) for summary in summaries], sys.stdout)
+    elif form == Format.CSV:
+        render(_as_rows(list(summaries), with_rows=table is not None), form, make_console())
+    else:
+        nothing = True
+        for summary in summaries:
+            nothing = False
+            _print(summary, namespace, Expanded.ON if expanded else Expanded.OFF)
+        if nothing:
+            typer.echo(f"there is no table in {namespace} yet; `init` creates them")
+
+
+def _summaries(
+    settings: Settings, table: str | None, count: int, engine: EngineName | None
+) -> tuple[str, Iterable[TableSummary]]:
+    """The namespace, and the summaries of the tables that are asked for, each made when its turn comes."""
+    tables: Callable[[str], list[str]]
+    summarise: Callable[..., TableSummary]
+    if engine is EngineName.TRINO:
+        from frazil.query import trino_summary
+        from frazil.query.trino import TrinoEngine
+
+        trino = TrinoEngine(settings)
+        tables = partial(trino_summary.known_tables, trino)
+        summarise = partial(trino_summary.summarise, trino)
+    else:
+        from frazil.clients.catalog import connect
+        from frazil.query import summary
+
+        catalog = connect(settings.catalog_properties())
+        tables = partial(summary.known_tables, catalog)
+        summarise = partial(summary.summarise, catalog)
+    if table is None:
+        place, wanted = settings.namespace, _in_order(tables(settings.namespace))
+    else:
+        place, name = known_table(table, settings.namespace, lambda place: _in_order(tables(place)))
+        wanted = [name]
+    return place, (summarise(place, name, count, last=table is not None) for name in wanted)
+
+
+def _in_order(tables: list[str]) -> list[str]:
+    """Those of the log records first, in the order that all verbs have."""
+    from frazil.logs.tables import TABLE_NAMES
+
+    ours = [name for name in TABLE_NAMES.values() if name in tables]
+    return [*ours, *(name for name in tables if name not in ours)]
+
+
+def _print(summary: TableSummary, namespace: str, expanded: Expanded) -> None:
+    typer.echo(f"{printable(f'{namespace}.{summary.name}')}: {summary.rows:,} rows")
+    snapshot = summary.snapshot
+    if snapshot is None:
+        typer.echo("  no snapshot yet: nothing was committed\n")
+        return
+    added = "unknown" if snapshot.added_records is None else f"{snapshot.added_records:,}"
+    committed = snapshot.committed_at.isoformat(timespec="milliseconds")
+    typer.echo(f"  newest snapshot {snapshot.snapshot_id}, {committed}, {snapshot.operation}, {added} records added")
+    render(summary.newest, Format.TABLE, make_console(), TableLook(expanded=expanded, footer=False))
+    if summary.last is not None:
+        typer.echo("newest row in full:")
+        render(summary.last, Format.TABLE, make_console(), TableLook(expanded=Expanded.ON, footer=False))
+
+
+def _as_object(summary: TableSummary) -> dict[str, object]:
+    snapshot = summary.snapshot
+    result: dict[str, object] = {
+        "table": summary.name,
+        "rows": summary.rows,
+        "snapshot": None
+        if snapshot is None
+        else json_value(vars(snapshot)) | {"snapshot_id": str(snapshot.snapshot_id)},
+        "newest": records(summary.newest),
+    }
+    return result | ({"last": records(summary.last)[0]} if summary.last is not None else {})
+
+
+def _as_rows(summaries: list[TableSummary], *, with_rows: bool) -> Result:
+    """CSV holds one kind of row: the newest rows of a named table, else a line for each table."""
+    if with_rows:
+        return summaries[0].newest
+    columns = ("table", "rows", "snapshot_id", "committed_at", "operation", "added_records")
+    return Result(
+        columns,
+        [(s.name, s.rows, *(vars(s.snapshot).values() if s.snapshot else (None,) * 4)) for s in summaries],
+    )

@@ -1,0 +1,344 @@
+"""The verb `status`: services, connectors with tasks and lag, last commit of each table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from frazil.cli.ui.console import make_console
+from frazil.cli.ui.usage import examples
+from frazil.cli.verbs.stack import requested, services
+from frazil.environment.settings import LOOPBACK, Settings
+from frazil.errors import FrazilError, ServiceUnavailable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+MISSING = "MISSING"
+EXTERNAL = "external"
+# Records in dead-letter topics that are gone through to count the open ones.
+_COUNTED = 20_000
+# What a user has paused or stopped is as it should be; RESTARTING waits for a part that does not answer.
+_STARTING = "UNASSIGNED"
+_FINE = ("RUNNING", "PAUSED", "STOPPED", _STARTING)
+
+
+class Output(StrEnum):
+    """How status is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+@dataclass(frozen=True)
+class ServiceRow:
+    """`state` is that of `frazil.stack.service.Status`, or `external`; `reason` says why it does not run."""
+
+    name: str
+    state: str
+    address: str
+    pid: int | None = None
+    reason: str = ""
+
+    @property
+    def up(self) -> bool:
+        return self.state in ("running", EXTERNAL)
+
+
+@dataclass(frozen=True)
+class ConnectorRow:
+    """States are Kafka Connect's, or MISSING for a log connector that is not deployed.
+
+    `lag` is in records, None when it is not known; `trace` is the first line of what a failed connector or task says.
+    """
+
+    name: str
+    state: str
+    tasks: list[str] = field(default_factory=list)
+    lag: int | None = None
+    trace: str = ""
+
+    @property
+    def up(self) -> bool:
+        return all(state in _FINE for state in (self.state, *self.tasks))
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """`state` is `ok` or MISSING; `last_commit` is ISO 8601 in UTC, None before the first commit.
+
+    `snapshot` is text: its id has up to 19 digits, and many JSON readers keep only 15 of a number's.
+    """
+
+    name: str
+    state: str = "ok"
+    rows: int | None = None
+    snapshot: str | None = None
+    last_commit: str | None = None
+
+    @property
+    def up(self) -> bool:
+        return self.state != MISSING
+
+
+@dataclass
+class StackStatus:
+    """Everything that `status` shows; `errors` are the parts that could not be asked.
+
+    `dead_letters` are those that are open, None when they were not counted: Kafka does not answer, or there are so many
+    records in the topics that counting takes long.
+    """
+
+    services: list[ServiceRow] = field(default_factory=list)
+    connectors: list[ConnectorRow] = field(default_factory=list)
+    tables: list[TableRow] = field(default_factory=list)
+    dead_letters: int | None = None
+    errors: list[str] = field(default_factory=list)
+
+    @property
+    def up(self) -> bool:
+        rows: list[ServiceRow | ConnectorRow | TableRow] = [*self.services, *self.connectors, *self.tables]
+        return not self.errors and all(row.up for row in rows)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the program."""
+    app.command(epilog=examples("status", "status -o json"))(status)
+
+
+def status(
+    output: Annotated[Output, typer.Option("--output", "-o", help="For people or for programs.")] = Output.TABLE,
+) -> None:
+    """Show services, connectors with lag, last commits, dead letters.
+
+    The exit code is 1 when something is down: a service, a connector or task that has failed or waits for a part that
+    does not answer, or one of the three log connectors or tables that is missing.
+    """
+    found = look(Settings.load())
+    if output is Output.JSON:
+        typer.echo(json.dumps({"up": found.up, **asdict(found)}, indent=2))
+    else:
+        _print(found)
+    if not found.up:
+        raise typer.Exit(1)
+
+
+def look(settings: Settings) -> StackStatus:
+    """Ask every part once; a part that does not answer becomes one of `errors`."""
+    from frazil.logs.connectors import connectors
+
+    found = StackStatus(_services(settings))
+    expected = {name: config["iceberg.tables"] for name, config in connectors(settings).items()}
+    tables = dict.fromkeys(expected.values(), True)
+    down = {row.name for row in found.services if not row.up}
+    if "worker" not in down:
+        tables |= _connectors(settings, list(expected), found, ask_lag="kafka" not in down) | tables
+    if "seaweedfs" not in down:
+        _tables(settings, tables, found)
+    return found
+
+
+def _services(settings: Settings) -> list[ServiceRow]:
+    on_request = requested(settings)
+    own = {service.name: service for service in (*services(settings), *on_request)}
+    addresses = {
+        "seaweedfs": settings.s3_endpoint,
+        "kafka": settings.bootstrap_servers,
+        "worker": settings.connect_url,
+    }
+    if on_request:
+        addresses["trino"] = f"http://{LOOPBACK}:{settings.trino_port}"
+    elif settings.trino_external:
+        addresses["trino"] = settings.trino_url
+    rows = []
+    for name, address in addresses.items():
+        if name in own:
+            state = own[name].state()
+            rows.append(ServiceRow(name, state.status.value, address, state.pid, state.reason))
+        else:
+            rows.append(ServiceRow(name, EXTERNAL, address))
+    return rows
+
+
+def _connectors(settings: Settings, expected: Sequence[str], found: StackStatus, *, ask_lag: bool) -> dict[str, bool]:
+    """Add the connectors to `found`, and the dead letters; the tables that they write to, and whether each of them has
+    to exist beforehand."""
+    from frazil.clients.connect import ConnectClient
+
+    tables: dict[str, bool] = {}
+    configs: list[dict[str, str]] = []
+    try:
+        with ConnectClient(settings.connect_access) as client:
+            names = client.expanded()
+            for name, entry in names.items():
+                config, state = entry["info"]["config"], entry["status"]
+                configs.append(config)
+                parts = [state["connector"], *state["tasks"]]
+                trace = next((part["trace"] for part in parts if part.get("trace")), "")
+                lag = None
+                if ask_lag:
+                    try:
+                        lag = _lag(settings, name, config)
+                    except FrazilError as error:
+                        found.errors.append(str(error))
+                        ask_lag = not isinstance(error, ServiceUnavailable)
+                found.connectors.append(
+                    ConnectorRow(
+                        name,
+                        state["connector"]["state"],
+                        [task["state"] for task in state["tasks"]],
+                        lag,
+                        trace.partition("\n")[0],
+                    )
+                )
+                created = config.get("iceberg.tables.auto-create-enabled", "false").lower() == "true"
+                for table in filter(None, map(str.strip, config.get("iceberg.tables", "").split(","))):
+                    tables[table] = tables.get(table, False) or not created
+    except FrazilError as error:
+        found.errors.append(str(error))
+    else:
+        found.connectors += [ConnectorRow(name, MISSING) for name in expected if name not in names]
+        places = {name: place for place, name in enumerate(expected)}
+        found.connectors.sort(key=lambda row: (places.get(row.name, len(places)), row.name))
+        if ask_lag:
+            try:
+                found.dead_letters = _dead_letters(settings, configs)
+            except FrazilError as error:
+                found.errors.append(str(error))
+    return tables
+
+
+def _lag(settings: Settings, name: str, config: dict[str, str]) -> int | None:
+    from frazil.clients.kafka import admin as kafka
+    from frazil.connectors.keys.framework import group_id
+
+    topics = [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()]
+    return sum(kafka.lag(settings.bootstrap_servers, topics, group_id(name, config)).values()) if topics else None
+
+
+def _dead_letters(settings: Settings, configs: Sequence[dict[str, str]]) -> int | None:
+    """How many dead letters are open; None when that would take long."""
+    from frazil.clients.kafka import admin as kafka
+    from frazil.pipeline.letters.log import LetterLog
+    from frazil.pipeline.letters.queues import queue_topics
+
+    servers = settings.bootstrap_servers
+    topics = queue_topics(kafka.topics(servers), configs)
+    if sum(kafka.end_offsets(servers, topics).values()) - sum(kafka.begin_offsets(servers, topics).values()) > _COUNTED:
+        return None
+    log = LetterLog(servers)
+    queues = log.look(topics, lambda done, total: None)
+    return sum(1 for _ in log.letters(queues, None, lambda done, total: None))
+
+
+def _tables(settings: Settings, names: Mapping[str, bool], found: StackStatus) -> None:
+    from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, RESTError
+    from requests.exceptions import RequestException
+
+    from frazil.clients.catalog import connect
+
+    try:
+        catalog = connect(settings.catalog_properties())
+        for name, required in names.items():
+            try:
+                snapshot = catalog.load_table(name).current_snapshot()
+            except (NoSuchTableError, NoSuchNamespaceError):
+                if required:
+                    found.tables.append(TableRow(name, MISSING))
+                continue
+            if snapshot is None:
+                found.tables.append(TableRow(name, rows=0))
+                continue
+            summary = snapshot.summary.additional_properties if snapshot.summary else {}
+            rows = int(summary["total-records"]) if "total-records" in summary else None
+            found.tables.append(TableRow(name, "ok", rows, str(snapshot.snapshot_id), _time(snapshot.timestamp_ms)))
+    except FrazilError as error:
+        found.errors.append(str(error))
+    except (RESTError, RequestException) as error:
+        found.errors.append(f"the Iceberg catalog at {settings.catalog_uri} does not answer for the tables: {error}")
+
+
+def _time(epoch_ms: int) -> str:
+    return datetime.fromtimestamp(epoch_ms / 1000, UTC).isoformat(timespec="seconds")
+
+
+def _print(found: StackStatus) -> None:
+    console = make_console()
+    for table in (
+        _table(
+            ("service", "state", "address", "pid"),
+            [(r.up, r.name, _state(r), r.address, r.pid or "") for r in found.services],
+        ),
+        _table(
+            ("connector", "state", "tasks", "lag"),
+            [(r.up, r.name, r.state, " ".join(r.tasks) or "-", _number(r.lag)) for r in found.connectors],
+        ),
+        _table(
+            ("table", "rows", "last commit", "snapshot"),
+            [
+                (r.up, r.name, _number(r.rows) if r.up else r.state, r.last_commit or "never", r.snapshot or "-")
+                for r in found.tables
+            ],
+        ),
+    ):
+        if table.row_count:
+            console.print(table)
+            console.print()
+    starting = [row.name for row in found.connectors if row.state == _STARTING]
+    if starting:
+        console.print(f"Still starting: {', '.join(starting)}.", soft_wrap=True)
+    for row in found.connectors:
+        if row.trace:
+            console.print(f"{row.name}: {row.trace}", style="red", soft_wrap=True)
+    for error in found.errors:
+        console.print(error, style="red", soft_wrap=True)
+    if found.dead_letters:
+        one = "1 record was not stored and waits as a dead letter"
+        several = f"{found.dead_letters:,} records were not stored and wait as dead letters"
+        console.print(f"{one if found.dead_letters == 1 else several}: `deadletters list` says why.", style="yellow")
+    elif found.dead_letters is None and found.connectors:
+        console.print("Dead letters were not counted; `deadletters list` does.")
+    _print_missing(console, found)
+    if not all(row.up for row in found.services):
+        console.print("What does not run is started by `start`; `logs SERVICE` says why it ended.")
+
+
+def _print_missing(console: Console, found: StackStatus) -> None:
+    """What to do about what is MISSING: `init` makes what it has to do with, the rest is the user's."""
+    from frazil.logs.tables import TABLE_NAMES
+
+    tables = [row.name for row in found.tables if row.state == MISSING]
+    own = [name for name in tables if name.rpartition(".")[2] not in TABLE_NAMES.values()]
+    if len(tables) > len(own) or MISSING in [row.state for row in found.connectors]:
+        console.print("What is MISSING of the log records is created by `init`.")
+    for name in own:
+        console.print(
+            f"Table {name} does not exist: create it, or set iceberg.tables.auto-create-enabled=true in its connector, "
+            "then restart the connector.",
+            soft_wrap=True,
+        )
+
+
+def _table(header: Sequence[str], rows: Iterable[tuple[object, ...]]) -> Table:
+    """The first value of a row says whether it is as it should be."""
+    from rich.table import Table
+
+    table = Table(*header, box=None, pad_edge=False)
+    for up, *values in rows:
+        table.add_row(*map(str, values), style=None if up else "red")
+    return table
+
+
+def _state(row: ServiceRow) -> str:
+    return f"{row.state} ({row.reason})" if row.reason else row.state
+
+
+def _number(value: int | None) -> str:
+    return "?" if value is None else f"{value:,}"

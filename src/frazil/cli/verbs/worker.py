@@ -1,0 +1,53 @@
+"""The verb `worker`: the worker process in the foreground."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from frazil.cli.ui.usage import examples
+from frazil.environment.settings import Settings
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb to the program."""
+    app.command(
+        epilog=examples(
+            "worker",
+            "worker worker.properties  # a member of its group.id",
+            "worker --topics topics.yaml  # with a connector for each topic of the file",
+            "start worker  # the same in the background",
+            "logs worker -f",
+        )
+    )(worker)
+
+
+def worker(
+    properties: Annotated[
+        Path | None,
+        typer.Argument(help="Configuration in the form of Kafka Connect's worker.properties."),
+    ] = None,
+    topics: Annotated[
+        Path | None,
+        typer.Option("--topics", help="YAML file with topics to store in S3; each becomes a connector."),
+    ] = None,
+) -> None:
+    """Run the worker in the foreground: connectors, REST, metrics.
+
+    With group.id in PROPERTIES, or in the variable CONNECT_GROUP_ID, it is one of a group of workers that share their
+    connectors. `start` runs it in the background. Ctrl+C ends it after the running batches.
+
+    The connectors of --topics are those of the file at each start: new ones are made, changed ones changed, and those
+    whose entry is gone deleted. Other connectors are left alone.
+    """
+    from frazil.connectors.objects.topics.topic_connectors import topic_connectors
+    from frazil.environment.worker import WorkerConfig
+    from frazil.worker.main import run
+
+    settings = Settings.load()
+    config = WorkerConfig.load(settings, properties)
+    settings = config.settings(settings)
+    file = topics or settings.topics_file
+    run(settings, config, None if file is None else topic_connectors(file, settings))

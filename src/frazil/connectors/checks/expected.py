@@ -1,0 +1,97 @@
+"""Records that are to be stored, and what was found of them."""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from frazil.connectors.checks.result import RangeCheck, Sum, digest
+from frazil.connectors.checks.texts import Texts
+
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Expected:
+    """Records of a partition that are to be stored, and how often each was found.
+
+    They are looked up by digest; where files have columns by folder, and their texts are kept in a temporary file.
+    """
+
+    def __init__(self, check: RangeCheck) -> None:
+        self.check = check
+        self.total, self.found = Sum(), Sum()
+        self._offsets = array("q")
+        self._digests = array("Q")
+        self._folders: dict[str, array[int]] = defaultdict(lambda: array("q"))
+        """Places among the offsets."""
+        self._texts: Texts | None = None
+
+    def add(self, offset: int, digest_: int) -> None:
+        """Expect a record with this text."""
+        self._offsets.append(offset)
+        self._digests.append(digest_)
+        self.total.add(digest_)
+
+    def add_row(self, offset: int, folder: str, text: bytes) -> None:
+        """Expect a record with this text in this folder."""
+        self._texts = self._texts or Texts()
+        self._texts.add(text)
+        self._folders[folder].append(len(self._offsets))
+        self._offsets.append(offset)
+        self.total.add(digest(text))
+
+    def close(self) -> None:
+        """No more are expected; from now on they stand in the order of their digests, equal ones in that of offsets."""
+        offsets = np.frombuffer(self._offsets, np.int64) if self._offsets else np.zeros(0, np.int64)
+        digests = np.frombuffer(self._digests, np.uint64) if self._digests else np.zeros(len(offsets), np.uint64)
+        order = np.argsort(digests, kind="stable")
+        self._sorted = digests[order]
+        self.offsets = offsets[order]
+        self.counts = np.zeros(len(offsets), np.uint32)
+
+    def ranges(self, digests: Sequence[int]) -> list[tuple[int, int]]:
+        """For each digest where its records stand."""
+        wanted = np.array(digests, np.uint64)
+        begin, end = (np.searchsorted(self._sorted, wanted, side) for side in ("left", "right"))
+        return list(zip(begin.tolist(), end.tolist(), strict=True))
+
+    def after(self, begin: int, end: int, last: int) -> int:
+        """Of equal records the next one behind an offset that was not found yet; else the next, else the first."""
+        place = begin + int(np.searchsorted(self.offsets[begin:end], last, side="right"))
+        if place < end and not self.counts[place]:
+            return place
+        fresh = place + int(np.argmin(self.counts[place:end])) if place < end else end
+        if fresh < end and not self.counts[fresh]:
+            return fresh
+        return place if place < end else begin
+
+    def at(self, begin: int, end: int, offset: int) -> int | None:
+        """Of equal records the one with this offset."""
+        place = begin + int(np.searchsorted(self.offsets[begin:end], offset))
+        return place if place < end and self.offsets[place] == offset else None
+
+    def rows(self, folder: str, first: int, count: int) -> Numbers:
+        """Places of so many records of a folder, from an offset on."""
+        found = np.array(self._folders.get(folder, ()), np.int64)
+        begin = int(np.searchsorted(self.offsets[found], first)) if len(found) else 0
+        return found[begin : begin + count]
+
+    def text(self, place: int) -> bytes:
+        """The text of a record that `rows` has found."""
+        assert self._texts is not None  # noqa: S101 - it was added with its text
+        return self._texts.get(place)
+
+    def conclude(self, *, compared: bool) -> RangeCheck:
+        """What was found, when nothing more is asked; without `compared` texts were only counted."""
+        check = self.check
+        if self._texts is not None:
+            self._texts.close()
+        check.missing = sorted([*check.missing, *self.offsets[self.counts == 0].tolist()])
+        check.doubled = sorted(self.offsets[self.counts > 1].tolist())
+        if compared:
+            check.expected_sum, check.stored_sum = str(self.total), str(self.found)
+        return check

@@ -1,0 +1,191 @@
+"""Inside a task: which rows of a data file have one of the keys looked for, and the file without them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.io.pyarrow import ArrowScan, PyArrowFileIO, _read_all_delete_files
+from pyiceberg.manifest import DataFile
+from pyiceberg.schema import Schema
+from pyiceberg.table import FileScanTask
+from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
+
+from frazil.clients.store import refuses
+from frazil.connectors.iceberg.table.schema import struct_of
+from frazil.connectors.iceberg.table.write import DataFileWriter, Properties
+from frazil.errors import ConfigError, ServiceUnavailable
+from frazil.pipeline.changes import Path
+from frazil.pipeline.convert.arrow import arrow_schema
+from frazil.pipeline.keys import Codes, Keys, columns_of
+from frazil.pipeline.task import MAX_WAITING_BYTES
+
+_CHUNK_ROWS = 1 << 20
+
+
+@dataclass(frozen=True)
+class Search:
+    """What to look for. With `rewrite`, files that have it are written again without it."""
+
+    rows: DataFileWriter
+    paths: tuple[Path, ...]
+    keys: Keys
+    rewrite: bool
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A data file and the delete files that apply to it; `positions` are rows to take out whatever their keys."""
+
+    file: DataFile
+    deletes: Sequence[DataFile] = ()
+    positions: Codes | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """The rows of a candidate to take out, by position. `files` are what is left of it, written again.
+
+    Without `files` and with `emptied` nothing is left.
+    """
+
+    positions: Codes
+    emptied: bool = False
+    files: Sequence[DataFile] = field(default=())
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """Which rows to find, and the columns of them that are wanted."""
+
+    rows: DataFileWriter
+    paths: tuple[Path, ...]
+    keys: Keys
+    columns: tuple[str, ...]
+
+
+def search(what: Search, candidate: Candidate) -> Found:
+    """Look through one data file. Raises ServiceUnavailable when the store fails, ConfigError when it refuses."""
+    with _reading(candidate):
+        return _search(what, candidate)
+
+
+def look_up(what: Lookup, candidate: Candidate) -> pa.Table:
+    """The rows of one data file with one of the keys: key columns under their numbers, and the columns.
+
+    Raises as `search` does.
+    """
+    with _reading(candidate):
+        metadata, io = _metadata(what.rows.metadata_json), _access(what.rows.io_properties)
+        if not len(_matching(what, metadata, io, candidate.file)):
+            return no_rows(what)
+        deleted = _read_all_delete_files(io, [FileScanTask(candidate.file, set(candidate.deletes))])
+        schema = metadata.schema().select(*(".".join(path) for path in what.paths), *what.columns)
+        found = [no_rows(what)]
+        batches = _batches(metadata, io, schema, candidate.file, deleted.get(candidate.file.file_path, []))
+        for chunk in _in_chunks(batches):
+            hits = pa.array(what.keys.find(columns_of(chunk, what.paths)) >= 0)
+            found.append(_row_values(what, chunk.cast(arrow_schema(struct_of(schema))).filter(hits)))
+        return pa.concat_tables(found)
+
+
+def no_rows(what: Lookup) -> pa.Table:
+    """What `look_up` gives where nothing is found."""
+    return _row_values(what, arrow_schema(struct_of(_metadata(what.rows.metadata_json).schema())).empty_table())
+
+
+def _row_values(what: Lookup, rows: pa.Table) -> pa.Table:
+    values = columns_of(rows, what.paths)
+    for name in what.columns:
+        values = values.append_column(name, rows.column(name))
+    return values
+
+
+@contextmanager
+def _reading(candidate: Candidate) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        where = f"{candidate.file.file_path}: {error}. Nothing was committed"
+        if refuses(error):
+            raise ConfigError(
+                f"the object store refused to read {where}. Check the bucket and the access keys "
+                "(iceberg.catalog.s3.*), then restart the connector."
+            ) from error
+        raise ServiceUnavailable(f"the object store did not give {where}; the batch is read again.") from error
+
+
+def _search(what: Search, candidate: Candidate) -> Found:
+    metadata = _metadata(what.rows.metadata_json)
+    io = _access(what.rows.io_properties)
+    task = FileScanTask(candidate.file, set(candidate.deletes))
+    deleted = _read_all_delete_files(io, [task]).get(candidate.file.file_path, [])
+    if candidate.positions is None:
+        gone: Codes = np.concatenate([np.zeros(0, np.int64), *(chunk.to_numpy() for chunk in deleted)])
+        positions = np.setdiff1d(_matching(what, metadata, io, candidate.file), gone)
+    else:
+        gone, positions = np.zeros(0, np.int64), candidate.positions
+    if not len(positions):
+        return Found(positions)
+    if len(positions) + len(np.unique(gone)) >= candidate.file.record_count:
+        return Found(positions, emptied=True)
+    if not what.rewrite:
+        return Found(positions)
+    writer = what.rows.open()
+    schema = arrow_schema(struct_of(metadata.schema()))
+    without = [*deleted, pa.chunked_array([pa.array(positions)])]
+    for batch in _batches(metadata, io, metadata.schema(), candidate.file, without):
+        writer.add(pa.Table.from_batches([batch]).cast(schema))
+        while writer.waiting_bytes > MAX_WAITING_BYTES:
+            writer.encode_largest()
+    return Found(positions, files=writer.close())
+
+
+def _matching(what: Search | Lookup, metadata: TableMetadata, io: PyArrowFileIO, file: DataFile) -> Codes:
+    """Positions of all rows with one of the keys, deleted ones too."""
+    schema = metadata.schema().select(*(".".join(path) for path in what.paths))
+    found: list[Codes] = [np.zeros(0, np.int64)]
+    first = 0
+    for chunk in _in_chunks(_batches(metadata, io, schema, file, [])):
+        codes = what.keys.find(columns_of(chunk, what.paths))
+        found.append(np.flatnonzero(codes >= 0) + first)
+        first += chunk.num_rows
+    return np.concatenate(found)
+
+
+def _in_chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The rows in tables of some size: looking keys up costs something for each table."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(one.num_rows for one in waiting) >= _CHUNK_ROWS:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+def _batches(
+    metadata: TableMetadata, io: PyArrowFileIO, schema: Schema, file: DataFile, deleted: Sequence[Any]
+) -> Iterator[pa.RecordBatch]:
+    """The columns of a file as the table has them now, in the order of the file."""
+    scan = ArrowScan(metadata, io, schema, AlwaysTrue())
+    deletes = {file.file_path: list(deleted)} if deleted else {}
+    # The public function has all rows of a file in memory at once.
+    yield from scan._record_batches_from_scan_tasks_and_deletes([FileScanTask(file)], deletes)  # noqa: SLF001
+
+
+@lru_cache(maxsize=8)
+def _access(properties: Properties) -> PyArrowFileIO:
+    return PyArrowFileIO(dict(properties))
+
+
+@lru_cache(maxsize=8)
+def _metadata(text: str) -> TableMetadata:
+    return TableMetadataUtil.parse_raw(text)

@@ -1,0 +1,179 @@
+"""The changes of a batch into one table, on the driver: which rows they replace, and the snapshot that does it.
+
+Rows that have one of the changed keys are looked for in all data files of the branch head, whatever their partition,
+and taken out; the new rows come in with the same snapshot. `write.merge.mode` of the table says how rows are taken
+out: `copy-on-write` (Iceberg's default) writes their files again without them, `merge-on-read` adds position delete
+files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import Table, Transaction
+
+from frazil.connectors.iceberg.changes.bounds import Bounds
+from frazil.connectors.iceberg.changes.changes import FILE, POSITION
+from frazil.connectors.iceberg.changes.deletes import write_deletes
+from frazil.connectors.iceberg.changes.match import Candidate, Found, Lookup, Search, look_up, no_rows, search
+from frazil.connectors.iceberg.changes.replace import Replacement, stage_replacement
+from frazil.connectors.iceberg.table.write import DataFileWriter
+from frazil.errors import ConfigError
+from frazil.pipeline.changes import PLACE, Path, last_changes
+from frazil.pipeline.gaps import Wanted
+from frazil.pipeline.keys import Codes, Keys
+
+MERGE_MODE = "write.merge.mode"
+_MODES = ("copy-on-write", "merge-on-read")
+_NOTHING: Codes = np.zeros(0, np.int64)
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class RunTasks(Protocol):
+    """Applies a function to items, several at the same time, here or on other machines; results in their order."""
+
+    def __call__(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]: ...
+
+
+def rewrites(table: Table) -> bool:
+    """Whether rows are taken out by writing their files again.
+
+    Raises ConfigError for a table whose format is too old, or that has another `write.merge.mode` than Iceberg knows.
+    """
+    name = ".".join(table.name())
+    if table.metadata.format_version < 2:
+        raise ConfigError(
+            f"{name} has format version 1, which cannot be changed row by row. Nothing was written. Upgrade it (ALTER "
+            f"TABLE {name} SET TBLPROPERTIES ('format-version'='2') in Spark), then restart the connector; or remove "
+            "iceberg.tables.upsert-mode-enabled and iceberg.tables.cdc-field to append every record."
+        )
+    mode = table.properties.get(MERGE_MODE, _MODES[0])
+    if mode not in _MODES:
+        raise ConfigError(f"{name} has {MERGE_MODE}={mode}; set it to {' or '.join(_MODES)}. Nothing was written.")
+    return mode == _MODES[0]
+
+
+class Merge:
+    """The changes of one run. A merge is planned for a branch head, and for what is new when the head has moved."""
+
+    def __init__(
+        self,
+        files: Sequence[DataFile],
+        changes: Sequence[pa.Table],
+        paths: tuple[Path, ...],
+        writer_for: Callable[[Table], DataFileWriter],
+        run: RunTasks,
+    ) -> None:
+        """`files` and `changes` are what the tasks wrote; `writer_for` gives the writer of a table's files."""
+        self._paths = paths
+        self._writer_for = writer_for
+        self._run = run
+        self._new = files
+        self._keys, self._lost = _sorted_out(changes)
+        self._found: dict[tuple[str, frozenset[str]], tuple[DataFile, Found | None]] = {}
+
+    def stage(self, transaction: Transaction, table: Table, branch: str, summary: Mapping[str, str]) -> None:
+        """Add the snapshot to a transaction on `table`.
+
+        Raises ServiceUnavailable, or ConfigError for a table with equality deletes, which Kafka Connect's sink writes.
+        """
+        change = self._plan(table, branch)
+        stage_replacement(transaction, table.io, branch, summary, change)
+
+    def _plan(self, table: Table, branch: str) -> Replacement:
+        rewrite = rewrites(table)
+        head = table.metadata.snapshot_by_name(branch)
+        old = _candidates(table, head.snapshot_id) if head is not None else []
+        new = [Candidate(file, (), self._lost[file.file_path]) for file in self._new if file.file_path in self._lost]
+        self._search(table, [*old, *new], rewrite=rewrite)
+        return self._replacement(table, old, new)
+
+    def _search(self, table: Table, candidates: Sequence[Candidate], *, rewrite: bool) -> None:
+        """Look through the files that were not looked through before."""
+        bounds = Bounds(table.schema(), self._paths, self._keys.values())
+        todo: list[Candidate] = []
+        for candidate in candidates:
+            key = _name(candidate)
+            if key in self._found:
+                continue
+            if candidate.positions is None and not bounds.may_hold(candidate.file):
+                self._found[key] = candidate.file, None
+            else:
+                todo.append(candidate)
+        what = Search(self._writer_for(table), self._paths, self._keys, rewrite)
+        for candidate, found in zip(todo, self._run(partial(search, what), todo), strict=True):
+            self._found[_name(candidate)] = candidate.file, found if len(found.positions) else None
+
+    def _replacement(self, table: Table, old: Sequence[Candidate], new: Sequence[Candidate]) -> Replacement:
+        added = {file.file_path: file for file in self._new}
+        removed: list[DataFile] = []
+        marked: list[tuple[DataFile, Codes]] = []
+        rewritten: list[DataFile] = []
+        for candidate in (*old, *new):
+            file, found = self._found[_name(candidate)]
+            if found is None:
+                continue
+            if not (found.files or found.emptied):
+                marked.append((file, found.positions))
+                continue
+            if added.pop(file.file_path, None) is None:
+                removed.append(file)
+            rewritten += found.files
+        return Replacement(removed, [*added.values(), *rewritten], write_deletes(table, marked))
+
+
+def look_up_all(
+    table: Table, branch: str, paths: tuple[Path, ...], wanted: Wanted, writer: DataFileWriter, run: RunTasks
+) -> pa.Table:
+    """The rows of a branch with one of the keys: key columns under their numbers, and the columns.
+
+    Raises as `Merge.stage` does.
+    """
+    keys = Keys(wanted.keys)
+    head = table.metadata.snapshot_by_name(branch)
+    candidates = _candidates(table, head.snapshot_id) if head is not None else []
+    bounds = Bounds(table.schema(), paths, keys.values())
+    what = Lookup(writer, paths, keys, wanted.columns)
+    found = run(partial(look_up, what), [each for each in candidates if bounds.may_hold(each.file)])
+    return pa.concat_tables([no_rows(what), *found])
+
+
+def _candidates(table: Table, snapshot_id: int) -> list[Candidate]:
+    try:
+        tasks = list(table.scan(snapshot_id=snapshot_id).plan_files())
+    except ValueError as error:
+        if "equality deletes" not in str(error):
+            raise
+        name = ".".join(table.name())
+        raise ConfigError(
+            f"{name} has equality deletes, which the upserts of Kafka Connect's sink leave and which are not read "
+            "here. Nothing was written. Compact the table with Spark (CALL <catalog>.system.rewrite_data_files("
+            f"table => '{name}', options => map('delete-file-threshold','1'))), then restart the connector."
+        ) from error
+    return [Candidate(task.file, tuple(task.delete_files)) for task in tasks]
+
+
+def _name(candidate: Candidate) -> tuple[str, frozenset[str]]:
+    """What a result belongs to: files never change, but delete files may come to them."""
+    return candidate.file.file_path, frozenset(file.file_path for file in candidate.deletes)
+
+
+def _sorted_out(tasks: Sequence[pa.Table]) -> tuple[Keys, dict[str, Codes]]:
+    """The keys that change, and by file the rows that a later change of another task has replaced."""
+    changes = pa.concat_tables(tasks)
+    keys = Keys(changes.select([name for name in changes.column_names if name.isdecimal()]))
+    lost = np.ones(changes.num_rows, bool)
+    lost[last_changes(keys.codes, changes.select(PLACE))] = False
+    rows = changes.filter(pa.array(lost)).select([FILE, POSITION])
+    by_file: dict[str, list[int]] = {}
+    for path, position in zip(rows.column(FILE).to_pylist(), rows.column(POSITION).to_pylist(), strict=True):
+        if path is not None:
+            by_file.setdefault(path, []).append(position)
+    return keys, {path: np.sort(np.array(positions, np.int64)) for path, positions in by_file.items()}

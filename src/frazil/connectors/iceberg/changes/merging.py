@@ -1,0 +1,93 @@
+"""The strategy of a table whose rows are replaced and deleted: upserts and change events (iceberg-sink.md 2.5, 7.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from pyiceberg.table import Table
+from pyspark import SparkContext
+
+from frazil.connectors.iceberg.changes.changes import ChangeFileWriter
+from frazil.connectors.iceberg.changes.merge import Merge, look_up_all, rewrites
+from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
+from frazil.connectors.iceberg.config.row_changes import ID_COLUMNS, RowChanges
+from frazil.connectors.iceberg.table.commit import Batch, Floor, Target
+from frazil.connectors.iceberg.table.job import MapperFor, decode_spec, file_writer
+from frazil.connectors.iceberg.table.schema import mapping_of, struct_of
+from frazil.errors import ConfigError
+from frazil.pipeline.changes import ChangeSpec, Path, key_error
+from frazil.pipeline.gaps import Before, Wanted
+from frazil.pipeline.task import Bounds, TableSpec
+
+_TASKS_PER_CORE = 4
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Merging:
+    """Every record is a change of the row with its key."""
+
+    config: IcebergSinkConfig
+    changes: RowChanges
+    mapper_for: MapperFor
+
+    def check(self, table: Table) -> None:
+        """See `Strategy`."""
+        rewrites(table)
+        self._keys(table)
+
+    def spec(self, table: Table, name: str, bounds: Bounds, no_more_columns: str) -> TableSpec:
+        """See `Strategy`."""
+        keys = self._keys(table)
+        decode = decode_spec(self.config, table.schema(), self.mapper_for, no_more_columns, mapping_of(table))
+        writer = ChangeFileWriter(file_writer(self.config, table), keys)
+        return TableSpec(name, decode, writer, bounds, changes=ChangeSpec(keys, self.changes.operation))
+
+    def before(self, target: Target, table: Table, wanted: Wanted) -> Before:
+        """See `Strategy`."""
+        rows = look_up_all(table, target.branch, self._keys(table), wanted, file_writer(self.config, table), in_spark)
+        return Before(wanted, rows)
+
+    def commit(self, target: Target, table: Table, floor: Floor, batch: Batch) -> None:
+        """See `Strategy`."""
+        if not batch.changes:
+            target.commit(table, floor, batch)
+            return
+        merge = Merge(batch.files, batch.changes, self._keys(table), partial(file_writer, self.config), in_spark)
+        target.commit(table, floor, batch, merge.stage)
+
+    def _keys(self, table: Table) -> tuple[Path, ...]:
+        """The key columns. Raises ConfigError when there are none, or when they cannot be key columns."""
+        name, schema = ".".join(table.name()), table.schema()
+        keys = self.changes.id_columns_of(name) or tuple(
+            tuple(path.split(".")) for path in sorted(schema.identifier_field_names())
+        )
+        if not keys:
+            raise ConfigError(
+                f"{name} has no identifier fields, so nobody knows which row a record changes. Nothing was written. "
+                f"Set {ID_COLUMNS} or iceberg.table.{name}.id-columns to the columns that identify a row."
+            )
+        struct = struct_of(schema)
+        problems = {".".join(path): reason for path in keys if (reason := key_error(struct, path))}
+        if problems:
+            found = " and ".join(f"{column} ({reason})" for column, reason in problems.items())
+            raise ConfigError(
+                f"{name} cannot find rows by {found}. Nothing was written. Its columns are "
+                f"{', '.join(f.name for f in struct.fields)}; correct {ID_COLUMNS} or iceberg.table.{name}.id-columns."
+            )
+        return keys
+
+
+def in_spark(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    """Apply the function to each item in tasks of the running Spark context; results in the order of the items."""
+    if not items:
+        return []
+    context = SparkContext.getOrCreate()
+    slices = min(len(items), _TASKS_PER_CORE * context.defaultParallelism)
+    found: list[Result] = context.parallelize(items, slices).map(function).collect()
+    return found

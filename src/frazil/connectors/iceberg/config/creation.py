@@ -1,0 +1,68 @@
+"""How tables that do not exist are made (iceberg-sink.md 3.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from frazil.connectors.iceberg.config.partition_by import PartitionTerm, partition_terms
+from frazil.declare.definition import Parsed, invalid_value
+from frazil.declare.placeholders import has_placeholder
+
+_DEFAULT_PARTITIONS = "iceberg.tables.default-partition-by"
+_PARTITIONS = "iceberg.table.*.partition-by"
+_DEFAULT_IDS = "iceberg.tables.default-id-columns"
+_IDS = "iceberg.table.*.id-columns"
+_PROPERTIES = "iceberg.tables.auto-create-props.*"
+
+
+@dataclass(frozen=True)
+class Creation:
+    """What tables get when they are made: their own settings, by name, or the default.
+
+    Identifier columns become required identifier fields of the table.
+    """
+
+    partitions: tuple[PartitionTerm, ...] = ()
+    partitions_of: Mapping[str, tuple[PartitionTerm, ...]] = field(default_factory=dict)
+    id_columns: tuple[str, ...] = ()
+    id_columns_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+def check_creation(parsed: Parsed) -> None:
+    """Errors in the keys of creation; warnings for those that count only when tables are created."""
+    _check_terms(parsed, _DEFAULT_PARTITIONS, parsed.text(_DEFAULT_PARTITIONS))
+    for table, text in parsed.members(_PARTITIONS).items():
+        _check_terms(parsed, _PARTITIONS.replace("*", table), text)
+    if parsed.flag("iceberg.tables.auto-create-enabled"):
+        return
+    why = "it is for tables that are created, and iceberg.tables.auto-create-enabled is false"
+    names = [_DEFAULT_PARTITIONS] if parsed.text(_DEFAULT_PARTITIONS) else []
+    for family in (_PARTITIONS, _PROPERTIES):
+        names += [family.replace("*", member) for member in parsed.members(family)]
+    for name in names:
+        parsed.warn(f"{name} has no effect here: {why}")
+
+
+def _check_terms(parsed: Parsed, name: str, text: str) -> None:
+    try:
+        if not has_placeholder(text):
+            partition_terms(text)
+    except ValueError as error:
+        parsed.fail(name, invalid_value(name, text, str(error)))
+
+
+def creation(parsed: Parsed) -> Creation:
+    """The settings of a checked configuration."""
+    return Creation(
+        partition_terms(parsed.text(_DEFAULT_PARTITIONS)),
+        {table: partition_terms(text) for table, text in parsed.members(_PARTITIONS).items()},
+        _names(parsed.text(_DEFAULT_IDS)),
+        {table: _names(text) for table, text in parsed.members(_IDS).items()},
+        {name: text.strip() for name, text in parsed.members(_PROPERTIES).items()},
+    )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())

@@ -1,0 +1,204 @@
+"""Configuration of the Iceberg sink: rules between keys, and the typed result (iceberg-sink.md 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from frazil.connectors.iceberg.config.connect_sink import ConnectSink, connect_sink
+from frazil.connectors.iceberg.config.creation import Creation, check_creation, creation
+from frazil.connectors.iceberg.config.keys import ICEBERG_KEYS
+from frazil.connectors.iceberg.config.maintenance_keys import MaintenanceConfig, maintenance_config
+from frazil.connectors.iceberg.config.row_changes import RowChanges, check_row_changes, row_changes
+from frazil.connectors.iceberg.config.tables import branches, check_tables, commit_threads, default_branch, route
+from frazil.connectors.keys.framework import (
+    ErrorsTolerance,
+    auto_offset_reset,
+    check_sink,
+    consumer_overrides,
+    errors_tolerance,
+    group_id,
+)
+from frazil.connectors.keys.sink_definition import sink_definition
+from frazil.declare.converters import (
+    DEFAULTS,
+    check_converters,
+    converter_class,
+)
+from frazil.declare.definition import ConfigDef, Parsed, invalid_config_message, invalid_value
+from frazil.declare.placeholders import has_placeholder
+from frazil.errors import ConfigError
+from frazil.pipeline.convert.column_types import ColumnType, check_column_types, column_types
+from frazil.pipeline.letters.queues import DLQ
+from frazil.pipeline.routes import Route
+from frazil.pipeline.transforms.declaration import (
+    TransformChain,
+    check_transforms,
+    reads_text,
+    transform_chain,
+)
+
+_CATALOG = "iceberg.catalog"
+_WRITE = "iceberg.tables.write-props"
+_CODECS = ("zstd", "gzip", "snappy", "lz4", "brotli", "uncompressed")
+
+
+@dataclass(frozen=True)
+class IcebergSinkConfig:
+    """A checked Iceberg sink configuration. Times are milliseconds.
+
+    Exactly one of `topics` and `topics_regex` is set. `tables` is empty when records name their tables, as `route`
+    says; without `route` every record goes to every table. `commit_branches` has every table of `tables`.
+    `connect_sink` says where Kafka Connect has the state of the connector, before this one takes it over.
+    `catalog_properties`, `write_properties` and `consumer_overrides` are without their prefix; the group id and
+    `auto.offset.reset` are not among the overrides.
+    """
+
+    name: str
+    topics: tuple[str, ...]
+    topics_regex: str | None
+    tables: tuple[str, ...]
+    evolve_schema: bool
+    auto_create: bool
+    commit_interval_ms: int
+    commit_branches: Mapping[str, str]
+    default_branch: str
+    commit_threads: int
+    catalog_name: str
+    catalog_properties: Mapping[str, str]
+    write_properties: Mapping[str, str]
+    group_id: str
+    auto_offset_reset: Literal["earliest", "latest"]
+    tasks_max: int
+    value_converter: str
+    schemas_enable: bool
+    errors_tolerance: ErrorsTolerance
+    dead_letter_topic: str | None
+    dead_letter_replication: int
+    dead_letter_headers: bool
+    consumer_overrides: Mapping[str, str]
+    redact: bool
+    max_records_per_batch: int
+    max_new_columns_per_batch: int
+    max_columns: int
+    connect_sink: ConnectSink
+    transforms: TransformChain | None = None
+    route: Route | None = None
+    creation: Creation = field(default_factory=Creation)
+    column_types: Mapping[tuple[str, ...], ColumnType | None] = field(default_factory=dict)
+    force_optional: bool = False
+    any_case: bool = False
+    legacy_conversion: bool = False
+    row_changes: RowChanges | None = None
+    maintenance: MaintenanceConfig | None = None
+
+    def branch_of(self, table: str) -> str:
+        """The branch to commit to."""
+        return self.commit_branches.get(table, self.default_branch)
+
+    def dead_letter_topic_of(self, topic: str) -> str | None:
+        """Where dead letters of `topic` go: the configured topic or `<topic>-dlq`; None with tolerance `none`."""
+        if self.errors_tolerance == "none":
+            return None
+        return self.dead_letter_topic or f"{topic}-dlq"
+
+
+def iceberg_sink_definition(config: Mapping[str, str | None]) -> ConfigDef:
+    """All keys that count for `config`: the framework's, the sink's, those of its transformations and converters."""
+    return sink_definition(config, ICEBERG_KEYS)
+
+
+def parse_iceberg_sink(config: Mapping[str, str | None]) -> Parsed:
+    """Parse and check a configuration; errors and warnings are in the result, nothing is raised."""
+    parsed = iceberg_sink_definition(config).parse(config)
+    check_sink(parsed)
+    check_converters(parsed, text=reads_text(config))
+    check_transforms(parsed)
+    check_tables(parsed)
+    check_creation(parsed)
+    check_column_types(parsed)
+    _check_catalog(parsed)
+    _check_write_properties(parsed)
+    check_row_changes(parsed)
+    return parsed
+
+
+def _check_catalog(parsed: Parsed) -> None:
+    properties = parsed.members(_CATALOG + ".*")
+    if not properties:
+        parsed.fail(_CATALOG, "Must specify Iceberg catalog properties")
+        return
+    implementation = properties.get("catalog-impl", "")
+    rest = implementation.endswith(".RESTCatalog") or (
+        not implementation and properties.get("type", "").strip() == "rest"
+    )
+    open_ = any(has_placeholder(text) for text in (implementation, properties.get("type", "")))
+    if not rest and not open_:
+        parsed.fail(
+            _CATALOG, "Only REST catalogs are supported yet: set iceberg.catalog.type to rest and remove catalog-impl"
+        )
+
+
+def _check_write_properties(parsed: Parsed) -> None:
+    for name, text in parsed.members(_WRITE + ".*").items():
+        key, value = f"{_WRITE}.{name}", text.strip()
+        if has_placeholder(value):
+            continue
+        if name == "write.parquet.compression-codec" and value not in _CODECS:
+            parsed.fail(key, invalid_value(key, value, f"String must be one of: {', '.join(_CODECS)}"))
+        elif name == "write.parquet.compression-level" and not value.removeprefix("-").isdecimal():
+            parsed.fail(key, invalid_value(key, value, "Not a number of type INT"))
+        elif name == "write.format.default" and value != "parquet":
+            parsed.warn(f"{key} has no effect here: data files are Parquet files")
+
+
+def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
+    """The typed configuration; raises ConfigError with all errors in Connect's text when there are any."""
+    parsed = parse_iceberg_sink(config)
+    errors = parsed.error_texts()
+    if errors:
+        raise ConfigError(invalid_config_message(errors))
+    tolerance = errors_tolerance(parsed)
+    tables = tuple(dict.fromkeys(parsed.items("iceberg.tables")))
+    name = parsed.text("name")
+    group = group_id(name, config)
+    return IcebergSinkConfig(
+        name=name,
+        topics=tuple(dict.fromkeys(parsed.items("topics"))),
+        topics_regex=parsed.text("topics.regex") or None,
+        tables=tables,
+        evolve_schema=parsed.flag("iceberg.tables.evolve-schema-enabled"),
+        auto_create=parsed.flag("iceberg.tables.auto-create-enabled"),
+        commit_interval_ms=parsed.number("iceberg.control.commit.interval-ms"),
+        commit_branches=branches(parsed, tables),
+        default_branch=default_branch(parsed),
+        commit_threads=commit_threads(parsed),
+        catalog_name=parsed.text(_CATALOG),
+        catalog_properties={key: text.strip() for key, text in parsed.members(_CATALOG + ".*").items()},
+        write_properties={key: text.strip() for key, text in parsed.members(_WRITE + ".*").items()},
+        group_id=group,
+        auto_offset_reset=auto_offset_reset(parsed),
+        tasks_max=parsed.number("tasks.max"),
+        value_converter=converter_class(parsed.text("value.converter")) or DEFAULTS["value"],
+        schemas_enable=parsed.values.get("value.converter.schemas.enable") is True,
+        errors_tolerance=tolerance,
+        dead_letter_topic=(parsed.text(DLQ + "topic.name") or None) if tolerance == "all" else None,
+        dead_letter_replication=parsed.number(DLQ + "topic.replication.factor"),
+        dead_letter_headers=parsed.flag(DLQ + "context.headers.enable"),
+        consumer_overrides=consumer_overrides(parsed),
+        redact=parsed.flag("frazil.redact.enabled"),
+        max_records_per_batch=parsed.number("frazil.batch.max.records"),
+        max_new_columns_per_batch=parsed.number("frazil.schema.max.new.columns"),
+        max_columns=parsed.number("frazil.schema.max.columns"),
+        connect_sink=connect_sink(name, config, parsed, group),
+        transforms=transform_chain(parsed),
+        route=route(parsed),
+        creation=creation(parsed),
+        column_types=column_types(parsed),
+        force_optional=parsed.flag("iceberg.tables.schema-force-optional"),
+        any_case=parsed.flag("iceberg.tables.schema-case-insensitive"),
+        legacy_conversion=parsed.text("frazil.conversion.mode") == "legacy",
+        row_changes=row_changes(parsed),
+        maintenance=maintenance_config(parsed),
+    )

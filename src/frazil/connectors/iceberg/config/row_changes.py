@@ -1,0 +1,74 @@
+"""Keys of the Iceberg sink about records that change rows (iceberg-sink.md 1.1, 2.5): upserts and deletes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from frazil.declare.definition import Parsed, invalid_value
+from frazil.declare.placeholders import has_placeholder
+
+UPSERT = "iceberg.tables.upsert-mode-enabled"
+AUTO_CREATE = "iceberg.tables.auto-create-enabled"
+CDC_FIELD = "iceberg.tables.cdc-field"
+ID_COLUMNS = "iceberg.tables.default-id-columns"
+_OWN_ID_COLUMNS = "iceberg.table.*.id-columns"
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RowChanges:
+    """How records change rows. `operation` is the path of the field that tells deletes; without it none is one.
+
+    Key columns that are not configured are the table's identifier fields.
+    """
+
+    operation: Path | None
+    default_id_columns: tuple[Path, ...]
+    id_columns: Mapping[str, tuple[Path, ...]]
+
+    def id_columns_of(self, table: str) -> tuple[Path, ...]:
+        """The configured key columns of a table; empty when there are none."""
+        return self.id_columns.get(table) or self.default_id_columns
+
+
+def check_row_changes(parsed: Parsed) -> None:
+    """Rules between these keys; errors and warnings go into `parsed`."""
+    operation = parsed.text(CDC_FIELD)
+    if operation and not has_placeholder(operation) and not all(operation.split(".")):
+        parsed.fail(CDC_FIELD, invalid_value(CDC_FIELD, operation, "A name in the path is empty"))
+    own = parsed.members(_OWN_ID_COLUMNS)
+    named = {ID_COLUMNS: _items(parsed.text(ID_COLUMNS))} | {
+        f"iceberg.table.{table}.id-columns": _items(text) for table, text in own.items()
+    }
+    for key, columns in named.items():
+        if any(not all(column.split(".")) for column in columns if not has_placeholder(column)):
+            parsed.fail(key, invalid_value(key, columns, "A name in the path of a column is empty"))
+    if operation and parsed.flag(UPSERT):
+        parsed.warn(f"{UPSERT} has no effect here: with {CDC_FIELD} every record says what it does to its row")
+    used = operation or parsed.flag(UPSERT) or parsed.flag(AUTO_CREATE)
+    for key, columns in named.items() if not used else ():
+        if columns:
+            parsed.warn(f"{key} has no effect here: rows are appended; row keys matter for upserts and deletes only")
+
+
+def row_changes(parsed: Parsed) -> RowChanges | None:
+    """How records change rows; None when every record is a new row."""
+    operation = parsed.text(CDC_FIELD)
+    if not operation and not parsed.flag(UPSERT):
+        return None
+    own = {table: _paths(_items(text)) for table, text in parsed.members(_OWN_ID_COLUMNS).items()}
+    return RowChanges(_path(operation) if operation else None, _paths(_items(parsed.text(ID_COLUMNS))), own)
+
+
+def _items(text: str) -> tuple[str, ...]:
+    return tuple(item for part in text.split(",") if (item := part.strip()))
+
+
+def _paths(columns: tuple[str, ...]) -> tuple[Path, ...]:
+    return tuple(_path(column) for column in dict.fromkeys(columns))
+
+
+def _path(text: str) -> Path:
+    return tuple(text.split("."))

@@ -1,0 +1,120 @@
+"""Small data files become large ones, away from the partitions that are written now (T#323, T#64)."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Operation
+from pyspark.sql import SparkSession
+
+from frazil.connectors.iceberg.maintenance.delete_files import FOLDING, merge_deletes
+from frazil.connectors.iceberg.maintenance.hot import cold_filter, grows_cold, hot_partitions
+from frazil.connectors.iceberg.maintenance.policy import Policy, Step, StepResult
+from frazil.connectors.iceberg.spark.jvm_errors import JVM_ERRORS, java_exception
+from frazil.connectors.iceberg.spark.runtime import jvm
+from frazil.errors import CommitConflict, TerminalError
+
+_TARGET = "write.target-file-size-bytes"
+_TARGET_BYTES = 512 << 20
+_CODEC, _LEVEL = "write.parquet.compression-codec", "write.parquet.compression-level"
+_MOST_COMMITS = "10"
+_COMMITS_FAILED = "rewrite commits failed"
+
+
+def compact(session: SparkSession, java_table: Any, table: Table, policy: Policy) -> StepResult:
+    """Rewrite what is small in the cold partitions, in several commits, so that a conflict costs only a part.
+
+    Data files of which many rows are deleted are written again without these, and small delete files are merged.
+
+    `session` is for this alone: its settings change. Raises CommitConflict when some of the commits lost against other
+    writers (the rest is done), and what the JVM raises.
+    """
+    head = table.metadata.snapshot_by_name(policy.branch)
+    if head is None:
+        return StepResult(Step.COMPACT, "data files", note=f"branch {policy.branch} has no snapshot")
+    hot = (
+        hot_partitions(table, head, int(time.time() * 1000) - policy.hot_ms)
+        if grows_cold(table.spec(), table)
+        else set()
+    )
+    note = f"{len(hot)} partitions left out, which were written lately" if hot else ""
+    iceberg: Any = jvm(session).org.apache.iceberg
+    cold = cold_filter(iceberg.expressions.Expressions, table, hot)
+    options = _options(table, policy)
+    total = int((head.summary and head.summary.additional_properties.get("total-data-files")) or 0)
+    if policy.dry_run:
+        return _plan(iceberg, java_table, cold, options, head.snapshot_id, total, note)
+    if _CODEC not in table.properties:  # else Iceberg takes gzip, which its tables had before 1.4
+        session.conf.set("spark.sql.iceberg.compression-codec", "zstd")
+        if _LEVEL not in table.properties:
+            session.conf.set("spark.sql.iceberg.compression-level", "1")
+    action = iceberg.spark.actions.SparkActions.get(session._jsparkSession).rewriteDataFiles(java_table)  # noqa: SLF001
+    action = action.binPack().filter(cold).toBranch(policy.branch)
+    for name, value in options.items():
+        action = action.option(name, value)
+    try:
+        result = action.execute()
+        merge_deletes(session, java_table, cold, policy)
+    except JVM_ERRORS as error:
+        if _COMMITS_FAILED in str(java_exception(error).getMessage()):
+            raise CommitConflict(
+                f"other writers changed {'.'.join(table.name())} during its compaction; a part is done"
+            ) from error
+        raise
+    failed = int(result.failedDataFilesCount())
+    if failed:
+        raise TerminalError(
+            f"{failed} data files of {'.'.join(table.name())} could not be rewritten and stay as they are; the rest is "
+            "done. The log has the reasons."
+        )
+    rewritten, added = int(result.rewrittenDataFilesCount()), int(result.addedDataFilesCount())
+    return StepResult(
+        Step.COMPACT,
+        "data files",
+        before=total,
+        after=total - rewritten + added,
+        bytes_removed=_bytes_removed(table) if rewritten else 0,
+        note=note,
+    )
+
+
+def _options(table: Table, policy: Policy) -> dict[str, str]:
+    """A group is what one task writes, or as many as may run at the same time: a streaming query keeps the others."""
+    target = policy.target_file_bytes or int(table.properties.get(_TARGET, _TARGET_BYTES))
+    return {
+        "target-file-size-bytes": str(target),
+        "max-file-group-size-bytes": str(target),
+        "max-concurrent-file-group-rewrites": str(policy.tasks),
+        "partial-progress.enabled": "true",
+        "partial-progress.max-commits": _MOST_COMMITS,
+        "partial-progress.max-failed-commits": "0",
+        **FOLDING,
+    }
+
+
+def _plan(
+    iceberg: Any, java_table: Any, cold: Any, options: dict[str, str], snapshot_id: int, total: int, note: str
+) -> StepResult:
+    planner = iceberg.actions.BinPackRewriteFilePlanner(java_table, cold, snapshot_id, True)
+    planner.init({name: value for name, value in options.items() if name in set(planner.validOptions())})
+    rewritten = added = 0
+    groups = planner.plan().groups().iterator()
+    while groups.hasNext():
+        group = groups.next()
+        rewritten += int(group.inputFileNum())
+        added += int(group.expectedOutputFiles())
+    return StepResult(Step.COMPACT, "data files", before=total, after=total - rewritten + added, note=note)
+
+
+def _bytes_removed(before: Table) -> int:
+    """What the rewrites since `before` have saved, by their own summaries; negative when the files have grown."""
+    known = {snapshot.snapshot_id for snapshot in before.metadata.snapshots}
+    saved = 0
+    for snapshot in before.refresh().metadata.snapshots:
+        summary = snapshot.summary
+        if snapshot.snapshot_id not in known and summary is not None and summary.operation is Operation.REPLACE:
+            saved += int(summary.additional_properties.get("removed-files-size", 0))
+            saved -= int(summary.additional_properties.get("added-files-size", 0))
+    return saved

@@ -1,0 +1,194 @@
+"""Where a connector starts: the tables' floors, then the consumer group, then `auto.offset.reset`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from confluent_kafka.admin import AdminClient
+
+from frazil.clients.kafka import admin as kafka
+from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
+from frazil.connectors.iceberg.table.commit import Floor, KafkaIdentity
+from frazil.errors import NotFound, PositionLost, ServiceUnavailable, TerminalError
+from frazil.pipeline import offsets
+from frazil.pipeline.offsets import Offsets, TopicPartition
+from frazil.pipeline.source import made_again
+
+logger = logging.getLogger(__name__)
+
+
+def identity(bootstrap: str, topics: Sequence[str], floors: Mapping[str, Floor] | None = None) -> KafkaIdentity:
+    """Ids of the cluster and of the topics.
+
+    Raises PositionLost for a topic that is gone and that one of the tables, given by their floors, has records of,
+    NotFound for any other that does not exist, or ServiceUnavailable.
+    """
+    try:
+        return KafkaIdentity(kafka.cluster_id(bootstrap), kafka.topic_ids(bootstrap, topics))
+    except NotFound:
+        missing = set(topics) - set(kafka.topics(bootstrap))
+        for table, floor in (floors or {}).items():
+            for topic in sorted(missing & floor.identity.topic_ids.keys()):
+                raise PositionLost(
+                    f"topic {topic} was deleted at {bootstrap}. What was read before is in table {table}. To read it "
+                    "when it is made again, create the connector under a new name; else delete the connector."
+                ) from None
+        raise
+
+
+def effective(floors: Mapping[str, Floor]) -> dict[str, Floor]:
+    """Floors of tables of which not each gets each record.
+
+    What all of them had when one was committed is in each, though it has no snapshot that says so; unless it was
+    rolled back since.
+    """
+    complete = offsets.merge(*(floor.complete for floor in floors.values()))
+    return {
+        table: replace(floor, offsets=offsets.merge(floor.offsets, complete))
+        if floor.offsets and not floor.rolled_back
+        else floor
+        for table, floor in floors.items()
+    }
+
+
+def start_offsets(
+    bootstrap: str,
+    topics: list[str],
+    groups: Sequence[str],
+    reset: str,
+    floors: Mapping[str, Floor],
+    now: KafkaIdentity,
+) -> Offsets:
+    """The offset to begin with for every partition of the topics.
+
+    `groups` are those of `ConnectSink`: of several the first that has an offset counts.
+
+    With several tables it is the lowest of their floors; each skips what it has. A table without a floor never makes
+    the others miss what they still need. Where Kafka Connect's sink has committed since, its group is ahead of them
+    (X22). A partition that has come to a topic since is read from its beginning, whatever `reset` says (X20). Raises
+    PositionLost when a stored position is not in the topic any more (X07, X08), or the group has none that Kafka
+    Connect must have left there.
+    """
+    for table, floor in floors.items():
+        check_identity(table, floor.identity, now)
+    begin, end = kafka.begin_offsets(bootstrap, topics), kafka.end_offsets(bootstrap, topics)
+    holders: dict[TopicPartition, str] = {}
+    from_groups: Offsets = {}
+    for group in reversed(groups):
+        own = group == groups[-1]
+        found = kafka.group_offsets(bootstrap, group, begin) if own else control_offsets(bootstrap, group)
+        found = {key: offset for key, offset in found.items() if key in begin}
+        from_groups |= found
+        holders |= dict.fromkeys(found, f"consumer group {group}")
+    superseded = [table for table, floor in floors.items() if floor.superseded]
+    if superseded and not from_groups:
+        raise PositionLost(
+            f"Kafka Connect's sink has written to table {' and '.join(superseded)} as this connector, but its consumer "
+            f"group {' or '.join(groups)} has no position: Kafka forgets the offsets of groups without members, after "
+            "7 days by default. Nothing was read. Stop the connector, set the offsets that Kafka Connect had reached "
+            "(PATCH /connectors/{connector}/offsets), then resume it."
+        )
+    known_of = [from_groups, *(floor.offsets for floor in floors.values())]
+    fresh = begin if reset == "earliest" else _unread(known_of, begin, end)
+    result: Offsets = {}
+    for key in begin:
+        stored = [floor.offsets.get(key) for floor in floors.values()]
+        known = [offset for offset in stored if offset is not None]
+        lowest = min(known) if known and len(known) == len(stored) else None
+        holder = f"table {' and '.join(floors)}"
+        if key in from_groups and (superseded or lowest is None):
+            reached = from_groups[key]
+            result[key] = max(reached, lowest or 0) if superseded else min([reached, *known])
+            holder = holders[key] if result[key] == reached else holder
+        elif lowest is not None:
+            result[key] = lowest
+        else:
+            result[key] = min([fresh[key], *known])
+        _check_range(key, result[key], begin[key], end[key], holder)
+    return result
+
+
+def _unread(known: Iterable[Offsets], begin: Offsets, end: Offsets) -> Offsets:
+    """Where partitions without a position begin with `auto.offset.reset=latest`; it is for topics nobody has read."""
+    highest: dict[str, int] = {}
+    for topic, partition in (key for each in known for key in each):
+        highest[topic] = max(partition, highest.get(topic, partition))
+    return {key: begin[key] if key[1] > highest.get(*key) else end[key] for key in begin}
+
+
+def control_offsets(bootstrap: str, group: str) -> Offsets:
+    """Offsets of the control group of Kafka Connect's sink; none when this client may not see the group.
+
+    Raises ServiceUnavailable.
+    """
+    try:
+        return kafka.all_group_offsets(bootstrap, group)
+    except TerminalError as error:
+        logger.warning("the control group of Kafka Connect's sink is taken for one without offsets: %s", error)
+        return {}
+
+
+def mirrors(bootstrap: str, config: IcebergSinkConfig) -> list[str]:
+    """Consumer groups that get a copy of the position: the connector's, and where Kafka Connect's sink has one.
+
+    That sink goes on from there when the connector is handed back to it (X21). Raises ServiceUnavailable.
+    """
+    others = [group for group in config.connect_sink.groups if group != config.group_id]
+    return [config.group_id, *(group for group in others if control_offsets(bootstrap, group))]
+
+
+def check_identity(table: str, stored: KafkaIdentity, now: KafkaIdentity) -> None:
+    """Raises PositionLost when the positions of a table are those of another cluster or of topics that are gone."""
+    if stored.cluster_id and stored.cluster_id != now.cluster_id:
+        raise PositionLost(
+            f"table {table} holds positions of Kafka cluster {stored.cluster_id}, but this is {now.cluster_id}. "
+            "Nothing was read. Point the connector at the old cluster, or give it a new name to read the topics of "
+            "this one from their beginning."
+        )
+    for topic, topic_id in stored.topic_ids.items():
+        if now.topic_ids.get(topic, topic_id) != topic_id:
+            raise PositionLost(
+                f"topic {topic} was deleted and made again since table {table} was written: its old offsets mean "
+                "nothing now. Nothing was read. Give the connector a new name to read the topic from its beginning."
+            )
+
+
+def check_stable(bootstrap: str, start: Offsets) -> None:
+    """Raise ServiceUnavailable while a transaction is open below a position, which was reached by reading such ones.
+
+    For a connector that reads committed records only: Kafka shows it the topic up to that transaction.
+    """
+    ends = kafka.end_offsets(bootstrap, {topic for topic, _ in start}, committed=True)
+    for (topic, partition), offset in start.items():
+        if ends[topic, partition] < offset:
+            raise ServiceUnavailable(
+                f"a transaction is open at offset {ends[topic, partition]} of {topic}-{partition}, below offset "
+                f"{offset}, up to which the connector has read with read_uncommitted. It goes on with read_committed "
+                "when that transaction has ended."
+            )
+
+
+def check_topics(bootstrap: str, read: Mapping[str, str], client: AdminClient) -> None:
+    """Raise PositionLost when topics, given with their ids, were made again while they were read.
+
+    Raises ServiceUnavailable for one that is gone: the next start says what has become of it.
+    """
+    for topic in made_again(bootstrap, read, client):
+        raise PositionLost(
+            f"topic {topic} was deleted and made again while it was read: its old offsets mean nothing now. What was "
+            "read before is stored, nothing of the new topic is. Give the connector a new name to read the topic from "
+            "its beginning."
+        )
+
+
+def _check_range(key: tuple[str, int], offset: int, begin: int, end: int, holder: str) -> None:
+    if begin <= offset <= end:
+        return
+    topic, partition = key
+    lost = f"{begin - offset} records were deleted by retention" if offset < begin else "the topic ends before it"
+    raise PositionLost(
+        f"{holder} continues at offset {offset} of {topic}-{partition}, but the topic has {begin} to {end}: {lost}. "
+        "Nothing was read. Give the connector a new name to start from what the topic has."
+    )

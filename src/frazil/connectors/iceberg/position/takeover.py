@@ -1,0 +1,96 @@
+"""What Kafka Connect's Iceberg sink has left undone of a connector that is taken over from it (X22).
+
+Its tasks announce their data files on the control topic, and move the consumer group in the same transaction; the files
+reach the table with a later commit of its coordinator. In between the group is ahead of the table, and who started from
+there would lose these records (iceberg-sink.md 2.1, 2.3, 7.2.4).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+
+from pyiceberg.catalog import Catalog
+
+from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka.ranges import stored_records
+from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
+from frazil.connectors.iceberg.position.control import Written, written_files
+from frazil.connectors.iceberg.position.positions import control_offsets
+from frazil.connectors.iceberg.table.commit import Floor, Target, summary_of
+from frazil.errors import NotFound, ServiceUnavailable
+
+
+def check(bootstrap: str, config: IcebergSinkConfig, catalog: Catalog, floors: Mapping[str, Floor]) -> None:
+    """Raise ServiceUnavailable while the sink runs, or while data files of its tasks are not in their tables.
+
+    It is tried again: the connector starts when the sink has committed everything and was stopped. Raises as
+    `Target.load` does too.
+    """
+    members = kafka.group_members(bootstrap, config.group_id)
+    if members:
+        raise ServiceUnavailable(
+            f"consumer group {config.group_id} has {members} members: connector {config.name} still runs in Kafka "
+            "Connect, or what ran it died less than a minute ago. Nothing was read. Stop it there: PUT "
+            f"/connectors/{config.name}/stop. This one starts by itself then"
+        )
+    if floors and all(floor.offsets and not floor.superseded for floor in floors.values()):
+        return
+    sink = config.connect_sink
+    groups = [group for group in sink.groups if control_offsets(bootstrap, group)]
+    try:
+        begin = kafka.begin_offsets(bootstrap, [sink.control_topic]) if groups else {}
+    except NotFound:
+        return
+    for group in groups:
+        _check_group(bootstrap, config, catalog, group, begin)
+
+
+def _check_group(
+    bootstrap: str, config: IcebergSinkConfig, catalog: Catalog, group: str, begin: Mapping[tuple[str, int], int]
+) -> None:
+    done = kafka.group_offsets(bootstrap, f"{group}-coord", begin)
+    starts = {key: max(offset, done.get(key, offset)) for key, offset in begin.items()}
+    committed: dict[str, Mapping[int, int] | None] = {}
+    pending: list[Written] = []
+    for written in _announced(bootstrap, starts, group):
+        if written.table not in committed:
+            committed[written.table] = _committed(config, catalog, group, written.table)
+        position = committed[written.table]
+        if position is not None and written.offset >= position.get(written.partition, 0):
+            pending.append(written)
+    if not pending:
+        return
+    files, rows = sum(one.files for one in pending), sum(one.rows for one in pending)
+    raise ServiceUnavailable(
+        f"Kafka Connect's sink has written {files} files with {rows} rows for "
+        f"{' and '.join(sorted({one.table for one in pending}))} and not committed them yet: only its control topic "
+        f"{config.connect_sink.control_topic} names them, from offset {pending[0].offset} of partition "
+        f"{pending[0].partition} on, and its consumer group {group} is past their records. Nothing was read. Resume "
+        f"connector {config.name} in Kafka Connect until the rows are in the table, then stop it there again. This one "
+        "starts by itself then"
+    )
+
+
+def _announced(bootstrap: str, starts: Mapping[tuple[str, int], int], group: str) -> Iterator[Written]:
+    for message in stored_records(bootstrap, starts):
+        written = written_files(message.value() or b"", message.partition() or 0, message.offset() or 0)
+        if written is not None and written.group == group and written.rows:
+            yield written
+
+
+def _committed(config: IcebergSinkConfig, catalog: Catalog, group: str, name: str) -> Mapping[int, int] | None:
+    """The next offset of each partition of the control topic that a table has.
+
+    None without a table: the coordinator drops the files of one that is gone.
+    """
+    target = Target(catalog, name, config.branch_of(name))
+    try:
+        table = target.load()
+    except NotFound:
+        return None
+    for snapshot in target.history(table):
+        text = summary_of(snapshot).get(config.connect_sink.property_of(group))
+        if text:
+            return {int(partition): int(offset) for partition, offset in json.loads(text).items()}
+    return {}

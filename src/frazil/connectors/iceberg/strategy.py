@@ -1,0 +1,55 @@
+"""How the records of one table get into it: what its tasks write, and how the files of a run are committed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from pyiceberg.table import Table
+
+from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
+from frazil.connectors.iceberg.table.commit import Batch, Floor, Target
+from frazil.connectors.iceberg.table.job import MapperFor, decode_spec, file_writer
+from frazil.connectors.iceberg.table.schema import mapping_of
+from frazil.pipeline.gaps import Before, Wanted
+from frazil.pipeline.task import Bounds, TableSpec
+
+
+class Strategy(Protocol):
+    """One way; the target decides which it is."""
+
+    def check(self, table: Table) -> None:
+        """Raises ConfigError for a table that cannot be written this way."""
+
+    def spec(self, table: Table, name: str, bounds: Bounds, no_more_columns: str) -> TableSpec:
+        """What tasks need for the table as it is. Raises ConfigError for a table that cannot be written this way."""
+
+    def before(self, target: Target, table: Table, wanted: Wanted) -> Before:
+        """The rows of the target's branch that changes want; raises as `search` of `match` does."""
+
+    def commit(self, target: Target, table: Table, floor: Floor, batch: Batch) -> None:
+        """Put the files of a run into the table and move its floor, once; raises as `Target.commit` does."""
+
+
+@dataclass(frozen=True)
+class Appending:
+    """Every record is a new row."""
+
+    config: IcebergSinkConfig
+    mapper_for: MapperFor
+
+    def check(self, table: Table) -> None:
+        """See `Strategy`; any table can have new rows."""
+
+    def spec(self, table: Table, name: str, bounds: Bounds, no_more_columns: str) -> TableSpec:
+        """See `Strategy`."""
+        decode = decode_spec(self.config, table.schema(), self.mapper_for, no_more_columns, mapping_of(table))
+        return TableSpec(name, decode, file_writer(self.config, table), bounds)
+
+    def before(self, target: Target, table: Table, wanted: Wanted) -> Before:
+        """See `Strategy`; a new row wants nothing."""
+        return Before(wanted, wanted.keys.slice(0, 0))
+
+    def commit(self, target: Target, table: Table, floor: Floor, batch: Batch) -> None:
+        """See `Strategy`."""
+        target.commit(table, floor, batch)

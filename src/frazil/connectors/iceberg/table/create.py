@@ -1,0 +1,147 @@
+"""Tables that do not exist are made with the columns that the records of a batch need (iceberg-sink.md 3.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import (
+    ForbiddenError,
+    NamespaceAlreadyExistsError,
+    RESTError,
+    TableAlreadyExistsError,
+    ValidationError,
+)
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema, assign_fresh_schema_ids
+from pyiceberg.transforms import (
+    BucketTransform,
+    DayTransform,
+    HourTransform,
+    IdentityTransform,
+    MonthTransform,
+    Transform,
+    TruncateTransform,
+    YearTransform,
+)
+from pyiceberg.types import NestedField
+from requests.exceptions import RequestException
+
+from frazil.clients.catalog import catalog_error
+from frazil.connectors.iceberg.config.creation import Creation
+from frazil.connectors.iceberg.config.partition_by import PartitionTerm
+from frazil.connectors.iceberg.table.column_limits import by_count
+from frazil.connectors.iceberg.table.evolve import possible_columns
+from frazil.connectors.iceberg.table.schema import iceberg_type
+from frazil.errors import ConfigError
+from frazil.pipeline.convert.infer import Path
+from frazil.pipeline.types import Type
+
+EMPTY = "Unable to create table from empty object"
+"""Legacy's words for records that show no column (E18)."""
+
+_FIRST_PARTITION_ID = 1000
+_SUFFIXES = {"identity": "", "truncate": "_trunc"}
+
+
+def create_table(
+    catalog: Catalog,
+    name: str,
+    columns: Mapping[Path, Type],
+    creation: Creation,
+    seen: Mapping[Path, int] | None = None,
+) -> None:
+    """Make a table and the levels of its namespace; one that others have made meanwhile is as good.
+
+    `columns` are in the order in which the table gets them. Of names that differ only in case the one that most
+    records have counts, by `seen`, or the first one. Raises ConfigError for settings that do not fit the
+    columns, and when the catalog refuses; ServiceUnavailable when it does not answer.
+    """
+    schema, spec = new_table(name, columns, creation, seen)
+    levels = name.split(".")[:-1]
+    try:
+        for depth in range(1, len(levels) + 1):
+            _create_namespace(catalog, tuple(levels[:depth]))
+        catalog.create_table(name, schema, partition_spec=spec, properties=dict(creation.properties))
+    except TableAlreadyExistsError:
+        return
+    except (RequestException, RESTError) as error:
+        raise catalog_error(catalog.properties, f"a new table {name}", error) from error
+    except (ValueError, ValidationError) as error:
+        raise ConfigError(f"table {name} cannot be created: {error}. Nothing was read past") from error
+
+
+def new_table(
+    name: str, columns: Mapping[Path, Type], creation: Creation, seen: Mapping[Path, int] | None = None
+) -> tuple[Schema, PartitionSpec]:
+    """Columns and partition fields that a new table would have; raises ConfigError for settings that do not fit."""
+    schema = _schema(
+        name, columns, by_count(columns, seen or {}), creation.id_columns_of.get(name, creation.id_columns)
+    )
+    return schema, _partition_spec(name, schema, creation.partitions_of.get(name, creation.partitions))
+
+
+def _create_namespace(catalog: Catalog, levels: tuple[str, ...]) -> None:
+    """Who may not create namespaces may still create tables in one that exists."""
+    try:
+        catalog.create_namespace(levels)
+    except (NamespaceAlreadyExistsError, ForbiddenError):
+        return
+
+
+def _schema(name: str, columns: Mapping[Path, Type], order: Sequence[Path], id_columns: Sequence[str]) -> Schema:
+    possible = possible_columns(Schema(), columns, order)
+    fields = [
+        NestedField(number, path[0], iceberg_type(possible[path]), required=path[0] in id_columns)
+        for number, path in enumerate((path for path in columns if path in possible), 1)
+    ]
+    schema = assign_fresh_schema_ids(Schema(*fields))
+    ids = {field.name: field for field in schema.fields}
+    for column in id_columns:
+        if column not in ids:
+            raise ConfigError(
+                f"table {name} cannot be created with the id column {column}: the records have {', '.join(ids)}. "
+                f"Correct iceberg.tables.default-id-columns or iceberg.table.{name}.id-columns"
+            )
+    try:
+        return Schema(*schema.fields, identifier_field_ids=[ids[column].field_id for column in id_columns])
+    except ValueError as error:
+        raise ConfigError(f"table {name} cannot be created with the id columns {id_columns}: {error}") from error
+
+
+def _partition_spec(name: str, schema: Schema, terms: Sequence[PartitionTerm]) -> PartitionSpec:
+    fields: list[PartitionField] = []
+    for number, term in enumerate(terms, _FIRST_PARTITION_ID):
+        what = f"table {name} cannot be partitioned by {term.transform}({term.column})"
+        keys = f"Correct iceberg.tables.default-partition-by or iceberg.table.{name}.partition-by; nothing was created"
+        try:
+            source = schema.find_field(term.column)
+        except ValueError:
+            have = ", ".join(schema.column_names)
+            raise ConfigError(f"{what}: the records have no field {term.column}, but {have}. {keys}") from None
+        transform = _transform(term)
+        if not transform.can_transform(source.field_type):
+            raise ConfigError(f"{what}: the column is of type {source.field_type}. {keys}")
+        title = term.column + _SUFFIXES.get(term.transform, f"_{term.transform}")
+        if title in {field.name for field in fields}:
+            raise ConfigError(f"{what} twice. {keys}")
+        fields.append(PartitionField(source.field_id, number, transform, title))
+    return PartitionSpec(*fields)
+
+
+def _transform(term: PartitionTerm) -> Transform:  # type: ignore[type-arg]
+    match term.transform:
+        case "identity":
+            return IdentityTransform()
+        case "year":
+            return YearTransform()
+        case "month":
+            return MonthTransform()
+        case "day":
+            return DayTransform()
+        case "hour":
+            return HourTransform()
+        case "bucket":
+            return BucketTransform(term.number)
+        case "truncate":
+            return TruncateTransform(term.number)

@@ -1,0 +1,49 @@
+"""The tables of a connector whose records name them: those of the catalog that have its position."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, RESTError
+from pyiceberg.typedef import Identifier
+from requests.exceptions import RequestException
+
+from frazil.clients.catalog import catalog_error
+from frazil.connectors.iceberg.table.commit import OFFSETS
+
+_THREADS = 8
+
+
+def tables_with_position(catalog: Catalog, connector: str) -> list[str]:
+    """Names of all tables of the catalog that the connector has committed to, sorted.
+
+    Looks at every table. Raises ServiceUnavailable, or ConfigError when the catalog refuses to list them.
+    """
+    prefix = f"{OFFSETS}.{connector}."
+
+    def has_position(table: Identifier) -> bool:
+        try:
+            return any(name.startswith(prefix) for name in catalog.load_table(table).properties)
+        except NoSuchTableError:
+            return False
+
+    try:
+        tables = sorted(set(_tables(catalog, ())))
+        with ThreadPoolExecutor(_THREADS) as threads:
+            found = list(threads.map(has_position, tables))
+    except (RequestException, RESTError) as error:
+        raise catalog_error(catalog.properties, "its tables", error) from error
+    return [".".join(table) for table, has in zip(tables, found, strict=True) if has]
+
+
+def _tables(catalog: Catalog, parent: Identifier) -> Iterator[Identifier]:
+    for namespace in catalog.list_namespaces(parent):
+        if len(namespace) <= len(parent):  # a catalog without nested namespaces may list the same ones again
+            continue
+        try:
+            yield from catalog.list_tables(namespace)
+            yield from _tables(catalog, namespace)
+        except NoSuchNamespaceError:
+            continue

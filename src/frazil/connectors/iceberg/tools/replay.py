@@ -1,0 +1,334 @@
+"""Sends dead letters through the pipeline again, into the tables of their connector, each at most once.
+
+One append holds the rows of a chunk of dead letters and names them. Whoever stores them again, after a kill or at the
+same time, finds the names in the table first; commits are conditional on the branch head that was searched. The
+position of the connector (`frazil.offsets`) is not touched: it goes on meanwhile.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+
+import numpy as np
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+
+from frazil.clients import catalog as catalogs
+from frazil.clients.kafka import admin as kafka
+from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
+from frazil.connectors.iceberg.table.attempts import apply
+from frazil.connectors.iceberg.table.column_limits import Admitted, admit
+from frazil.connectors.iceberg.table.commit import COMMIT_ID, Floor, Target, append_files, has_commit
+from frazil.connectors.iceberg.table.evolve import evolve, evolved
+from frazil.connectors.iceberg.table.job import MapperFor, abandon, decode_spec, file_writer
+from frazil.connectors.iceberg.table.schema import mapping_of
+from frazil.connectors.iceberg.tools import replayed
+from frazil.connectors.iceberg.tools.kept_rows import KeptRows
+from frazil.connectors.iceberg.tools.replay_routes import Routed, routed
+from frazil.connectors.iceberg.tools.replayed import DEADLETTERS
+from frazil.errors import CommitConflict, CommitStateUnknown, ConfigError, NotFound, ServiceUnavailable
+from frazil.pipeline.letters.deadletter import Coordinates
+from frazil.pipeline.letters.letter import Letter, described
+from frazil.pipeline.letters.log import Queue
+from frazil.pipeline.results import TableResult
+from frazil.pipeline.rows import Rows
+from frazil.pipeline.task import TableSpec, TaskSpec, Writer, run
+
+Verdict = Literal["stored", "present", "skipped", "waits", "fails"]
+"""Of a dead letter: stored now; in the table already; nothing to store (a transform leaves it out); its connector has
+not read past the record yet and may still store it itself; still refused. The first three close it."""
+
+_CHUNK_BYTES = 8 << 20
+_CHUNK_LETTERS = 10_000
+_LETTER_BYTES = 500
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a dead letter; `reason` says why it stays open."""
+
+    letter: Letter
+    verdict: Verdict
+    reason: str = ""
+
+    @property
+    def closed(self) -> bool:
+        return self.verdict not in ("waits", "fails")
+
+
+class _Overtaken(Exception):
+    """While this commit was tried, another one changed what may be stored."""
+
+
+def chunks(letters: Iterable[Letter]) -> Iterator[list[Letter]]:
+    """The dead letters in pieces of some MB."""
+    chunk: list[Letter] = []
+    size = 0
+    for letter in letters:
+        chunk.append(letter)
+        size += letter.size + _LETTER_BYTES
+        if size >= _CHUNK_BYTES or len(chunk) >= _CHUNK_LETTERS:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+class Replayer:
+    """Replays the dead letters of one connector; with `dry_run` it only says what would become of them."""
+
+    def __init__(
+        self,
+        config: IcebergSinkConfig,
+        bootstrap: str,
+        mapper_for: MapperFor,
+        queues: Sequence[Queue],
+        *,
+        dry_run: bool = False,
+    ) -> None:
+        """Raises ServiceUnavailable or ConfigError when the catalog cannot be reached.
+
+        ConfigError also for a connector whose records change rows: a later change of the same row may be in the table.
+        """
+        if config.row_changes is not None:
+            raise ConfigError(
+                f"dead letters of {config.name} cannot be replayed: its records change rows, and a later change of the "
+                "same row may be in the table by now. They stay open. Produce each correct record to its topic again, "
+                "then drop them."
+            )
+        self._config = config
+        self._bootstrap = bootstrap
+        self._mapper_for = mapper_for
+        self._queues = queues
+        self._dry_run = dry_run
+        self._catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
+        self._settled: defaultdict[str, set[Coordinates]] = defaultdict(set)
+        self._group: kafka.Offsets = {}
+
+    def replay(self, letters: Sequence[Letter]) -> list[Outcome]:
+        """Store a chunk of dead letters, with one commit for each table; the caller then writes the markers.
+
+        Raises NotFound when a table is gone, ConfigError when it cannot be written, and CommitConflict,
+        ServiceUnavailable or CommitStateUnknown after which the same call may be repeated.
+        """
+        found: dict[Coordinates, list[Outcome]] = {letter.position: [] for letter in letters}
+        by_table: defaultdict[str, list[Letter]] = defaultdict(list)
+        for letter, tables in self._tables_of(letters, found):
+            for name in tables:
+                by_table[name].append(letter)
+        for name, mine in by_table.items():
+            for outcome in self._into_table(name, mine):
+                found[outcome.letter.position].append(outcome)
+        return [_whole(letter, found[letter.position], self._config) for letter in letters]
+
+    def _tables_of(
+        self, letters: Sequence[Letter], found: Mapping[Coordinates, list[Outcome]]
+    ) -> Iterator[tuple[Letter, Sequence[str]]]:
+        """The tables that each record is for; `found` gets the outcome of those that are for none."""
+        config = self._config
+        unnamed: list[Letter] = []
+        for letter in letters:
+            if letter.record and letter.table:
+                yield letter, [letter.table] if letter.table in config.tables or self._named_by_records else []
+            elif letter.record and config.route is None:
+                yield letter, config.tables
+            elif letter.record:
+                unnamed.append(letter)
+        where = routed(_rows(unnamed), config) if unnamed else Routed()
+        for index, letter in enumerate(unnamed):
+            tables = where.tables[index]
+            if not tables:
+                reason = where.failed.get(index)
+                found[letter.position].append(Outcome(letter, "fails" if reason else "skipped", reason or ""))
+            yield letter, tables
+
+    @property
+    def _named_by_records(self) -> bool:
+        return self._config.route is not None and self._config.route.names_tables
+
+    def _into_table(self, name: str, letters: Sequence[Letter]) -> Sequence[Outcome]:
+        try:
+            return self._into(self._target(name), letters)
+        except NotFound as error:
+            if not self._named_by_records:
+                raise
+            return [Outcome(letter, "fails", str(error)) for letter in letters]
+
+    def _target(self, name: str) -> Target:
+        config = self._config
+        return Target(self._catalog, name, config.branch_of(name), config.connect_sink.properties)
+
+    def _into(self, target: Target, letters: Sequence[Letter]) -> list[Outcome]:
+        """Store in one table; letters of the same record are one row."""
+        same: dict[Coordinates, list[Letter]] = {}
+        for letter in letters:
+            if letter.record:
+                same.setdefault(letter.record, []).append(letter)
+        refusal = ""
+        while True:
+            table = target.load()
+            verdicts = self._known(target, table, same)
+            todo = [several[0] for record, several in same.items() if record not in verdicts]
+            result = self._judge(target, table, todo, refusal) if todo else TableResult()
+            if isinstance(result, Admitted):
+                refusal = result.refusal or refusal
+                continue
+            dead = {letter.coordinates: described(letter.path, letter.reason) for letter in result.dead}
+            good = [letter for letter in todo if letter.record not in dead]
+            skipped = {letter.record for letter in self._skipped(table, good, result.skipped.total())}
+            if result.files:
+                rows = {x.record: same[x.record] for x in good if x.record and x.record not in skipped}
+                try:
+                    self._commit(target, table, result, rows)
+                except _Overtaken:
+                    abandon(table, result.files)
+                    continue
+            verdicts |= {record: ("fails", reason) for record, reason in dead.items()}
+            for letter in good:
+                if letter.record:
+                    verdicts[letter.record] = "skipped" if letter.record in skipped else "stored", ""
+            self._settled[target.name].update(letter.record for letter in good if letter.record)
+            return [Outcome(each, *verdicts[record]) for record, several in same.items() for each in several]
+
+    def _known(
+        self, target: Target, table: Table, same: dict[Coordinates, list[Letter]]
+    ) -> dict[Coordinates, tuple[Verdict, str]]:
+        """The records that need no judgement: stored before, or not yet left behind by the connector."""
+        stored = replayed.stored(target, table)
+        ids = {queue.topic: queue.topic_id for queue in self._queues}
+        floor = target.floor(table, self._config.name)
+        verdicts: dict[Coordinates, tuple[Verdict, str]] = {}
+        for record, several in same.items():
+            places = [((each.topic, ids[each.topic], each.partition), each.offset) for each in several]
+            if record in self._settled[target.name] or any(p in stored and o in stored[p] for p, o in places):
+                verdicts[record] = "present", ""
+            elif not self._left_behind(floor, record):
+                reason = f"{self._config.name} has not read past the record yet; it stores it by itself if it fits now"
+                verdicts[record] = "waits", reason
+        return verdicts
+
+    def _left_behind(self, floor: Floor, record: Coordinates) -> bool:
+        """Whether the connector will not read the record again."""
+        topic, partition, offset = record
+        position = floor.offsets.get((topic, partition))
+        if position is None:  # a table that the connector has not written yet, or Kafka Connect has
+            position = self._group_offset(topic, partition)
+        elif self._config.route is not None and offset >= position:  # a table moves on only when it gets records
+            position = max(position, self._group_offset(topic, partition))
+        return offset < position
+
+    def _group_offset(self, topic: str, partition: int) -> int:
+        key = topic, partition
+        if key not in self._group:
+            several = [kafka.group_offsets(self._bootstrap, group, [key]) for group in self._config.connect_sink.groups]
+            self._group[key] = next((offsets[key] for offsets in several if key in offsets), 0)
+        return self._group[key]
+
+    def _judge(self, target: Target, table: Table, letters: Sequence[Letter], refusal: str) -> TableResult | Admitted:
+        """Convert and write the records, or tell what the table has columns for now; then it has to be read again.
+
+        `refusal`: why records with unknown fields are refused.
+        """
+        config, schema = self._config, table.schema()
+        while True:
+            writer = KeptRows() if self._dry_run else file_writer(config, table)
+            result = self._run(table, schema, letters, refusal, writer)
+            if not ((result.unknown or result.absent) and config.evolve_schema):
+                return result
+            abandon(table, result.files)
+            admitted = admit(config, schema, result.unknown, result.seen)
+            if self._dry_run:
+                wider = evolved(table, admitted.fields, result.absent)
+            else:
+                wider = evolve(target.catalog, table, admitted.fields, result.absent).schema()
+            if wider == schema and not admitted.refusal:
+                names = ", ".join(repr(".".join(path)) for path in sorted(result.unknown))
+                raise ConfigError(
+                    f"{target.name} cannot have columns for the unknown fields {names}; the dead letters stay open. "
+                    "Set iceberg.tables.evolve-schema-enabled=false, or drop those that have them"
+                )
+            if not self._dry_run:
+                return admitted
+            schema, refusal = wider, admitted.refusal or refusal
+
+    def _skipped(self, table: Table, letters: Sequence[Letter], count: int) -> Sequence[Letter]:
+        """Which of the letters give no row, `count` of them; found by judging halves again."""
+        if count in (0, len(letters)):
+            return letters[:count]
+        first, second = letters[: len(letters) // 2], letters[len(letters) // 2 :]
+        here = self._run(table, table.schema(), first, "", KeptRows()).skipped.total()
+        return [*self._skipped(table, first, here), *self._skipped(table, second, count - here)]
+
+    def _run(
+        self, table: Table, schema: Schema, letters: Sequence[Letter], no_more_columns: str, writer: Writer
+    ) -> TableResult:
+        decode = decode_spec(self._config, schema, self._mapper_for, no_more_columns, mapping_of(table))
+        config = self._config
+        tables = (TableSpec("", decode, writer),)
+        spec = TaskSpec(tables, transforms=config.transforms, envelope=config.schemas_enable)
+        return run(_rows(letters), spec).tables[""]
+
+    def _commit(self, target: Target, table: Table, result: TableResult, rows: dict[Coordinates, list[Letter]]) -> None:
+        """Append the files with the names of the dead letters that they hold, by record."""
+        commit_id = str(uuid.uuid4())
+        new = replayed.places((each.position for several in rows.values() for each in several), self._queues)
+        summary = {COMMIT_ID: commit_id, DEADLETTERS: replayed.to_json(new)}
+
+        def attempt(now: Table) -> None:
+            transaction = now.transaction()
+            append_files(
+                transaction.update_snapshot(snapshot_properties=summary, branch=target.branch), now, result.files
+            )
+            transaction.set_properties(replayed.properties(target, now, new, self._queues))
+            transaction.commit_transaction()
+
+        def arrived(now: Table) -> bool:
+            if has_commit(now, commit_id):
+                return True
+            if self._known(target, now, rows):
+                raise _Overtaken
+            return False
+
+        try:
+            apply(target.load, table, attempt, arrived)
+        except CommitStateUnknown as error:
+            raise CommitStateUnknown(
+                f"the catalog did not confirm the rows of dead letters in {target.name}; the dead letters stay open. "
+                "Repeat the command: what the table has is not stored again"
+            ) from error
+        except (CommitConflict, ServiceUnavailable) as error:
+            abandon(table, result.files)
+            raise type(error)(
+                f"no dead letter of this chunk was stored in {target.name} ({error.__cause__}); they stay open. "
+                "Repeat the command"
+            ) from error
+
+
+def _rows(letters: Sequence[Letter]) -> Iterator[Rows]:
+    """The original records in the order of the letters."""
+    for (topic, partition), several in groupby(letters, key=lambda letter: (letter.record or letter.position)[:2]):
+        chunk = list(several)
+        yield Rows(
+            topic,
+            partition,
+            np.array([(letter.record or letter.position)[2] for letter in chunk], np.int64),
+            np.array([letter.record_timestamp for letter in chunk], np.int64),
+            [letter.value for letter in chunk],
+            [letter.key for letter in chunk],
+            [letter.headers for letter in chunk],
+        )
+
+
+def _whole(letter: Letter, outcomes: Sequence[Outcome], config: IcebergSinkConfig) -> Outcome:
+    """The outcome for all tables that the dead letter is for."""
+    if letter.record is None:
+        return Outcome(letter, "fails", "it does not tell which record it is (no __connect.errors.* headers)")
+    if not outcomes:
+        return Outcome(letter, "fails", f"its table {letter.table} is none of {config.name} any more")
+    order: tuple[Verdict, ...] = ("fails", "waits", "stored", "skipped", "present")
+    return min(outcomes, key=lambda outcome: order.index(outcome.verdict))

@@ -1,0 +1,408 @@
+"""Keys that every sink connector has, whatever it writes to (connect-rest.md 6.2, iceberg-sink.md 1.2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Literal, Protocol, cast
+
+from frazil.declare.definition import COMMON, Key, Parsed, Type, Validator, Value, invalid_value, parse_value
+from frazil.declare.placeholders import has_placeholder
+from frazil.declare.validators import (
+    all_of,
+    at_least,
+    at_most,
+    non_empty_without_control_chars,
+    one_of,
+    regular_expression,
+    unique_aliases,
+)
+from frazil.environment.bootstrap import is_security
+from frazil.pipeline.letters.queues import DLQ
+
+ErrorsTolerance = Literal["none", "all"]
+
+
+class SinkConfig(Protocol):
+    """What the checked configurations of all sinks have. Times are milliseconds."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def topics(self) -> tuple[str, ...]: ...
+    @property
+    def topics_regex(self) -> str | None: ...
+    @property
+    def errors_tolerance(self) -> ErrorsTolerance: ...
+    @property
+    def dead_letter_topic(self) -> str | None: ...
+    @property
+    def dead_letter_replication(self) -> int: ...
+    @property
+    def dead_letter_headers(self) -> bool: ...
+    @property
+    def consumer_overrides(self) -> Mapping[str, str]: ...
+
+
+TRANSFORMS, PREDICATES, ERRORS = "Transforms", "Predicates", "Error Handling"
+FRAMEWORK_GROUPS = (COMMON, TRANSFORMS, PREDICATES, ERRORS)
+OVERRIDE = "consumer.override."
+
+_ONE_VERSION = "there is exactly one version of each plugin"
+_NOT_LOGGED = "failed records are counted and kept as dead letters whose headers name the reason"
+_NOT_RETRIED = "converting a record gives the same result every time; failing services are tried again by themselves"
+
+MOST_TASKS = 10_000
+"""Tasks of a connector, at most: each of them stands in its status."""
+
+IDENTITY_KEYS: tuple[Key, ...] = (
+    Key(
+        "name",
+        "STRING",
+        "Name of the connector, unique among the connectors of the workers that share a configuration store.",
+        importance="HIGH",
+        validator=non_empty_without_control_chars,
+        group=COMMON,
+        width="MEDIUM",
+        display_name="Connector name",
+    ),
+    Key(
+        "connector.class",
+        "STRING",
+        "Class name of the connector, or its alias: the simple name with or without the suffix Connector.",
+        importance="HIGH",
+        group=COMMON,
+        width="LONG",
+        display_name="Connector class",
+    ),
+    Key(
+        "connector.plugin.version",
+        "STRING",
+        "Version of the connector.",
+        default=None,
+        no_effect=_ONE_VERSION,
+        group=COMMON,
+        width="SHORT",
+        display_name="Connector version",
+    ),
+    Key(
+        "tasks.max",
+        "INT",
+        "How many tasks the status shows, 10000 at most; they are one query over all cores that the worker has.",
+        default=1,
+        importance="HIGH",
+        validator=all_of(at_least(1), at_most(MOST_TASKS)),
+        group=COMMON,
+        width="SHORT",
+        display_name="Tasks max",
+    ),
+    Key(
+        "tasks.max.enforce",
+        "BOOLEAN",
+        "Whether more tasks than tasks.max are an error.",
+        default=True,
+        importance="LOW",
+        no_effect="there are never more tasks than tasks.max",
+        group=COMMON,
+        width="SHORT",
+        display_name="Enforce tasks max",
+    ),
+)
+
+SINK_KEYS: tuple[Key, ...] = (
+    Key(
+        "transforms",
+        "LIST",
+        "Aliases of the single message transformations, in the order in which they are applied.",
+        default=(),
+        importance="LOW",
+        validator=unique_aliases,
+        group=TRANSFORMS,
+        width="LONG",
+        display_name="Transforms",
+    ),
+    Key(
+        "predicates",
+        "LIST",
+        "Aliases of the predicates that transformations ask.",
+        default=(),
+        importance="LOW",
+        validator=unique_aliases,
+        group=PREDICATES,
+        width="LONG",
+        display_name="Predicates",
+    ),
+    Key(
+        "config.action.reload",
+        "STRING",
+        "What to do when a value that comes from outside the configuration changes: none or restart.",
+        default="restart",
+        importance="LOW",
+        validator=one_of("none", "restart"),
+        no_effect="values are read when the connector starts",
+        group=COMMON,
+        width="MEDIUM",
+        display_name="Reload Action",
+    ),
+    Key(
+        "errors.retry.timeout",
+        "LONG",
+        "How long converting a record is tried again, in milliseconds; -1 is for ever.",
+        default=0,
+        no_effect=_NOT_RETRIED,
+        group=ERRORS,
+        width="MEDIUM",
+        display_name="Retry Timeout for Errors",
+    ),
+    Key(
+        "errors.retry.delay.max.ms",
+        "LONG",
+        "Longest wait between two of these attempts, in milliseconds.",
+        default=60000,
+        no_effect=_NOT_RETRIED,
+        group=ERRORS,
+        width="MEDIUM",
+        display_name="Maximum Delay Between Retries for Errors",
+    ),
+    Key(
+        "errors.tolerance",
+        "STRING",
+        "What a record that cannot be stored does: none stops the connector, all makes it a dead letter.",
+        default="none",
+        validator=one_of("none", "all"),
+        group=ERRORS,
+        width="SHORT",
+        display_name="Error Tolerance",
+    ),
+    Key(
+        "errors.log.enable",
+        "BOOLEAN",
+        "Whether each failed record is logged.",
+        default=False,
+        no_effect=_NOT_LOGGED,
+        group=ERRORS,
+        width="SHORT",
+        display_name="Log Errors",
+    ),
+    Key(
+        "errors.log.include.messages",
+        "BOOLEAN",
+        "Whether the log of a failed record has its topic, partition and offset.",
+        default=False,
+        no_effect=_NOT_LOGGED,
+        group=ERRORS,
+        width="SHORT",
+        display_name="Log Error Details",
+    ),
+    Key(
+        "topics",
+        "LIST",
+        "Topics to read, separated by commas. Exactly one of topics and topics.regex is set.",
+        default=(),
+        importance="HIGH",
+        group=COMMON,
+        width="LONG",
+        display_name="Topics",
+    ),
+    Key(
+        "topics.regex",
+        "STRING",
+        "Regular expression that matches the whole name of each topic to read.",
+        default="",
+        importance="HIGH",
+        validator=regular_expression,
+        group=COMMON,
+        width="LONG",
+        display_name="Topics regex",
+    ),
+    Key(
+        DLQ + "topic.name",
+        "STRING",
+        "Topic of the dead letters when errors.tolerance is all; <topic>-dlq when it is blank.",
+        default="",
+        group=ERRORS,
+        width="MEDIUM",
+        display_name="Dead Letter Queue Topic Name",
+    ),
+    Key(
+        DLQ + "topic.replication.factor",
+        "SHORT",
+        "Replication factor of the dead-letter topic when it has to be created; -1 is the default of the broker.",
+        default=-1,
+        group=ERRORS,
+        width="MEDIUM",
+        display_name="Dead Letter Queue Topic Replication Factor",
+    ),
+    Key(
+        DLQ + "context.headers.enable",
+        "BOOLEAN",
+        "Whether dead letters carry the headers __connect.errors.* with the reason and the place of the failure.",
+        default=False,
+        group=ERRORS,
+        width="MEDIUM",
+        display_name="Enable Error Context Headers",
+    ),
+    Key(OVERRIDE + "*", "STRING", "Setting of the Kafka consumer of this connector.", default=None),
+    Key(
+        "producer.override.*",
+        "STRING",
+        "Setting of the Kafka producer of dead letters; of these security.*, sasl.* and ssl.* count.",
+        default=None,
+    ),
+    Key(
+        "admin.override.*",
+        "STRING",
+        "Setting of the Kafka admin client, which creates topics; of these security.*, sasl.* and ssl.* count.",
+        default=None,
+    ),
+)
+
+_OVERRIDES: Mapping[str, tuple[Type, Validator | None]] = {
+    "auto.commit.interval.ms": ("INT", at_least(0)),
+    "auto.offset.reset": ("STRING", one_of("earliest", "latest")),
+    "check.crcs": ("BOOLEAN", None),
+    "client.dns.lookup": ("STRING", one_of("use_all_dns_ips", "resolve_canonical_bootstrap_servers_only")),
+    "connections.max.idle.ms": ("LONG", None),
+    "default.api.timeout.ms": ("INT", at_least(0)),
+    "fetch.max.bytes": ("INT", at_least(0)),
+    "fetch.max.wait.ms": ("INT", at_least(0)),
+    "fetch.min.bytes": ("INT", at_least(0)),
+    "heartbeat.interval.ms": ("INT", None),
+    "isolation.level": ("STRING", one_of("read_committed", "read_uncommitted")),
+    "max.partition.fetch.bytes": ("INT", at_least(0)),
+    "max.poll.interval.ms": ("INT", at_least(1)),
+    "max.poll.records": ("INT", at_least(1)),
+    "metadata.max.age.ms": ("LONG", at_least(0)),
+    "receive.buffer.bytes": ("INT", at_least(-1)),
+    "reconnect.backoff.max.ms": ("LONG", at_least(0)),
+    "reconnect.backoff.ms": ("LONG", at_least(0)),
+    "request.timeout.ms": ("INT", at_least(0)),
+    "retry.backoff.max.ms": ("LONG", at_least(0)),
+    "retry.backoff.ms": ("LONG", at_least(0)),
+    "send.buffer.bytes": ("INT", at_least(-1)),
+    "session.timeout.ms": ("INT", None),
+    "socket.connection.setup.timeout.ms": ("LONG", None),
+}
+"""Types and limits of Kafka's consumer (configuration reference of Kafka 4.3)."""
+_MANAGED_OVERRIDES = (
+    "enable.auto.commit",
+    "key.deserializer",
+    "value.deserializer",
+)
+_CLASS_OVERRIDES = (
+    "interceptor.classes",
+    "metric.reporters",
+    "partition.assignment.strategy",
+)
+_IDLE_OVERRIDES = (
+    "auto.commit.interval.ms",
+    "fetch.max.wait.ms",
+    "fetch.min.bytes",
+    "group.instance.id",
+    "group.protocol",
+    "group.remote.assignor",
+    "heartbeat.interval.ms",
+    "max.poll.interval.ms",
+    "max.poll.records",
+    "session.timeout.ms",
+)
+
+
+def check_sink(parsed: Parsed) -> None:
+    """Rules between framework keys, with Connect's texts (connect-rest.md 6.2)."""
+    topics, regex = parsed.items("topics"), parsed.text("topics.regex")
+    problem = None
+    if topics and regex:
+        problem = "topics and topics.regex are mutually exclusive options, but both are set."
+    elif not topics and not regex:
+        problem = "Must configure one of topics or topics.regex"
+    if problem:
+        parsed.fail("topics", problem)
+        parsed.fail("topics.regex", problem)
+    _check_dead_letter_topic(parsed, topics, regex)
+    _check_overrides(parsed)
+
+
+def _check_dead_letter_topic(parsed: Parsed, topics: tuple[str, ...], regex: str) -> None:
+    name = parsed.text(DLQ + "topic.name")
+    tolerant = parsed.values["errors.tolerance"] == "all"
+    if name and not tolerant:
+        parsed.warn(
+            f"{DLQ}topic.name has no effect here: errors.tolerance is not all, so a bad record stops the connector"
+        )
+    if tolerant and not name and regex:
+        reason = (
+            "Must be set when errors.tolerance is all and topics.regex is used, so that no dead letter is read again"
+        )
+        parsed.fail(DLQ + "topic.name", invalid_value(DLQ + "topic.name", "", reason))
+    own = {name} if name else {f"{topic}-dlq" for topic in topics} if tolerant else set()
+    for topic in topics:
+        if topic in own:
+            parsed.fail(
+                "topics",
+                f"The DLQ topic '{topic}' may not be included in the list of topics "
+                f"('topics=[{', '.join(topics)}]') consumed by the connector",
+            )
+    known = not has_placeholder(regex) and not parsed.errors.get("topics.regex")
+    if name and regex and known and re.fullmatch(regex, name):
+        parsed.fail(
+            "topics.regex",
+            f"The DLQ topic '{name}' may not be matched by the regex for the topics "
+            f"('topics.regex={regex}') consumed by the connector",
+        )
+
+
+def _check_overrides(parsed: Parsed) -> None:
+    for name, text in parsed.members(OVERRIDE + "*").items():
+        key = OVERRIDE + name
+        problem = None if has_placeholder(text) else _problem_of_override(name, text)
+        if problem:
+            parsed.fail(key, invalid_value(key, text, problem))
+        if name in _MANAGED_OVERRIDES:
+            parsed.warn(f"{key} has no effect here: the worker sets it")
+        if name in _CLASS_OVERRIDES:
+            parsed.warn(f"{key} has no effect here: records are read by librdkafka, which loads no Java classes")
+        if name in _IDLE_OVERRIDES:
+            parsed.warn(f"{key} has no effect here: tasks read offsets that are there, in no group")
+    for other in ("producer.override.", "admin.override."):
+        for name in parsed.members(other + "*"):
+            if not is_security(name):
+                parsed.warn(f"{other}{name} has no effect here: only settings of security are overridden")
+    for prefix in (OVERRIDE, "producer.override.", "admin.override."):
+        if prefix in parsed.config:
+            reason = "The name of the setting is missing behind the last dot. Complete or remove the key"
+            parsed.fail(prefix, invalid_value(prefix, parsed.config[prefix], reason))
+
+
+def _problem_of_override(name: str, text: str) -> str | None:
+    if name == "bootstrap.servers":
+        return "Topics are read from the worker's own cluster. Run another worker for this one"
+    kind, validator = _OVERRIDES.get(name, ("STRING", None))
+    try:
+        value = parse_value(kind, text)
+    except ValueError as error:
+        return str(error)
+    return validator(value) if validator else None
+
+
+def group_id(name: str, config: Mapping[str, str]) -> str:
+    """Consumer group of a sink (connect-rest.md 6.2)."""
+    return config.get(OVERRIDE + "group.id", "").strip() or f"connect-{name}"
+
+
+def consumer_overrides(parsed: Parsed) -> dict[str, str]:
+    """Consumer settings, trimmed, without their prefix, without those that the worker sets itself and Java classes."""
+    settled = {*_MANAGED_OVERRIDES, *_CLASS_OVERRIDES, "group.id", "auto.offset.reset"}
+    return {name: text.strip() for name, text in parsed.members(OVERRIDE + "*").items() if name not in settled}
+
+
+def auto_offset_reset(parsed: Parsed) -> Literal["earliest", "latest"]:
+    """Where to start without a stored position; sinks start at the earliest offset (iceberg-sink.md 1.2)."""
+    reset = parsed.members(OVERRIDE + "*").get("auto.offset.reset", "earliest").strip()
+    return "latest" if reset == "latest" else "earliest"
+
+
+def errors_tolerance(parsed: Parsed) -> ErrorsTolerance:
+    """The checked value of `errors.tolerance`."""
+    value: Value = parsed.values["errors.tolerance"]
+    return cast(ErrorsTolerance, value)

@@ -1,0 +1,280 @@
+"""Configuration of the object sink: all its keys, and the typed result (object-sinks.md 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal, cast
+
+from frazil.clients.object_store import ObjectStoreConfig, object_store_config
+from frazil.connectors.keys.framework import (
+    ErrorsTolerance,
+    auto_offset_reset,
+    check_sink,
+    consumer_overrides,
+    errors_tolerance,
+    group_id,
+)
+from frazil.connectors.keys.sink_definition import sink_definition
+from frazil.connectors.objects.config.delta_keys import DELTA_FORMAT, DeltaConfig, delta_config
+from frazil.connectors.objects.config.keys import FORMATS, OBJECT_KEYS
+from frazil.connectors.objects.config.partitioner_keys import (
+    Partitioning,
+    check_partitioner,
+    class_of,
+    is_timed,
+    partitioning,
+)
+from frazil.connectors.objects.config.rules import check_objects, flag_text
+from frazil.declare.converters import DEFAULTS, converter_class
+from frazil.declare.definition import ConfigDef, Parsed, invalid_config_message
+from frazil.errors import ConfigError
+from frazil.pipeline.letters.queues import DLQ
+from frazil.pipeline.transforms.declaration import TransformChain, check_transforms, transform_chain
+
+FormatKind = Literal["json", "bytes", "parquet", "avro"]
+Compatibility = Literal["NONE", "BACKWARD", "FORWARD", "FULL"]
+_KINDS: Mapping[str, FormatKind] = {
+    "JsonFormat": "json",
+    "ByteArrayFormat": "bytes",
+    "ParquetFormat": "parquet",
+    "AvroFormat": "avro",
+    "DeltaFormat": "parquet",
+}
+_COMMIT_MS = 1000
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How objects are named (object-sinks.md 3). `pad` is the number of digits of the offset.
+
+    With `topic_folder` the topic is a folder below `topics_dir`.
+    """
+
+    topics_dir: str = "topics"
+    directory_delimiter: str = "/"
+    file_delimiter: str = "+"
+    pad: int = 10
+    topic_folder: bool = True
+
+
+@dataclass(frozen=True)
+class RotationConfig:
+    """When the objects of a Kafka partition are stored (object-sinks.md 4); None for a trigger that is not used.
+
+    `schedule_ms` counts from midnight in `zone`. `max_bytes` are those of record values before compression.
+    """
+
+    flush_size: int
+    interval_ms: int | None = None
+    schedule_ms: int | None = None
+    zone: str = "UTC"
+    on_partition_change: bool = True
+    max_open_files: int | None = None
+    max_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class FormatConfig:
+    """Format of a kind of objects. `gzip_level` is None without compression; `codec` is that of Parquet or Avro.
+
+    `extension` and `separator` are those of bytes; `numeric_decimals` is for JSON of records with a schema.
+    """
+
+    kind: FormatKind
+    gzip_level: int | None = None
+    codec: str = "snappy"
+    extension: str = ".bin"
+    separator: bytes = b"\n"
+    numeric_decimals: bool = False
+
+
+@dataclass(frozen=True)
+class NullValues:
+    """What records without a value do; `folder` is where they are stored with `write`."""
+
+    behavior: Literal["ignore", "fail", "write"] = "fail"
+    report: bool = True
+    folder: str = "tombstone"
+
+
+@dataclass(frozen=True)
+class JsonSchemaConfig:
+    """What records are checked by. `text` is the schema once it has been read from the file.
+
+    `compatibility` is the rule for a schema that takes the place of another one.
+    """
+
+    file: Path
+    formats: bool = False
+    compatibility: Compatibility = "BACKWARD"
+    text: bytes = b""
+
+
+@dataclass(frozen=True)
+class ObjectSinkConfig:
+    """A checked configuration of an object sink. Times are milliseconds.
+
+    Exactly one of `topics` and `topics_regex` is set. `keys` and `headers` are None when they are not stored.
+    With `metadata` records tell where they came from. With `delta` the objects are files of a Delta table.
+    `consumer_overrides` are without their prefix, and without group id and `auto.offset.reset`.
+    """
+
+    name: str
+    topics: tuple[str, ...]
+    topics_regex: str | None
+    store: ObjectStoreConfig
+    layout: Layout
+    partitioning: Partitioning
+    rotation: RotationConfig
+    format: FormatConfig
+    keys: FormatConfig | None
+    headers: FormatConfig | None
+    null_values: NullValues
+    compatibility: Compatibility
+    schema_affix: Literal["NONE", "PREFIX", "SUFFIX"]
+    value_converter: str
+    schemas_enable: bool
+    key_converter: str
+    group_id: str
+    auto_offset_reset: Literal["earliest", "latest"]
+    tasks_max: int
+    errors_tolerance: ErrorsTolerance
+    dead_letter_topic: str | None
+    dead_letter_replication: int
+    dead_letter_headers: bool
+    max_records_per_batch: int
+    retry_ms: int
+    transforms: TransformChain | None = None
+    json_schema: JsonSchemaConfig | None = None
+    metadata: bool = False
+    delta: DeltaConfig | None = None
+    consumer_overrides: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def commit_interval_ms(self) -> int:
+        """Longest time that records wait for a micro-batch."""
+        return _COMMIT_MS
+
+    @property
+    def reads_headers(self) -> bool:
+        """Whether headers of records make a difference."""
+        return self.headers is not None or (self.transforms is not None and self.transforms.reads_headers)
+
+
+def object_sink_definition(config: Mapping[str, str | None]) -> ConfigDef:
+    """All keys that count for `config`: the framework's, the sink's, those of its transformations and converters."""
+    return sink_definition(
+        config,
+        OBJECT_KEYS,
+        keys=flag_text(config.get("store.kafka.keys")),
+        headers=flag_text(config.get("store.kafka.headers")),
+    )
+
+
+def parse_object_sink(config: Mapping[str, str | None]) -> Parsed:
+    """Parse and check a configuration; errors and warnings are in the result, nothing is raised."""
+    parsed = object_sink_definition(config).parse(config)
+    check_sink(parsed)
+    check_transforms(parsed)
+    check_partitioner(parsed)
+    check_objects(parsed)
+    return parsed
+
+
+def object_sink_config(config: Mapping[str, str]) -> ObjectSinkConfig:
+    """The typed configuration; raises ConfigError with all errors in Connect's text when there are any."""
+    parsed = parse_object_sink(config)
+    errors = parsed.error_texts()
+    if errors:
+        raise ConfigError(invalid_config_message(errors))
+    tolerance = errors_tolerance(parsed)
+    is_delta = class_of(parsed.text("format.class"), (DELTA_FORMAT,)) is not None
+    division = partitioning(parsed)
+    name = parsed.text("name")
+    return ObjectSinkConfig(
+        name=name,
+        topics=tuple(dict.fromkeys(parsed.items("topics"))),
+        topics_regex=parsed.text("topics.regex") or None,
+        store=object_store_config(parsed),
+        layout=Layout(
+            parsed.text("topics.dir"),
+            parsed.text("directory.delim"),
+            parsed.text("file.delim"),
+            parsed.number("filename.offset.zero.pad.width"),
+            parsed.flag("frazil.topic.folder") and not is_delta,
+        ),
+        partitioning=replace(division, absent="") if is_delta else division,
+        rotation=_rotation(parsed),
+        format=_format(parsed, "format.class"),
+        keys=_format(parsed, "keys.format.class") if parsed.flag("store.kafka.keys") else None,
+        headers=_format(parsed, "headers.format.class") if parsed.flag("store.kafka.headers") else None,
+        null_values=NullValues(
+            cast(Literal["ignore", "fail", "write"], parsed.text("behavior.on.null.values").lower()),
+            parsed.flag("report.null.values.to.dlq"),
+            parsed.text("tombstone.encoded.partition"),
+        ),
+        compatibility=_compatibility(parsed.text("schema.compatibility")),
+        schema_affix=cast(Literal["NONE", "PREFIX", "SUFFIX"], parsed.text("s3.schema.partition.affix.type").upper()),
+        value_converter=converter_class(parsed.text("value.converter")) or DEFAULTS["value"],
+        schemas_enable=parsed.values.get("value.converter.schemas.enable") is True,
+        key_converter=converter_class(parsed.text("key.converter")) or DEFAULTS["key"],
+        group_id=group_id(name, config),
+        auto_offset_reset=auto_offset_reset(parsed),
+        tasks_max=parsed.number("tasks.max"),
+        errors_tolerance=tolerance,
+        dead_letter_topic=(parsed.text(DLQ + "topic.name") or None) if tolerance == "all" else None,
+        dead_letter_replication=parsed.number(DLQ + "topic.replication.factor"),
+        dead_letter_headers=parsed.flag(DLQ + "context.headers.enable"),
+        max_records_per_batch=parsed.number("frazil.batch.max.records"),
+        retry_ms=parsed.number("retry.backoff.ms"),
+        transforms=transform_chain(parsed),
+        json_schema=_json_schema(parsed),
+        metadata=parsed.flag("frazil.metadata.enable"),
+        delta=delta_config(parsed) if is_delta else None,
+        consumer_overrides=consumer_overrides(parsed),
+    )
+
+
+def _rotation(parsed: Parsed) -> RotationConfig:
+    def positive(name: str) -> int | None:
+        value = parsed.number(name)
+        return value if value > 0 else None
+
+    return RotationConfig(
+        flush_size=max(parsed.number("flush.size"), 1),
+        interval_ms=positive("rotate.interval.ms") if is_timed(parsed) else None,
+        schedule_ms=positive("rotate.schedule.interval.ms"),
+        zone=parsed.text("timezone") or "UTC",
+        on_partition_change=parsed.flag("rotate.file.on.partition.change"),
+        max_open_files=positive("partitioner.max.open.files"),
+        max_bytes=positive("frazil.rotate.bytes"),
+    )
+
+
+def _format(parsed: Parsed, key: str) -> FormatConfig:
+    class_name = class_of(parsed.text(key), (*FORMATS, DELTA_FORMAT)) or ""
+    separator = parsed.config.get("format.bytearray.separator")
+    kind = _KINDS[class_name.rpartition(".")[2]]
+    return FormatConfig(
+        kind,
+        parsed.number("s3.compression.level") if parsed.text("s3.compression.type") == "gzip" else None,
+        parsed.text("avro.codec" if kind == "avro" else "parquet.codec"),
+        parsed.text("format.bytearray.extension"),
+        b"\n" if separator is None else separator.encode(),
+        parsed.text("json.decimal.format").upper() == "NUMERIC",
+    )
+
+
+def _json_schema(parsed: Parsed) -> JsonSchemaConfig | None:
+    file = parsed.text("frazil.schema.file")
+    if not file:
+        return None
+    rule = _compatibility(parsed.text("frazil.schema.compatibility").upper())
+    return JsonSchemaConfig(Path(file), parsed.flag("frazil.schema.formats"), rule)
+
+
+def _compatibility(text: str) -> Compatibility:
+    """An unknown value is NONE (object-sinks.md 2.2)."""
+    return cast(Compatibility, text) if text in ("BACKWARD", "FORWARD", "FULL") else "NONE"

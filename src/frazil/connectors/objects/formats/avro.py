@@ -1,0 +1,156 @@
+"""Avro files from the JSON of records (object-sinks.md 11)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import IO, Any
+
+import fastavro
+import msgspec
+import pyarrow as pa
+
+from frazil.connectors.objects.formats.tables import Refused, write_columns
+from frazil.pipeline.convert import infer
+from frazil.pipeline.types import Field, List, Map, Scalar, Struct, Type
+
+NAMESPACE, RECORD = "io.confluent.connect.avro", "ConnectDefault"
+"""Names of the records of a schema without one."""
+_BLOCK_BYTES = 64 << 10
+_LETTER = re.compile(r"[^A-Za-z0-9_]")
+_json = msgspec.json.Decoder().decode
+_SCALARS: dict[str, Any] = {
+    "boolean": "boolean",
+    "int": "int",
+    "long": "long",
+    "float": "float",
+    "double": "double",
+    "string": "string",
+    "binary": "bytes",
+    "date": {"type": "int", "logicalType": "date"},
+    "time": {"type": "int", "logicalType": "time-millis"},
+    "timestamptz": {"type": "long", "logicalType": "timestamp-millis"},
+}
+Change = Callable[[Any], Any]
+
+
+def write_avro(
+    open_lines: Callable[[], Iterable[bytes]],
+    schema: Struct | None,
+    name: str | None,
+    codec: str,
+    out: IO[bytes],
+) -> Refused:
+    """Write a file of records; see `write_columns`. `name` is that of their schema, None when they have none."""
+
+    def write(struct: Struct, tables: Iterator[pa.Table], out: IO[bytes]) -> None:
+        written, change = avro_schema(struct, name)
+        rows = (change(row) for table in tables for row in table.to_pylist())
+        _write(out, written, rows, codec)
+
+    return write_columns(open_lines, schema, write, out)
+
+
+def write_avro_values(open_lines: Callable[[], Iterable[bytes]], codec: str, out: IO[bytes]) -> Refused:
+    """Write a file of JSON values, which are records only when all of them are objects.
+
+    Texts, whole numbers, fractions and booleans are what they are when all values are of one kind, and text otherwise.
+    """
+    found: Type | None = None
+    for line in open_lines():
+        found = infer.merge(found, infer.infer(line))
+    if isinstance(found, Struct):
+        return write_avro(open_lines, None, None, codec, out)
+    kind = found.kind if isinstance(found, Scalar) and found.kind in ("boolean", "long", "double") else "string"
+
+    def value(line: bytes) -> Any:
+        parsed = _json(line)
+        return parsed if kind != "string" or isinstance(parsed, str) else line.decode()
+
+    _write(out, _SCALARS[kind], (value(line) for line in open_lines()), codec)
+    return []
+
+
+def _write(out: IO[bytes], schema: Any, rows: Iterator[Any], codec: str) -> None:
+    """The marker between blocks follows from the schema: a random one would make another file of a replay."""
+    parsed = fastavro.parse_schema(schema)
+    marker = hashlib.md5(msgspec.json.encode(schema), usedforsecurity=False).digest()
+    fastavro.writer(out, parsed, rows, codec=codec, sync_interval=_BLOCK_BYTES, sync_marker=marker)
+
+
+def avro_schema(struct: Struct, name: str | None = None) -> tuple[dict[str, Any], Change]:
+    """The schema of records, and how rows of Arrow become its records.
+
+    Characters that Avro's names cannot have are `_`.
+    """
+    full = ".".join(_clean(part) for part in name.split(".")) if name else f"{NAMESPACE}.{RECORD}"
+    return _record(struct, full)
+
+
+def has_other_names(value: Any) -> bool:
+    """Whether a value of JSON has members, at any depth, that have other names in Avro."""
+    if isinstance(value, dict):
+        return any(_clean(name) != name or has_other_names(inner) for name, inner in value.items())
+    return isinstance(value, list) and any(map(has_other_names, value))
+
+
+def _record(struct: Struct, name: str) -> tuple[dict[str, Any], Change]:
+    fields: list[dict[str, Any]] = []
+    changes: list[tuple[str, str, Change | None]] = []
+    for field, clean in zip(struct.fields, _clean_names(struct.fields), strict=True):
+        type_, change = _type(field.type, f"{name}_{clean}")
+        fields.append({"name": clean, "type": ["null", type_], "default": None})
+        changes.append((field.name, clean, change))
+
+    def row(values: dict[str, Any]) -> dict[str, Any]:
+        return {clean: _changed(values[source], change) for source, clean, change in changes}
+
+    return {"type": "record", "name": name, "fields": fields}, row
+
+
+def _changed(value: Any, change: Change | None) -> Any:
+    return value if value is None or change is None else change(value)
+
+
+def _type(type_: Type, name: str) -> tuple[Any, Change | None]:
+    """`name` is for the records inside."""
+    match type_:
+        case Struct():
+            return _record(type_, name)
+        case List(element):
+            items, change = _type(element, name)
+            array = {"type": "array", "items": ["null", items]}
+            return array, None if change is None else lambda values: [_changed(value, change) for value in values]
+        case Map(Scalar(kind="string"), value):
+            values, change = _type(value, name)
+            return {"type": "map", "values": ["null", values]}, lambda pairs: {k: _changed(v, change) for k, v in pairs}
+        case Map(key, value):
+            return _type_of_entries(key, value, name)
+        case Scalar(kind="decimal", precision=precision, scale=scale):
+            return {"type": "bytes", "logicalType": "decimal", "precision": precision, "scale": scale}, None
+        case Scalar(kind=kind):
+            return _SCALARS[kind], None
+
+
+def _type_of_entries(key: Type, value: Type, name: str) -> tuple[Any, Change]:
+    entry, change = _record(Struct((Field("key", key), Field("value", value))), f"{name}_MapEntry")
+    return {"type": "array", "items": entry}, lambda pairs: [change({"key": k, "value": v}) for k, v in pairs]
+
+
+def _clean(name: str) -> str:
+    clean = _LETTER.sub("_", name)
+    return f"_{clean}" if not clean or clean[0].isdigit() else clean
+
+
+def _clean_names(fields: Sequence[Field]) -> list[str]:
+    """Names for Avro, each once."""
+    names: list[str] = []
+    for field in fields:
+        clean = candidate = _clean(field.name)
+        number = 2
+        while candidate in names or (candidate != field.name and any(other.name == candidate for other in fields)):
+            candidate = f"{clean}_{number}"
+            number += 1
+        names.append(candidate)
+    return names

@@ -1,0 +1,117 @@
+"""Parquet files with the columns of a table, from the JSON of records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import IO
+
+import pyarrow as pa
+
+from frazil.connectors.objects.fields import type_at
+from frazil.connectors.objects.formats.parquet import tables_writer
+from frazil.connectors.objects.formats.tables import Refused, decoded, in_groups
+from frazil.pipeline.convert import infer
+from frazil.pipeline.convert.decode import DecodeSpec, decoder
+from frazil.pipeline.convert.strict import ConversionError
+from frazil.pipeline.types import STRING, Field, List, Struct, Type
+
+_SPECIAL = re.compile(r"[\x00-\x1f\x7f ,;{}()=]")
+_SPECIAL_NAME = "a column of a Delta table cannot have this name"
+_NO_FIELDS = "the record has no field, and the table no column yet"
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """The columns of a table that files are for, and whether it gets more of them for fields that have none.
+
+    `reserved` are names that no field may have: the columns of the record's time. A record may ask for so many new
+    columns, `most_new` also names the key that says so; `no_more` is why there are no new ones at all.
+    """
+
+    struct: Struct
+    evolves: bool
+    reserved: frozenset[str] = frozenset()
+    most_new: tuple[int, str] | None = None
+    no_more: str = ""
+
+    def refusal(self, path: infer.Path, type_: Type) -> str | None:
+        """Why a field can have no column."""
+        if path[0] in self.reserved:
+            return "the column of this name is the record's time"
+        names = (*path, *_names(type_))
+        return _SPECIAL_NAME if any(map(_SPECIAL.search, names)) else None
+
+
+def _names(type_: Type) -> Iterator[str]:
+    match type_:
+        case Struct(fields):
+            for field in fields:
+                yield field.name
+                yield from _names(field.type)
+        case List(element):
+            yield from _names(element)
+        case _:
+            return
+
+
+def write_table_file(
+    open_lines: Callable[[], Iterable[bytes]], columns: TableColumns, codec: str, out: IO[bytes]
+) -> tuple[Refused, Mapping[infer.Path, Type]]:
+    """Write a file from records that are JSON objects without line feeds.
+
+    Gives the records that the columns cannot hold, and the fields that have no column where the table can get some;
+    with either of them nothing of use is written.
+    """
+    struct = columns.struct
+    spec = DecodeSpec(
+        struct if struct.fields else Struct((Field("\0", STRING),)),
+        columns.evolves,
+        no_more_columns=columns.no_more,
+        most_new_columns=columns.most_new,
+    )
+    refused: Refused = []
+    unknown: dict[infer.Path, Type] = {}
+
+    def tables() -> Iterator[pa.Table]:
+        position = 0
+        for lines in in_groups(open_lines()):
+            table, failed, without = decoded(spec, lines)
+            refused.extend((position + index, error) for index, error in failed)
+            if without:
+                hopeless = _hopeless(spec, columns, lines, without, unknown)
+                refused.extend((position + index, error) for index, error in hopeless)
+            elif not struct.fields:
+                refused.extend((position + index, ConversionError("", _NO_FIELDS)) for index in range(len(lines)))
+            position += len(lines)
+            if not refused and not unknown:
+                yield table
+
+    tables_writer(codec)(struct, tables(), out)
+    return refused, unknown
+
+
+def _hopeless(
+    spec: DecodeSpec,
+    columns: TableColumns,
+    lines: Sequence[bytes],
+    found: Mapping[infer.Path, Type],
+    unknown: dict[infer.Path, Type],
+) -> Refused:
+    """The records that no column can be made for; note the fields of the others that have none."""
+    refused: Refused = []
+    if any(columns.refusal(path, type_) for path, type_ in found.items()):
+        each = [decoder(spec).decode([line]).unknown for line in lines]
+        for index, of_line in enumerate(each):
+            reasons = {path: reason for path, type_ in of_line.items() if (reason := columns.refusal(path, type_))}
+            if reasons:
+                path = min(reasons)
+                refused.append((index, ConversionError(".".join(path), reasons[path])))
+                of_line.clear()
+        found = infer.merge_all(each)
+    narrow = {path for path in found if type_at(spec.struct, ".".join(path)) is not None}
+    unknown.update(infer.merge_all([unknown, {p: t for p, t in found.items() if p not in narrow}]))
+    if narrow:  # a number that is too large for the column that it has
+        refused += decoder(replace(spec, evolve=False)).decode(lines).rejected
+    return refused

@@ -1,0 +1,141 @@
+"""Tables from the JSON of the records of one file, for formats that have columns (object-sinks.md 11).
+
+What is in a file, and how it is divided into groups, depends on its records alone: a replay writes it again, byte by
+byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import IO
+
+import numpy as np
+import pyarrow as pa
+
+from frazil.connectors.objects.formats.columns import exact_columns, quick_columns
+from frazil.pipeline.convert import infer
+from frazil.pipeline.convert.decode import DecodeSpec, decoder
+from frazil.pipeline.convert.strict import ConversionError
+from frazil.pipeline.types import STRING, Field, List, Map, Struct, Type
+
+GROUP_BYTES, GROUP_ROWS = 64 << 20, 250_000
+"""JSON text and records of a group, at most; one record is always enough for one."""
+_CHUNK_ROWS = 4096
+"""Records that are read at once: few enough for the processor's cache."""
+Refused = list[tuple[int, ConversionError]]
+"""Positions of records in a file that its columns cannot hold, with the reason."""
+WriteTables = Callable[[Struct, Iterator[pa.Table], IO[bytes]], None]
+"""Writes a file of some columns from its groups of rows."""
+
+
+def write_columns(
+    open_lines: Callable[[], Iterable[bytes]], schema: Struct | None, write: WriteTables, out: IO[bytes]
+) -> Refused:
+    """Write a file from records that are JSON objects without line feeds.
+
+    `open_lines` reads them from the start, and `out` is empty. `schema` is that of the records, None when they have
+    none. Nothing of use is written when records are refused.
+    """
+    lines = open_lines()
+
+    def groups() -> Iterator[Sequence[bytes]]:
+        return in_groups(lines if isinstance(lines, list) else open_lines())
+
+    if schema is not None:
+        return _write(groups(), _readable(schema), write, out)
+    quick = quick_columns(groups())
+    if quick is not None:
+        refused = _write(groups(), quick.struct, write, out, complete=True, fitting=quick.fitting)
+        if not refused:
+            return refused
+        out.seek(0)
+        out.truncate()
+    return _write(groups(), exact_columns(groups()), write, out)
+
+
+def in_groups(lines: Iterable[bytes]) -> Iterator[Sequence[bytes]]:
+    """The records of each group."""
+    if isinstance(lines, list) and 0 < len(lines) <= GROUP_ROWS and sum(map(len, lines)) <= GROUP_BYTES:
+        yield lines
+        return
+    group: list[bytes] = []
+    size = 0
+    for line in lines:
+        if group and (size + len(line) > GROUP_BYTES or len(group) >= GROUP_ROWS):
+            yield group
+            group, size = [], 0
+        group.append(line)
+        size += len(line)
+    if group:
+        yield group
+
+
+def _write(
+    groups: Iterator[Sequence[bytes]],
+    struct: Struct,
+    write: WriteTables,
+    out: IO[bytes],
+    *,
+    complete: bool = False,
+    fitting: bool = False,
+) -> Refused:
+    """With `complete` records with fields that have no column are refused too; with `fitting` there are none."""
+    spec = DecodeSpec(struct if struct.fields else Struct((Field("\0", STRING),)), evolve=complete)
+    refused: Refused = []
+
+    def tables() -> Iterator[pa.Table]:
+        position = 0
+        for lines in groups:
+            table, failed, unknown = decoded(spec, lines, fitting=fitting)
+            refused.extend((position + index, error) for index, error in failed)
+            if unknown:
+                refused.append((position, ConversionError("", "the columns are not those of all records")))
+            position += len(lines)
+            if refused:
+                continue
+            if struct.fields:
+                yield table
+            else:
+                yield pa.table({"value": pa.array([line.decode() for line in lines])})
+
+    write(struct if struct.fields else Struct((Field("value", STRING),)), tables(), out)
+    return refused
+
+
+def decoded(
+    spec: DecodeSpec, lines: Sequence[bytes], *, fitting: bool = False
+) -> tuple[pa.Table, Refused, dict[infer.Path, Type]]:
+    """The rows of a group in the order of its records, those that were refused, and fields without a column.
+
+    The rows are of use when there are neither. `fitting` is that of `RecordDecoder.decode`.
+    """
+    tables: list[pa.Table] = []
+    refused: Refused = []
+    unknown: dict[infer.Path, Type] = {}
+    for begin in range(0, len(lines), _CHUNK_ROWS):
+        found = decoder(spec).decode(lines[begin : begin + _CHUNK_ROWS], fitting=fitting)
+        order = np.argsort(np.asarray(found.positions, np.int64), kind="stable")
+        sorted_ = np.array_equal(order, np.arange(len(order)))
+        tables.append(found.table if sorted_ else found.table.take(pa.array(order)))
+        refused += [(begin + index, error) for index, error in found.rejected]
+        unknown = infer.merge_all([unknown, found.unknown])
+    return pa.concat_tables(tables), refused, unknown
+
+
+def _readable(type_: Struct) -> Struct:
+    """The columns without members that a file cannot have."""
+
+    def readable(inner: Type) -> Type:
+        match inner:
+            case Struct(fields):
+                return Struct(tuple(Field(f.name, readable(f.type), f.required) for f in fields if f.name))
+            case List(element):
+                return List(readable(element))
+            case Map(key, value):
+                return Map(key, readable(value))
+            case _:
+                return inner
+
+    found = readable(type_)
+    assert isinstance(found, Struct)  # noqa: S101 - as it was
+    return found

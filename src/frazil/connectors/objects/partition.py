@@ -1,0 +1,227 @@
+"""The records of one Kafka partition on their way into objects."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from frazil.connectors.objects.clock import Clock
+from frazil.connectors.objects.compatibility import changes
+from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
+from frazil.connectors.objects.formats.delta import TableColumns
+from frazil.connectors.objects.open_object import Finished, OpenObject, by_code
+from frazil.connectors.objects.partitioners import Folders, Partitioner
+from frazil.connectors.objects.prepare import NullValueError, Preparer
+from frazil.connectors.objects.provenance import with_metadata
+from frazil.connectors.objects.records import Records
+from frazil.connectors.objects.results import PartitionResult, StoredObject
+from frazil.connectors.objects.rotation import Arrivals, Numbers, Rotation, Segment
+from frazil.connectors.objects.uploads import Uploads
+from frazil.pipeline.convert import infer
+from frazil.pipeline.convert.strict import ConversionError
+from frazil.pipeline.json_schema import InvalidRecord
+from frazil.pipeline.letters.deadletter import DeadLetter
+from frazil.pipeline.offsets import TopicPartition
+from frazil.pipeline.results import SkipReason
+from frazil.pipeline.rows import Rows
+from frazil.pipeline.task import LETTER_BYTES, MAX_DEAD_BYTES, dead_letter
+
+_DEAD_ALREADY = "the record has a dead letter already"
+"""It could be stored by now, as by a schema that has changed, and would be in two places then."""
+
+
+class PartitionRun:
+    """Takes rows in order of their offsets, and stores objects as they are complete."""
+
+    def __init__(
+        self,
+        key: TopicPartition,
+        config: ObjectSinkConfig,
+        uploads: Uploads,
+        begin: int,
+        end: int,
+        clock: Clock | None = None,
+        refused: Mapping[int, str] | None = None,
+        written: frozenset[int] = frozenset(),
+        columns: TableColumns | None = None,
+    ) -> None:
+        """Rows from `begin` to below `end` count; `written` are offsets whose dead letters are written already."""
+        self.key = key
+        self._config = config
+        self._uploads = uploads
+        self._begin, self._end = begin, end
+        self._clock = clock
+        self._refused = refused or {}
+        self._written = written
+        self._columns = columns
+        self._preparer = Preparer(config)
+        self._folders = Folders()
+        self._partitioner = Partitioner(config, self._folders, self._preparer.schemas)
+        self._rotation = Rotation(config.rotation, changes(config.compatibility, self._preparer.schemas))
+        self._open: dict[int, OpenObject] = {}
+        self._first_open: int | None = None
+        self._open_since = 0
+        self._open_counts: Counter[str] = Counter()
+        self._last = begin - 1
+        """Offset of the last record that went to an object."""
+        self._skips: list[tuple[SkipReason, Numbers]] = []
+        self._dead: list[int] = []
+        self._invalid: list[int] = []
+        self._dead_bytes = 0
+        self._ended_at: int | None = None
+        self._result = PartitionResult(begin)
+
+    @property
+    def memory_bytes(self) -> int:
+        """What open objects hold in memory."""
+        return sum(each.memory_bytes for each in self._open.values())
+
+    def largest_to_disk(self) -> None:
+        """Move the largest open object to a temporary file."""
+        max(self._open.values(), key=lambda each: each.memory_bytes).to_disk()
+
+    def take(self, rows: Rows) -> None:
+        """Take rows of this Kafka partition."""
+        rows = rows.between(self._begin, self._end)
+        if not len(rows) or self._ended_at is not None:
+            return
+        prepared = self._preparer.prepare(rows, self._refused)
+        records = prepared.records
+        needed = self._clock is not None and (self._clock.wallclock or self._clock.told)
+        clock = self._clock.times(records.offsets) if self._clock is not None and needed else None
+        divided = self._partitioner.divide(records, clock)
+        failed = dict(prepared.failed) | {int(records.offsets[index]): error for index, error in divided.failed}
+        if self._config.metadata and clock is not None:
+            records, told = with_metadata(records, clock)
+            failed |= {int(records.offsets[index]): error for index, error in told}
+        for offset in self._written & set(records.offsets.tolist()) if self._written else ():
+            failed.setdefault(offset, ConversionError("", _DEAD_ALREADY))
+        codes, times = divided.codes, divided.times
+        mask = codes >= 0
+        if failed:
+            mask &= ~np.isin(records.offsets, list(failed))
+        limit = self._bound(rows, failed)
+        if limit is not None:
+            mask &= records.offsets < limit
+        if not mask.all():
+            records, codes = records.where(mask), codes[mask]
+            times = None if times is None else times[mask]
+        self._skip("transform", prepared.dropped, limit)
+        self._skip("tombstone", prepared.tombstones, limit)
+        self._divide(
+            records,
+            Arrivals(
+                codes,
+                times,
+                records.sizes,
+                records.schemas,
+                records.tombstones if records.texts.null_count else None,
+                self._clock.cuts(records.offsets, self._last) if self._clock is not None else (),
+            ),
+        )
+        if limit is not None and self._ended_at is None:
+            self._ended_at = limit
+
+    def _skip(self, reason: SkipReason, offsets: Sequence[int], limit: int | None) -> None:
+        if offsets:
+            found = np.array(offsets, np.int64)
+            self._skips.append((reason, found if limit is None else found[found < limit]))
+
+    def _bound(self, rows: Rows, failed: Mapping[int, ConversionError]) -> int | None:
+        """Book dead letters; where the run ends, if it does: at a bad record, or where there are too many of them."""
+        places = {offset: index for index, offset in enumerate(rows.offsets.tolist())} if failed else {}
+        for offset in sorted(failed):
+            error = failed[offset]
+            if self._config.errors_tolerance == "none" or isinstance(error, NullValueError):
+                self._result.bad = dead_letter(rows, places[offset], error)
+                return offset
+            if offset not in self._written:
+                letter: DeadLetter = dead_letter(rows, places[offset], error)
+                size = LETTER_BYTES + len(letter.value or b"") + len(letter.key or b"")
+                if self._result.letters and self._dead_bytes + size > MAX_DEAD_BYTES:
+                    self._result.overflow = True
+                    return offset
+                self._dead_bytes += size
+                self._result.letters.append(letter)
+            self._dead.append(offset)
+            if isinstance(error, InvalidRecord):
+                self._invalid.append(offset)
+        return None
+
+    def _divide(self, records: Records, arrivals: Arrivals) -> None:
+        for segment in self._rotation.split(arrivals):
+            if segment.end > segment.begin:
+                self._add(records, arrivals, segment)
+            if segment.closes and not self._store():
+                return
+
+    def _add(self, records: Records, arrivals: Arrivals, segment: Segment) -> None:
+        if self._first_open is None:
+            self._first_open = int(records.offsets[segment.begin])
+            times = arrivals.times if arrivals.times is not None else records.stamps
+            self._open_since = int(times[segment.begin])
+        for code, indexes in by_code(arrivals.codes, segment.begin, segment.end):
+            found = self._open.get(code)
+            if found is None:
+                number = -1 if records.schemas is None else int(records.schemas[indexes[0]])
+                schema = self._preparer.schemas[number] if number >= 0 else None
+                found = self._open[code] = OpenObject(self._config, self._folders.names[code], schema, self._columns)
+            found.add(records, indexes)
+        if records.topics is None:
+            self._open_counts[records.topic] += segment.end - segment.begin
+        else:
+            self._open_counts.update(records.topics[segment.begin : segment.end])
+        self._last = int(records.offsets[segment.end - 1])
+
+    def _store(self) -> bool:
+        """Store the open objects; False when one of them cannot have all its records, and nothing was stored."""
+        finished: list[Finished] = []
+        refused: dict[int, ConversionError] = {}
+        for each in self._open.values():
+            more, failed = each.finish()
+            finished += more
+            refused |= failed
+        unknown = infer.merge_all([each.unknown for each in self._open.values()])
+        if refused or unknown:
+            self._result.unknown = unknown
+            self._result.refused = {offset: str(error) for offset, error in refused.items()}
+            self._ended_at = self._first_open
+            for one in finished:
+                one.body.close()
+            return False
+        for one in finished:
+            self._result.objects.append(
+                StoredObject(one.name, one.topic, one.partition, one.first, one.last, one.count, one.size)
+            )
+            self._uploads.add(one)
+        self._open = {}
+        self._first_open = None
+        self._result.stored += self._open_counts
+        self._open_counts = Counter()
+        return True
+
+    def finish(self) -> PartitionResult:
+        """The result, when all rows were taken; its objects are durable when the uploads are."""
+        whole = self._ended_at is None
+        if whole and self._open and self._clock is not None and self._clock.cuts_behind(self._last, self._end):
+            self._store()
+        result = self._result
+        bound = self._end if self._ended_at is None else self._ended_at
+        result.position = bound if self._first_open is None else self._first_open
+        for reason, offsets in self._skips:
+            result.skipped[reason] += int((offsets < result.position).sum())
+        result.dead[self.key[0]] += sum(offset < result.position for offset in self._dead)
+        result.validation_s = self._preparer.validation_s
+        result.invalid = sum(offset < result.position for offset in self._invalid)
+        if self._first_open is not None:
+            result.open_count, result.open_since = self._open_counts.total(), self._open_since
+        self.close()
+        return result
+
+    def close(self) -> None:
+        """Give up the objects that are open."""
+        for each in self._open.values():
+            each.close()
+        self._open = {}

@@ -1,0 +1,252 @@
+"""From the records of Kafka to those that are divided over objects: envelope, transformations, text, missing parts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from frazil.connectors.objects.config.object_sink import FormatConfig, ObjectSinkConfig
+from frazil.connectors.objects.formats.text import (
+    Failures,
+    base64_texts,
+    header_texts,
+    json_texts,
+    quoted_texts,
+)
+from frazil.connectors.objects.records import Records, Schema
+from frazil.declare.converters import JSON_CONVERTER, STRING_CONVERTER
+from frazil.pipeline import envelope
+from frazil.pipeline.convert.strict import ConversionError
+from frazil.pipeline.json_schema import checker
+from frazil.pipeline.prepare import prepare
+from frazil.pipeline.rows import Rows
+from frazil.pipeline.transforms.declaration import TransformChain
+from frazil.pipeline.transforms.keys import key_reader
+from frazil.pipeline.transforms.record import raw_bytes
+
+NULL_FAILS = "Null valued records are not writeable with current behavior.on.null.values 'settings."
+_NULL_SKIPPED = "Skipping null value record."
+_NO_KEY = "Key cannot be null for SinkRecord: store.kafka.keys is set"
+_NO_HEADERS = "Headers cannot be null for SinkRecord: store.kafka.headers is set"
+
+
+class NullValueError(ConversionError):
+    """A record without a value that may neither be stored nor left out: the connector stops, whatever it tolerates."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Records that are to be stored, and what became of the others, by their offsets.
+
+    `dropped` are those that transformations left out, `tombstones` those without a value that are only counted.
+    """
+
+    records: Records
+    failed: Mapping[int, ConversionError]
+    dropped: Sequence[int] = ()
+    tombstones: Sequence[int] = ()
+
+
+@dataclass
+class Preparer:
+    """Prepares consecutive chunks of one task; `schemas` are those that records came with, by number.
+
+    `validation_s` is the time in seconds that the JSON Schema has taken so far.
+    """
+
+    config: ObjectSinkConfig
+    schemas: list[Schema] = field(default_factory=list)
+    validation_s: float = 0.0
+    _numbers: dict[bytes, int] = field(default_factory=dict)
+
+    def prepare(self, rows: Rows, refused: Mapping[int, str]) -> Prepared:
+        """Prepare rows of one Kafka partition, at least one; `refused` are offsets that no file can take, and why."""
+        rows, invalid = self._checked(rows)
+        offsets = rows.offsets
+        texts, topics, schemas, failed, dropped = self._texts(rows)
+        failures = {int(offsets[index]): error for index, error in failed}
+        failures |= {offset: ConversionError("", why) for offset, why in refused.items() if offset in set(offsets)}
+        gone = [int(offsets[index]) for index in dropped]
+        keys = headers = None
+        if self.config.keys is not None:
+            keys = self._part(rows, *self._keys(rows.keys, self.config.keys), failures, _NO_KEY)
+        if self.config.headers is not None:
+            keys_and_values = rows.headers if rows.headers is not None else [()] * len(rows)
+            headers = self._part(rows, *header_texts(keys_and_values), failures, _NO_HEADERS)
+        records = Records(
+            rows.topic,
+            rows.partition,
+            offsets,
+            rows.stamps,
+            texts,
+            np.array([0 if value is None else len(value) for value in rows.values], np.int64),
+            topics,
+            schemas,
+            keys,
+            headers,
+        )
+        lost = self._lost(records, failures, gone)
+        left = [*failures, *gone, *lost]
+        if left:
+            records = records.where(~np.isin(offsets, left))
+        return Prepared(records, failures | invalid, gone, lost)
+
+    def _checked(self, rows: Rows) -> tuple[Rows, dict[int, ConversionError]]:
+        """The rows whose values are valid by the schema, and the others by their offsets."""
+        schema = self.config.json_schema
+        if schema is None:
+            return rows, {}
+        started = time.perf_counter()
+        values = rows.values
+        if self.config.schemas_enable:
+            values = [_payload(value) for value in values]
+        failed = checker(schema.text, formats=schema.formats)(values)
+        self.validation_s += time.perf_counter() - started
+        if not failed:
+            return rows, {}
+        valid = np.ones(len(rows), np.bool_)
+        valid[[index for index, _ in failed]] = False
+        return rows.where(valid), {int(rows.offsets[index]): error for index, error in failed}
+
+    def _lost(self, records: Records, failures: dict[int, ConversionError], gone: Sequence[int]) -> list[int]:
+        """Offsets of records without a value that are only counted; those that fail are added to the failures."""
+        if not records.texts.null_count:
+            return []
+        nulls = self.config.null_values
+        found = records.offsets[records.tombstones].tolist()
+        waiting = [offset for offset in found if offset not in failures and offset not in gone]
+        if nulls.behavior == "write":
+            return []
+        if nulls.behavior == "fail":
+            failures.update((offset, NullValueError("", NULL_FAILS)) for offset in waiting)
+            return []
+        if nulls.report and self.config.dead_letter_topic is not None:
+            failures.update((offset, ConversionError("", _NULL_SKIPPED)) for offset in waiting)
+            return []
+        return waiting
+
+    def _texts(self, rows: Rows) -> tuple[pa.BinaryArray, tuple[str, ...] | None, Any, Failures, Sequence[int]]:
+        """Texts of the values, topics and schemas, one per row; positions of rows that failed or were dropped."""
+        if self.config.transforms is not None:
+            return self._transformed(rows, self.config.transforms)
+        schemas = None
+        if self.config.schemas_enable:
+            texts, schemas, failed = self._opened(rows.values)
+        else:
+            texts, failed = self._converted(rows.values)
+        return texts, None, schemas, failed + self._misshaped(texts), ()
+
+    def _transformed(
+        self, rows: Rows, transforms: TransformChain
+    ) -> tuple[pa.BinaryArray, tuple[str, ...] | None, Any, Failures, Sequence[int]]:
+        """What transformations make has no schema any more."""
+        prepared = prepare(rows, transforms, envelope=self.config.schemas_enable)
+        values: list[bytes | None] = [None] * len(rows)
+        names = [rows.topic] * len(rows)
+        for index, value in enumerate(prepared.values.values):
+            position = prepared.values.position(index)
+            values[position] = value
+            if prepared.values.topics is not None:
+                names[position] = prepared.values.topics[index]
+        texts, failed = json_texts(values)
+        topics = tuple(names) if any(name != rows.topic for name in names) else None
+        return texts, topics, None, [*prepared.failed, *failed, *self._misshaped(texts)], prepared.dropped
+
+    def _converted(self, values: Sequence[bytes | None]) -> tuple[pa.BinaryArray, Failures]:
+        config = self.config
+        if config.value_converter == JSON_CONVERTER:
+            return json_texts(values)
+        if config.format.kind == "bytes":
+            return pa.array(values, pa.binary()), []
+        return quoted_texts(values) if config.value_converter == STRING_CONVERTER else base64_texts(values)
+
+    def _misshaped(self, texts: pa.BinaryArray) -> Failures:
+        """Records that are no objects, where the format needs columns."""
+        texts_too = self.config.format.kind == "avro" and self.config.value_converter == STRING_CONVERTER
+        if self.config.format.kind not in ("parquet", "avro") or texts_too:
+            return []
+        objects = pc.match_substring_regex(texts.cast(pa.string()), r"^[ \t]*\{")
+        wrong = np.flatnonzero(pc.fill_null(pc.invert(objects), False).to_numpy(zero_copy_only=False))
+        return [
+            (int(index), ConversionError("", "the value is not an object, so it has no columns")) for index in wrong
+        ]
+
+    def _opened(self, values: Sequence[bytes | None]) -> tuple[pa.BinaryArray, Any, Failures]:
+        """Payloads of records that come with their schemas."""
+        payloads: list[bytes | None] = []
+        numbers = np.full(len(values), -1, np.int64)
+        failed: Failures = []
+        for index, value in enumerate(values):
+            payload = None
+            if value is not None:
+                try:
+                    schema, payload = envelope.split(value)
+                    if payload != b"null" and schema != b"null":
+                        numbers[index], payload = self._schema(schema, payload)
+                except ConversionError as error:
+                    failed.append((index, error))
+                    payload = None
+            payloads.append(payload)
+        texts, more = json_texts(payloads)
+        numbers[np.asarray(texts.is_null().to_numpy(zero_copy_only=False))] = -1
+        return texts, numbers, failed + more
+
+    def _schema(self, text: bytes, payload: bytes) -> tuple[int, bytes]:
+        """The number of a schema, and the payload as the format writes it."""
+        number = self._numbers.get(text)
+        if number is None:
+            struct = envelope.columns_of(text)
+            name, version = envelope.identity_of(text)
+            if version is None and self.config.compatibility != "NONE":
+                raise ConversionError("", f"Schema version required for {self.config.compatibility} compatibility")
+            number = self._numbers[text] = len(self.schemas)
+            self.schemas.append(Schema(text, struct, name, version))
+        base64 = self.config.format.kind == "json" and not self.config.format.numeric_decimals
+        return number, payload if base64 else envelope.rewritten(text, payload)
+
+    def _part(
+        self, rows: Rows, texts: pa.BinaryArray, failed: Failures, failures: dict[int, ConversionError], missing: str
+    ) -> pa.BinaryArray:
+        """Texts of keys or headers; records without them fail."""
+        failures.update((int(rows.offsets[index]), error) for index, error in failed)
+        for index in np.flatnonzero(texts.is_null().to_numpy(zero_copy_only=False)):
+            failures.setdefault(int(rows.offsets[index]), ConversionError("", missing))
+        return texts
+
+    def _keys(self, keys: Sequence[bytes | None], format_: FormatConfig) -> tuple[pa.BinaryArray, Failures]:
+        converter = self.config.key_converter
+        if format_.kind == "bytes":
+            return pa.array(keys, pa.binary()), []
+        if converter.endswith(".ByteArrayConverter"):
+            return base64_texts(keys)
+        if converter == STRING_CONVERTER:
+            return quoted_texts(keys)
+        if converter == JSON_CONVERTER:
+            return json_texts(keys)
+        read = key_reader(converter)
+        texts: list[bytes | None] = []
+        failed: Failures = []
+        for index, key in enumerate(keys):
+            found = None
+            try:
+                found = None if key is None else read(key)
+            except ConversionError as error:
+                failed.append((index, error))
+            texts.append(None if found is None else raw_bytes(found))
+        return pa.array(texts, pa.binary()), failed
+
+
+def _payload(value: bytes | None) -> bytes | None:
+    """The payload of a record with a schema; None for one that is no such record, which is told later."""
+    if value is None:
+        return None
+    try:
+        return envelope.split(value)[1]
+    except ConversionError:
+        return None

@@ -1,0 +1,209 @@
+"""Compares a range of a topic with its objects: which records are missing, doubled or not what the topic has."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Callable, Collection, Iterator
+from typing import Protocol
+
+from frazil.connectors.checks.expected import Expected
+from frazil.connectors.checks.result import RangeCheck, digest
+from frazil.connectors.checks.values import holds
+from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
+from frazil.connectors.objects.file_rows import FileRows
+from frazil.connectors.objects.formats.avro import has_other_names
+from frazil.connectors.objects.judged import Judged
+from frazil.connectors.objects.naming import extension
+from frazil.connectors.objects.partitioners import Folders, Partitioner
+from frazil.connectors.objects.records import Records
+from frazil.declare.converters import JSON_CONVERTER
+from frazil.errors import UsageError
+from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.rows import Rows
+
+_METADATA = b'"_metadata":{"processing_timestamp":'
+_OFFSET = re.compile(rb'"kafka_offset":([0-9]+),"kafka_timestamp":')
+
+
+class ObjectReader(Protocol):
+    """A bucket, to be looked at."""
+
+    def names(self, prefix: str) -> Iterator[str]:
+        """Names of objects that begin so, in order."""
+
+    def get(self, name: str) -> bytes | None:
+        """An object; None when there is none."""
+
+
+class ObjectCheck:
+    """Takes the records of a range, then looks at the objects; see `RangeCheck` for what it finds.
+
+    `dead` are the records that have dead letters. Raises UsageError for a format whose records cannot be told apart.
+    """
+
+    def __init__(
+        self,
+        config: ObjectSinkConfig,
+        begin: Offsets,
+        end: Offsets,
+        dead: Collection[tuple[str, int, int]],
+        *,
+        whole: bool = True,
+    ) -> None:
+        """With `whole` the range ends where the connector stands: no object begun in it has records behind it."""
+        if config.format.kind == "bytes":
+            raise UsageError(
+                f"connector {config.name} stores bytes, whose records cannot be told apart. Nothing was compared; "
+                "count them with tools that know their format."
+            )
+        self._config = config
+        self._whole = whole
+        self._judged = Judged(config, f"s3://{config.store.bucket}", begin, end, dead)
+        self._ranges = self._judged.ranges
+        self._folders = Folders()
+        self._partitioner = Partitioner(config, self._folders, self._judged.preparer.schemas)
+        self._by_rows = config.format.kind in ("parquet", "avro")
+        self._by_values = self._by_rows and config.value_converter == JSON_CONVERTER and not config.schemas_enable
+        """Columns of a schema do not tell the JSON that they were made from, such as a date from its number."""
+        self._renamed = 0
+        if self._by_rows and self._wallclock:
+            raise UsageError(
+                f"connector {config.name} divides files with columns by the wall clock, so what belongs in which "
+                "cannot be told afterwards. Nothing was compared."
+            )
+
+    @property
+    def _wallclock(self) -> bool:
+        partitioning = self._config.partitioning
+        return partitioning.duration_ms > 0 and partitioning.extractor == "Wallclock"
+
+    def take(self, rows: Rows) -> None:
+        """Take rows of one partition, in order."""
+        taken = self._judged.take(rows)
+        if taken is None:
+            return
+        expected, records = taken
+        check = expected.check
+        names = self._names_of(records) if self._by_rows else None
+        for index, text in enumerate(records.texts.to_pylist()):
+            offset = int(records.offsets[index])
+            if text is None:
+                check.skipped += 1
+                continue
+            check.expected += 1
+            if names is not None:
+                expected.add_row(offset, names[index], text)
+            else:
+                expected.add(offset, digest(_base(text) if self._config.metadata else text))
+
+    def _names_of(self, records: Records) -> list[str]:
+        divided = self._partitioner.divide(records)
+        return [self._folders.names[code] if code >= 0 else "" for code in divided.codes]
+
+    def finish(self, store: ObjectReader, advance: Callable[[str], None] = lambda name: None) -> list[RangeCheck]:
+        """Look at the objects; `advance` gets the name of each. Raises as `ObjectReader` does."""
+        for expected in self._ranges.values():
+            expected.close()
+        for name in store.names(self._prefix()):
+            place = object_place(name, self._config)
+            if place is None:
+                continue
+            folder, topic, partition, first = place
+            of_partition = self._ranges.get((topic, partition))
+            if of_partition is None or first >= of_partition.check.end:
+                continue
+            advance(name)
+            data = store.get(name)
+            if data is None:
+                continue  # replaced by a lifecycle rule or by somebody since it was listed; its records are missing
+            if self._by_rows:
+                self._match_rows(of_partition, folder, first, FileRows(data, self._config.format.kind))
+            else:
+                self._match_lines(of_partition, first, gzip.decompress(data) if name.endswith(".gz") else data)
+        return [self._concluded(expected) for expected in self._ranges.values()]
+
+    def _prefix(self) -> str:
+        layout = self._config.layout
+        parts = [layout.topics_dir] if layout.topics_dir else []
+        if layout.topic_folder and self._config.transforms is None and len(self._config.topics) == 1:
+            parts += [self._config.topics[0]]
+        return "".join(part + layout.directory_delimiter for part in parts)
+
+    def _match_lines(self, expected: Expected, first: int, data: bytes) -> None:
+        lines = data.split(b"\n")[:-1]
+        digests = [digest(_base(line) if self._config.metadata else line) for line in lines]
+        last = first - 1
+        for line, one, (begin, end) in zip(lines, digests, expected.ranges(digests), strict=True):
+            place: int | None = None
+            if self._config.metadata and begin < end:
+                told = _OFFSET.search(line, line.rfind(_METADATA))
+                place = expected.at(begin, end, int(told[1]) if told else -1)
+            elif begin < end:
+                place = expected.after(begin, end, last)
+            if place is None:
+                self._not_found(expected, first)
+                continue
+            last = max(last, int(expected.offsets[place]))
+            expected.check.stored += 1
+            expected.found.add(one)
+            expected.counts[place] += 1
+
+    def _match_rows(self, expected: Expected, folder: str, first: int, file: FileRows) -> None:
+        places = expected.rows(folder, first, file.count).tolist()
+        for place, row in zip(places, file.rows(), strict=False) if self._by_values else ():
+            text = expected.text(place)
+            if not holds(row, text):
+                if not self._is_renamed(text):
+                    self._not_found(expected, first)
+                    continue
+                self._renamed += 1
+            expected.found.add(digest(text))
+            expected.counts[place] += 1
+            expected.check.stored += 1
+        if not self._by_values:
+            expected.counts[places] += 1
+            expected.check.stored += len(places)
+        for _ in range(file.count - len(places)):
+            self._not_found(expected, first)
+
+    def _is_renamed(self, text: bytes) -> bool:
+        return self._config.format.kind == "avro" and has_other_names(json.loads(text))
+
+    def _not_found(self, expected: Expected, first: int) -> None:
+        check = expected.check
+        if first < check.begin or not self._whole:
+            check.unknown += 1
+        else:
+            check.stored += 1
+            check.foreign += 1
+
+    def _concluded(self, expected: Expected) -> RangeCheck:
+        check = expected.conclude(compared=self._by_values or not self._by_rows)
+        if self._by_rows and not self._by_values:
+            check.notes.append("rows of files with columns of a schema are counted, not compared")
+        if self._renamed:
+            check.notes.append("records with names that Avro does not have are counted, not compared")
+        return check
+
+
+def object_place(name: str, config: ObjectSinkConfig) -> tuple[str, str, int, int] | None:
+    """Folder, topic, Kafka partition and first offset of an object with data; None for any other object."""
+    layout = config.layout
+    ending = extension(config.format)
+    if not name.endswith(ending):
+        return None
+    folder, _, base = name[: -len(ending)].rpartition(layout.directory_delimiter)
+    parts = base.rsplit(layout.file_delimiter, 2)
+    if len(parts) != 3 or not (parts[1].isascii() and parts[1].isdigit() and parts[2].isascii() and parts[2].isdigit()):
+        return None
+    return folder + layout.directory_delimiter if folder else "", parts[0], int(parts[1]), int(parts[2])
+
+
+def _base(text: bytes) -> bytes:
+    """A record without where it came from, as it stands before that."""
+    place = text.rfind(_METADATA)
+    if place < 0:
+        return text.rstrip()[:-1].rstrip()
+    return text[:place].removesuffix(b",")

@@ -1,0 +1,203 @@
+"""Converter keys of a sink connector: which classes there are and what they add (connect-rest.md 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Literal
+
+from frazil.declare.definition import COMMON, REQUIRED, ConfigDef, Key, Parsed, Value, invalid_value
+from frazil.declare.validators import at_least
+
+Role = Literal["key", "value", "header"]
+
+JSON_CONVERTER = "org.apache.kafka.connect.json.JsonConverter"
+STRING_CONVERTER = "org.apache.kafka.connect.storage.StringConverter"
+SIMPLE_HEADER_CONVERTER = "org.apache.kafka.connect.storage.SimpleHeaderConverter"
+
+CONVERTERS: tuple[str, ...] = (
+    *(
+        f"org.apache.kafka.connect.converters.{name}Converter"
+        for name in ("Boolean", "ByteArray", "Double", "Float", "Integer", "Long", "Short")
+    ),
+    JSON_CONVERTER,
+    STRING_CONVERTER,
+)
+HEADER_CONVERTERS: tuple[str, ...] = (*CONVERTERS, SIMPLE_HEADER_CONVERTER)
+_REGISTRY_CONVERTERS = (
+    "io.confluent.connect.avro.AvroConverter",
+    "io.confluent.connect.json.JsonSchemaConverter",
+    "io.confluent.connect.protobuf.ProtobufConverter",
+)
+_KNOWN = (*HEADER_CONVERTERS, *_REGISTRY_CONVERTERS)
+
+READABLE_KEYS: tuple[str, ...] = tuple(name for name in CONVERTERS if not name.endswith("ByteArrayConverter"))
+"""Converters of keys that transformations can read."""
+
+DEFAULTS: Mapping[Role, str] = {
+    "key": STRING_CONVERTER,
+    "value": JSON_CONVERTER,
+    "header": SIMPLE_HEADER_CONVERTER,
+}
+"""The worker's converters; its value converter has `schemas.enable=false`, as the workers of seeds 000 and 001."""
+
+_NO_EFFECT: Mapping[Role, str | None] = {
+    "key": "record keys are not stored; a dead letter keeps the key's bytes",
+    "value": None,
+    "header": "record headers are not stored; a dead letter keeps them as they are",
+}
+_BOTH_FORMS = "numbers and Base64 are both read"
+_NULL_STAYS = "null is stored as null"
+_KEPT = "schemas are kept while they are used"
+
+
+def converter_class(name: str) -> str | None:
+    """The full class name for a class name or alias (`JsonConverter`, `Json`); None when there is none."""
+    for known in _KNOWN:
+        simple = known.rpartition(".")[2]
+        if name in (known, simple, simple.removesuffix("Converter")):
+            return known
+    return None
+
+
+def _exists(value: Value) -> str | None:
+    if value is None or converter_class(str(value)):
+        return None
+    return f"Class {value} could not be found."
+
+
+def converter_keys(role: Role, *, read: bool = False) -> tuple[Key, Key]:
+    """`<role>.converter` and its version key; `read` says that transformations read the keys of records."""
+    return (
+        Key(
+            f"{role}.converter",
+            "CLASS",
+            f"Converter of record {role}s; the worker's converter when it is not set.",
+            default=DEFAULTS[role],
+            importance="LOW",
+            validator=_exists,
+            no_effect=None if read else _NO_EFFECT[role],
+            group=COMMON,
+            width="SHORT",
+            display_name=f"{role.capitalize()} converter class",
+            recommended=HEADER_CONVERTERS if role == "header" else CONVERTERS,
+        ),
+        Key(
+            f"{role}.converter.plugin.version",
+            "STRING",
+            f"Version of the {role} converter.",
+            default=None,
+            importance="LOW",
+            no_effect="there is exactly one version of each plugin",
+            group=COMMON,
+            width="SHORT",
+            display_name=f"{role.capitalize()} converter version",
+        ),
+    )
+
+
+def converter_option_keys(role: Role, config: Mapping[str, str | None], *, read: bool = False) -> tuple[Key, ...]:
+    """Options of the converter that the connector sets; the worker's own converter adds none."""
+    prefix = f"{role}.converter."
+    unused = None if read else _NO_EFFECT[role]
+    family = Key(
+        prefix + "*",
+        "STRING",
+        f"Option of the {role} converter.",
+        default=None,
+        no_effect=unused or f"it is an option of a converter, and {role}.converter is not set to one that has it",
+    )
+    name = config.get(f"{role}.converter")
+    if name is None or converter_class(name.strip()) != JSON_CONVERTER:
+        return (family,)
+    return (
+        Key(
+            prefix + "converter.type",
+            "STRING",
+            "Whether the converter reads keys, values or headers; set by the worker.",
+            default=role,
+            importance="LOW",
+            no_effect="the worker sets it",
+        ),
+        Key(
+            prefix + "decimal.format",
+            "STRING",
+            "How decimals are written in JSON: BASE64 or NUMERIC, in any case.",
+            default="BASE64",
+            importance="LOW",
+            validator=_decimal_format,
+            no_effect=unused or _BOTH_FORMS,
+            group="Serialization",
+            width="MEDIUM",
+            display_name="Decimal Format",
+        ),
+        Key(
+            prefix + "replace.null.with.default",
+            "BOOLEAN",
+            "Whether a null takes the default value of its field.",
+            default=True,
+            importance="LOW",
+            no_effect=unused or _NULL_STAYS,
+            group="Serialization",
+            width="MEDIUM",
+            display_name="Replace null with default",
+        ),
+        Key(
+            prefix + "schemas.enable",
+            "BOOLEAN",
+            "Whether each record is an envelope with the fields schema and payload.",
+            default=True,
+            importance="HIGH",
+            no_effect=unused,
+            group="Schemas",
+            width="MEDIUM",
+            display_name="Enable Schemas",
+        ),
+        Key(
+            prefix + "schemas.cache.size",
+            "INT",
+            "How many schemas the converter keeps.",
+            default=1000,
+            importance="HIGH",
+            validator=at_least(0),
+            no_effect=unused or _KEPT,
+            group="Schemas",
+            width="MEDIUM",
+            display_name="Schema Cache Size",
+        ),
+        family,
+    )
+
+
+def converter_definition(class_name: str) -> ConfigDef:
+    """The keys of a converter by themselves, without the prefix that they have in a connector."""
+    if class_name == SIMPLE_HEADER_CONVERTER:
+        return ConfigDef([])
+    config = {"value.converter": class_name}
+    options = [key for key in converter_option_keys("value", config) if not key.is_family]
+    prefix = "value.converter."
+    alone = [replace(key, name=key.name.removeprefix(prefix)) for key in options]
+    return ConfigDef([replace(key, default=REQUIRED) if key.name == "converter.type" else key for key in alone])
+
+
+def _decimal_format(value: Value) -> str | None:
+    if str(value).upper() in ("BASE64", "NUMERIC"):
+        return None
+    return "String must be one of (case insensitive): BASE64, NUMERIC"
+
+
+def check_converters(parsed: Parsed, *, text: bool = False) -> None:
+    """Refuse a header converter that is none, and value converters other than JSON.
+
+    `text` says that a transformation makes objects from the texts of StringConverter.
+    """
+    header = converter_class(parsed.text("header.converter"))
+    if header is not None and header not in HEADER_CONVERTERS:
+        parsed.fail("header.converter", f"Class class {header} does not implement the HeaderConverter interface")
+    value = converter_class(parsed.text("value.converter"))
+    if value is not None and value != JSON_CONVERTER and not text:
+        what = "its bytes have no columns" if value not in _REGISTRY_CONVERTERS else "it needs a schema registry"
+        reason = f"Not supported, for {what}. Values are read as JSON: set value.converter to {JSON_CONVERTER}"
+        if value == STRING_CONVERTER:
+            reason += ", or make columns of the text with JsonToMapTransform"
+        parsed.fail("value.converter", invalid_value("value.converter", value, reason))

@@ -1,0 +1,48 @@
+"""The dead-letter topics of a connector."""
+
+from __future__ import annotations
+
+from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka.security import secured
+from frazil.connectors.keys.framework import SinkConfig
+from frazil.errors import ConfigError, TerminalError
+from frazil.pipeline.letters.deadletter import DeadLetterQueue
+from frazil.pipeline.letters.queues import DLQ
+
+_DEAD_LETTER_BYTES = 64 << 20
+
+
+def dead_letter_queue(
+    config: SinkConfig, bootstrap: str, connector_class: str, topics: list[str]
+) -> DeadLetterQueue | None:
+    """The queue of a connector; None when it tolerates no bad record. Each of `topics` that exists has its dead-letter
+    topic afterwards.
+
+    Raises ConfigError for a replication factor that the cluster cannot have, ServiceUnavailable.
+    """
+    if config.errors_tolerance == "none":
+        return None
+    queue = DeadLetterQueue(
+        tuple(secured(bootstrap, "producer").items()),
+        config.name,
+        connector_class,
+        config.dead_letter_topic,
+        config.dead_letter_headers,
+    )
+    settings = {"max.message.bytes": str(_DEAD_LETTER_BYTES)}
+    present = set(topics).intersection(kafka.topics(bootstrap))
+    try:
+        kafka.ensure_topics(
+            bootstrap,
+            {queue.topic_for(topic): (1, settings) for topic in present},
+            replication=config.dead_letter_replication,
+        )
+    except TerminalError as error:
+        if "INVALID_REPLICATION_FACTOR" not in str(error):
+            raise
+        raise ConfigError(
+            f"{str(error).rstrip('.')}. The dead-letter topic was not created and nothing was read. Correct "
+            f"{DLQ}topic.replication.factor (it is {config.dead_letter_replication}), or remove it: without it "
+            "the default of the broker counts."
+        ) from error
+    return queue

@@ -1,0 +1,236 @@
+"""The Spark session of a worker: the driver in this process, tasks in Python workers beside it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from subprocess import Popen, TimeoutExpired
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.conf import SparkConf
+from pyspark.core.context import SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from frazil.engine.jvm_log import log4j_properties
+from frazil.environment.settings import LOOPBACK, Settings
+from frazil.errors import StackError
+from frazil.stack.class_archive import ClassArchive
+from frazil.stack.ivy import PYSPARK_JARS
+from frazil.stack.jars import SPARK_KAFKA, resolve
+from frazil.stack.java import find_java, spark_java_home
+from frazil.stack.process import utf8_locale
+
+_CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+_ON_LOOPBACK = re.compile(r"spark://(?:localhost|127\.0\.0\.1)(?::[0-9]+)?")
+_CLASS_PATHS = ("SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH")
+_COLLECTOR = "-XX:+UseParallelGC"
+_JVM_END_S = 15.0
+_MEMORY_POOL = "system"
+"""Arrow's own pools give pages back and fault them in again for every chunk: a quarter more CPU in the tasks."""
+
+MAINTENANCE_POOL = "maintenance"
+"""Jobs of this pool get what the streaming queries leave; those are in Spark's default pool."""
+
+_POOLS = f"""\
+<allocations>
+  <pool name="default"><schedulingMode>FIFO</schedulingMode><weight>1000</weight><minShare>1000</minShare></pool>
+  <pool name="{MAINTENANCE_POOL}"><schedulingMode>FIFO</schedulingMode><weight>1</weight><minShare>0</minShare></pool>
+</allocations>
+"""
+
+_REDACTED = "(?i)secret|password|token|credential|jaas|private.?key|access[.]?key"
+
+
+def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) -> SparkSession:
+    """Start the session. Raises JavaNotFound or StackError (jars)."""
+    java = find_java(settings.env)
+    jars = resolve(SPARK_KAFKA, java, settings.cache, progress, settings.env)
+    work = settings.home / "worker"
+    work.mkdir(parents=True, exist_ok=True)
+    log4j = work / "spark-log4j2.properties"
+    log4j.write_text(log4j_properties())
+    pools = work / "spark-pools.xml"
+    pools.write_text(_POOLS)
+    os.environ["JAVA_HOME"] = str(spark_java_home(settings.home, java))
+    if is_local(settings.spark_master):
+        os.environ["SPARK_LOCAL_IP"] = LOOPBACK
+    if options := settings.env.get("JAVA_TOOL_OPTIONS"):
+        os.environ["JAVA_TOOL_OPTIONS"] = options
+    os.environ.update(utf8_locale(os.environ))
+    archive = class_archive(settings, java)
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["ARROW_DEFAULT_MEMORY_POOL"] = _MEMORY_POOL
+    properties: dict[str, Any] = {
+        "spark.app.name": "frazil",
+        "spark.master": settings.spark_master,
+        **listen_options(settings.spark_master),
+        **executor_options(settings.spark_master, log4j),
+        "spark.jars": ",".join(map(str, jars)),
+        "spark.driver.memory": settings.spark_memory,
+        "spark.driver.extraJavaOptions": _jvm_options(log4j, archive.options() if archive else []),
+        "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": _MEMORY_POOL,
+        "spark.python.daemon.module": "frazil.engine.daemon",
+        "spark.local.dir": str(work / "tmp"),
+        "spark.broadcast.UDFCompressionThreshold": "512m",  # larger tasks go through files, and they hold credentials
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.redaction.regex": _REDACTED,
+        "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
+        "spark.sql.streaming.stopTimeout": "2s",
+        "spark.sql.streaming.metricsEnabled": "false",
+        "spark.sql.streaming.numRecentProgressUpdates": "4",
+        "spark.sql.streaming.minBatchesToRetain": "2",
+        "spark.sql.ui.retainedExecutions": "1",
+        "spark.ui.retainedJobs": "1",
+        "spark.ui.retainedStages": "1",
+        "spark.scheduler.mode": "FAIR",
+        "spark.scheduler.allocation.file": f"file://{pools}",  # Hadoop decodes no %20
+    }
+    _launch_jvm(properties)
+    try:
+        with _interrupts_as_before():
+            session: SparkSession = SparkSession.builder.config(map=properties).getOrCreate()
+        session.sparkContext.setLogLevel("WARN")
+    except (Py4JError, PySparkException) as error:
+        cause = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise StackError(
+            f"Spark at SPARK_MASTER={settings.spark_master} did not start: {cause}. No connector was started. Look "
+            "whether the master runs and takes this application; the log above says what it answered."
+        ) from error
+    return session
+
+
+def _launch_jvm(properties: Mapping[str, Any]) -> None:
+    """Start the JVM as PySpark does, but in a process group of its own.
+
+    A signal for the group of this process, such as that of `kill %1` or of a terminal that closes, is for this process,
+    which stops its queries before the JVM.
+    """
+    if SparkContext._gateway is None:  # noqa: SLF001 - PySpark's own launch is without the argument
+        conf = SparkConf(loadDefaults=False).setAll(list(properties.items()))
+        gateway = launch_gateway(conf, {"process_group": 0})  # type: ignore[no-untyped-call]
+        SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001
+
+
+@contextmanager
+def _interrupts_as_before() -> Iterator[None]:
+    """What Ctrl+C does stays this process's own: PySpark's handler cancels the jobs that run."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
+
+
+def is_local(master: str) -> bool:
+    """Whether the tasks run on this machine, so that nobody else has to reach the driver.
+
+    A standalone master on loopback has its Spark workers here too.
+    """
+    return _of_this_process(master) or _ON_LOOPBACK.fullmatch(master) is not None
+
+
+def _of_this_process(master: str) -> bool:
+    return master.startswith("local")
+
+
+def listen_options(master: str) -> dict[str, str]:
+    """Loopback for a local master; for a cluster Spark's defaults, which `SPARK_LOCAL_IP` changes."""
+    return {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK} if is_local(master) else {}
+
+
+def executor_options(master: str, log4j: Path) -> dict[str, str]:
+    """Options of the executors' JVMs on a cluster: the driver's collector and compiler; the user's come behind them.
+
+    On this machine also its log, in which secrets are hidden; elsewhere the file `log4j` is not there.
+    """
+    if _of_this_process(master):
+        return {}
+    log = [f"-Dlog4j2.configurationFile={log4j.as_uri()}"] if is_local(master) else []
+    return {"spark.executor.defaultJavaOptions": " ".join([*_few_cores(), *log])}
+
+
+def class_archive(settings: Settings, java: Path) -> ClassArchive | None:
+    """That of Spark's JVM; None when the user has changed its class path: no archive is written of a folder on it.
+
+    Reads the variables that Spark's scripts read from the environment of this process.
+    """
+    if any(os.environ.get(name) for name in _CLASS_PATHS):
+        return None
+    options = [settings.spark_memory, _COLLECTOR]
+    return ClassArchive("spark", java, sorted(PYSPARK_JARS.glob("*.jar")), options, settings.cache, os.environ)
+
+
+def _jvm_options(log4j: Path, archive: Iterable[str]) -> str:
+    """Those of the driver, with a deep stack for Spark's own matching of interrupted queries."""
+    log = f"-Dlog4j2.configurationFile={log4j.as_uri()}"
+    return " ".join(["-Xss16m", *_few_cores(), log, *map(_quoted, archive)])
+
+
+def _few_cores() -> list[str]:
+    """A collector and a compiler that suit few cores.
+
+    Code has to be five times as hot as usual before C2 compiles it: that halves what a start costs, and the few loops
+    that a record goes through are compiled all the same.
+    """
+    hot = {"InvocationThreshold": 25_000, "MinInvocationThreshold": 3_000, "CompileThreshold": 75_000}
+    compiler = [f"-XX:Tier4{name}={value}" for name, value in (hot | {"BackEdgeThreshold": 200_000}).items()]
+    return [_COLLECTOR, "-XX:ReservedCodeCacheSize=128m", *compiler]
+
+
+def _quoted(option: str) -> str:
+    """As Spark's launcher splits a line of options."""
+    escaped = option.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def stop(session: SparkSession) -> None:
+    """Stop the session, and wait for its JVM to end, 15 s at most: it may write its class archive then.
+
+    A JVM that needs longer is left to whoever waits for the end of this process and its children.
+    """
+    process = _jvm(session)
+    if process is not None and process.poll() is not None:
+        return
+    session.stop()
+    if process is not None and process.stdin is not None:
+        process.stdin.close()  # PySpark's JVM ends with it
+        with suppress(TimeoutExpired):
+            process.wait(_JVM_END_S)
+
+
+def set_log_level(session: SparkSession, name: str, level: str) -> None:
+    """Set a logger of the JVM and those below it; `root` is all of them, `level` one of Log4j's."""
+    jvm: Any = session.sparkContext._jvm  # noqa: SLF001 - PySpark's own only sets the root
+    log4j = jvm.org.apache.logging.log4j
+    log4j.core.config.Configurator.setAllLevels("" if name == "root" else name, log4j.Level.getLevel(level))
+
+
+def ended(session: SparkSession) -> bool:
+    """Whether the JVM behind a session is gone, or its application was ended by the cluster."""
+    process = _jvm(session)
+    if process is not None and process.poll() is not None:
+        return True
+    context: Any = session.sparkContext._jsc  # noqa: SLF001 - no other way
+    try:
+        return context is None or bool(context.sc().isStopped())
+    except (Py4JError, OSError):  # it ends just now
+        return process is None or process.poll() is not None
+
+
+def _jvm(session: SparkSession) -> Popen[bytes] | None:
+    """The JVM's process; None when it is not a child of this one."""
+    process: Popen[bytes] | None = getattr(session.sparkContext._gateway, "proc", None)  # noqa: SLF001 - no other way
+    return process

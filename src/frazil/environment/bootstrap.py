@@ -1,0 +1,120 @@
+"""Addresses of a Kafka cluster, with what its clients need to be let in (`security.*`, `sasl.*`, `ssl.*`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Literal
+
+from frazil.environment.token_login import with_token_login
+
+Client = Literal["consumer", "producer", "admin"]
+
+_VARIABLES = (
+    "KAFKA_SECURITY_PROTOCOL",
+    "KAFKA_SASL_MECHANISM",
+    "KAFKA_SASL_USERNAME",
+    "KAFKA_SASL_PASSWORD",
+    "KAFKA_SASL_JAAS_CONFIG",
+    "KAFKA_SASL_OAUTHBEARER_TOKEN_ENDPOINT_URL",
+    "KAFKA_SSL_TRUSTSTORE_LOCATION",
+    "KAFKA_SSL_TRUSTSTORE_TYPE",
+    "KAFKA_SSL_TRUSTSTORE_PASSWORD",
+    "KAFKA_SSL_KEYSTORE_LOCATION",
+    "KAFKA_SSL_KEYSTORE_TYPE",
+    "KAFKA_SSL_KEYSTORE_PASSWORD",
+    "KAFKA_SSL_KEY_PASSWORD",
+    "KAFKA_SSL_ENDPOINT_IDENTIFICATION_ALGORITHM",
+)
+CLIENTS: tuple[Client, ...] = ("consumer", "producer", "admin")
+_STORES = ("ssl.truststore.", "ssl.keystore.")
+_SECURITY = ("security.", "sasl.", "ssl.")
+_PROTOCOL = "security.protocol"
+_ALGORITHM = "ssl.endpoint.identification.algorithm"
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+def is_security(key: str) -> bool:
+    """Whether a client setting is about who may connect, and how."""
+    return key.startswith(_SECURITY)
+
+
+class Bootstrap(str):
+    """`host:port,…`, usable wherever a text is, and the settings of each kind of client in Kafka's own spelling.
+
+    What is shown of it is the addresses alone.
+    """
+
+    _settings: Mapping[str, Mapping[str, str]]
+    own_protocols: Mapping[str, str]
+    """Keys `….override.security.protocol` of the connector that sees the cluster so, and their values."""
+
+    def __new__(
+        cls,
+        servers: str,
+        settings: Mapping[str, Mapping[str, str]] | None = None,
+        own_protocols: Mapping[str, str] | None = None,
+    ) -> Bootstrap:
+        self = str.__new__(cls, servers)
+        self._settings = settings or {}
+        self.own_protocols = own_protocols or {}
+        return self
+
+    @classmethod
+    def of(cls, servers: str, properties: Mapping[str, str]) -> Bootstrap:
+        """The cluster at `servers`. Keys of a worker: bare ones are for every client, those that begin with
+        `consumer.`, `producer.` or `admin.` for one kind, which they win for; keys that are not about security are
+        left out.
+        """
+        common = _chosen(properties, "")
+        return cls(servers, {kind: _over(common, _chosen(properties, f"{kind}.")) for kind in CLIENTS})
+
+    def overridden(self, config: Mapping[str, str]) -> Bootstrap:
+        """The cluster as a connector sees it: `consumer.override.*`, `producer.override.*` and `admin.override.*` of
+        its configuration win over what the worker has."""
+        own = {kind: _chosen(config, f"{kind}.override.") for kind in CLIENTS}
+        protocols = {f"{kind}.override.{_PROTOCOL}": own[kind][_PROTOCOL] for kind in CLIENTS if _PROTOCOL in own[kind]}
+        return Bootstrap(str(self), {kind: _over(self.settings(kind), own[kind]) for kind in CLIENTS}, protocols)
+
+    def settings(self, client: Client) -> Mapping[str, str]:
+        """Security settings of one kind of client, in the spelling of Kafka's Java clients."""
+        return with_token_login(self._settings.get(client, _NOTHING))
+
+
+def _over(base: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+    """`own` settings over `base`; a store is one thing, so one that is named anew keeps neither type nor password."""
+    renewed = tuple(store for store in _STORES if any(key.startswith(store) for key in own))
+    return {**{key: value for key, value in base.items() if not (renewed and key.startswith(renewed))}, **own}
+
+
+def _chosen(properties: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """Security settings below a prefix, without it."""
+    below = {key.removeprefix(prefix): value for key, value in properties.items() if key.startswith(prefix)}
+    return {key: value for key, value in below.items() if is_security(key)}
+
+
+def kafka_security(env: Mapping[str, str]) -> dict[str, str]:
+    """Security settings from the environment: `KAFKA_SASL_MECHANISM` is `sasl.mechanism`, and so on.
+
+    `KAFKA_SASL_USERNAME` and `KAFKA_SASL_PASSWORD` stand for the `sasl.jaas.config` of the mechanism; the word `none`
+    in `KAFKA_SSL_ENDPOINT_IDENTIFICATION_ALGORITHM` is Kafka's empty value, which a variable cannot have.
+    """
+    found = {
+        name.removeprefix("KAFKA_").lower().replace("_", "."): env[name].strip()
+        for name in _VARIABLES
+        if env.get(name, "").strip()
+    }
+    if found.get(_ALGORITHM, "").lower() == "none":
+        found[_ALGORITHM] = ""
+    user, password = found.pop("sasl.username", ""), found.pop("sasl.password", "")
+    if user or password:
+        plain = found.get("sasl.mechanism", "").upper() == "PLAIN"
+        module = "plain.PlainLoginModule" if plain else "scram.ScramLoginModule"
+        options = f"username={_quoted(user)} password={_quoted(password)}"
+        found.setdefault("sasl.jaas.config", f"org.apache.kafka.common.security.{module} required {options};")
+    return found
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

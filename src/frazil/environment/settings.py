@@ -1,0 +1,377 @@
+"""Where the parts of the stack are, from the environment variables that `variables` declares."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from dotenv import dotenv_values
+
+from frazil.declare.placeholders import has_placeholder
+from frazil.declare.providers import ConfigProviders
+from frazil.environment.access import ConnectAccess
+from frazil.environment.bootstrap import Bootstrap, kafka_security
+from frazil.environment.listeners import Listener, parse_listeners
+from frazil.environment.paths import expanded
+from frazil.environment.topic_defaults import TopicDefaults
+from frazil.environment.urls import check_url
+from frazil.environment.variables import VARIABLES
+from frazil.errors import ConfigError
+
+LOOPBACK = "127.0.0.1"
+_MAX_COUNT = 1_000_000_000
+_ESCAPES = {"___": "-", "__": "_", "_": "."}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Addresses, names and credentials, resolved once from the environment and passed to whoever needs them.
+
+    A part whose address is given (`KAFKA_BOOTSTRAP_SERVERS`, `MINIO_ENDPOINT`, `KAFKA_CONNECT_URL`, `TRINO_URL`) is
+    somebody else's: it is used, and never started or stopped.
+    """
+
+    env: Mapping[str, str]
+
+    @classmethod
+    def load(cls, environ: Mapping[str, str] | None = None, env_file: Path | None = None) -> Settings:
+        """Read the process environment over the `.env` file of the working directory (the environment wins).
+
+        Raises ConfigError when a value cannot be used, when the file is not UTF-8 text, or when `FRAZIL_ENV_FILE` names
+        a file that does not exist.
+        """
+        environ = os.environ if environ is None else environ
+        named = environ.get("FRAZIL_ENV_FILE", "").strip()
+        path = env_file or expanded("FRAZIL_ENV_FILE", named or VARIABLES["FRAZIL_ENV_FILE"].default)
+        if named and not path.exists():
+            raise ConfigError(f"FRAZIL_ENV_FILE={named}: there is no such file; correct the path or unset the variable")
+        if path.is_dir():
+            raise ConfigError(f"{path} is a folder and no file with variables; remove it, or set FRAZIL_ENV_FILE")
+        try:
+            from_file = {k: v for k, v in dotenv_values(path, interpolate=False).items() if v is not None}
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"{path} is not UTF-8 text ({error.reason} at byte {error.start}); correct it") from None
+        settings = cls({**from_file, **environ})
+        settings.check()
+        return settings
+
+    def check(self) -> None:
+        """Raise ConfigError for the first value that cannot be used."""
+        for variable in VARIABLES.values():
+            text = self._set(variable.name)
+            if not text:
+                continue
+            if variable.kind == "port":
+                self._port(variable.name)
+            elif variable.kind == "switch":
+                self._switch(variable.name)
+            elif variable.kind == "url":
+                check_url(variable.name, text)
+        if not self.kafka_external and self.kafka_security:
+            raise ConfigError(
+                f"{next(iter(self.kafka_security))} is set by a KAFKA_… variable, but KAFKA_BOOTSTRAP_SERVERS is not: "
+                "the embedded broker listens on loopback and asks for nothing. Set the address of your cluster, or "
+                "unset the others."
+            )
+
+    def _set(self, name: str) -> str:
+        return self.env.get(name, "").strip()
+
+    def _source(self, name: str) -> str:
+        """The variable that counts: this one, or its fallback when only that is set."""
+        fallback = VARIABLES[name].fallback
+        return fallback if fallback and self._set(fallback) and not self._set(name) else name
+
+    def _text(self, name: str, derived: str = "") -> str:
+        """What a variable says, else its default; `derived` is a default that depends on other variables."""
+        variable = VARIABLES[name]
+        return self._set(self._source(name)) or (derived if variable.derived else variable.default)
+
+    def _port(self, name: str) -> int:
+        text = self._text(name)
+        # int() also reads 9_000 and the digits of other scripts, which no other program takes for a port.
+        if not (text.isascii() and text.isdigit()):
+            raise ConfigError(f"{self._source(name)}={text}: expected a port number")
+        if len(text) > len("65535") or not 0 < int(text) < 65536:
+            raise ConfigError(f"{self._source(name)}={text}: expected a port between 1 and 65535")
+        return int(text)
+
+    def _count(self, name: str) -> int:
+        text = self._text(name)
+        if not (text.isascii() and text.isdigit() and 0 < int(text) <= _MAX_COUNT):
+            raise ConfigError(f"{name}={text}: expected a whole number between 1 and {_MAX_COUNT:,}")
+        return int(text)
+
+    def _file(self, name: str) -> Path | None:
+        text = self._text(name)
+        return expanded(name, text) if text else None
+
+    def _switch(self, name: str) -> bool:
+        text = self._text(name).lower()
+        if text not in ("true", "false"):
+            raise ConfigError(f"{name}={text}: expected true or false")
+        return text == "true"
+
+    @cached_property
+    def home(self) -> Path:
+        """Data, logs and process files of the embedded stack (`FRAZIL_HOME`)."""
+        return expanded("FRAZIL_HOME", self._text("FRAZIL_HOME")).resolve()
+
+    @cached_property
+    def cache(self) -> Path:
+        """Downloads that outlive a home (`FRAZIL_CACHE`)."""
+        caches = self._text("XDG_CACHE_HOME", derived=str(Path(self._set("HOME") or "/") / ".cache"))
+        return expanded("FRAZIL_CACHE", self._text("FRAZIL_CACHE", derived=f"{caches}/frazil"))
+
+    @property
+    def logs(self) -> Path:
+        return self.home / "logs"
+
+    # Kafka
+    @cached_property
+    def kafka_port(self) -> int:
+        return self._port("KAFKA_EXTERNAL_PORT")
+
+    @cached_property
+    def kafka_controller_port(self) -> int:
+        return self._port("KAFKA_CONTROLLER_PORT")
+
+    @property
+    def kafka_external(self) -> bool:
+        return bool(self._set("KAFKA_BOOTSTRAP_SERVERS"))
+
+    @cached_property
+    def bootstrap_servers(self) -> Bootstrap:
+        """Addresses of the cluster, with what its clients need to be let in. Raises ConfigError when a value of that
+        stands in a place that cannot be read."""
+        servers = self._text("KAFKA_BOOTSTRAP_SERVERS", derived=f"{LOOPBACK}:{self.kafka_port}")
+        found: Mapping[str, str] = {**self.kafka_security, **self.worker_properties}
+        if any(map(has_placeholder, found.values())):
+            found = ConfigProviders.load(self.config_providers, self.env).resolve(found).config
+        return Bootstrap.of(servers, found)
+
+    @cached_property
+    def kafka_security(self) -> dict[str, str]:
+        """Settings of Kafka's clients from the variables `KAFKA_SECURITY_…`, `KAFKA_SASL_…` and `KAFKA_SSL_…`."""
+        return kafka_security(self.env)
+
+    @property
+    def worker_properties(self) -> dict[str, str]:
+        """The worker's keys from variables `CONNECT_…`, as container images have them: `CONNECT_GROUP_ID` is
+        `group.id`; two underscores are one, three are a hyphen."""
+        return {
+            self.key_of(name): self.env[name] for name in self.env if name.startswith("CONNECT_") and self._set(name)
+        }
+
+    @staticmethod
+    def key_of(variable: str) -> str:
+        """The worker's key that a variable `CONNECT_…` stands for."""
+        return re.sub("_{1,3}", lambda found: _ESCAPES[found[0]], variable.removeprefix("CONNECT_").lower())
+
+    # Object store and catalog
+    @cached_property
+    def s3_port(self) -> int:
+        return self._port("DEST_API_PORT")
+
+    @property
+    def s3_external(self) -> bool:
+        return bool(self._set("MINIO_ENDPOINT"))
+
+    @cached_property
+    def s3_endpoint(self) -> str:
+        return self._text("MINIO_ENDPOINT", derived=f"http://{LOOPBACK}:{self.s3_port}").rstrip("/")
+
+    @cached_property
+    def access_key(self) -> str:
+        return self._text("MINIO_ACCESS_KEY")
+
+    @cached_property
+    def secret_key(self) -> str:
+        return self._text("MINIO_SECRET_KEY")
+
+    @cached_property
+    def region(self) -> str:
+        return self._text("AWS_REGION")
+
+    @cached_property
+    def catalog_port(self) -> int:
+        return self._port("ICEBERG_CATALOG_PORT")
+
+    @cached_property
+    def catalog_uri(self) -> str:
+        """An AIStor endpoint serves its catalog under `/_iceberg`; the embedded store on a port of its own."""
+        own = f"{self.s3_endpoint}/_iceberg" if self.s3_external else f"http://{LOOPBACK}:{self.catalog_port}"
+        return self._text("ICEBERG_CATALOG_URI", derived=own).rstrip("/")
+
+    @cached_property
+    def warehouse(self) -> str:
+        return self._text("WAREHOUSE_NAME")
+
+    @cached_property
+    def namespace(self) -> str:
+        return self._text("NAMESPACE_NAME")
+
+    # Topics
+    @cached_property
+    def topics(self) -> dict[str, str]:
+        """Topic name by log kind: `api`, `error`, `audit`."""
+        return {
+            "api": self._text("API_LOGS_TOPIC"),
+            "error": self._text("ERROR_LOGS_TOPIC"),
+            "audit": self._text("AUDIT_LOGS_TOPIC"),
+        }
+
+    @property
+    def control_topic(self) -> str:
+        return "control-iceberg"
+
+    # Worker
+    @cached_property
+    def connect_port(self) -> int:
+        """Port of the worker's first listener."""
+        return self.listeners[0].port
+
+    @cached_property
+    def listeners(self) -> list[Listener]:
+        """Where the worker's REST API listens: `listeners` of Kafka Connect's worker, else loopback."""
+        text = self.worker_properties.get("listeners", "").strip()
+        if text:
+            return parse_listeners(text, "listeners")
+        return [Listener("http", LOOPBACK, self._port("KAFKA_CONNECT_PORT"))]
+
+    @property
+    def connect_external(self) -> bool:
+        return bool(self._set("KAFKA_CONNECT_URL"))
+
+    @cached_property
+    def connect_url(self) -> str:
+        return self._text("KAFKA_CONNECT_URL", derived=self.listeners[0].url).rstrip("/")
+
+    @cached_property
+    def connect_access(self) -> ConnectAccess:
+        """How clients get to the worker; raises ConfigError when the variables for it do not fit together."""
+        access = ConnectAccess(
+            self.connect_url,
+            self._text("KAFKA_CONNECT_USER"),
+            self._text("KAFKA_CONNECT_PASSWORD"),
+            self._file("KAFKA_CONNECT_CA_FILE"),
+            self._file("KAFKA_CONNECT_CERT_FILE"),
+            self._file("KAFKA_CONNECT_KEY_FILE"),
+        )
+        access.check()
+        return access
+
+    @cached_property
+    def contexts_file(self) -> Path:
+        """The user's named workers; see `frazil.environment.contexts`."""
+        folder = self._text("XDG_CONFIG_HOME", derived=str(Path(self._set("HOME") or "/") / ".config"))
+        return expanded("XDG_CONFIG_HOME", folder) / "frazil" / "contexts.json"
+
+    @property
+    def context(self) -> str:
+        """The context that the environment chooses; empty when it leaves the choice to the user's file."""
+        return self._text("FRAZIL_CONTEXT")
+
+    @cached_property
+    def source_connect_port(self) -> int:
+        return self._port("SOURCE_CONNECT_PORT")
+
+    @cached_property
+    def source_connect_url(self) -> str:
+        """A Kafka Connect cluster of the user's for source connectors; empty for the worker's own runtime."""
+        return self._set("SOURCE_CONNECT_URL").rstrip("/")
+
+    @cached_property
+    def actuator_port(self) -> int:
+        return self._port("ACTUATOR_PORT")
+
+    @cached_property
+    def spark_master(self) -> str:
+        """Where the tasks run (`SPARK_MASTER`): all cores of this machine, or a cluster."""
+        return self._text("SPARK_MASTER")
+
+    @cached_property
+    def spark_memory(self) -> str:
+        """Heap of the driver's JVM (`SPARK_DRIVER_MEMORY`)."""
+        return self._text("SPARK_DRIVER_MEMORY")
+
+    @property
+    def config_providers(self) -> dict[str, str]:
+        """The worker's keys `config.providers` and below, from variables `CONNECT_…` as container images have them."""
+        if not self._set("CONNECT_CONFIG_PROVIDERS"):
+            return {}
+        return {key: value for key, value in self.worker_properties.items() if key.startswith("config.providers")}
+
+    @property
+    def topic_tracking(self) -> bool:
+        """`topic.tracking.enable` of Kafka Connect's worker."""
+        return self._switch("CONNECT_TOPIC_TRACKING_ENABLE")
+
+    @property
+    def topic_tracking_reset(self) -> bool:
+        """`topic.tracking.allow.reset` of Kafka Connect's worker."""
+        return self._switch("CONNECT_TOPIC_TRACKING_ALLOW_RESET")
+
+    # Topics file
+    @cached_property
+    def topics_file(self) -> Path | None:
+        """YAML file with topics that the worker stores; None without one."""
+        return self._file("FRAZIL_TOPICS_FILE")
+
+    @property
+    def topic_defaults(self) -> TopicDefaults:
+        """What entries of that file have that say nothing else; the store is that of the stack without a URL.
+
+        Raises ConfigError for numbers that are none: other programs know these names too, so nobody else looks at them.
+        """
+        return TopicDefaults(
+            self._text("S3_BUCKET_NAME"),
+            self._text("S3_REGION"),
+            self._text("S3_ENDPOINT_URL", derived=self.s3_endpoint).rstrip("/"),
+            self._count("BATCH_SIZE"),
+            self._count("FLUSH_INTERVAL"),
+        )
+
+    # SQL
+    @cached_property
+    def trino_port(self) -> int:
+        return self._port("TRINO_PORT")
+
+    @property
+    def trino_external(self) -> bool:
+        return bool(self._set("TRINO_URL"))
+
+    @cached_property
+    def trino_url(self) -> str:
+        """A Trino of the user's, else the one of the stack, which runs on request only."""
+        return (self._set("TRINO_URL") or f"http://{LOOPBACK}:{self.trino_port}").rstrip("/")
+
+    @cached_property
+    def sql_catalog(self) -> str:
+        """The catalog's name in SQL: the last part of the warehouse's name."""
+        return self.warehouse.rstrip("/").rsplit("/", 1)[-1]
+
+    def catalog_properties(self) -> dict[str, str]:
+        """Properties of the Iceberg REST catalog, in the spelling of the sink's `iceberg.catalog.*` keys.
+
+        Source: seed 000 section 6, iceberg-sink.md 1.1 (SigV4).
+        """
+        return {
+            "type": "rest",
+            "uri": self.catalog_uri,
+            "warehouse": self.warehouse,
+            "rest.sigv4-enabled": "true",
+            "rest.signing-name": "s3tables",
+            "rest.signing-region": self.region,
+            "rest.access-key-id": self.access_key,
+            "rest.secret-access-key": self.secret_key,
+            "s3.endpoint": self.s3_endpoint,
+            "s3.path-style-access": "true",
+            "s3.access-key-id": self.access_key,
+            "s3.secret-access-key": self.secret_key,
+            "client.region": self.region,
+        }

@@ -1,0 +1,72 @@
+"""What a table lacks for the columns that the schemas of records stand for, with or without a value (E06, E21)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from frazil.pipeline.convert import infer
+from frazil.pipeline.convert.decode import DecodeSpec
+from frazil.pipeline.convert.infer import Path
+from frazil.pipeline.types import List, Map, Scalar, Struct, Type
+
+_WIDER = {("int", "long"), ("float", "double")}
+
+
+def declared(spec: DecodeSpec, shapes: Sequence[Struct | None]) -> dict[Path, Type]:
+    """New columns, and columns that are too narrow, with their types, as `Decoded.unknown` has them.
+
+    A schema with more new columns than one record may ask for brings none.
+    """
+    distinct = {id(shape): shape for shape in shapes if shape is not None}
+    return infer.merge_all([_needs(spec, shape) for shape in distinct.values()])
+
+
+@lru_cache(maxsize=1024)
+def _needs(spec: DecodeSpec, shape: Struct) -> dict[Path, Type]:
+    taken = {".".join(path).lower() for path in _paths(spec.struct, ())}
+    found: dict[Path, Type] = {}
+    for path, type_, is_new in _differences(spec, spec.struct, shape, ()):
+        wanted = spec.overrides.apply(path, type_) if is_new else type_
+        refused = is_new and (spec.no_more_columns or not path[-1] or ".".join(path).lower() in taken)
+        if wanted is not None and not refused:
+            found[path] = wanted
+    most = spec.most_new_columns
+    return {} if most is not None and sum(map(infer.column_count, found.values())) > most[0] else found
+
+
+def _paths(type_: Type, path: Path) -> Iterator[Path]:
+    match type_:
+        case Struct(fields):
+            for field in fields:
+                yield (*path, field.name)
+                yield from _paths(field.type, (*path, field.name))
+        case List(element):
+            yield from _paths(element, (*path, "element"))
+        case Map(_, value):
+            yield from _paths(value, (*path, "value"))
+        case _:
+            return
+
+
+def _differences(spec: DecodeSpec, column: Type, shape: Type, path: Path) -> Iterator[tuple[Path, Type, bool]]:
+    """Path, type, and whether it is a new column."""
+    match column, shape:
+        case Struct(fields), Struct(members):
+            fold = str.lower if spec.any_case else str
+            known = {fold(name): field for field in fields for name in field.members}
+            ignored = {fold(name) for name in column.ignored}
+            for member in members:
+                field = known.get(fold(member.name))
+                if field is not None:
+                    yield from _differences(spec, field.type, member.type, (*path, field.name))
+                elif fold(member.name) not in ignored:
+                    yield (*path, member.name), member.type, True
+        case List(element), List(items):
+            yield from _differences(spec, element, items, (*path, "element"))
+        case Map(_, value), Map(_, values):
+            yield from _differences(spec, value, values, (*path, "value"))
+        case Scalar(), Scalar() if (column.kind, shape.kind) in _WIDER:
+            yield path, shape, False
+        case _:
+            return

@@ -1,0 +1,316 @@
+"""From the bytes of records to columns: plain records in one arrow-json call, the others one by one.
+
+Bad records change nothing for their neighbours: each gets its own reason.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from operator import length_hint
+from typing import Any
+
+import arro3.io
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from frazil.pipeline.convert import infer, temporal, verdict
+from frazil.pipeline.convert.arrow import arrow_schema
+from frazil.pipeline.convert.overrides import NO_OVERRIDES, Overrides
+from frazil.pipeline.convert.strict import ConversionError, Converter, Notes, Row, parse_object
+from frazil.pipeline.convert.unique import rows_with_repeated_keys
+from frazil.pipeline.mapper import RecordMapper
+from frazil.pipeline.types import Struct, Type, has_aliases
+
+_NOT_PLAIN = (msgspec.MsgspecError, ValueError, TypeError, RecursionError)
+_MISREAD_PAIR = re.compile(rb"\\u[dD](?:8[4-9a-fA-F]|[9abAB])")
+"""Escaped surrogate pairs from plane 2 on: arrow-json decodes U+20000 as U+10000."""
+_FIRST_MICROS = temporal.FIRST_DAY * temporal.NANOS_PER_DAY // 1000
+_LAST_MICROS = (temporal.LAST_DAY + 1) * temporal.NANOS_PER_DAY // 1000 - 1
+_LEARN_AFTER, _LEARN_SHARE = 64, 0.05
+"""Failures of a column, seen in one decoder, and the part of its records that they are, from which on the column is
+read from source text in every record."""
+
+
+@dataclass(frozen=True)
+class DecodeSpec:
+    """What a decoder needs; equal specs share one decoder in a Python worker.
+
+    `no_more_columns`: why records with unknown fields are refused, although the schema may evolve. `loosen`: whether
+    required columns may become optional then. `any_case`, `legacy` and `overrides` are those of `Converter`.
+    `most_new_columns`: how many columns one record may ask for, and the configuration key that says so.
+    """
+
+    struct: Struct
+    evolve: bool
+    mapper: RecordMapper | None = None
+    no_more_columns: str = ""
+    loosen: bool = False
+    any_case: bool = False
+    legacy: bool = False
+    overrides: Overrides = NO_OVERRIDES
+    most_new_columns: tuple[int, str] | None = None
+
+
+@dataclass
+class Decoded:
+    """`table` holds the good rows, in no particular order; the lists hold positions in the input.
+
+    `unknown` are fields without a column, and columns that are too narrow with the type that would do; `absent` are
+    required columns without a value. When there are any, the rows are not yet what the records say. `seen` is how many
+    records have an unknown field. `positions` are those of the rows, in the order of the table.
+    """
+
+    table: pa.Table
+    rejected: list[tuple[int, ConversionError]] = field(default_factory=list)
+    skipped: list[int] = field(default_factory=list)
+    unknown: dict[infer.Path, Type] = field(default_factory=dict)
+    absent: set[infer.Path] = field(default_factory=set)
+    positions: Sequence[int] = ()
+    seen: Counter[infer.Path] = field(default_factory=Counter)
+
+
+@lru_cache(maxsize=256)
+def decoder(spec: DecodeSpec) -> RecordDecoder:
+    """The decoder for a spec, with what it has learnt about the records so far."""
+    return RecordDecoder(spec)
+
+
+class RecordDecoder:
+    """Decodes chunks of JSON records for one table."""
+
+    def __init__(self, spec: DecodeSpec) -> None:
+        self._spec = spec
+        self._columns = {f.name: f for f in spec.struct.fields}
+        self._schema = arrow_schema(spec.struct)
+        self._strict = Converter(
+            spec.struct, spec.no_more_columns, any_case=spec.any_case, legacy=spec.legacy, overrides=spec.overrides
+        )
+        self._exact_names = spec.any_case or has_aliases(spec.struct)
+        self._failures: Counter[str] = Counter()
+        self._seen = 0
+        self._learn(())
+
+    def _learn(self, raw_columns: Sequence[str]) -> None:
+        """Read these columns from source text from now on: their values are often not what the column says."""
+        markers = self._spec.mapper.markers if self._spec.mapper else ()
+        self._judge = verdict.decoder(
+            self._spec.struct,
+            forbid_unknown=self._spec.evolve or self._exact_names,
+            markers=markers,
+            raw=raw_columns,
+        )
+        self._raw = {name: f"c{i}" for i, name in enumerate(self._columns) if name in raw_columns}
+        self._plain_schema = pa.schema([f for f in self._schema if f.name not in self._raw])
+
+    @property
+    def raw_columns(self) -> frozenset[str]:
+        """The columns that are read from source text in every record."""
+        return frozenset(self._raw)
+
+    def decode(self, rows: Sequence[bytes | None], *, fitting: bool = False) -> Decoded:
+        """Decode the values of consecutive records; None is a tombstone.
+
+        With `fitting` the verdict on all of them is known: they fit the columns.
+        """
+        care, records = ({}, []) if fitting and not self._raw else self._judge_all(rows)
+        raw_values = self._convert_raw(records, care) if self._raw else {}
+        if care:
+            kept = [index for index in range(len(rows)) if index not in care]
+            raw_values = {name: [values[i] for i in kept] for name, values in raw_values.items()}
+        else:
+            kept = list(range(len(rows)))
+        tables = self._read_plain([rows[i] for i in kept] if care else rows, kept, raw_values, care)
+
+        result = Decoded(self._schema.empty_table())
+        with _without_collector():
+            strict_rows, strict_positions = self._convert_strictly(rows, care, result)
+            if strict_rows:
+                tables.append(pa.Table.from_pylist(strict_rows, schema=self._schema))
+            strict_rows.clear()
+        result.positions = [*(index for index in kept if index not in care), *strict_positions] if care else kept
+        if tables:
+            result.table = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+            if self._spec.mapper is not None:
+                result.table = self._spec.mapper.redact(result.table)
+        self._learn_from(care, len(rows))
+        return result
+
+    def _judge_all(self, rows: Sequence[bytes | None]) -> tuple[dict[int, Exception], list[Any]]:
+        """The records that need care, and the judged ones where raw columns are to be taken from them."""
+        care: dict[int, Exception] = {}
+        records: deque[Any] = deque(maxlen=None if self._raw else 0)
+        waiting = iter(rows)
+        while True:
+            try:
+                records.extend(map(self._judge, waiting))  # type: ignore[arg-type]
+                return care, list(records)
+            except _NOT_PLAIN as error:
+                care[len(rows) - length_hint(waiting) - 1] = error
+                records.append(None)
+
+    def _convert_raw(self, records: Sequence[Any], care: dict[int, Exception]) -> dict[str, list[Any]]:
+        """Values of the raw columns, one per record; a record that fails needs care."""
+        result: dict[str, list[Any]] = {}
+        convert, evolve = self._strict.column, self._spec.evolve
+        for name, attribute in self._raw.items():
+            values: list[Any] = []
+            for index, record in enumerate(records):
+                value = None
+                if record is not None:
+                    raw = getattr(record, attribute)
+                    try:
+                        value = convert(name, b"null" if raw is None else bytes(raw), evolve=evolve)
+                    except ConversionError as error:
+                        care[index] = error
+                values.append(value)
+            result[name] = values
+        return result
+
+    def _read_plain(
+        self,
+        rows: Sequence[bytes | None],
+        positions: Sequence[int],
+        raw_values: dict[str, list[Any]],
+        care: dict[int, Exception],
+    ) -> list[pa.Table]:
+        """Read records that are plain. Should arrow-json refuse one all the same, it alone gets care."""
+        if not rows:
+            return []
+        try:
+            joined = b"\n".join(rows)  # type: ignore[arg-type]
+            if _MISREAD_PAIR.search(joined):
+                raise ValueError("an escaped surrogate pair")
+            table = pa.table(arro3.io.read_json(joined, self._plain_schema, batch_size=len(rows)))
+            if table.num_rows != len(rows):
+                raise ValueError(f"{len(rows)} records gave {table.num_rows} rows")
+            if any(_beyond_calendar(chunk) for column in table.columns for chunk in column.chunks):
+                raise ValueError("a time that its offset moves out of the years 1 to 9999")
+        except (OSError, ValueError) as error:
+            if len(rows) == 1:
+                care[positions[0]] = error
+                return []
+            middle = len(rows) // 2
+            return [
+                table
+                for part in (slice(0, middle), slice(middle, None))
+                for table in self._read_plain(
+                    rows[part], positions[part], {name: values[part] for name, values in raw_values.items()}, care
+                )
+            ]
+        repeated = rows_with_repeated_keys(table)
+        if repeated:
+            care.update((positions[i], ValueError("a key stands twice in a map")) for i in repeated)
+            keep = [i for i in range(len(rows)) if i not in repeated]
+            table = table.take(pa.array(keep, pa.int64()))
+            raw_values = {name: [values[i] for i in keep] for name, values in raw_values.items()}
+        for name, values in raw_values.items():
+            index = self._schema.get_field_index(name)
+            table = table.add_column(index, self._schema.field(index), pa.array(values, self._schema.field(index).type))
+        return [table]
+
+    def _convert_strictly(
+        self, rows: Sequence[bytes | None], care: dict[int, Exception], result: Decoded
+    ) -> tuple[list[Row], list[int]]:
+        """Exact rows of the records that need care, and their positions; what cannot be one is put into `result`."""
+        mapper = self._spec.mapper
+
+        unknown: list[tuple[infer.Path, bytes]] = []
+        wider: list[tuple[infer.Path, bytes]] = []
+        absent: list[infer.Path] = []
+        notes: Notes | None = None
+        if self._spec.evolve:
+            notes = Notes(
+                lambda path, raw: unknown.append((path, raw)),
+                lambda path, raw: wider.append((path, raw)),
+                absent.append if self._spec.loosen else None,
+            )
+
+        converted: list[Row] = []
+        positions: list[int] = []
+        for index in sorted(care):
+            row = rows[index]
+            if row is None or row.strip(b" \t\r\n") == b"null":
+                result.skipped.append(index)
+                continue
+            for told in (unknown, wider, absent):
+                told.clear()
+            try:
+                members = parse_object(row)
+                if mapper is not None:
+                    members = dict(mapper.map(members))
+                converted_row = self._strict.row(members, notes)
+                found = [(path, self._spec.overrides.infer(path, raw)) for path, raw in unknown]
+                self._check_count(found)
+            except ConversionError as error:
+                result.rejected.append((index, error))
+            except ValueError as error:
+                result.rejected.append((index, ConversionError("", str(error))))
+            else:
+                converted.append(converted_row)
+                positions.append(index)
+                result.seen.update(path for path, _ in found)
+                found += [(path, infer.infer(raw)) for path, raw in wider]
+                for path, type_ in found:
+                    merged = infer.merge(result.unknown.get(path), type_)
+                    if merged is not None:
+                        result.unknown[path] = merged
+                result.absent.update(absent)
+        return converted, positions
+
+    def _check_count(self, found: Sequence[tuple[infer.Path, Type | None]]) -> None:
+        """Raise ConversionError for more new columns than one record may ask for."""
+        if self._spec.most_new_columns is None:
+            return
+        most, key = self._spec.most_new_columns
+        count = sum(infer.column_count(type_) for _, type_ in found if type_ is not None)
+        if count > most:
+            raise ConversionError("", f"the record would bring {count:,} new columns; {key} allows {most:,}")
+
+    def _learn_from(self, care: dict[int, Exception], seen: int) -> None:
+        """Count which columns made records need care, and read those that did so often from source text."""
+        self._seen += seen
+        for error in care.values():
+            if isinstance(error, msgspec.ValidationError):
+                path = str(error).rpartition("`$.")[2]
+                name = next((n for n in self._columns if path.startswith((f"{n}`", f"{n}[", f"{n}."))), None)
+                if name is not None:
+                    self._failures[name] += 1
+        often = max(_LEARN_AFTER, self._seen * _LEARN_SHARE)
+        learnt = [name for name, count in self._failures.items() if count >= often or name in self._raw]
+        learnt = learnt[: len(self._columns) - 1]  # arrow-json reads no records without columns
+        if set(learnt) != self._raw.keys():
+            self._learn(learnt)
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """The garbage collector goes through all rows again and again while they are made, and finds nothing."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
+
+
+def _beyond_calendar(array: pa.Array) -> bool:
+    """Whether a time of the array, at any depth, is one that the strict converter refuses."""
+    match array:
+        case pa.TimestampArray():
+            limits = pc.min_max(array.view(pa.int64()))
+            low, high = limits["min"].as_py(), limits["max"].as_py()
+            return low is not None and not (low >= _FIRST_MICROS and high <= _LAST_MICROS)
+        case pa.ListArray():
+            return _beyond_calendar(array.values)
+        case pa.StructArray():
+            return any(_beyond_calendar(array.field(i)) for i in range(array.type.num_fields))
+        case _:
+            return False

@@ -1,0 +1,107 @@
+"""Types that a connector gives new columns, in place of those that their values show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from frazil.pipeline.convert import infer
+from frazil.pipeline.convert.column_types import ColumnType
+from frazil.pipeline.convert.infer import Path
+from frazil.pipeline.types import STRING, Field, List, Map, Scalar, ScalarKind, Struct, Type
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """By path; None for members that never become columns. Lists have their elements under `element`, maps `value`."""
+
+    types: tuple[tuple[Path, Type | None], ...] = ()
+
+    @cached_property
+    def _by_path(self) -> Mapping[Path, Type | None]:
+        return dict(self.types)
+
+    @cached_property
+    def _parents(self) -> frozenset[Path]:
+        return frozenset(path[:depth] for path in self._by_path for depth in range(len(path)))
+
+    def infer(self, path: Path, raw: bytes) -> Type | None:
+        """The type of a new column for a JSON value; None where it shows no type, or never becomes a column."""
+        if not self.types:
+            return infer.infer(raw)
+        if path in self._by_path:
+            return None if raw == b"null" else self._by_path[path]
+        inferred = infer.infer(raw)
+        return inferred if inferred is None or path not in self._parents else self.apply(path, inferred)
+
+    def apply(self, path: Path, type_: Type) -> Type | None:
+        """A type with what is overridden in it; None when nothing is left."""
+        if path in self._by_path:
+            return self._by_path[path]
+        if path not in self._parents:
+            return type_
+        match type_:
+            case Struct(fields):
+                kept = [(f, self.apply((*path, f.name), f.type)) for f in fields]
+                members = tuple(replace(f, type=found) for f, found in kept if found is not None)
+                return replace(type_, fields=members) if members else None
+            case List(element):
+                inner = self.apply((*path, "element"), element)
+                return None if inner is None else replace(type_, element=inner)
+            case Map(_, value):
+                inner = self.apply((*path, "value"), value)
+                return None if inner is None else replace(type_, value=inner)
+            case _:
+                return type_
+
+    def mark(self, struct: Struct, path: Path = ()) -> Struct:
+        """The columns of a table that know which members never become columns."""
+        marked: Type = self._mark(struct, path) if self.types else struct
+        assert isinstance(marked, Struct)  # noqa: S101 - kinds stay as they are
+        return marked
+
+    def _mark(self, type_: Type, path: Path) -> Type:
+        if path not in self._parents:
+            return type_
+        match type_:
+            case Struct(fields):
+                names = {f.name for f in fields}
+                ignored = tuple(
+                    p[-1] for p, found in self.types if found is None and p[:-1] == path and p[-1] not in names
+                )
+                marked = tuple(replace(f, type=self._mark(f.type, (*path, f.name))) for f in fields)
+                return Struct(marked, ignored)
+            case List(element):
+                return replace(type_, element=self._mark(element, (*path, "element")))
+            case Map(_, value):
+                return replace(type_, value=self._mark(value, (*path, "value")))
+            case _:
+                return type_
+
+
+NO_OVERRIDES = Overrides()
+
+
+def overrides_of(types: Mapping[Path, ColumnType | None]) -> Overrides:
+    """From a connector's configuration."""
+    return Overrides(tuple((path, None if found is None else _type(found)) for path, found in types.items()))
+
+
+def _type(found: ColumnType) -> Type:
+    match found.kind:
+        case "list":
+            return List(_type(found.members[0][1]))
+        case "map":
+            return Map(_type(found.members[0][1]), _type(found.members[1][1]))
+        case "struct":
+            return Struct(tuple(Field(name, _type(member)) for name, member in found.members))
+        case "decimal":
+            return Scalar("decimal", precision=found.numbers[0], scale=found.numbers[1])
+        case "fixed":
+            return Scalar("fixed", length=found.numbers[0])
+        case "string":
+            return STRING
+        case _:
+            kind: ScalarKind = found.kind
+            return Scalar(kind)

@@ -1,0 +1,79 @@
+"""The dead letters of a running connector: each is written once, though its record may be read again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence, Set
+
+from frazil.errors import FrazilError
+from frazil.pipeline.letters.deadletter import Coordinates, DeadLetter, DeadLetterQueue, Refusal
+from frazil.pipeline.letters.log import LetterLog
+from frazil.pipeline.letters.ranges import by_partition
+from frazil.pipeline.offsets import Offsets
+
+logger = logging.getLogger(__name__)
+
+
+class LetterBook:
+    """Knows which dead letters are written; used from one thread. Without `queue` bad records are not tolerated."""
+
+    def __init__(self, queue: DeadLetterQueue | None, bootstrap: str, connector: str) -> None:
+        self._queue = queue
+        self._bootstrap = bootstrap
+        self._connector = connector
+        self._written: dict[Refusal, list[Coordinates]] = {}
+
+    @property
+    def tolerant(self) -> bool:
+        """Whether bad records become dead letters."""
+        return self._queue is not None
+
+    @property
+    def written(self) -> Set[Refusal]:
+        """Those of records that may be read again."""
+        return self._written.keys()
+
+    def start(self, topics: Iterable[str], since_ms: int, begin: Offsets) -> None:
+        """Look up what was written since a time for records from `begin` on, which are read again.
+
+        Raises ServiceUnavailable when the dead-letter topics cannot be read.
+        """
+        if self._queue is not None:
+            written = self._queue.written_since(topics, since_ms)
+            self._written = {r: places for r, places in written.items() if r[2] >= begin.get(r[:2], 0)}
+
+    def write(self, letters: Sequence[DeadLetter]) -> None:
+        """Write those that are new, and return when they are acknowledged. Raises as `DeadLetterQueue.write` does."""
+        new = [letter for letter in letters if letter.refusal not in self._written]
+        if new and self._queue is not None:
+            self._queue.write(new)
+            self._written |= {letter.refusal: [] for letter in new}
+
+    def forget(self, end: Offsets) -> None:
+        """Records below these offsets are not read again."""
+        self._written = {r: places for r, places in self._written.items() if r[2] >= end.get(r[:2], 0)}
+
+    def close_stored(self, table: str, dead: Set[Refusal], low: Offsets, ceiling: Offsets) -> None:
+        """Mark the dead letters of an earlier run that ended before its commit, whose records are stored by now.
+
+        `table` is empty where letters name none; `dead` are the refusals of this run, over `low` to `ceiling`.
+        """
+        stored = [
+            refusal
+            for refusal, places in self._written.items()
+            if places and refusal[3] == table and refusal not in dead
+            if low.get(refusal[:2], 0) <= refusal[2] < ceiling.get(refusal[:2], 0)
+        ]
+        if not stored:
+            return
+        try:
+            places = by_partition(place for refusal in stored for place in self._written.pop(refusal))
+            LetterLog(self._bootstrap).close([], places, "replayed")
+        except FrazilError as error:
+            logger.warning(
+                "connector %s has stored records whose dead letters stay open; drop these before you replay others "
+                "(deadletters drop --connector %s): %s",
+                self._connector,
+                self._connector,
+                error,
+            )

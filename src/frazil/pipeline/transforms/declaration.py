@@ -1,0 +1,273 @@
+"""Keys of `transforms` and `predicates`: what each alias adds, the rules between them, and the typed result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from frazil.declare.converters import JSON_CONVERTER, READABLE_KEYS, STRING_CONVERTER, converter_class
+from frazil.declare.definition import Key, Parsed, Value, invalid_value, parse_value
+from frazil.pipeline.transforms.classes import PREDICATES, TRANSFORMATIONS, Kind, PluginClass
+
+Part = Literal["key", "value"]
+Settings = tuple[tuple[str, Value], ...]
+
+_FAMILY: Mapping[Kind, str] = {"transformation": "transforms", "predicate": "predicates"}
+_CLASSES: Mapping[Kind, tuple[PluginClass, ...]] = {"transformation": TRANSFORMATIONS, "predicate": PREDICATES}
+_READS_KEYS = ("DebeziumTransform",)
+_MAKES_OBJECTS = ("JsonToMapTransform", "HoistField")
+
+
+@dataclass(frozen=True)
+class PredicateConfig:
+    """A predicate that a transformation asks; `name` is the simple name of its class."""
+
+    name: str
+    settings: Settings
+
+
+@dataclass(frozen=True)
+class TransformConfig:
+    """One transformation. `settings` are its own keys without their prefix; `part` is what it works on."""
+
+    alias: str
+    class_name: str
+    name: str
+    part: Part
+    settings: Settings
+    predicate: PredicateConfig | None = None
+    negate: bool = False
+
+
+@dataclass(frozen=True)
+class TransformChain:
+    """The transformations in their order, and how keys and values are read for them."""
+
+    steps: tuple[TransformConfig, ...]
+    key_converter: str
+    value_is_text: bool
+
+    @property
+    def reads_keys(self) -> bool:
+        """Whether the record's own key makes a difference."""
+        return any(step.part == "key" or step.name in _READS_KEYS for step in self.steps)
+
+    @property
+    def reads_headers(self) -> bool:
+        """Whether the record's own headers make a difference."""
+        return any(step.predicate is not None and step.predicate.name == "HasHeaderKey" for step in self.steps)
+
+
+def transform_keys(config: Mapping[str, str | None]) -> list[Key]:
+    """The keys of every alias that `transforms` and `predicates` name, in Connect's order (connect-rest.md 3.2)."""
+    keys: list[Key] = []
+    kinds: tuple[Kind, ...] = ("transformation", "predicate")
+    for kind in kinds:
+        for alias in _aliases(kind, config):
+            keys += _alias_keys(kind, alias, config)
+    for kind in kinds:
+        if not _aliases(kind, config):
+            family = _FAMILY[kind]
+            keys.append(
+                Key(f"{family}.*", "STRING", f"Key of a {kind}.", default=None, no_effect=f"{family} is not set")
+            )
+    return keys
+
+
+def _aliases(kind: Kind, config: Mapping[str, str | None]) -> tuple[str, ...]:
+    value = parse_value("LIST", config.get(_FAMILY[kind]) or "")
+    return tuple(dict.fromkeys(alias for alias in value if alias)) if isinstance(value, tuple) else ()
+
+
+def _alias_keys(kind: Kind, alias: str, config: Mapping[str, str | None]) -> Iterator[Key]:
+    prefix = f"{_FAMILY[kind]}.{alias}."
+    group = f"{_FAMILY[kind].capitalize()}: {alias}"
+    classes = _CLASSES[kind]
+    yield Key(
+        prefix + "type",
+        "CLASS",
+        f"Class of the {kind} {alias}.",
+        importance="HIGH",
+        validator=lambda value: None if value is None else _refusal(kind, str(value)),
+        group=group,
+        width="LONG",
+        display_name=f"{kind.capitalize()} type for {alias}",
+        recommended=tuple(name for plugin in classes if not plugin.refused for name in plugin.class_names),
+    )
+    yield Key(
+        prefix + "plugin.version",
+        "STRING",
+        f"Version of the {kind}.",
+        default=None,
+        no_effect="there is exactly one version of each plugin",
+        group=group,
+        display_name="plugin.version",
+    )
+    found = find_class(kind, (config.get(prefix + "type") or "").strip())
+    if found is None:
+        return
+    for key in found[1].keys:
+        yield replace(key, name=prefix + key.name, group=group, display_name=key.name)
+    if kind == "transformation":
+        yield Key(
+            prefix + "negate",
+            "BOOLEAN",
+            "Whether the transformation is for the records that do not satisfy the predicate.",
+            default=False,
+            group=group,
+            display_name="negate",
+        )
+        yield Key(
+            prefix + "predicate",
+            "STRING",
+            "Alias of the predicate that a record has to satisfy.",
+            default=None,
+            group=group,
+            display_name="predicate",
+        )
+
+
+def find_class(kind: Kind, name: str) -> tuple[str, PluginClass] | None:
+    """The full class name and the class for a name or its last part; of two generations, the Apache one."""
+    for plugin in _CLASSES[kind]:
+        for full in plugin.class_names:
+            if name in (full, full.rpartition(".")[2]):
+                return full, plugin
+    return None
+
+
+def _refusal(kind: Kind, name: str) -> str | None:
+    found = find_class(kind, name)
+    if found is not None:
+        return found[1].refused
+    nested = [f"{name}${part}" for part in ("Key", "Value") if find_class(kind, f"{name}${part}")]
+    if nested:
+        return f"This class is abstract and cannot be created. Did you mean {' or '.join(nested)}?"
+    other: Kind = "predicate" if kind == "transformation" else "transformation"
+    if find_class(other, name):
+        return f"Not a {kind.capitalize()}"
+    return f"Class {name} could not be found."
+
+
+def check_transforms(parsed: Parsed) -> None:
+    """Rules between the keys of aliases; unlike Connect, what would fail the task fails the validation."""
+    for kind in _CLASSES:
+        for alias in _aliases(kind, parsed.config):
+            prefix = f"{_FAMILY[kind]}.{alias}."
+            found = find_class(kind, parsed.text(prefix + "type"))
+            if found is None:
+                continue
+            for name, problem in found[1].check(prefix, _settings(parsed, prefix, found[1])):
+                parsed.fail(prefix + name, problem)
+            if kind == "transformation":
+                _check_predicate(parsed, prefix)
+                _warn(parsed, prefix, found[1])
+    used = {parsed.text(f"transforms.{alias}.predicate") for alias in _usable(parsed)}
+    for alias in _aliases("predicate", parsed.config):
+        if alias not in used:
+            parsed.warn(f"predicates.{alias} has no effect here: no transformation asks it")
+    _check_converters(parsed)
+
+
+def _usable(parsed: Parsed) -> list[str]:
+    """Aliases of the transformations whose class is known."""
+    return [
+        alias
+        for alias in _aliases("transformation", parsed.config)
+        if find_class("transformation", parsed.text(f"transforms.{alias}.type"))
+    ]
+
+
+def _settings(parsed: Parsed, prefix: str, plugin: PluginClass) -> dict[str, Value]:
+    return {key.name: parsed.values[prefix + key.name] for key in plugin.keys}
+
+
+def _check_predicate(parsed: Parsed, prefix: str) -> None:
+    negate, predicate = prefix + "negate", prefix + "predicate"
+    alias = parsed.text(predicate)
+    if negate in parsed.config and predicate not in parsed.config:
+        parsed.fail(
+            prefix + "type",
+            f"Config '{negate}' was provided but there is no config '{predicate}' defining a predicate to be negated.",
+        )
+    if predicate in parsed.config and alias not in _aliases("predicate", parsed.config):
+        known = ", ".join(_aliases("predicate", parsed.config)) or "none"
+        parsed.fail(predicate, invalid_value(predicate, alias, f"Not an alias in predicates (there are: {known})"))
+
+
+def _warn(parsed: Parsed, prefix: str, plugin: PluginClass) -> None:
+    if plugin.name == "SetSchemaMetadata":
+        parsed.warn(f"{prefix}type has no effect here: records have no schema")
+    if plugin.name == "ReplaceField":
+        both = set(parsed.items(prefix + "include")) & set(parsed.items(prefix + "exclude"))
+        if both:
+            names = ", ".join(sorted(both))
+            parsed.warn(f"{prefix}include names {names}, which {prefix}exclude leaves out: exclude wins")
+
+
+def _check_converters(parsed: Parsed) -> None:
+    chain = transform_chain(parsed)
+    if chain is None or not chain.reads_keys:
+        return
+    if chain.key_converter not in READABLE_KEYS:
+        reason = f"Not supported yet where a transformation reads keys. Set one of: {', '.join(READABLE_KEYS)}"
+        parsed.fail("key.converter", invalid_value("key.converter", chain.key_converter, reason))
+    option = "key.converter.schemas.enable"
+    if chain.key_converter == JSON_CONVERTER and parsed.values.get(option) is True:
+        reason = f"Not supported yet where a transformation reads keys. Set {option} to false and send plain JSON keys"
+        parsed.fail(option, invalid_value(option, True, reason))
+
+
+def reads_keys(config: Mapping[str, str | None]) -> bool:
+    """Whether a transformation works on the keys of records, or copies them."""
+    return any(name.endswith("$Key") or plugin.name in _READS_KEYS for name, plugin in _named(config))
+
+
+def reads_text(config: Mapping[str, str | None]) -> bool:
+    """Whether the values are texts of StringConverter that a transformation makes objects from."""
+    if converter_class((config.get("value.converter") or "").strip()) != STRING_CONVERTER:
+        return False
+    return any(plugin.name in _MAKES_OBJECTS and not name.endswith("$Key") for name, plugin in _named(config))
+
+
+def _named(config: Mapping[str, str | None]) -> Iterator[tuple[str, PluginClass]]:
+    """The known classes that a configuration names: full name and class."""
+    for alias in _aliases("transformation", config):
+        found = find_class("transformation", (config.get(f"transforms.{alias}.type") or "").strip())
+        if found is not None:
+            yield found
+
+
+def transform_chain(parsed: Parsed) -> TransformChain | None:
+    """The transformations of a configuration; None when there are none that do something."""
+    steps: list[TransformConfig] = []
+    for alias in _usable(parsed):
+        prefix = f"transforms.{alias}."
+        found = find_class("transformation", parsed.text(prefix + "type"))
+        if found is None or found[1].name == "SetSchemaMetadata":
+            continue
+        class_name, plugin = found
+        steps.append(
+            TransformConfig(
+                alias,
+                class_name,
+                plugin.name,
+                "key" if class_name.endswith("$Key") else "value",
+                tuple(_settings(parsed, prefix, plugin).items()),
+                _predicate(parsed, parsed.text(prefix + "predicate")),
+                parsed.flag(prefix + "negate"),
+            )
+        )
+    if not steps:
+        return None
+    key_converter = converter_class(parsed.text("key.converter")) or STRING_CONVERTER
+    return TransformChain(tuple(steps), key_converter, reads_text(parsed.config))
+
+
+def _predicate(parsed: Parsed, alias: str) -> PredicateConfig | None:
+    if alias not in _aliases("predicate", parsed.config):
+        return None
+    prefix = f"predicates.{alias}."
+    found = find_class("predicate", parsed.text(prefix + "type"))
+    return found and PredicateConfig(found[1].name, tuple(_settings(parsed, prefix, found[1]).items()))

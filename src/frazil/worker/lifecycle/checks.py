@@ -1,0 +1,60 @@
+"""Checks of a configuration that is sent to the worker; warnings go to its log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+
+from frazil.connectors.registry import check_config, connector_of
+from frazil.declare.definition import invalid_config_message, invalid_value
+from frazil.declare.providers import ConfigProviders
+from frazil.declare.validators import non_empty_without_control_chars
+from frazil.errors import ConfigError
+from frazil.logs.connectors import CONNECTOR_NAMES
+
+logger = logging.getLogger(__name__)
+
+Config = Mapping[str, str | None]
+
+
+class ConfigChecks:
+    """Checks configurations as this worker would run them: `complete` adds what they have from the worker."""
+
+    def __init__(self, providers: ConfigProviders, complete: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
+        self._providers = providers
+        self._complete = complete
+
+    def whole(self, name: str, config: Config) -> dict[str, str]:
+        """The configuration with its `name`; raises ConfigError with Connect's texts (connect-rest.md 4.2)."""
+        reason = non_empty_without_control_chars(name)
+        if reason is not None:
+            raise ConfigError(invalid_config_message([invalid_value("name", name, reason)]))
+        own = config.get("name", name)
+        if own != name:
+            raise ConfigError(f"Connector name configuration ({own}) doesn't match connector name in the URL ({name})")
+        named = {**config, "name": name}
+        if None in named.values():
+            check_config(named)  # a null is an error
+        checked = {key: value for key, value in named.items() if value is not None}
+        self.warn(name, checked)
+        return checked
+
+    def warn(self, name: str, config: Mapping[str, str]) -> None:
+        """Log what changes nothing; raises ConfigError for a configuration that cannot run."""
+        whole = self._complete(config)
+        of_worker = tuple(f"{key} " for key in whole.keys() - config.keys())
+        warnings = [text for text in check_config(whole) if not text.startswith(of_worker)]
+        warnings += self._providers.unknown(config)
+        if warnings and name in CONNECTOR_NAMES.values():  # those of `init` have keys that Kafka Connect needs
+            logger.info("connector %s: %s", name, "; ".join(warnings))
+            return
+        for warning in warnings:
+            logger.warning("connector %s: %s", name, warning)
+
+
+def type_of(config: Mapping[str, str]) -> str:
+    """`sink` or `source`; `unknown` when the class is none of this version, or not any more."""
+    try:
+        return connector_of(config).type
+    except ConfigError:
+        return "unknown"

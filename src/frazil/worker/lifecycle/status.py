@@ -1,0 +1,56 @@
+"""What is told of connectors: configuration, state, and where they run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from frazil.engine.runner_api import State, TargetState
+
+
+@dataclass(frozen=True)
+class ConnectorInfo:
+    """A connector as GET /connectors/{name} shows it (connect-rest.md 3.1)."""
+
+    name: str
+    config: Mapping[str, str]
+    tasks: int
+    type: str
+    target_state: TargetState
+
+
+@dataclass(frozen=True)
+class TaskStatus:
+    """State of one task, and the worker that runs it; `trace` is of a FAILED or restarting one."""
+
+    id: int
+    state: State
+    worker_id: str
+    trace: str | None = None
+
+
+@dataclass(frozen=True)
+class ConnectorStatus:
+    """State of a connector and of its tasks, sorted by id, and the worker (host:port) that runs it."""
+
+    name: str
+    state: State
+    worker_id: str
+    trace: str | None
+    tasks: tuple[TaskStatus, ...]
+    type: str
+
+
+class StatusBoard(Protocol):
+    """Where the workers of a group tell each other what their connectors do."""
+
+    def publish(self, status: ConnectorStatus) -> None:
+        """Tell the state of a connector of this worker; returns at once."""
+
+    def of(self, name: str) -> ConnectorStatus | None:
+        """What was told last of a connector, without its type."""
+        ...
+
+    def forget(self, name: str) -> None:
+        """Remove what was told of a connector that does not exist any more."""

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyiceberg.table import Table
+from typer.testing import CliRunner, Result
+
+from frazil.cli.main import app
+from frazil.clients.catalog import connect
+from frazil.clients.kafka import admin as kafka
+from frazil.environment.settings import Settings
+from frazil.errors import ConfigError, NotFound, UsageError
+from frazil.stack.local import LocalStack
+from tests.harness import EVENTS, event, send
+
+CONFIG = {
+    "connector.class": "io.tabular.iceberg.connect.IcebergSinkConnector",
+    "topics": "t",
+    "iceberg.tables": "n.t",
+    "iceberg.catalog.type": "rest",
+    "iceberg.catalog.uri": "http://127.0.0.1:1",
+    "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "value.converter.schemas.enable": "false",
+}
+
+
+def validate(path: Path, config: dict[str, Any], *options: str, env: dict[str, str] | None = None) -> Result:
+    file = path / "connector.json"
+    file.write_text(json.dumps(config))
+    return CliRunner().invoke(app, ["validate", str(file), *options], env=env)
+
+
+def test_a_good_configuration_is_told_with_its_warnings(tmp_path: Path) -> None:
+    result = validate(tmp_path, {"name": "c", "config": {**CONFIG, "iceberg.tabels": "x"}})
+    assert result.exit_code == 0
+    warning, summary = result.output.splitlines()
+    assert warning.startswith("WARNING  iceberg.tabels is not a key of this connector")
+    assert summary == "c: 0 errors, 1 warning"
+
+
+def test_all_errors_are_told(tmp_path: Path) -> None:
+    result = validate(tmp_path, {**CONFIG, "tasks.max": "0", "iceberg.tables": ""}, "-o", "json", "--sample", "5")
+    assert result.exit_code == 1
+    body = json.loads(result.output)
+    assert body["name"] == "connector"
+    assert len(body["errors"]) == 2
+    assert body["sample"] is None
+
+
+@pytest.mark.parametrize("text", ["[]", "no json"])
+def test_what_is_no_connector_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "c.json"
+    file.write_text(text)
+    result = CliRunner().invoke(app, ["validate", str(file)])
+    assert isinstance(result.exception, UsageError)
+    assert str(file) in str(result.exception)
+
+
+class Place:
+    """A topic, a table and a configuration between them."""
+
+    def __init__(self, settings: Settings, folder: Path) -> None:
+        self.settings = settings
+        self.folder = folder
+        self.name = f"validate_{uuid.uuid4().hex[:8]}"
+        self.table_name = f"{self.name}.events"
+        catalog = connect(settings.catalog_properties())
+        catalog.create_namespace(self.name)
+        catalog.create_table(self.table_name, EVENTS)
+        kafka.ensure_topics(settings.bootstrap_servers, {self.name: (2, {})})
+
+    def table(self) -> Table:
+        return connect(self.settings.catalog_properties()).load_table(self.table_name)
+
+    def send(self, *records: bytes | None) -> None:
+        send(self.settings.bootstrap_servers, self.name, records, partition=1)
+
+    def validate(self, *options: str, **more: str) -> Result:
+        catalog = {f"iceberg.catalog.{k}": v for k, v in self.settings.catalog_properties().items()}
+        config = {**CONFIG, **catalog, "topics": self.name, "iceberg.tables": self.table_name}
+        config |= more
+        env = {**self.settings.env, "FRAZIL_ENV_FILE": os.devnull}
+        return validate(self.folder, {"name": self.name, **config}, *options, env=env)
+
+
+@pytest.fixture
+def place(stack: LocalStack, tmp_path: Path) -> Place:
+    return Place(stack.settings, tmp_path)
+
+
+@pytest.mark.stack
+def test_a_sample_shows_what_would_become_of_each_record(place: Place) -> None:
+    place.send(event(1), event(2, extra={"deep": 1.5}), b"no json", None, event(3, count="many"))
+    before = place.table().metadata_location
+    result = place.validate("--sample", "10", "-o", "json", **{"iceberg.tables.evolve-schema-enabled": "true"})
+    assert result.exit_code == 1
+    body = json.loads(result.stdout)
+    verdicts = [(each["offset"], each["verdict"]) for each in body["sample"]["records"]]
+    assert verdicts == [(0, "stored"), (1, "stored"), (2, "dead letter"), (3, "skipped"), (4, "dead letter")]
+    assert "count" in body["sample"]["records"][4]["reason"]
+    [table] = body["sample"]["tables"]
+    assert list(table["changes"]) == ["extra"]
+    assert [row["id"] for row in table["rows"]] == [1, 2]
+    assert table["rows"][1]["extra"] == {"deep": 1.5}
+    assert place.table().metadata_location == before
+    assert kafka.all_group_offsets(place.settings.bootstrap_servers, f"connect-{place.name}") == {}
+
+
+@pytest.mark.stack
+def test_a_sample_is_a_table_for_people(place: Place) -> None:
+    place.send(*(event(n) for n in range(30)), b"no json")
+    result = place.validate("--sample", "20")
+    assert result.exit_code == 1
+    assert f"{place.table_name}  stored" in result.output
+    assert f"{place.name}-1@11" in result.output
+    assert "not JSON" in result.output
+    assert result.output.count(f"{place.table_name} {{") == 3
+
+
+@pytest.mark.stack
+def test_good_records_end_with_0_and_a_missing_table_is_told(place: Place) -> None:
+    assert place.validate("--sample", "5").exit_code == 0
+    place.send(event(1))
+    assert place.validate("--sample", "5").exit_code == 0
+    result = place.validate("--sample", "5", **{"iceberg.tables": f"{place.name}.missing"})
+    assert isinstance(result.exception, NotFound)
+
+
+@pytest.mark.stack
+def test_a_sample_of_records_with_their_schema(place: Place) -> None:
+    fields = [{"field": "id", "type": "int64"}, {"field": "time", "type": "string"}]
+    payload = {"id": 1, "time": "2026-03-01T00:00:00Z"}
+    place.send(json.dumps({"schema": {"type": "struct", "fields": fields}, "payload": payload}).encode())
+    result = place.validate("--sample", "5", "-o", "json", **{"value.converter.schemas.enable": "true"})
+    assert (result.exit_code, json.loads(result.stdout)["sample"]["records"][0]["verdict"]) == (0, "stored")
+
+
+@pytest.mark.stack
+def test_a_table_that_would_be_made_refuses_records_without_its_id_columns(place: Place) -> None:
+    place.send(b'{"id": 1, "o": {"a": 1}}', b'{"o": {"a": 2}}')
+    creation = {
+        "iceberg.tables": f"{place.name}.made",
+        "iceberg.tables.auto-create-enabled": "true",
+        "iceberg.tables.default-id-columns": "id",
+    }
+    result = place.validate("--sample", "5", "-o", "json", **creation)
+    body = json.loads(result.stdout)["sample"]
+    assert [each["verdict"] for each in body["records"]] == ["stored", "dead letter"]
+    assert body["tables"][0]["changes"] == {"id": "long not null", "o": "struct<a: long>"}
+    refused = place.validate("--sample", "5", **creation | {"iceberg.tables.default-id-columns": "key"})
+    assert isinstance(refused.exception, ConfigError)
+    assert "cannot be created with the id column key" in str(refused.exception)

@@ -1,0 +1,67 @@
+"""What `verify` prints, and which part of a topic it looks at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from frazil.cli.main import app
+from frazil.cli.verbs import verify
+from frazil.connectors.checks.result import RangeCheck, Sum, digest
+from frazil.errors import ServiceUnavailable, UsageError
+
+
+def test_checksums_do_not_depend_on_the_order() -> None:
+    one, other = Sum(), Sum()
+    for text in (b"a", b"b", b"c"):
+        one.add(digest(text))
+    for text in (b"c", b"a", b"b"):
+        other.add(digest(text))
+    assert str(one) == str(other) != str(Sum())
+
+
+def test_limits() -> None:
+    begin, end = {("t", 0): 5, ("t", 1): 0}, {("t", 0): 20, ("t", 1): 3}
+    assert verify.Limits(None, None, None).cut(begin, end) == (begin, end)
+    assert verify.Limits(0, 2, 10).cut(begin, end) == ({("t", 0): 5}, {("t", 0): 10})
+    assert verify.Limits(None, 7, 9).cut(begin, end) == ({("t", 0): 7, ("t", 1): 7}, {("t", 0): 9, ("t", 1): 7})
+
+
+def test_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    good = RangeCheck("s3://b", "t", 0, 0, 10, 10, 1, 1, 8, 8, expected_sum="a", stored_sum="a")
+    bad = RangeCheck("s3://b", "t", 1, 0, 2000, 2000, missing=list(range(12)), doubled=[3], foreign=2, notes=["why"])
+    verify.show({"c": [good]})
+    text = capsys.readouterr().out
+    assert "0 to 10" in text and "equal" in text
+    assert text.endswith(
+        "Each record that was compared is stored exactly once, is a dead letter, or is left out by its connector.\n"
+    )
+    verify.show({"c": [good, bad]})
+    text = capsys.readouterr().out
+    assert "c: missing of t-1: offsets 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 …" in text
+    assert "c: doubled of t-1: offsets 3\n" in text
+    assert "c: 2 records of s3://b are none of the topic" in text
+    assert "c: why" in text
+    assert "exactly once" not in text
+    verify.show({"c": [good]}, {"d": ServiceUnavailable("no answer")})
+    text = capsys.readouterr().out
+    assert "d could not be compared: no answer" in text
+    assert "exactly once" not in text
+
+
+def test_wrong_usage(tmp_path: Path) -> None:
+    env = {"KAFKA_CONNECT_URL": "http://127.0.0.1:9"}
+    result = CliRunner().invoke(app, ["verify"], env=env)
+    assert isinstance(result.exception, ServiceUnavailable)
+    result = CliRunner().invoke(app, ["verify", "--config", str(tmp_path / "no.json")], env=env)
+    assert isinstance(result.exception, UsageError)
+
+
+def test_a_file_that_is_nested_too_deeply(tmp_path: Path) -> None:
+    (tmp_path / "deep.json").write_text('{"a":' + "[" * 100_000)
+    result = CliRunner().invoke(app, ["verify", "--config", str(tmp_path / "deep.json")])
+    assert isinstance(result.exception, UsageError)
+    result = CliRunner().invoke(app, ["apply", "-f", str(tmp_path / "deep.json")])
+    assert isinstance(result.exception, UsageError)

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pytest
+
+from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_config, parse_iceberg_sink
+from frazil.connectors.iceberg.config.row_changes import RowChanges
+from tests.connectors.samples import MINIMAL_SINK
+
+UPSERT = {"iceberg.tables.upsert-mode-enabled": "true"}
+CDC = {"iceberg.tables.cdc-field": "_cdc.op"}
+IDS = {"iceberg.tables.default-id-columns": "id, tenant.name,id"}
+
+
+def changes(*more: dict[str, str]) -> RowChanges | None:
+    return iceberg_sink_config({**MINIMAL_SINK, **{k: v for part in more for k, v in part.items()}}).row_changes
+
+
+def warnings(*more: dict[str, str]) -> list[str]:
+    return parse_iceberg_sink({**MINIMAL_SINK, **{k: v for part in more for k, v in part.items()}}).warnings
+
+
+def test_without_these_keys_records_are_appended() -> None:
+    assert changes() is None
+    assert changes(IDS) is None
+    assert changes({"iceberg.tables.upsert-mode-enabled": "false", "iceberg.tables.cdc-field": ""}) is None
+
+
+def test_upserts() -> None:
+    assert changes(UPSERT) == RowChanges(None, (), {})
+
+
+def test_changes_that_say_what_they_are() -> None:
+    assert changes(CDC) == RowChanges(("_cdc", "op"), (), {})
+
+
+def test_key_columns_of_all_tables_and_of_one() -> None:
+    found = changes(UPSERT, IDS, {"iceberg.table.db.landing.id-columns": "key , b"})
+    assert found is not None
+    assert found.id_columns_of("db.other") == (("id",), ("tenant", "name"))
+    assert found.id_columns_of("db.landing") == (("key",), ("b",))
+
+
+def test_what_has_no_effect_is_said() -> None:
+    assert warnings(UPSERT, IDS) == []
+    assert warnings(CDC, UPSERT) == [
+        "iceberg.tables.upsert-mode-enabled has no effect here: with iceberg.tables.cdc-field every record says what "
+        "it does to its row"
+    ]
+    assert warnings(IDS, {"iceberg.table.db.landing.id-columns": "id"}) == [
+        f"{key} has no effect here: rows are appended; row keys matter for upserts and deletes only"
+        for key in ("iceberg.tables.default-id-columns", "iceberg.table.db.landing.id-columns")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        ("iceberg.tables.cdc-field", "_cdc..op", "A name in the path is empty"),
+        ("iceberg.tables.default-id-columns", "id,.x", "A name in the path of a column is empty"),
+        ("iceberg.table.db.landing.id-columns", "x.", "A name in the path of a column is empty"),
+    ],
+)
+def test_paths_with_a_hole(key: str, value: str, reason: str) -> None:
+    [error] = parse_iceberg_sink({**MINIMAL_SINK, **UPSERT, key: value}).error_texts()
+    assert error.startswith("Invalid value ")
+    assert error.endswith(f"for configuration {key}: {reason}")

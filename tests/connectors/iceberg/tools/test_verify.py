@@ -1,0 +1,127 @@
+"""Rows of tables compared with the records that they are made of."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import Message
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.types import DoubleType, ListType, LongType, NestedField, StringType, StructType
+
+from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka.ranges import read_ranges
+from frazil.connectors.checks.result import RangeCheck
+from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_config
+from frazil.connectors.iceberg.table.commit import Batch, KafkaIdentity, Target
+from frazil.connectors.iceberg.tools.verify import TableCheck, table_floor
+from frazil.errors import UsageError
+from frazil.stack.local import LocalStack
+from tests.connectors.iceberg.conftest import MakeTable
+from tests.harness import send
+
+pytestmark = pytest.mark.stack
+
+SCHEMA = Schema(
+    NestedField(1, "id", LongType(), required=True),
+    NestedField(2, "x", DoubleType()),
+    NestedField(3, "s", StructType(NestedField(4, "a", StringType()))),
+    NestedField(5, "l", ListType(6, LongType(), element_required=False)),
+)
+
+
+class Case:
+    """A topic with records, and a table with rows that stand behind them."""
+
+    def __init__(self, stack: LocalStack, table: Table, records: Sequence[bytes | None]) -> None:
+        self.bootstrap = stack.settings.bootstrap_servers
+        self.topic = f"verify-{uuid.uuid4().hex[:8]}"
+        self.table = table
+        self.name = ".".join(table.name())
+        kafka.ensure_topics(self.bootstrap, {self.topic: (1, {})})
+        send(self.bootstrap, self.topic, records, partition=0)
+        self.end = {(self.topic, 0): len(records)}
+        self.keys = {
+            "name": self.topic,
+            "connector.class": "IcebergSink",
+            "topics": self.topic,
+            "iceberg.tables": self.name,
+            "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+            "value.converter.schemas.enable": "false",
+            **{f"iceberg.catalog.{key}": value for key, value in stack.settings.catalog_properties().items()},
+        }
+
+    def append(self, *rows: Mapping[str, Any]) -> None:
+        arrow = self.table.refresh().schema().as_arrow()
+        self.table.append(pa.Table.from_pylist([dict(row) for row in rows], schema=arrow))
+
+    def check(self, dead: Sequence[int] = (), begin: int = 0, changes: Mapping[str, str] | None = None) -> RangeCheck:
+        config = iceberg_sink_config({**self.keys, **(changes or {})})
+        lost = {(self.topic, 0, offset) for offset in dead}
+        starts = {(self.topic, 0): begin}
+
+        def read() -> Iterator[list[Message]]:
+            return read_ranges(self.bootstrap, starts, self.end)
+
+        (found,) = TableCheck(config, lambda schema: None, starts, self.end, lost).compare(read)
+        return found
+
+
+RECORDS = [b'{"id":0,"x":1}', b'{"id":1,"s":{"a":"b"}}', b'{"id":2,"l":[1,null]}', None, b'{"id":4,"unknown":1}']
+ROWS: list[dict[str, Any]] = [{"id": 0, "x": 1.0}, {"id": 1, "s": {"a": "b"}}, {"id": 2, "l": [1, None]}, {"id": 4}]
+
+
+@pytest.fixture
+def case(stack: LocalStack, make_table: MakeTable) -> Case:
+    made = Case(stack, make_table(SCHEMA), RECORDS)
+    made.append(*ROWS)
+    return made
+
+
+def test_all_rows_are_there(case: Case) -> None:
+    found = case.check()
+    assert (found.read, found.expected, found.stored, found.skipped, found.complete) == (5, 4, 4, 1, True), found
+    assert found.expected_sum == found.stored_sum
+
+
+def test_rows_that_are_lost_twice_or_others(case: Case) -> None:
+    case.table.delete("id = 1")
+    case.append(ROWS[0], {"id": 0, "x": 2.0})
+    found = case.check()
+    assert (found.missing, len(found.doubled), found.foreign, found.stored) == ([1], 1, 1, 5)
+    assert found.expected_sum != found.stored_sum
+
+
+def test_dead_letters_may_be_rows(case: Case) -> None:
+    assert case.check(dead=[0]).complete
+    case.table.delete("id = 0")
+    found = case.check(dead=[0])
+    assert (found.complete, found.dead, found.stored) == (True, 1, 3)
+
+
+def test_a_record_without_row_and_dead_letter(stack: LocalStack, make_table: MakeTable) -> None:
+    case = Case(stack, make_table(SCHEMA), [b'{"id":0}', b'{"id":"x"}'])
+    case.append({"id": 0})
+    found = case.check()
+    assert (found.missing, found.complete) == ([1], False)
+    assert "there is no dead letter for it" in found.notes[0]
+
+
+def test_rows_of_records_that_the_topic_has_not_any_more(case: Case) -> None:
+    found = case.check(begin=1)
+    assert (found.complete, found.unknown, found.stored) == (True, 1, 3)
+
+
+def test_the_floor_and_what_cannot_be_compared(case: Case) -> None:
+    target = Target(case.table.catalog, case.name, "main")
+    now = target.load()
+    target.commit(now, target.floor(now, case.topic), Batch(case.topic, [], case.end, case.end, KafkaIdentity(), None))
+    assert table_floor(iceberg_sink_config(case.keys)) == case.end
+    dynamic = {"iceberg.tables.dynamic-enabled": "true", "iceberg.tables.route-field": "x", "iceberg.tables": ""}
+    for changes in ({"iceberg.tables.upsert-mode-enabled": "true", "iceberg.tables.default-id-columns": "id"}, dynamic):
+        with pytest.raises(UsageError, match="Nothing was compared"):
+            case.check(changes=changes)

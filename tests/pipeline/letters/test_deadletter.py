@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+
+from frazil.clients.kafka import admin as kafka
+from frazil.errors import ConfigError, ServiceUnavailable
+from frazil.pipeline.letters import deadletter
+from frazil.pipeline.letters.deadletter import PREFIX, RECORD_TIME, DeadLetter, DeadLetterQueue
+from frazil.stack.local import LocalStack
+
+CONNECTOR_CLASS = "org.apache.iceberg.connect.IcebergSinkConnector"
+SECOND = 1000
+
+Headers = list[tuple[str, str | bytes | None]]
+
+
+def letter(
+    topic: str = "t", offset: int = 5, *, path: str = "callInfo.rx", value: bytes | None = b"\xff{"
+) -> DeadLetter:
+    headers = (("trace", b"\x00\x01"), ("trace", None), (PREFIX + "topic", b"older"))
+    return DeadLetter(
+        topic, 2, offset, 1_684_408_953_000, b"key\xff", value, headers, path, "the number has a fraction"
+    )
+
+
+def test_a_letter_reads_as_where_and_why() -> None:
+    assert str(letter()) == "topic t, partition 2, offset 5, column callInfo.rx: the number has a fraction"
+    assert str(letter(path="")) == "topic t, partition 2, offset 5: the number has a fraction"
+    assert letter().coordinates == ("t", 2, 5)
+
+
+def test_a_letter_knows_where_its_record_failed() -> None:
+    queue = DeadLetterQueue((), "c", CONNECTOR_CLASS, None, True)
+    origin = ("TRANSFORMATION", "org.apache.kafka.connect.transforms.Cast$Value")
+
+    assert queue.origin(letter()) == ("TASK_PUT", CONNECTOR_CLASS)
+    assert queue.origin(letter(path="")) == ("VALUE_CONVERTER", "org.apache.kafka.connect.json.JsonConverter")
+    assert queue.origin(replace(letter(path=""), origin=origin)) == origin
+
+
+def test_each_topic_has_its_own_queue_unless_one_is_named() -> None:
+    assert DeadLetterQueue((), "c", CONNECTOR_CLASS, None, True).topic_for("apilogs") == "apilogs-dlq"
+    assert DeadLetterQueue((), "c", CONNECTOR_CLASS, "dead", True).topic_for("apilogs") == "dead"
+
+
+class TestBroker:
+    pytestmark = pytest.mark.stack
+
+    @pytest.fixture
+    def bootstrap(self, stack: LocalStack) -> str:
+        return stack.settings.bootstrap_servers
+
+    @pytest.fixture
+    def source(self, bootstrap: str) -> str:
+        """Name of a topic whose dead-letter topic exists."""
+        name = f"source-{uuid.uuid4()}"
+        kafka.ensure_topics(bootstrap, {f"{name}-dlq": (3, {"max.message.bytes": str(32 << 20)})})
+        return name
+
+    def queue(self, bootstrap: str, connector: str = "sink-1", *, context_headers: bool = True) -> DeadLetterQueue:
+        client = (("bootstrap.servers", bootstrap),)
+        return DeadLetterQueue(client, connector, CONNECTOR_CLASS, None, context_headers)
+
+    def read(self, bootstrap: str, topic: str) -> list[Message]:
+        ends = kafka.end_offsets(bootstrap, [topic])
+        consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", "fetch.message.max.bytes": 32 << 20})
+        try:
+            consumer.assign([TopicPartition(topic, partition, 0) for _, partition in ends])
+            found: list[Message] = []
+            while len(found) < sum(ends.values()):
+                message = consumer.poll(20)
+                assert message is not None
+                assert message.error() is None
+                found.append(message)
+            return found
+        finally:
+            consumer.close()
+
+    def test_a_dead_letter_is_the_record_with_connects_headers(self, bootstrap: str, source: str) -> None:
+        self.queue(bootstrap).write([letter(source)])
+        (message,) = self.read(bootstrap, f"{source}-dlq")
+        assert (message.key(), message.value()) == (b"key\xff", b"\xff{")
+        headers: Headers = list(message.headers() or [])  # type: ignore[arg-type]
+        assert headers[:3] == [("trace", b"\x00\x01"), ("trace", None), (PREFIX + "topic", b"older")]
+        text = f"topic {source}, partition 2, offset 5, column callInfo.rx: the number has a fraction"
+        exception = "org.apache.kafka.connect.errors.DataException"
+        assert dict(headers[3:]) == {
+            PREFIX + "topic": source.encode(),
+            PREFIX + "partition": b"2",
+            PREFIX + "offset": b"5",
+            PREFIX + "connector.name": b"sink-1",
+            PREFIX + "task.id": b"0",
+            PREFIX + "stage": b"TASK_PUT",
+            PREFIX + "class.name": CONNECTOR_CLASS.encode(),
+            PREFIX + "exception.class.name": exception.encode(),
+            PREFIX + "exception.message": text.encode(),
+            PREFIX + "exception.stacktrace": f"{exception}: {text}".encode(),
+            RECORD_TIME: b"1684408953000",
+        }
+
+    def test_a_record_that_is_no_json_failed_in_the_converter(self, bootstrap: str, source: str) -> None:
+        self.queue(bootstrap).write([letter(source, path="")])
+        (message,) = self.read(bootstrap, f"{source}-dlq")
+        headers = dict(message.headers() or [])
+        assert headers[PREFIX + "stage"] == b"VALUE_CONVERTER"
+        assert headers[PREFIX + "class.name"] == b"org.apache.kafka.connect.json.JsonConverter"
+
+    def test_without_context_headers_the_record_is_as_it_was(self, bootstrap: str, source: str) -> None:
+        queue = self.queue(bootstrap, context_headers=False)
+        queue.write([letter(source), letter(source, value=None), letter(source, value=b"")])
+        messages = self.read(bootstrap, f"{source}-dlq")
+        assert sorted(map(repr, (m.value() for m in messages))) == ["None", "b''", r"b'\xff{'"]
+        assert all(m.headers() == list(letter().headers) for m in messages)
+        assert queue.written_since([source], 0) == {}
+
+    def test_a_large_record(self, bootstrap: str, source: str) -> None:
+        value = bytes(range(256)) * 40_000
+        self.queue(bootstrap).write([letter(source, value=value)])
+        (message,) = self.read(bootstrap, f"{source}-dlq")
+        assert message.value() == value
+
+    def test_what_was_written_is_found(self, bootstrap: str, source: str) -> None:
+        queue = self.queue(bootstrap)
+        assert queue.written_since([source], 0) == {}
+        queue.write([letter(source, offset) for offset in range(2500)])
+        queue.write([letter(source, 2500)])
+        self.queue(bootstrap, "sink-2").write([letter(source, 9999)])
+        now = int(time.time() * SECOND)
+        expected = {(source, 2, offset, "") for offset in range(2501)}
+        assert set(queue.written_since([source, "no-such-topic"], now)) == expected
+        assert set(queue.written_since([source], 0)) == expected
+        assert set(self.queue(bootstrap, "sink-2").written_since([source], now)) == {(source, 2, 9999, "")}
+
+    def test_only_what_was_written_since_is_read(self, bootstrap: str, source: str) -> None:
+        """The margin is for clocks that differ; what is older has been committed and cannot be read again."""
+        headers: Headers = [
+            (PREFIX + n, v) for n, v in (("connector.name", b"sink-1"), ("topic", b"t"), ("partition", b"0"))
+        ]
+        producer = Producer({"bootstrap.servers": bootstrap})
+        now = int(time.time() * SECOND)
+        for offset, age_s in ((1, 3600), (2, 60), (3, 0)):
+            moment = now - age_s * SECOND
+            mark: Headers = [*headers, (PREFIX + "offset", str(offset).encode())]
+            producer.produce(f"{source}-dlq", b"x", partition=0, headers=mark, timestamp=moment)
+        assert producer.flush(20) == 0
+        assert set(self.queue(bootstrap).written_since([source], now)) == {("t", 0, 2, ""), ("t", 0, 3, "")}
+        assert self.queue(bootstrap).written_since([source], now + 3600 * SECOND) == {}
+
+    def test_messages_of_others_are_passed_over(self, bootstrap: str, source: str) -> None:
+        producer = Producer({"bootstrap.servers": bootstrap})
+        mine = (PREFIX + "connector.name", b"sink-1")
+        strange: list[Headers] = [
+            [],
+            [mine],
+            [mine, (PREFIX + "offset", b"1")],
+            [mine, (PREFIX + "offset", b"x"), (PREFIX + "partition", b"0")],
+            [mine, (PREFIX + "offset", b"1"), (PREFIX + "partition", b"\xff")],
+            [mine, (PREFIX + "offset", None), (PREFIX + "partition", None)],
+        ]
+        for headers in strange:
+            producer.produce(f"{source}-dlq", b"x", headers=headers)
+        assert producer.flush(20) == 0
+        self.queue(bootstrap).write([letter(source)])
+        assert set(self.queue(bootstrap).written_since([source], 0)) == {(source, 2, 5, "")}
+
+    def test_a_topic_that_refuses_the_size_is_named(self, bootstrap: str) -> None:
+        source = f"source-{uuid.uuid4()}"
+        kafka.ensure_topics(bootstrap, {f"{source}-dlq": (1, {"max.message.bytes": "10000"})})
+        with pytest.raises(
+            ConfigError, match=r"too large for its topic .* nothing was committed. Raise max.message.bytes"
+        ):
+            self.queue(bootstrap).write([letter(source), letter(source, value=b"x" * 20_000)])
+
+    def test_a_topic_that_does_not_exist(self, bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(deadletter, "_FLUSH_S", 5.0)
+        with pytest.raises(
+            ServiceUnavailable, match="1 of 1 dead letters were not acknowledged .* nothing was committed"
+        ):
+            self.queue(bootstrap).write([letter(f"none-{uuid.uuid4()}")])
+
+
+@pytest.mark.parametrize("count", [1, 150_000], ids=["one", "more than the queue holds"])
+def test_a_broker_that_is_gone_is_told_in_bounded_time(
+    free_ports: Callable[[int], list[int]], monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    monkeypatch.setattr(deadletter, "_FLUSH_S", 3.0)
+    (port,) = free_ports(1)
+    queue = DeadLetterQueue(
+        (("bootstrap.servers", f"127.0.0.1:{port}"), ("log_level", "0")), "c", CONNECTOR_CLASS, None, False
+    )
+    started = time.monotonic()
+    with pytest.raises(
+        ServiceUnavailable, match=f"of {count} dead letters were not acknowledged .*nothing was committed"
+    ):
+        queue.write([letter()] * count)
+    assert time.monotonic() - started < 20
+
+
+def test_a_broker_that_is_gone_cannot_be_searched(free_ports: Callable[[int], list[int]]) -> None:
+    (port,) = free_ports(1)
+    queue = DeadLetterQueue(
+        (("bootstrap.servers", f"127.0.0.1:{port}"), ("log_level", "0")), "c", CONNECTOR_CLASS, None, True
+    )
+    started = time.monotonic()
+    with pytest.raises(ServiceUnavailable, match="the dead letters of c cannot be read"):
+        queue.written_since(["t"], 0)
+    assert time.monotonic() - started < 20

@@ -1,0 +1,76 @@
+"""A runner whose query is a script of the test: the real one needs Spark and has tests of its own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+
+from frazil.engine.runner_api import RunnerStatus
+
+
+class ScriptedRunner:
+    """Runs until it is stopped or told to fail; keeps a diary of its life in its factory."""
+
+    def __init__(self, name: str, config: Mapping[str, str], factory: ScriptedFactory) -> None:
+        self.name = name
+        self.config = config
+        self._factory = factory
+        self._status = RunnerStatus("UNASSIGNED")
+
+    def start(self) -> None:
+        self._factory.before_start(self.name)
+        self._factory.note(self.name, "start")
+        self._status = RunnerStatus("RUNNING")
+
+    def stop(self, timeout: float = 30.0) -> None:
+        self._factory.before_stop(self.name)
+        if self._status.state != "UNASSIGNED":
+            self._factory.note(self.name, "stop")
+        self._status = RunnerStatus("UNASSIGNED")
+
+    def status(self) -> RunnerStatus:
+        return self._status
+
+    def fail(self, trace: str, transient: bool = False, fenced: bool = False) -> None:
+        self._status = RunnerStatus("FAILED", trace, transient, fenced)
+
+    def wait(self, trace: str | None) -> None:
+        """Try again by itself what the trace says; None when it has succeeded."""
+        self._status = RunnerStatus("RUNNING") if trace is None else RunnerStatus("RESTARTING", trace)
+
+
+class ScriptedFactory:
+    """Makes runners; `before_start` and `before_stop` may be replaced to wait or to raise."""
+
+    def __init__(self) -> None:
+        self.before_start: Callable[[str], None] = lambda name: None
+        self.before_stop: Callable[[str], None] = lambda name: None
+        self.runners: dict[str, list[ScriptedRunner]] = {}
+        self.diary: list[tuple[str, str]] = []
+        self._lock = threading.Lock()
+
+    def __call__(self, name: str, config: Mapping[str, str]) -> ScriptedRunner:
+        runner = ScriptedRunner(name, config, self)
+        with self._lock:
+            self.runners.setdefault(name, []).append(runner)
+        return runner
+
+    def note(self, name: str, what: str) -> None:
+        with self._lock:
+            self.diary.append((name, what))
+
+    def life(self, name: str) -> list[str]:
+        with self._lock:
+            return [what for who, what in self.diary if who == name]
+
+    def last(self, name: str) -> ScriptedRunner:
+        return self.runners[name][-1]
+
+
+def eventually(condition: Callable[[], object], timeout: float = 10.0) -> None:
+    """Wait until the condition holds; fails with its last value."""
+    give_up = time.monotonic() + timeout
+    while not (value := condition()):
+        assert time.monotonic() < give_up, f"still {value!r} after {timeout} s"
+        time.sleep(0.01)

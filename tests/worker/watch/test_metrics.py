@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from prometheus_client import generate_latest
+
+from frazil.connectors.iceberg.maintenance.policy import Step, StepResult
+from frazil.engine.maintenance import MaintenanceReport
+from frazil.errors import ServiceUnavailable
+from frazil.pipeline.report import BatchReport
+from frazil.worker.watch.metrics import Lag, Metrics
+
+
+def report(connector: str = "c", **changes: int) -> BatchReport:
+    return BatchReport(
+        connector,
+        read=changes.get("read", 100),
+        stored=changes.get("stored", 90),
+        dead_letters=changes.get("dead_letters", 6),
+        skipped=changes.get("skipped", 4),
+        files=3,
+        bytes_written=5000,
+        duration_s=2.0,
+        write_s=1.5,
+        commit_s=0.5,
+        stored_by_topic={"t": 60, "u": 30, "idle": 0},
+        dead_by_topic={"t": 6},
+        skipped_by_reason={"tombstone": 3, "unrouted": 1},
+    )
+
+
+def test_objects_and_breakers_of_object_sinks() -> None:
+    metrics = Metrics(lambda: {}, lambda: {}, lambda: {"c": "half-open"})
+    metrics.observe(replace(report(), object_s=(0.003, 0.11, 0.2)))
+    text = lines(metrics)
+    for line in (
+        'frazil_object_write_duration_seconds_bucket{connector="c",le="0.1"} 1.0',
+        'frazil_object_write_duration_seconds_bucket{connector="c",le="0.12"} 2.0',
+        'frazil_object_write_duration_seconds_count{connector="c"} 3.0',
+        'frazil_circuit_breaker_state{connector="c",state="half-open"} 1.0',
+        'frazil_circuit_breaker_state{connector="c",state="open"} 0.0',
+    ):
+        assert line in text
+
+
+def test_checking_by_a_schema_is_timed_where_there_is_one() -> None:
+    metrics = Metrics(lambda: {}, lambda: {})
+    metrics.observe(replace(report(), validation_s=0.3))
+    metrics.observe(replace(report(), validation_s=0.0))
+    metrics.observe(report("d"))
+    name = "kafka_connector_schema_validation_duration_seconds"
+    text = lines(metrics)
+    assert f'{name}_bucket{{connector="c",le="0.5"}} 2.0' in text
+    assert f'{name}_sum{{connector="c"}} 0.3' in text
+    assert not any(line.startswith(name) and 'connector="d"' in line for line in text)
+
+
+def lines(metrics: Metrics) -> list[str]:
+    return generate_latest(metrics.registry).decode().splitlines()
+
+
+def test_batches_are_summed_per_connector_and_topic() -> None:
+    metrics = Metrics(lambda: {}, lambda: {})
+    metrics.observe(report())
+    metrics.observe(report())
+    metrics.observe(report("d"))
+    text = lines(metrics)
+    for line in (
+        'kafka_connector_records_processed_total{connector="c"} 200.0',
+        'kafka_connector_records_failed_total{connector="c"} 12.0',
+        'kafka_connector_dlq_messages_total{connector="d"} 6.0',
+        'kafka_connector_s3_writes_total{connector="c"} 6.0',
+        'kafka_connector_s3_write_duration_seconds_sum{connector="c"} 3.0',
+        'kafka_connector_topic_records_processed_total{connector="c",topic="t"} 120.0',
+        'kafka_connector_topic_records_failed_total{connector="c",topic="t"} 12.0',
+        'frazil_records_stored_total{connector="c"} 180.0',
+        'frazil_records_skipped_total{connector="c",reason="tombstone"} 6.0',
+        'frazil_records_skipped_total{connector="c",reason="unrouted"} 2.0',
+        'frazil_bytes_written_total{connector="c"} 10000.0',
+        'frazil_commits_total{connector="c"} 2.0',
+        'frazil_commit_duration_seconds_sum{connector="c"} 1.0',
+        'frazil_batch_duration_seconds_bucket{connector="c",le="2.5"} 2.0',
+    ):
+        assert line in text
+    assert any(line.startswith('frazil_last_commit_timestamp_seconds{connector="c"} 1.') for line in text)
+    assert any(line.startswith('kafka_connector_topic_last_write_timestamp{connector="c",topic="t"} ') for line in text)
+    assert not any('last_write_timestamp{connector="c",topic="idle"' in line for line in text)
+
+
+def test_conservation_holds_over_the_counters() -> None:
+    metrics = Metrics(lambda: {}, lambda: {})
+    for dead in range(5):
+        metrics.observe(report(read=100 + dead, dead_letters=6 + dead))
+    totals = metrics.totals()
+    assert totals.read == totals.stored + totals.dead_letters + totals.skipped == 510
+    assert totals.failure_rate == pytest.approx(40 / 510)
+    assert (totals.batches, totals.files, totals.bytes_written) == (5, 15, 25_000)
+
+
+def test_lag_and_states_are_asked_for_at_each_scrape() -> None:
+    lag: dict[tuple[str, str, int], int] = {}
+    metrics = Metrics(lambda: lag, lambda: {"c": "RUNNING"})
+    lag["c", "t", 2] = 17
+    text = lines(metrics)
+    assert 'frazil_consumer_lag_records{connector="c",partition="2",topic="t"} 17.0' in text
+    assert 'frazil_connector_state{connector="c",state="RUNNING"} 1.0' in text
+    assert 'frazil_connector_state{connector="c",state="FAILED"} 0.0' in text
+    assert "frazil_consumer_lag_known 1.0" in text
+    lag["c", "t", 2] = 0
+    assert 'frazil_consumer_lag_records{connector="c",partition="2",topic="t"} 0.0' in lines(metrics)
+
+
+def test_a_broker_that_does_not_answer_leaves_the_other_metrics(caplog: pytest.LogCaptureFixture) -> None:
+    def unknown() -> Lag:
+        raise ServiceUnavailable("broker 127.0.0.1:1 does not answer")
+
+    metrics = Metrics(unknown, lambda: {"c": "RUNNING"})
+    metrics.observe(report())
+    text = lines(metrics)
+    assert "frazil_consumer_lag_known 0.0" in text
+    assert 'frazil_commits_total{connector="c"} 1.0' in text
+    assert "broker 127.0.0.1:1 does not answer" in caplog.text
+
+
+def test_names() -> None:
+    names = Metrics(lambda: {}, lambda: {}).names()
+    assert {"kafka_connector_records_processed", "frazil_consumer_lag_records"} <= set(names)
+    assert names == sorted(names)
+
+
+def test_maintenance_is_counted_by_table_and_result() -> None:
+    metrics = Metrics(lambda: {}, lambda: {})
+    grown = StepResult(Step.COMPACT, "data files", 9, 1, -50)
+    freed = StepResult(Step.EXPIRE, "snapshots", 9, 1, 1050)
+    metrics.observe_maintenance(MaintenanceReport("c", "n.t", 2.0, (grown, freed)))
+    metrics.observe_maintenance(MaintenanceReport("c", "n.t", 3.0, (StepResult(Step.EXPIRE, "", failed=True),)))
+    metrics.observe_maintenance(MaintenanceReport("c", "n.u", 1.0, error="the catalog is away"))
+    text = lines(metrics)
+    for line in (
+        'frazil_maintenance_runs_total{connector="c",result="done",table="n.t"} 1.0',
+        'frazil_maintenance_runs_total{connector="c",result="failed",table="n.t"} 1.0',
+        'frazil_maintenance_runs_total{connector="c",result="failed",table="n.u"} 1.0',
+        'frazil_maintenance_seconds_total{connector="c",table="n.t"} 5.0',
+        'frazil_maintenance_freed_bytes_total{connector="c",table="n.t"} 1000.0',
+    ):
+        assert line in text
+    assert any(x.startswith('frazil_maintenance_last_run_timestamp_seconds{connector="c",table="n.t"}') for x in text)
+    assert not any("last_run_timestamp" in line and "n.u" in line for line in text)
