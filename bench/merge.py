@@ -30,7 +30,7 @@ def measure(settings: Settings, mode: str, rows: int, show: Show) -> Upsert:
     name = f"merge_{mode.replace('-', '_')}"
     table = fill_table(settings, name, mode, rows, show)
     own = with_home(settings, settings.home / "workers" / name)
-    session = spark.start(own, show)
+    session = spark.start(own)
     try:
         runtime = IcebergRuntime(lambda: session, own, show)
         target = quoted(runtime.catalog(settings.catalog_properties()), ".".join(table.name()))

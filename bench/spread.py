@@ -8,7 +8,7 @@ from bench.drain import started, wait_for_rows
 from bench.environment import Show
 from bench.results import Spread
 from bench.systems import FRAZIL
-from frazil.connectors.iceberg.sink import ROWS_PER_TASK
+from frazil.connectors.iceberg.sink_task import ROWS_PER_TASK
 from frazil.environment.settings import Settings
 
 _SECONDS = 300

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from frazil.declare.providers import Resolved
 from frazil.engine.runner_api import RunnerFactory
 from frazil.environment.settings import Settings
 from frazil.environment.worker import WorkerConfig
@@ -93,8 +94,8 @@ class _Diary(ScriptedFactory):
         sys.stdout.write(f"{what} {name}\n")  # one call, so that lines of several threads do not mix
         sys.stdout.flush()
 
-    def __call__(self, name: str, config: Mapping[str, str]) -> ScriptedRunner:
-        return super().__call__(name, config)
+    def __call__(self, name: str, resolved: Resolved) -> ScriptedRunner:
+        return super().__call__(name, resolved)
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from confluent_kafka import TopicPartition
 
 from frazil.clients.kafka import admin as kafka
 from frazil.connectors.iceberg.position import positions
-from frazil.connectors.iceberg.table.commit import Batch, Target
+from frazil.connectors.iceberg.table.commit import Commit, Target
 from frazil.errors import NotFound
 from frazil.stack.local import LocalStack
 from frazil.stack.service import Service
@@ -221,7 +221,7 @@ class Rival(CatalogProxy):
             table = target.load()
             floor = target.floor(table, self._pipe.connector)
             identity = positions.identity(self._pipe.settings.bootstrap_servers, [self._pipe.name])
-            target.commit(table, floor, Batch(self._pipe.connector, [], {}, {(self._pipe.name, 0): 1}, identity, None))
+            target.commit(table, floor, Commit(self._pipe.connector, [], {}, {(self._pipe.name, 0): 1}, identity, None))
         super().answer(handler, body)
 
 

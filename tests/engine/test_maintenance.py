@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from frazil.connectors.iceberg.config.maintenance_keys import MaintenanceConfig
 from frazil.connectors.iceberg.maintenance.policy import Policy, Step, StepResult
-from frazil.engine.maintenance import MaintenanceReport, MaintenanceSchedule, Tables
+from frazil.connectors.keys.maintenance import MaintenanceConfig
+from frazil.connectors.sink import MaintainedTables
+from frazil.engine.maintenance import MaintenanceReport, MaintenanceSchedule
 from frazil.errors import ServiceUnavailable
 from tests.harness import eventually
 
@@ -37,8 +38,8 @@ class Maintained:
         return MaintenanceSchedule(self.maintain, self.reports.append, first_s)
 
 
-def tables(config: MaintenanceConfig = HOURLY, **branches: str) -> Tables:
-    return Tables(lambda: branches, {"uri": "u"}, config)
+def tables(config: MaintenanceConfig = HOURLY, **branches: str) -> MaintainedTables:
+    return MaintainedTables(lambda: branches, {"uri": "u"}, config)
 
 
 def test_every_table_of_a_connector_gets_its_policy() -> None:

@@ -16,5 +16,5 @@ from frazil.pipeline.report import BatchReport
     ],
 )  # fmt: skip
 def test_a_batch_in_one_line(stored: int, dead: int, skipped: int, files: int, tables: list[str], line: str) -> None:
-    report = BatchReport("c", stored + dead + skipped, stored, dead, skipped, files, 10, 0.256, 0.1, 0.1)
-    assert report.line(tables) == line
+    report = BatchReport("c", stored + dead + skipped, stored, dead, skipped, files, 10, 0.256, 0.1, 0.1, places=tables)
+    assert report.line() == line

@@ -11,7 +11,7 @@ import pytest
 from frazil.errors import StackError
 from frazil.stack import jars
 from frazil.stack.ivy import PYSPARK_JARS
-from frazil.stack.jars import CONNECT, ICEBERG_CONNECT, KAFKA, SPARK_KAFKA, JarSet, file_name, resolve
+from frazil.stack.jars import CONNECT, ICEBERG_CONNECT, KAFKA, JarSet, file_name, resolve
 from frazil.stack.java import find_java
 from tests.stack.repository import Repository
 
@@ -116,13 +116,6 @@ def test_broker_and_connect_have_a_logger_that_binds() -> None:
     assert {"log4j-slf4j2-impl-2.25.3.jar", "log4j-core-2.25.3.jar"} <= names
     assert [name for name in names if name.startswith("slf4j-api")] == ["slf4j-api-2.0.17.jar"]
     assert CONNECT is KAFKA
-
-
-def test_spark_gets_nothing_that_it_ships_itself() -> None:
-    shipped = {path.name for path in PYSPARK_JARS.glob("*.jar")}
-    names = set(map(file_name, SPARK_KAFKA.coordinates))
-    assert len(names) == 4
-    assert not names & shipped
 
 
 def test_iceberg_plugin_links_hadoop_from_pyspark() -> None:

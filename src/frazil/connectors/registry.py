@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_definition, parse_iceberg_sink
 from frazil.connectors.objects.config.object_sink import object_sink_definition, parse_object_sink
 from frazil.declare.definition import ConfigDef, Parsed, invalid_config_message
+from frazil.environment.bootstrap import Bootstrap
+from frazil.environment.settings import Settings
 from frazil.errors import ConfigError
+
+if TYPE_CHECKING:
+    from frazil.connectors.sink import Sink
 
 VERSION = version("frazil")
 
@@ -24,11 +29,24 @@ class ConnectorPlugin:
     type: Literal["sink", "source"]
     definition: Callable[[Mapping[str, str | None]], ConfigDef]
     parse: Callable[[Mapping[str, str | None]], Parsed]
-    writes: Literal["tables", "objects"] = "tables"
+    open: Callable[[Mapping[str, str], Settings, Bootstrap], Sink]
+    """Makes the sink of a configuration whose placeholders are resolved; raises ConfigError."""
 
     @property
     def simple_name(self) -> str:
         return self.class_name.rpartition(".")[2]
+
+
+def _open_iceberg(config: Mapping[str, str], settings: Settings, bootstrap: Bootstrap) -> Sink:
+    from frazil.connectors.iceberg.sink import IcebergSink
+
+    return IcebergSink(config, settings, bootstrap)
+
+
+def _open_objects(config: Mapping[str, str], settings: Settings, bootstrap: Bootstrap) -> Sink:
+    from frazil.connectors.objects.sink import ObjectSink
+
+    return ObjectSink(config, settings, bootstrap)
 
 
 def _iceberg_sink(package: str) -> ConnectorPlugin:
@@ -38,6 +56,7 @@ def _iceberg_sink(package: str) -> ConnectorPlugin:
         type="sink",
         definition=iceberg_sink_definition,
         parse=parse_iceberg_sink,
+        open=_open_iceberg,
     )
 
 
@@ -48,7 +67,7 @@ def _object_sink(class_name: str) -> ConnectorPlugin:
         type="sink",
         definition=object_sink_definition,
         parse=parse_object_sink,
-        writes="objects",
+        open=_open_objects,
     )
 
 
@@ -85,11 +104,6 @@ def connector_of(config: Mapping[str, str | None]) -> ConnectorPlugin:
     if name is None:
         raise ConfigError(f"Connector config {{{', '.join(sorted(config))}}} contains no connector type")
     return find_connector(name)
-
-
-def sink_kind(config: Mapping[str, str | None]) -> Literal["tables", "objects"]:
-    """What the connector writes. Raises ConfigError as `connector_of` does."""
-    return connector_of(config).writes
 
 
 def check_config(config: Mapping[str, str | None]) -> list[str]:

@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from frazil.connectors.iceberg.config.maintenance_keys import MaintenanceConfig
 from frazil.connectors.iceberg.maintenance.policy import Policy, StepResult
 from frazil.connectors.iceberg.maintenance.run import Maintenance
 from frazil.connectors.iceberg.spark.runtime import IcebergRuntime
+from frazil.connectors.sink import MaintainedTables
 from frazil.engine.failures import classify
 from frazil.engine.spark import MAINTENANCE_POOL
 from frazil.errors import FrazilError
@@ -20,15 +20,6 @@ logger = logging.getLogger(__name__)
 
 _FIRST_S = 600.0
 """A worker that is restarted often gets to its tables all the same."""
-
-
-@dataclass(frozen=True)
-class Tables:
-    """How the tables of a connector are reached; `branches` gives their names with the branch that it commits to."""
-
-    branches: Callable[[], Mapping[str, str]]
-    catalog_properties: Mapping[str, str]
-    config: MaintenanceConfig
 
 
 @dataclass(frozen=True)
@@ -80,12 +71,12 @@ class MaintenanceSchedule:
         self._observe = observe
         self._first_s = first_s
         self._changed = threading.Condition()
-        self._tables: dict[str, Tables] = {}
+        self._tables: dict[str, MaintainedTables] = {}
         self._due: dict[str, float] = {}
         self._closing = False
         self._thread: threading.Thread | None = None
 
-    def add(self, connector: str, tables: Tables) -> None:
+    def add(self, connector: str, tables: MaintainedTables) -> None:
         """Look after a connector's tables from now on; the thread starts with the first of them."""
         with self._changed:
             first = min(self._first_s, tables.config.interval_ms / 1000)
@@ -131,7 +122,7 @@ class MaintenanceSchedule:
                 self._changed.wait(None if first is None else due[first] - now)
             return None
 
-    def _visit(self, connector: str, table: str, branch: str, tables: Tables) -> None:
+    def _visit(self, connector: str, table: str, branch: str, tables: MaintainedTables) -> None:
         started = time.monotonic()
         steps: tuple[StepResult, ...] = ()
         failure = ""

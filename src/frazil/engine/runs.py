@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from pathlib import Path
 
-from frazil.connectors.iceberg.table.commit import Runs
+from frazil.connectors.sink import Runs
 from frazil.environment.private_file import write_private
 
 _KEPT = 100

@@ -7,7 +7,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
@@ -25,11 +25,9 @@ from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import StackError
 from frazil.stack.class_archive import ClassArchive
 from frazil.stack.ivy import PYSPARK_JARS
-from frazil.stack.jars import SPARK_KAFKA, resolve
 from frazil.stack.java import find_java, spark_java_home
 from frazil.stack.process import utf8_locale
 
-_CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 _ON_LOOPBACK = re.compile(r"spark://(?:localhost|127\.0\.0\.1)(?::[0-9]+)?")
 _CLASS_PATHS = ("SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH")
 _COLLECTOR = "-XX:+UseParallelGC"
@@ -38,7 +36,7 @@ _MEMORY_POOL = "system"
 """Arrow's own pools give pages back and fault them in again for every chunk: a quarter more CPU in the tasks."""
 
 MAINTENANCE_POOL = "maintenance"
-"""Jobs of this pool get what the streaming queries leave; those are in Spark's default pool."""
+"""Jobs of this pool get what the connectors leave; theirs are in Spark's default pool."""
 
 _POOLS = f"""\
 <allocations>
@@ -50,10 +48,9 @@ _POOLS = f"""\
 _REDACTED = "(?i)secret|password|token|credential|jaas|private.?key|access[.]?key"
 
 
-def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) -> SparkSession:
-    """Start the session. Raises JavaNotFound or StackError (jars)."""
+def start(settings: Settings) -> SparkSession:
+    """Start the session. Raises JavaNotFound or StackError."""
     java = find_java(settings.env)
-    jars = resolve(SPARK_KAFKA, java, settings.cache, progress, settings.env)
     work = settings.home / "worker"
     work.mkdir(parents=True, exist_ok=True)
     log4j = work / "spark-log4j2.properties"
@@ -74,7 +71,6 @@ def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) 
         "spark.master": settings.spark_master,
         **listen_options(settings.spark_master),
         **executor_options(settings.spark_master, log4j),
-        "spark.jars": ",".join(map(str, jars)),
         "spark.driver.memory": settings.spark_memory,
         "spark.driver.extraJavaOptions": _jvm_options(log4j, archive.options() if archive else []),
         "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": _MEMORY_POOL,
@@ -86,11 +82,6 @@ def start(settings: Settings, progress: Callable[[str], None] = lambda _: None) 
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
         "spark.redaction.regex": _REDACTED,
-        "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
-        "spark.sql.streaming.stopTimeout": "2s",
-        "spark.sql.streaming.metricsEnabled": "false",
-        "spark.sql.streaming.numRecentProgressUpdates": "4",
-        "spark.sql.streaming.minBatchesToRetain": "2",
         "spark.sql.ui.retainedExecutions": "1",
         "spark.ui.retainedJobs": "1",
         "spark.ui.retainedStages": "1",

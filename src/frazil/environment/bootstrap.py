@@ -76,6 +76,10 @@ class Bootstrap(str):
         protocols = {f"{kind}.override.{_PROTOCOL}": own[kind][_PROTOCOL] for kind in CLIENTS if _PROTOCOL in own[kind]}
         return Bootstrap(str(self), {kind: _over(self.settings(kind), own[kind]) for kind in CLIENTS}, protocols)
 
+    def identity(self, client: Client) -> tuple[object, ...]:
+        """What is equal where clients of this kind see the same cluster in the same way."""
+        return str(self), tuple(sorted(self.settings(client).items()))
+
     def settings(self, client: Client) -> Mapping[str, str]:
         """Security settings of one kind of client, in the spelling of Kafka's Java clients."""
         return with_token_login(self._settings.get(client, _NOTHING))

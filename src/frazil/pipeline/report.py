@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from frazil.pipeline.results import SkipReason
 
-_TABLES_NAMED = 3
+_PLACES_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,7 @@ class BatchReport:
     A record counts once for each table that it goes to, and once when it goes to none. `skipped` are tombstones,
     records that a transformation dropped, and those that no table is for; `skipped_by_reason` tells them apart.
     `end_offsets` maps (topic, partition) to the next offset to read.
+    `places` are the tables or buckets of the connector, `nouns` what a stored record and a file are called there.
     """
 
     connector: str
@@ -40,10 +41,13 @@ class BatchReport:
     object_s: Sequence[float] = ()
     invalid: int = 0
     validation_s: float | None = None
+    places: Sequence[str] = ()
+    nouns: tuple[str, str] = ("row", "file")
 
-    def line(self, tables: Sequence[str], row: str = "row", file: str = "file") -> str:
-        """What the commits of a batch did, in one line; `tables` are those of the connector."""
-        where = ", ".join(tables) if len(tables) <= _TABLES_NAMED else f"{len(tables)} tables"
+    def line(self) -> str:
+        """What the commits of a batch did, in one line."""
+        row, file = self.nouns
+        where = ", ".join(self.places) if len(self.places) <= _PLACES_NAMED else f"{len(self.places)} tables"
         letters = f", {_count(self.dead_letters, 'dead letter')} (`deadletters list`)" if self.dead_letters else ""
         skipped = f", {self.skipped:,} skipped" if self.skipped else ""
         return (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -87,15 +86,3 @@ def combine(results: Iterable[TaskResult]) -> TaskResult:
         for name, columns in part.missing.items():
             whole.missing[name] = infer.merge_all([whole.missing.get(name, {}), columns])
     return whole
-
-
-def dump_result(result: TaskResult) -> bytes:
-    """For `load_result`."""
-    return pickle.dumps(result)
-
-
-def load_result(data: bytes) -> TaskResult:
-    """The result of one of our own tasks."""
-    result = pickle.loads(data)  # noqa: S301 - written by a task in a worker that this driver started
-    assert isinstance(result, TaskResult)  # noqa: S101
-    return result

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-from confluent_kafka.admin import AdminClient
 
 from frazil.clients.kafka import admin as kafka
 from frazil.clients.kafka.ranges import Range, RangeReader, records_gone
 from frazil.errors import NotFound, ServiceUnavailable
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.rows import Rows, rows_of
-
-Work = Callable[[], bytes]
-"""What one task does, and what it hands to the driver; picklable."""
-RunWorks = Callable[[Sequence[Work]], Sequence[bytes]]
-"""Runs each work as one task, and returns when all are done."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +37,7 @@ class Source:
 _readers: dict[tuple[tuple[str, Any], ...], RangeReader] = {}
 """What a Python worker keeps for its next tasks, so that they do not have to find the brokers again."""
 _MOST_READERS = 4
+_RANGES_NAMED = 6
 
 
 def _reader(consumer: Mapping[str, Any]) -> RangeReader:
@@ -64,6 +58,13 @@ def ranges_between(begin: Offsets, end: Offsets) -> list[Range]:
     return [Range(*key, begin.get(key, 0), end[key]) for key in sorted(end) if end[key] > begin.get(key, 0)]
 
 
+def described(ranges: Sequence[Range]) -> str:
+    """The ranges in one line, for people."""
+    shown = ", ".join(f"{one.topic}-{one.partition} {one.begin}..{one.end}" for one in ranges[:_RANGES_NAMED])
+    more = len(ranges) - _RANGES_NAMED
+    return shown if more <= 0 else f"{shown} and {more} more partitions"
+
+
 def check_progress(begin: Offsets, end: Offsets) -> None:
     """Raise PositionLost when a partition ends before its begin, ServiceUnavailable when it is not there any more."""
     for (topic, partition), start in begin.items():
@@ -78,13 +79,13 @@ def check_progress(begin: Offsets, end: Offsets) -> None:
             )
 
 
-def made_again(bootstrap: str, read: Mapping[str, str], client: AdminClient) -> list[str]:
+def made_again(bootstrap: str, read: Mapping[str, str]) -> list[str]:
     """Topics, given with the ids that they had when reading began, that have other ids by now.
 
     Raises ServiceUnavailable for one that is gone: the next start says what has become of it.
     """
     try:
-        now = kafka.topic_ids(bootstrap, read, client)
+        now = kafka.topic_ids(bootstrap, read)
     except NotFound as error:
         raise ServiceUnavailable(f"what was just read is not there any more, and was not stored: {error}") from None
     return [topic for topic, topic_id in read.items() if now[topic] != topic_id]

@@ -21,7 +21,7 @@ from frazil.pipeline.gaps import Before, GapFiller
 from frazil.pipeline.letters.deadletter import DeadLetter
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.prepare import prepare
-from frazil.pipeline.results import SkipReason, TableResult, TaskResult, dump_result
+from frazil.pipeline.results import SkipReason, TableResult, TaskResult
 from frazil.pipeline.route import Router, router
 from frazil.pipeline.routes import Route
 from frazil.pipeline.rows import Rows
@@ -136,14 +136,14 @@ class TaskSpec:
 
 @dataclass(frozen=True)
 class Task:
-    """One task of a run: ranges of Kafka in, one pickled TaskResult out."""
+    """One task of a run: ranges of Kafka in, one TaskResult out."""
 
     spec: TaskSpec
     source: Source
     ranges: Sequence[Range]
 
-    def __call__(self) -> bytes:
-        return dump_result(run(self.source.read(self.ranges), self.spec))
+    def __call__(self) -> TaskResult:
+        return run(self.source.read(self.ranges), self.spec)
 
 
 def run(chunks: Iterable[Rows], spec: TaskSpec) -> TaskResult:

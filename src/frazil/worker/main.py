@@ -5,24 +5,22 @@ from __future__ import annotations
 import logging
 import signal
 import threading
-import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
 from frazil.clients.catalog import connect
 from frazil.clients.kafka import admin as kafka
+from frazil.connectors.breakers import Breakers
+from frazil.connectors.connector import open_resolved
 from frazil.connectors.iceberg.spark.runtime import IcebergRuntime
-from frazil.connectors.registry import sink_kind
-from frazil.declare.providers import ConfigProviders
-from frazil.engine import spark as spark_session
-from frazil.engine.breakers import Breakers
+from frazil.declare.providers import ConfigProviders, Resolved
+from frazil.engine import spark
+from frazil.engine.engine import Engine
 from frazil.engine.maintenance import MaintenanceSchedule, maintainer
-from frazil.engine.object_runner import ObjectRunner
-from frazil.engine.runner import StreamingRunner
 from frazil.engine.runner_api import Runner
 from frazil.engine.runs import begin_run
-from frazil.engine.tasks import run_works
 from frazil.environment.settings import Settings
 from frazil.environment.spark_options import check_spark
 from frazil.environment.worker import WorkerConfig
@@ -52,130 +50,162 @@ logger = logging.getLogger(__name__)
 
 _CHECK_S = 1.0
 _FENCED = 3
-"""So often in a row the worker before may have been the one that stored what a connector has read."""
+"""Restarts in a row after Fenced: the owner before may still have committed its last batch."""
 
 
-def run(settings: Settings, worker: WorkerConfig, topics_file: Mapping[str, Mapping[str, str]] | None = None) -> None:
-    """Run until SIGTERM, SIGINT or SIGHUP; returns when every connector has stopped between two batches.
+class Worker:
+    """One worker, from its start to its end.
 
     `settings` are those that the worker's configuration says; `topics_file` are the connectors of a topics file.
-
-    Raises PortTaken, JavaNotFound, ServiceUnavailable or ConfigError when the worker cannot start, StackError when
-    the JVM ends; connectors go on from their tables at the next start.
     """
-    check_spark(settings)
-    rest_ports = [Port(listener.port, "KAFKA_CONNECT_PORT (or listeners)") for listener in settings.listeners]
-    require_different([*rest_ports, Port(settings.actuator_port, "ACTUATOR_PORT")])
-    stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` has it
-            signal.signal(number, lambda *_: stop.set())
-    bootstrap = settings.bootstrap_servers
-    cluster_id = kafka.cluster_id(bootstrap)
-    session: list[SparkSession] = []
-    busy: dict[str, threading.Lock] = {}
-    breakers = Breakers()
-    providers = ConfigProviders.load(worker.properties, settings.env)
-    providers.keep_out(settings.catalog_properties())
-    runs = begin_run(settings.home / "worker" / "runs")
-    log_to_stderr(providers)
-    if worker.warning is not None:
-        logger.warning("%s", worker.warning)
-    worker_id = f"{worker.advertised.host}:{worker.advertised.port}"
-    loggers = Loggers(lambda name, level: spark_session.set_log_level(session[0], name, level))
-    group = worker_group(worker, bootstrap, loggers) if worker.group is not None else None
-    topics = ActiveTopics(
-        worker.parsed.flag("topic.tracking.enable"),
-        worker.parsed.flag("topic.tracking.allow.reset"),
-        None if group is None else group.statuses,
-    )
-    properties = providers.resolve(worker.properties).config
 
-    def observe(report: BatchReport) -> None:
-        metrics.observe(report)
-        topics.observe(report)
+    def __init__(
+        self,
+        settings: Settings,
+        config: WorkerConfig,
+        topics_file: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> None:
+        """Raises PortTaken or ConfigError for what cannot run, ServiceUnavailable when Kafka does not answer."""
+        check_spark(settings)
+        rest_ports = [Port(listener.port, "KAFKA_CONNECT_PORT (or listeners)") for listener in settings.listeners]
+        require_different([*rest_ports, Port(settings.actuator_port, "ACTUATOR_PORT")])
+        self._settings = settings
+        self._config = config
+        self._topics_file = topics_file
+        self._stopping = threading.Event()
+        self._session: SparkSession | None = None
+        self._engine: Engine | None = None
+        self._cluster_id = kafka.cluster_id(settings.bootstrap_servers)
+        self._providers = ConfigProviders.load(config.properties, settings.env)
+        self._providers.keep_out(settings.catalog_properties())
+        self._runs = begin_run(settings.home / "worker" / "runs")
+        self._breakers = Breakers()
+        self._id = f"{config.advertised.host}:{config.advertised.port}"
+        self._loggers = Loggers(lambda name, level: spark.set_log_level(self._spark(), name, level))
+        bootstrap = settings.bootstrap_servers
+        self._group = worker_group(config, bootstrap, self._loggers) if config.group is not None else None
+        self._topics = ActiveTopics(
+            config.parsed.flag("topic.tracking.enable"),
+            config.parsed.flag("topic.tracking.allow.reset"),
+            None if self._group is None else self._group.statuses,
+        )
+        self._herder = self._make_herder()
+        self._metrics = Metrics(
+            lambda: lag_of_all(bootstrap, self._herder, self._providers),
+            lambda: connector_states(self._herder),
+            self._breakers.states,
+        )
+        runtime = IcebergRuntime(self._spark, settings, logger.info)
+        self._maintenance = MaintenanceSchedule(maintainer(runtime), self._metrics.observe_maintenance)
 
-    def runner(name: str, config: Mapping[str, str]) -> Runner:
-        lock = busy.setdefault(name, threading.Lock())
-        whole = worker.with_converters(config)
-        if sink_kind(whole) == "objects":
-            return ObjectRunner(session[0], settings, name, whole, observe, lock, breakers)
-        return StreamingRunner(session[0], settings, name, whole, observe, lock, maintenance, runs)
+    def run(self) -> None:
+        """Run until `stop`; returns when every connector has stopped between two batches.
 
-    herder = Herder(
-        FileConfigStore(settings.home / "worker" / "connectors.json") if group is None else group.configs,
-        runner,
-        worker_id,
-        RestartPolicy(fenced=0 if group is None else _FENCED),
-        providers,
-        None if group is None else group.statuses,
-        worker.with_converters,
-    )
-    forwarder = None if group is None else Forwarder(group, worker_id, lambda: worker_client(properties))
-    metrics = Metrics(
-        lambda: lag_of_all(bootstrap, herder, providers), lambda: connector_states(herder), breakers.states
-    )
-    runtime = IcebergRuntime(lambda: session[0], settings, logger.info)
-    maintenance = MaintenanceSchedule(maintainer(runtime), metrics.observe_maintenance)
-    sources = SourceRuntime(settings, properties)
-    if group is not None:
-        silence_s = worker.parsed.number("session.timeout.ms") / 1000
-        sources = SourceRuntime(settings, properties, lambda: group.leads, silence_s)
-    info = WorkerInfo(
-        cluster_id,
-        ConnectorPositions(settings, providers),
-        topics,
-        loggers,
-        None if group is None else group.configs.set_logger,
-    )
-    checks = {
-        "kafka": lambda: _answers(bootstrap),
-        "catalog": lambda: _connects(settings.catalog_properties()),
-    }
-    rest = serve_rest(herder, info, settings.listeners, properties, settings.env, sources, forwarder)
-    actuator = serve_actuator(herder, metrics, checks, settings.actuator_port, properties)
-    try:
-        session.append(spark_session.start(settings, logger.info))
-        _warm_up(session[0])
-        herder.start(lambda: None if group is None else group.join(herder))
-        if topics_file is not None:
-            TopicEntries(herder, topics_file, settings, bootstrap).keep(stop, lambda: group is None or group.leads)
-        sources.start()
-        logger.info("worker ready: REST on port %d, actuator on port %d", rest[0].port, actuator.port)
-        while not stop.wait(_CHECK_S):
-            if spark_session.ended(session[0]):
+        Raises PortTaken, JavaNotFound or ServiceUnavailable when the worker cannot start, StackError when the JVM ends;
+        connectors go on from their stored positions at the next start.
+        """
+        log_to_stderr(self._providers)
+        if self._config.warning is not None:
+            logger.warning("%s", self._config.warning)
+        settings, group = self._settings, self._group
+        properties = self._providers.resolve(self._config.properties).config
+        forwarder = None if group is None else Forwarder(group, self._id, lambda: worker_client(properties))
+        sources = self._make_sources(properties)
+        rest = serve_rest(self._herder, self._info(), settings.listeners, properties, settings.env, sources, forwarder)
+        actuator = serve_actuator(self._herder, self._metrics, self._checks(), settings.actuator_port, properties)
+        try:
+            self._session = spark.start(settings)
+            self._engine = Engine(self._session, self._observe, self._maintenance, self._breakers, self._runs)
+            self._engine.warm_up()
+            self._herder.start(lambda: None if group is None else group.join(self._herder))
+            if self._topics_file is not None:
+                entries = TopicEntries(self._herder, self._topics_file, settings, settings.bootstrap_servers)
+                entries.keep(self._stopping, lambda: group is None or group.leads)
+            sources.start()
+            logger.info("worker ready: REST on port %d, actuator on port %d", rest[0].port, actuator.port)
+            self._wait(self._session)
+            logger.info("stopping: running batches are finished first")
+            self._maintenance.close()
+            self._herder.close()
+        finally:
+            for server in (*rest, actuator):
+                server.stop()
+            if group is not None and forwarder is not None:
+                forwarder.close()
+                group.close()
+            sources.close()
+            if self._engine is not None:
+                self._engine.close()
+            if self._session is not None:
+                spark.stop(self._session)
+
+    def stop(self) -> None:
+        """Let `run` return; any thread and any signal handler may call it."""
+        self._stopping.set()
+
+    def stop_on_signals(self) -> None:
+        """Stop on SIGTERM, SIGINT and SIGHUP; for the main thread."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` has it
+                signal.signal(number, lambda *_: self.stop())
+
+    def _make_herder(self) -> Herder:
+        group = self._group
+        return Herder(
+            FileConfigStore(self._settings.home / "worker" / "connectors.json") if group is None else group.configs,
+            self._runner,
+            self._id,
+            RestartPolicy(fenced=0 if group is None else _FENCED),
+            self._providers,
+            None if group is None else group.statuses,
+            self._config.with_converters,
+        )
+
+    def _make_sources(self, properties: Mapping[str, str]) -> SourceRuntime:
+        group = self._group
+        if group is None:
+            return SourceRuntime(self._settings, properties)
+        silence_s = self._config.parsed.number("session.timeout.ms") / 1000
+        return SourceRuntime(self._settings, properties, lambda: group.leads, silence_s)
+
+    def _info(self) -> WorkerInfo:
+        return WorkerInfo(
+            self._cluster_id,
+            ConnectorPositions(self._settings, self._providers),
+            self._topics,
+            self._loggers,
+            None if self._group is None else self._group.configs.set_logger,
+        )
+
+    def _runner(self, name: str, resolved: Resolved) -> Runner:
+        whole = replace(resolved, config=self._config.with_converters(resolved.config))
+        if self._engine is None:
+            raise StackError("the worker is still starting up")
+        return self._engine.runner(open_resolved(name, whole, self._settings))
+
+    def _observe(self, report: BatchReport) -> None:
+        self._metrics.observe(report)
+        self._topics.observe(report)
+
+    def _spark(self) -> SparkSession:
+        if self._session is None:
+            raise StackError("the worker is still starting up")
+        return self._session
+
+    def _checks(self) -> Mapping[str, Callable[[], None]]:
+        def answers() -> None:
+            kafka.cluster_id(self._settings.bootstrap_servers, timeout=3)
+
+        def connects() -> None:
+            connect(self._settings.catalog_properties())
+
+        return {"kafka": answers, "catalog": connects}
+
+    def _wait(self, session: SparkSession) -> None:
+        while not self._stopping.wait(_CHECK_S):
+            if spark.ended(session):
                 raise StackError(
                     "Spark has ended, its JVM or its application on the cluster; the worker ends too. Nothing is lost: "
                     "connectors go on from their positions when it is started again. The log above has Spark's last "
                     "words."
                 )
-        logger.info("stopping: running batches are finished first")
-        maintenance.close()
-        herder.close()
-    finally:
-        for server in (*rest, actuator):
-            server.stop()
-        if group is not None and forwarder is not None:
-            forwarder.close()
-            group.close()
-        sources.close()
-        if session:
-            spark_session.stop(session[0])
-
-
-def _warm_up(session: SparkSession) -> None:
-    """Start the Python workers, so that the first batch does not pay for them."""
-    run_works(session, [_stay] * session.sparkContext.defaultParallelism)
-
-
-def _stay() -> bytes:
-    time.sleep(0.2)  # all workers are to be busy at once, so that there is one for each core
-    return b""
-
-
-def _answers(bootstrap: str) -> None:
-    kafka.cluster_id(bootstrap, timeout=3)
-
-
-def _connects(properties: Mapping[str, str]) -> None:
-    connect(properties)

@@ -18,7 +18,8 @@ from frazil.cli.main import app
 from frazil.clients.catalog import connect
 from frazil.clients.connect import ConnectClient
 from frazil.clients.kafka import admin as kafka
-from frazil.connectors.iceberg.table.commit import Batch, KafkaIdentity, Target
+from frazil.connectors.iceberg.table.commit import Commit, Target
+from frazil.connectors.positions import KafkaIdentity
 from frazil.environment.settings import Settings
 from frazil.errors import NotFound, ServiceUnavailable, UsageError
 from frazil.pipeline.letters.deadletter import DeadLetter, DeadLetterQueue
@@ -186,7 +187,7 @@ def test_replay_with_the_configuration_from_a_file(
     target = Target(catalog, f"deadletters.{place.name}", "main")
     position = {(place.name, 0): 10}
     target.commit(
-        table, target.floor(table, place.name), Batch(place.name, [], position, position, KafkaIdentity(), None)
+        table, target.floor(table, place.name), Commit(place.name, [], position, position, KafkaIdentity(), None)
     )
     config = {
         "name": place.name,

@@ -68,6 +68,9 @@ class FolderStore:
     def open(self) -> FolderStore:
         return self
 
+    def check(self) -> None:
+        """A folder can always be written to."""
+
     def put(self, name: str, body: IO[bytes], size: int, tags: tuple[tuple[str, str], ...]) -> None:
         path = Path(self.folder) / "objects" / name
         path.parent.mkdir(parents=True, exist_ok=True)

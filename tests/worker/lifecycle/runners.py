@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 
+from frazil.declare.providers import Resolved
 from frazil.engine.runner_api import RunnerStatus
 
 
@@ -35,10 +36,6 @@ class ScriptedRunner:
     def fail(self, trace: str, transient: bool = False, fenced: bool = False) -> None:
         self._status = RunnerStatus("FAILED", trace, transient, fenced)
 
-    def wait(self, trace: str | None) -> None:
-        """Try again by itself what the trace says; None when it has succeeded."""
-        self._status = RunnerStatus("RUNNING") if trace is None else RunnerStatus("RESTARTING", trace)
-
 
 class ScriptedFactory:
     """Makes runners; `before_start` and `before_stop` may be replaced to wait or to raise."""
@@ -50,8 +47,8 @@ class ScriptedFactory:
         self.diary: list[tuple[str, str]] = []
         self._lock = threading.Lock()
 
-    def __call__(self, name: str, config: Mapping[str, str]) -> ScriptedRunner:
-        runner = ScriptedRunner(name, config, self)
+    def __call__(self, name: str, resolved: Resolved) -> ScriptedRunner:
+        runner = ScriptedRunner(name, resolved.config, self)
         with self._lock:
             self.runners.setdefault(name, []).append(runner)
         return runner

@@ -98,16 +98,6 @@ def test_paused_shows_only_when_the_query_has_stopped(make: Make, factory: Scrip
     eventually(lambda: actor.status().state == "PAUSED")
 
 
-def test_a_runner_that_tries_again_by_itself_shows_and_goes_on(make: Make, factory: ScriptedFactory) -> None:
-    actor = make(wanted())
-    eventually(lambda: actor.status() == RUNNING)
-    factory.last("c").wait("the store does not answer")
-    eventually(lambda: actor.status() == ActorStatus("RESTARTING", "RESTARTING", 2, "the store does not answer"))
-    factory.last("c").wait(None)
-    eventually(lambda: actor.status() == RUNNING)
-    assert factory.life("c") == ["start"]
-
-
 def _wait(event: threading.Event) -> None:
     assert event.wait(10)
 

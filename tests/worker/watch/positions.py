@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from frazil.connectors.iceberg.position.alter import Changes
+from frazil.connectors.positions import Changes
 from frazil.errors import FrazilError
 from frazil.pipeline.offsets import Offsets
 

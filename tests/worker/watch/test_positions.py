@@ -9,16 +9,11 @@ from frazil.connectors.objects.known_topics import KnownTopics, topics_object
 from frazil.declare.providers import ConfigProviders, EnvironmentProvider
 from frazil.errors import ServiceUnavailable
 from frazil.stack.local import LocalStack
-from frazil.worker.watch.positions import ConnectorPositions, group_of
+from frazil.worker.watch.positions import ConnectorPositions
 from tests.connectors.samples import MINIMAL_S3_SINK, MINIMAL_SINK
 from tests.isolation import isolated_settings
 
 PROVIDERS = ConfigProviders({"env": EnvironmentProvider({"GROUP": "mine", "PORT": "9", "HOST": "127.0.0.1"})})
-
-
-def test_the_group_of_a_stored_configuration() -> None:
-    assert group_of("c", {"a": "${env:NONE}"}, PROVIDERS) == "connect-c"
-    assert group_of("c", {"consumer.override.group.id": "g-${env:GROUP}"}, PROVIDERS) == "g-mine"
 
 
 def test_errors_hide_what_providers_gave(tmp_path_factory: pytest.TempPathFactory) -> None:

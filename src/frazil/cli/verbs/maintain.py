@@ -123,7 +123,7 @@ def maintain(
     name = _existing(settings, table)
     with progress(make_console(stderr=True)) as say:
         say("starting Spark")
-        session = spark.start(settings, say)
+        session = spark.start(settings)
         try:
             runtime = IcebergRuntime(lambda: session, settings, say)
             policy = replace(policy, tasks=session.sparkContext.defaultParallelism)

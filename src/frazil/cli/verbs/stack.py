@@ -78,13 +78,9 @@ def worker_service(settings: Settings) -> Service:
 
 
 def _worker_command(settings: Settings, progress: Progress) -> Sequence[str]:
-    """Fetches the worker's jars here, where the download is seen; the worker itself finds them in the cache."""
     from frazil.environment.spark_options import check_spark
-    from frazil.stack.jars import SPARK_KAFKA, resolve
-    from frazil.stack.java import find_java
 
     check_spark(settings)
-    resolve(SPARK_KAFKA, find_java(settings.env), settings.cache, progress, settings.env)
     return [sys.executable, "-m", "frazil.cli.main", "worker"]
 
 

@@ -19,7 +19,6 @@ from frazil.cli.ui.progress import progress
 from frazil.cli.ui.usage import examples
 from frazil.cli.verbs.status import Output
 from frazil.environment.settings import Settings
-from frazil.errors import UsageError
 
 if TYPE_CHECKING:
     from frazil.connectors.iceberg.tools.sample import Judged, Sample
@@ -62,8 +61,6 @@ def validate(
     config = {**config, "name": name}
     providers = ConfigProviders.load(settings.config_providers, settings.env)
     plugin = connector_of(config)
-    if sample and plugin.writes != "tables":
-        raise UsageError(f"--sample is for sinks of tables; leave it out to check the configuration of {name}")
     parsed = plugin.parse(config)
     errors, warnings = parsed.error_texts(), parsed.warnings + providers.unknown(config)
     found = None

@@ -124,11 +124,11 @@ def _chosen(settings: Settings, names: Sequence[str], file: Path | None) -> dict
 def _verified(
     settings: Settings, name: str, stored: Mapping[str, str], limits: Limits, say: Callable[[str], None]
 ) -> list[RangeCheck]:
-    from frazil.connectors.registry import sink_kind
+    from frazil.connectors.registry import connector_of
     from frazil.declare.providers import ConfigProviders
 
     config = {**ConfigProviders.load(settings.config_providers, settings.env).resolve(stored).config, "name": name}
-    if sink_kind(config) == "objects":
+    if "Iceberg" not in connector_of(config).simple_name:
         return _objects(settings, config, limits, say)
     return _tables(settings, config, limits, say)
 
@@ -144,7 +144,7 @@ def _objects(
     from frazil.connectors.objects.delta.table import delta_target
     from frazil.connectors.objects.delta.verify import DeltaCheck
     from frazil.connectors.objects.verify import ObjectCheck
-    from frazil.engine.source import topics_of
+    from frazil.connectors.source import topics_of
     from frazil.pipeline.rows import rows_of
 
     sink = object_sink_config(config)
@@ -185,7 +185,7 @@ def _tables(
     from frazil.clients.kafka.ranges import read_ranges
     from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_config
     from frazil.connectors.iceberg.tools.verify import TableCheck, table_floor
-    from frazil.engine.source import topics_of
+    from frazil.connectors.source import topics_of
     from frazil.logs.mapper import mapper_for
 
     if limits.partition is not None or limits.begin is not None or limits.end is not None:

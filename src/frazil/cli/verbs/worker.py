@@ -44,10 +44,12 @@ def worker(
     """
     from frazil.connectors.objects.topics.topic_connectors import topic_connectors
     from frazil.environment.worker import WorkerConfig
-    from frazil.worker.main import run
+    from frazil.worker.main import Worker
 
     settings = Settings.load()
     config = WorkerConfig.load(settings, properties)
     settings = config.settings(settings)
     file = topics or settings.topics_file
-    run(settings, config, None if file is None else topic_connectors(file, settings))
+    running = Worker(settings, config, None if file is None else topic_connectors(file, settings))
+    running.stop_on_signals()
+    running.run()

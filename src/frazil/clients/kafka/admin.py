@@ -5,9 +5,12 @@ from __future__ import annotations
 import base64
 import socket
 import struct
+import threading
+from collections import OrderedDict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from confluent_kafka import (
@@ -104,15 +107,44 @@ def require_listener(bootstrap: str) -> None:
     raise _unavailable(bootstrap, "nothing listens there")
 
 
-def admin(bootstrap: str) -> AdminClient:
-    """An administration client; it connects on its first call. Raises ConfigError for settings that it does not take.
+_clients: OrderedDict[tuple[object, ...], AdminClient] = OrderedDict()
+_clients_lock = threading.Lock()
+_MOST_CLIENTS = 16
 
-    Keep it until the futures of its calls are done: with its last reference it closes and they fail.
+
+def admin(bootstrap: str) -> AdminClient:
+    """The administration client of all who see the cluster so; it connects on its first call.
+
+    One that was used last long ago is closed when nobody holds it; keep it until the futures of its calls are done.
+    Raises ConfigError for settings that it does not take.
     """
+    key = _client_key(bootstrap)
+    with _clients_lock:
+        found = _clients.get(key)
+        if found is not None:
+            _clients.move_to_end(key)
+    if found is not None:
+        require_listener(bootstrap)
+        return found
     try:
-        return AdminClient(client_config(bootstrap))
+        made = AdminClient(client_config(bootstrap))
     except KafkaException as error:
         raise _unusable(error) from None
+    with _clients_lock:
+        _clients[key] = made
+        while len(_clients) > _MOST_CLIENTS:
+            _clients.popitem(last=False)
+    return made
+
+
+def _client_key(bootstrap: str) -> tuple[object, ...]:
+    return (bootstrap if isinstance(bootstrap, Bootstrap) else Bootstrap(bootstrap)).identity("admin")
+
+
+def _forget_client(bootstrap: str) -> None:
+    """The next call makes another client: this one may hold a certificate or a login that is not good any more."""
+    with _clients_lock:
+        _clients.pop(_client_key(bootstrap), None)
 
 
 def cluster_id(bootstrap: str, timeout: float = TIMEOUT_S) -> str:
@@ -180,15 +212,13 @@ def topic_settings(bootstrap: str, name: str) -> dict[str, str]:
 
 
 @_until_settled
-def topic_ids(bootstrap: str, names: Iterable[str], client: AdminClient | None = None) -> dict[str, str]:
+def topic_ids(bootstrap: str, names: Iterable[str]) -> dict[str, str]:
     """Topic id of each topic, as Kafka's tools print it; a topic that is created again gets another one.
 
-    Asked with a new client or the one that is given. Raises NotFound when a topic does not exist, ServiceUnavailable
-    when no broker answers.
+    Raises NotFound when a topic does not exist, ServiceUnavailable when no broker answers.
     """
     ids: dict[str, str] = {}
-    client = client or admin(bootstrap)
-    for name, description in _descriptions(client, bootstrap, list(names)).items():
+    for name, description in _descriptions(admin(bootstrap), bootstrap, list(names)).items():
         uuid: Any = description.topic_id  # its published type lacks the accessors
         bits = (uuid.get_most_significant_bits(), uuid.get_least_significant_bits())
         ids[name] = base64.urlsafe_b64encode(struct.pack(">qq", *bits)).decode().rstrip("=")
@@ -202,17 +232,58 @@ def begin_offsets(bootstrap: str, topics: Iterable[str]) -> Offsets:
 
 
 @_until_settled
-def end_offsets(
-    bootstrap: str, topics: Iterable[str], client: AdminClient | None = None, *, committed: bool = False
-) -> Offsets:
-    """Offset that the next record will get, per (topic, partition), asked with a new client or the one that is given.
+def end_offsets(bootstrap: str, topics: Iterable[str], *, committed: bool = False) -> Offsets:
+    """Offset that the next record will get, per (topic, partition).
 
     With `committed` that of the first record of an open transaction, where there is one. Raises NotFound or
     ServiceUnavailable.
     """
     latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
     isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-    return _list_offsets(bootstrap, list(topics), latest, client, isolation)
+    return _list_offsets(bootstrap, list(topics), latest, isolation)
+
+
+@dataclass(frozen=True)
+class TopicEnds:
+    """Offsets behind the last records by (topic, partition), and what is wrong with other topics."""
+
+    ends: Offsets
+    errors: Mapping[str, FrazilError]
+
+
+def look_at_ends(bootstrap: str, topics: Collection[str], *, committed: bool = False) -> TopicEnds:
+    """The ends of many topics at once, as `end_offsets` has them; one that is wrong leaves the others as they are.
+
+    Raises ServiceUnavailable when no broker answers.
+    """
+    client = admin(bootstrap)
+    errors: dict[str, FrazilError] = {}
+    counts: dict[str, int] = {}
+    described = client.describe_topics(TopicCollection(list(topics)), request_timeout=TIMEOUT_S) if topics else {}
+    for name, description in described.items():
+        try:
+            counts[name] = len(_result(client, description, bootstrap, f"topic {name}").partitions)
+        except FrazilError as error:
+            errors[name] = _of_one_topic(error)
+    latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+    wanted = {TopicPartition(name, number): latest for name, count in counts.items() for number in range(count)}
+    isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+    found = client.list_offsets(wanted, isolation_level=isolation, request_timeout=TIMEOUT_S) if wanted else {}
+    ends: Offsets = {}
+    for place, future in found.items():
+        try:
+            answer = _result(client, future, bootstrap, f"offsets of {place.topic}-{place.partition}")
+            ends[place.topic, place.partition] = int(answer.offset)
+        except FrazilError as error:
+            errors[place.topic] = _of_one_topic(error)
+    return TopicEnds(ends, errors)
+
+
+def _of_one_topic(error: FrazilError) -> FrazilError:
+    """The error of a topic; raises one of the cluster."""
+    if isinstance(error, ServiceUnavailable) and not isinstance(error, _Settling):
+        raise error
+    return error
 
 
 @_until_settled
@@ -350,10 +421,9 @@ def _list_offsets(
     bootstrap: str,
     topics: list[str],
     spec: OffsetSpec,
-    known: AdminClient | None = None,
     isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
 ) -> Offsets:
-    client = known or admin(bootstrap)
+    client = admin(bootstrap)
     wanted = {
         TopicPartition(name, partition.id): spec
         for name, description in _descriptions(client, bootstrap, topics).items()
@@ -417,6 +487,7 @@ def _unusable(error: KafkaException) -> ConfigError:
 
 
 def _unavailable(bootstrap: str, detail: str) -> ServiceUnavailable:
+    _forget_client(bootstrap)
     reason = refusal(bootstrap)
     if reason:
         return ServiceUnavailable(

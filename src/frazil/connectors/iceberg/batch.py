@@ -11,12 +11,13 @@ from typing import Literal
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.pieces import divide
 from frazil.connectors.iceberg.table.column_limits import admit
-from frazil.connectors.iceberg.table.commit import Batch, KafkaIdentity
+from frazil.connectors.iceberg.table.commit import Commit
 from frazil.connectors.iceberg.table.evolve import evolve
 from frazil.connectors.iceberg.table.job import abandon, discovery
 from frazil.connectors.iceberg.tables import Tables
 from frazil.connectors.iceberg.totals import Totals
 from frazil.connectors.iceberg.work import Progress, Work
+from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import BadRecord, ConfigError
 from frazil.pipeline import offsets
 from frazil.pipeline.gaps import all_wanted
@@ -214,7 +215,7 @@ class BatchJob:
         One that was rolled back moves on with every batch, until it is where it was.
         """
         if work.table is not None and (result.read or not self.routed or work.floor.rolled_back):
-            batch = Batch(
+            batch = Commit(
                 self.config.name,
                 result.files,
                 self.begin,

@@ -8,7 +8,7 @@ from typing import Protocol
 from pyiceberg.table import Table
 
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
-from frazil.connectors.iceberg.table.commit import Batch, Floor, Target
+from frazil.connectors.iceberg.table.commit import Commit, Floor, Target
 from frazil.connectors.iceberg.table.job import MapperFor, decode_spec, file_writer
 from frazil.connectors.iceberg.table.schema import mapping_of
 from frazil.pipeline.gaps import Before, Wanted
@@ -27,7 +27,7 @@ class Strategy(Protocol):
     def before(self, target: Target, table: Table, wanted: Wanted) -> Before:
         """The rows of the target's branch that changes want; raises as `search` of `match` does."""
 
-    def commit(self, target: Target, table: Table, floor: Floor, batch: Batch) -> None:
+    def commit(self, target: Target, table: Table, floor: Floor, batch: Commit) -> None:
         """Put the files of a run into the table and move its floor, once; raises as `Target.commit` does."""
 
 
@@ -50,6 +50,6 @@ class Appending:
         """See `Strategy`; a new row wants nothing."""
         return Before(wanted, wanted.keys.slice(0, 0))
 
-    def commit(self, target: Target, table: Table, floor: Floor, batch: Batch) -> None:
+    def commit(self, target: Target, table: Table, floor: Floor, batch: Commit) -> None:
         """See `Strategy`."""
         target.commit(table, floor, batch)

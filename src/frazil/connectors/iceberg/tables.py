@@ -13,12 +13,15 @@ from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.position import positions
 from frazil.connectors.iceberg.strategy import Appending, Strategy
 from frazil.connectors.iceberg.table.column_limits import first_columns
-from frazil.connectors.iceberg.table.commit import Floor, KafkaIdentity, Runs, Target
+from frazil.connectors.iceberg.table.commit import Floor, Target
 from frazil.connectors.iceberg.table.create import EMPTY, create_table
 from frazil.connectors.iceberg.table.job import MapperFor, discovery
 from frazil.connectors.iceberg.work import Work
+from frazil.connectors.positions import KafkaIdentity
+from frazil.connectors.sink import Runs
 from frazil.errors import ConfigError, Fenced, FrazilError, NotFound
 from frazil.pipeline.convert import infer
+from frazil.pipeline.executor import Executor
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.types import Type
 
@@ -50,7 +53,8 @@ class Tables:
     config: IcebergSinkConfig
     catalog: Catalog
     mapper_for: MapperFor
-    runs: Runs
+    runs: Runs | None
+    executor: Executor
     identity: KafkaIdentity = field(default_factory=KafkaIdentity)
 
     def __post_init__(self) -> None:
@@ -62,7 +66,7 @@ class Tables:
         changes = self.config.row_changes
         if changes is None:
             return _Known(target, Appending(self.config, self.mapper_for))
-        return _Known(target, Merging(self.config, changes, self.mapper_for))
+        return _Known(target, Merging(self.config, changes, self.mapper_for, self.executor))
 
     def floors(self) -> dict[str, Floor]:
         """The positions of the tables that are known from the beginning, with their branches made where they lack.

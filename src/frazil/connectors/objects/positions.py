@@ -10,13 +10,12 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from confluent_kafka.admin import AdminClient
-
 from frazil.clients.kafka import admin as kafka
 from frazil.connectors.objects.clock import Clock, Tick
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
 from frazil.connectors.objects.known_topics import KnownTopics
 from frazil.connectors.objects.metadata import Metadata, read_metadata
+from frazil.connectors.positions import check_range
 from frazil.errors import NotFound, PositionLost
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.source import made_again
@@ -33,20 +32,20 @@ class Positions:
     ends: Offsets = field(default_factory=dict)
     """Offsets behind the last records when the positions were loaded."""
     clocks: dict[TopicPartition, Clock] = field(default_factory=dict)
-    _admin: AdminClient | None = None
     _cluster: str = ""
     _topics: dict[str, str] = field(default_factory=dict)
     _stored: dict[TopicPartition, tuple[int, tuple[Tick, ...]]] = field(default_factory=dict)
     since_ms: int = 0
     """When the oldest position was stored, in epoch milliseconds: what is read again was read later than that."""
 
-    def load(self, topics: list[str], of_table: Callable[[Sequence[TopicPartition]], Offsets] | None = None) -> None:
+    def load(
+        self, topics: Sequence[str], of_table: Callable[[Sequence[TopicPartition]], Offsets] | None = None
+    ) -> None:
         """Take the positions of all partitions of the topics; those of a table win over the group's.
 
         Raises PositionLost for one that is not in its topic any more, NotFound, ConfigError or ServiceUnavailable.
         """
         self._cluster = kafka.cluster_id(self.bootstrap)
-        self._admin = kafka.admin(self.bootstrap)
         self._topics = self._identified(topics, self.known.load())
         begin, end = kafka.begin_offsets(self.bootstrap, topics), kafka.end_offsets(self.bootstrap, topics)
         self.ends = end
@@ -62,7 +61,7 @@ class Positions:
             first = begin if self.config.auto_offset_reset == "earliest" or key[0] in read_before else end
             self._check(key, found)
             offset = known.get(key, first[key])
-            _check_range(key, offset, begin[key], end[key], group)
+            check_range(key, offset, begin[key], end[key], f"consumer group {group}")
             self.offsets[key] = offset
             clock = Clock.of(self.config, found.ticks)
             if clock is not None:
@@ -70,10 +69,10 @@ class Positions:
         self.remember({topic for (topic, _), offset in self.offsets.items() if offset})
         self.store()
 
-    def _identified(self, topics: list[str], stored: Mapping[str, str]) -> dict[str, str]:
+    def _identified(self, topics: Sequence[str], stored: Mapping[str, str]) -> dict[str, str]:
         """Ids of the topics, which are those that objects are stored of."""
         try:
-            now = kafka.topic_ids(self.bootstrap, topics, self._admin)
+            now = kafka.topic_ids(self.bootstrap, topics)
         except NotFound:
             missing = set(topics) - set(kafka.topics(self.bootstrap))
             for topic in sorted(missing & stored.keys()):
@@ -94,8 +93,7 @@ class Positions:
 
         Raises ServiceUnavailable for a topic that is gone: the next start says what has become of it.
         """
-        assert self._admin is not None  # noqa: S101 - set by `load`
-        for topic in made_again(self.bootstrap, {topic: self._topics[topic] for topic in topics}, self._admin):
+        for topic in made_again(self.bootstrap, {topic: self._topics[topic] for topic in topics}):
             raise self._lost(topic)
 
     def _check(self, key: TopicPartition, found: Metadata) -> None:
@@ -149,14 +147,3 @@ class Positions:
             if key in self.clocks:
                 self.clocks[key].forget(offset)
         self.store()
-
-
-def _check_range(key: TopicPartition, offset: int, begin: int, end: int, group: str) -> None:
-    if begin <= offset <= end:
-        return
-    topic, partition = key
-    lost = f"{begin - offset} records were deleted by retention" if offset < begin else "the topic ends before it"
-    raise PositionLost(
-        f"consumer group {group} continues at offset {offset} of {topic}-{partition}, but the topic has {begin} to "
-        f"{end}: {lost}. Nothing was read. Give the connector a new name to start from what the topic has."
-    )

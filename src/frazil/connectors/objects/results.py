@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -76,15 +75,3 @@ class ObjectsResult:
         self.write_s = max(self.write_s, task.write_s)
         self.validation_s = max(self.validation_s, task.validation_s)
         self.object_s += task.object_s
-
-
-def dump(result: ObjectsResult) -> bytes:
-    """For `load`."""
-    return pickle.dumps(result)
-
-
-def load(data: bytes) -> ObjectsResult:
-    """The result of one of our own tasks."""
-    result = pickle.loads(data)  # noqa: S301 - written by a task in a worker that this driver started
-    assert isinstance(result, ObjectsResult)  # noqa: S101
-    return result

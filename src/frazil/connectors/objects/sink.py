@@ -1,260 +1,89 @@
-"""The object sink on the driver: records of Kafka into durable objects, exactly once."""
+"""The object sink: objects in a bucket, or files of a Delta table; see `frazil.connectors.sink.Sink`."""
 
 from __future__ import annotations
 
-import logging
-import time
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
-from frazil.connectors.objects.formats.delta import TableColumns
-from frazil.connectors.objects.known_topics import KnownTopics
-from frazil.connectors.objects.pace import Seen, is_due, useful_end
-from frazil.connectors.objects.positions import Positions
-from frazil.connectors.objects.results import ObjectsResult, PartitionResult, StoredObject
-from frazil.connectors.objects.schema_file import SchemaFile
-from frazil.connectors.objects.task import ObjectsSpec
-from frazil.connectors.objects.uploads import Opener
-from frazil.errors import BadRecord, ConfigError, ServiceUnavailable
-from frazil.pipeline.convert import infer
-from frazil.pipeline.letters.book import LetterBook
-from frazil.pipeline.letters.deadletter import DeadLetter, DeadLetterQueue
-from frazil.pipeline.offsets import Offsets, TopicPartition
-from frazil.pipeline.report import BatchReport
-from frazil.pipeline.types import Type
+from frazil.clients.credentials import with_store_access
+from frazil.clients.objects import ObjectStore
+from frazil.connectors.dead_letters import dead_letter_queue
+from frazil.connectors.objects.config.object_sink import ObjectSinkConfig, object_sink_config
+from frazil.connectors.objects.known_topics import KnownTopics, topics_object
+from frazil.connectors.objects.schema_file import SchemaFile, schema_object
+from frazil.connectors.objects.sink_task import ObjectSinkTask
+from frazil.connectors.positions import Changes, alter_group, check_changes
+from frazil.connectors.sink import Sink, SinkContext
+from frazil.connectors.source import task_source
+from frazil.environment.bootstrap import Bootstrap
+from frazil.environment.settings import Settings
 
-logger = logging.getLogger(__name__)
-
-Run = Callable[[ObjectsSpec], ObjectsResult]
-"""Runs tasks over the records of a spec, and combines their results."""
+if TYPE_CHECKING:
+    from frazil.connectors.objects.delta.table import DeltaTarget
 
 
-class Table(Protocol):
-    """A table whose files the objects are; see `delta.table.DeltaTarget`."""
+class ObjectSink(Sink):
+    """A connector that writes objects."""
+
+    def __init__(self, config: Mapping[str, str], settings: Settings, bootstrap: Bootstrap) -> None:
+        """Raises ConfigError for a configuration that cannot run."""
+        self._config = object_sink_config(config)
+        self._class = config.get("connector.class", "")
+        self._bootstrap = bootstrap
+        self._store = ObjectStore(with_store_access(self._config.store, settings))
 
     @property
-    def columns(self) -> TableColumns: ...
-    def start(self, partitions: Sequence[TopicPartition]) -> Offsets: ...
-    def evolve(self, unknown: Mapping[infer.Path, Type]) -> bool: ...
-    def commit(self, objects: Sequence[StoredObject], reached: Mapping[TopicPartition, int]) -> None: ...
+    def config(self) -> ObjectSinkConfig:
+        """See `Sink`."""
+        return self._config
 
-
-class ObjectSink:
-    """Stores objects; one instance per running connector, used from one thread."""
-
-    def __init__(
-        self,
-        config: ObjectSinkConfig,
-        bootstrap: str,
-        dead_letters: DeadLetterQueue | None,
-        store: Opener,
-        run: Run,
-        known: KnownTopics,
-        schema: SchemaFile | None = None,
-        table: Table | None = None,
-    ) -> None:
-        """With `schema` the records are checked by it, with `table` the objects become files of it."""
-        self._schema = schema
-        self._table = table
-        self._unsettled: Offsets = {}
-        """Where the records end of which some may be stored and are not acknowledged: they are read again as before."""
-        self._config = config
-        self._store = store
-        self._run = run
-        self._letters = LetterBook(dead_letters, bootstrap, config.name)
-        self._positions = Positions(config, bootstrap, known)
-        self._seen: dict[TopicPartition, Seen] = {}
-        self._lengths: dict[TopicPartition, int] = {}
-
-    def start(self, topics: list[str]) -> None:
-        """Take the stored positions; raises PositionLost, NotFound, ConfigError or ServiceUnavailable."""
-        self._positions.load(topics, None if self._table is None else self._table.start)
-        self._letters.start(topics, self._positions.since_ms, self._positions.offsets)
-        self._unsettled = {key: end for key, end in self._positions.ends.items() if end > self._positions.offsets[key]}
-        if self._schema is not None:
-            self._schema.start()
-
-    @property
-    def position(self) -> Offsets:
-        """The next offset of each partition."""
-        return dict(self._positions.offsets)
-
-    def process(self, ends: Offsets, now_ms: int, committed: Callable[[BatchReport], None]) -> bool:
-        """Store what is complete of the records below `ends`, at a time in epoch ms; False when nothing may be.
-
-        Returns when the objects are durable and the position is stored. Raises BadRecord after everything that is
-        complete before the bad record is stored, PositionLost, or a TransientError after which it may be called again.
-        """
-        more = ends.keys() - self._positions.offsets.keys()
-        if more:
-            raise ServiceUnavailable(
-                f"topic {min(more)[0]} has more partitions than when the connector started; it starts again with them"
-            )
-        for key, clock in self._positions.clocks.items():
-            clock.advance(ends.get(key, self._positions.offsets[key]), now_ms)
-        if self._schema is not None and not self._unsettled:
-            self._schema.refresh()
-        due = {key: self._useful(key, end) for key, end in ends.items() if self._is_due(key, end, now_ms)}
-        if not due:
-            return False
-        limited = {
-            key: self._useful(key, min(end, self._positions.offsets[key] + self._length(key, len(due))))
-            for key, end in due.items()
-        }
-        self._store_ranges(limited, due, now_ms, committed)
-        return True
-
-    def _useful(self, key: TopicPartition, end: int) -> int:
-        return useful_end(self._config, self._positions.offsets[key], end, self._seen.get(key))
-
-    def _is_due(self, key: TopicPartition, end: int, now_ms: int) -> bool:
-        position = self._positions.offsets[key]
-        return is_due(self._config, position, end, now_ms, self._seen.get(key), self._positions.clocks.get(key))
-
-    def _length(self, key: TopicPartition, count: int) -> int:
-        """How many records of a partition one run reads at most; more when the last run completed nothing."""
-        return self._lengths.setdefault(key, max(self._config.max_records_per_batch // count, 1))
-
-    def _store_ranges(
-        self, ends: Offsets, whole: Offsets, now_ms: int, committed: Callable[[BatchReport], None]
-    ) -> None:
-        started = time.monotonic()
-        self._positions.remember({topic for topic, _ in ends})
-        self._positions.store()
-        refused: dict[TopicPartition, dict[int, str]] = {}
-        parts: list[PartitionResult] = []
-        write_s = validation_s = 0.0
-        object_s: list[float] = []
-        pending = dict(ends)
-        bad: list[DeadLetter] = []
-        self._unsettled |= {key: max(end, self._unsettled.get(key, 0)) for key, end in ends.items()}
-        while pending:
-            result = self._run(self._spec(pending, refused))
-            self._positions.confirm({topic for topic, _ in pending})
-            write_s += result.write_s
-            validation_s += result.validation_s
-            object_s += result.object_s
-            found = {key: result.partitions.get(key, PartitionResult(end)) for key, end in pending.items()}
-            self._letters.write([letter for part in found.values() for letter in part.letters])
-            unknown = infer.merge_all([part.unknown for part in found.values()])
-            if self._table is not None:
-                self._evolve(self._table, unknown)
-                stored = [one for part in found.values() for one in part.objects]
-                self._table.commit(stored, {key: part.position for key, part in found.items()})
-            for key, part in found.items():
-                before = self._positions.offsets[key]
-                took_ms = round(1000 * (time.monotonic() - started))
-                seen = Seen(
-                    pending[key],
-                    part.open_count,
-                    part.open_since,
-                    pending[key] < whole[key],
-                    now_ms,
-                    took_ms,
-                    self._left_out(key, part),
-                )
-                self._note(key, before, part, seen)
-            self._positions.move({key: part.position for key, part in found.items()})
-            parts += found.values()
-            bad += [part.bad for part in found.values() if part.bad is not None]
-            for key, part in found.items():
-                refused.setdefault(key, {}).update(part.refused)
-            pending = {
-                key: pending[key] for key, part in found.items() if part.refused or part.unknown or part.overflow
-            }
-        self._letters.forget(self._positions.offsets)
-        checked_s = None if self._schema is None else validation_s
-        report = self._report(parts, time.monotonic() - started, write_s, object_s, checked_s)
-        if report.read or report.files:
-            committed(report)
-        if bad:
-            raise BadRecord(_bad_record_message(bad, self._config.name))
-
-    def _evolve(self, table: Table, unknown: Mapping[infer.Path, Type]) -> None:
-        if unknown and not table.evolve(unknown):
-            names = ", ".join(".".join(path) for path in sorted(unknown))
-            raise ConfigError(
-                f"records of connector {self._config.name} need columns that the table cannot get: {names}. What is "
-                "complete before them is stored. Change the records with a transform, or write to another table."
-            )
-
-    def _left_out(self, key: TopicPartition, part: PartitionResult) -> float:
-        """The part of the records that went to no object, as the run before found it where this one completed none."""
-        if part.read:
-            return 1 - part.stored.total() / part.read
-        return self._seen[key].left_out if key in self._seen else 0.0
-
-    def _note(self, key: TopicPartition, before: int, part: PartitionResult, seen: Seen) -> None:
-        if part.position == before and seen.limited and not part.overflow:
-            self._lengths[key] = 2 * self._lengths.get(key, self._config.max_records_per_batch)
-        whole_run = part.bad is None and not (part.refused or part.unknown or part.overflow)
-        if whole_run and (seen.end >= self._unsettled[key] or not seen.limited):
-            del self._unsettled[key]
-        self._seen[key] = seen
-
-    def _spec(self, ends: Offsets, refused: Mapping[TopicPartition, Mapping[int, str]]) -> ObjectsSpec:
-        written: dict[TopicPartition, set[int]] = {}
-        for topic, partition, offset, _ in self._letters.written:
-            written.setdefault((topic, partition), set()).add(offset)
+    def start(self, context: SinkContext, topics: Sequence[str]) -> ObjectSinkTask:
+        """See `Sink`."""
         config = self._config
-        if self._schema is not None:
-            config = replace(config, json_schema=self._schema.current())
-        return ObjectsSpec(
+        source = task_source(config, self._bootstrap, headers=config.reads_headers)
+        schema = None
+        if config.json_schema is not None:
+            place = schema_object(config.layout, config.name)
+            schema = SchemaFile(config.json_schema, place, self._store, config.name)
+        return ObjectSinkTask(
             config,
+            self._bootstrap,
+            topics,
+            source,
+            dead_letter_queue(config, self._bootstrap, self._class, topics),
             self._store,
-            {key: self._positions.offsets[key] for key in ends},
-            ends,
-            {
-                key: replace(clock, ticks=list(clock.ticks))
-                for key, clock in self._positions.clocks.items()
-                if key in ends
-            },
-            {key: dict(found) for key, found in refused.items()},
-            {key: frozenset(found) for key, found in written.items() if key in ends},
-            None if self._table is None else self._table.columns,
+            self._known_topics(),
+            context,
+            schema,
+            self._table(),
         )
 
-    def _report(
-        self,
-        parts: list[PartitionResult],
-        duration_s: float,
-        write_s: float,
-        object_s: list[float],
-        validation_s: float | None,
-    ) -> BatchReport:
-        stored: Counter[str] = sum((part.stored for part in parts), Counter())
-        dead: Counter[str] = sum((part.dead for part in parts), Counter())
-        skipped = sum((part.skipped for part in parts), Counter())
-        return BatchReport(
-            self._config.name,
-            sum(part.read for part in parts),
-            stored.total(),
-            dead.total(),
-            skipped.total(),
-            sum(len(part.objects) for part in parts),
-            sum(each.size for part in parts for each in part.objects),
-            duration_s,
-            write_s,
-            0.0,
-            dict(stored),
-            dict(dead),
-            dict(skipped),
-            self.position,
-            object_s,
-            sum(part.invalid for part in parts),
-            validation_s,
-        )
+    def alter(self, changes: Changes | None) -> list[str]:
+        """See `Sink`: the position is in the consumer group, and which topics it is of beside the objects.
 
+        A Delta table keeps its own position, so the connector's topics have to stay those that it is of.
+        """
+        known = self._known_topics()
+        is_delta = self._config.delta is not None
+        if not is_delta:
+            known.load()
+        remarks: list[str] = []
+        moves = None if changes is None else check_changes(self._bootstrap, changes, remarks)
+        alter_group(self._bootstrap, self._config.group_id, moves)
+        if not is_delta:
+            altered = None if changes is None else {topic for topic, _ in changes}
+            known.forget(altered, {} if moves is None else moves.now.topic_ids)
+        remarks.append("Objects that are stored stay, and get the same content when their records are read again.")
+        remarks.append("Those of a topic that was made again are replaced by objects of the same names.")
+        return remarks
 
-def _bad_record_message(bad: list[DeadLetter], connector: str) -> str:
-    shown = "; ".join(str(letter) for letter in bad)
-    return (
-        f"a record cannot be stored: {shown}. The objects that are complete before it are stored, the position is "
-        "behind them. For a record without a value set behavior.on.null.values to ignore or write; for another one set "
-        f"errors.tolerance=all for {connector}: it goes to a dead-letter topic then. Or correct the producer, and make "
-        "the connector again under a new name, with consumer.override.auto.offset.reset=latest to leave out what the "
-        "topic has now."
-    )
+    def _known_topics(self) -> KnownTopics:
+        return KnownTopics(topics_object(self._config.layout, self._config.name), self._store)
+
+    def _table(self) -> DeltaTarget | None:
+        """The table of a connector that writes one."""
+        if self._config.delta is None:
+            return None
+        from frazil.connectors.objects.delta.table import delta_target
+
+        return delta_target(self._config, self._store.config)

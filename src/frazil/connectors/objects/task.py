@@ -14,7 +14,7 @@ from frazil.connectors.objects.clock import Clock
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
 from frazil.connectors.objects.formats.delta import TableColumns
 from frazil.connectors.objects.partition import PartitionRun
-from frazil.connectors.objects.results import ObjectsResult, dump
+from frazil.connectors.objects.results import ObjectsResult
 from frazil.connectors.objects.uploads import Opener, Uploads
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.rows import Rows
@@ -45,14 +45,14 @@ class ObjectsSpec:
 
 @dataclass(frozen=True)
 class ObjectsTask:
-    """One task of a run: ranges of whole Kafka partitions in, one pickled ObjectsResult out."""
+    """One task of a run: ranges of whole Kafka partitions in, one ObjectsResult out."""
 
     spec: ObjectsSpec
     source: Source
     ranges: Sequence[Range]
 
-    def __call__(self) -> bytes:
-        return dump(run(self.source.read(self.ranges), self.spec))
+    def __call__(self) -> ObjectsResult:
+        return run(self.source.read(self.ranges), self.spec)
 
 
 def run(chunks: Iterable[Rows], spec: ObjectsSpec) -> ObjectsResult:

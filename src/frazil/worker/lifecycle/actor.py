@@ -234,7 +234,7 @@ class ConnectorActor:
         self._retry_at = None
         try:
             self._resolved = self._providers.resolve(wanted.config)
-            self._runner = self._factory(self._name, self._resolved.config)
+            self._runner = self._factory(self._name, self._resolved)
             self._runner.start()
         except Exception as error:
             self._raised(wanted, error)
@@ -251,10 +251,6 @@ class ConnectorActor:
             return
         if status.state == "FAILED":
             self._failed(wanted, status.trace or "The streaming query ended without a reason.", status)
-            return
-        if status.state == "RESTARTING":
-            trace = hide_secrets(status.trace or "", wanted.config, self._resolved.secrets)
-            self._report(wanted, ActorStatus("RESTARTING", "RESTARTING", wanted.tasks_max, trace))
             return
         if time.monotonic() - self._started_at > self._policy.healthy_s:
             self._failures = 0

@@ -8,7 +8,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from frazil.connectors.iceberg.position.alter import Changes
+from frazil.connectors.positions import Changes
 from frazil.errors import ConfigError
 from frazil.worker.rest.http import Resource, herder_of
 from frazil.worker.rest.info import info_of

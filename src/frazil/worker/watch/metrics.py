@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from frazil.engine.breakers import STATES
+from frazil.connectors.breakers import STATES
 from frazil.engine.maintenance import MaintenanceReport
 from frazil.errors import FrazilError
 from frazil.pipeline.report import BatchReport

@@ -38,9 +38,10 @@ from pyiceberg.types import (
 from frazil.connectors.iceberg.changes.changes import ChangeFileWriter
 from frazil.connectors.iceberg.changes.merge import MERGE_MODE, Merge, look_up_all, rewrites
 from frazil.connectors.iceberg.table import attempts
-from frazil.connectors.iceberg.table.commit import COMMIT_ID, OFFSETS, Batch, KafkaIdentity, Target
+from frazil.connectors.iceberg.table.commit import COMMIT_ID, OFFSETS, Commit, Target
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.connectors.iceberg.table.write import DataFileWriter
+from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import CommitConflict, ConfigError, Fenced
 from frazil.pipeline.changes import DELETED, OFFSET, PARTITION, TIMESTAMP, TOPIC, Path
 from frazil.pipeline.convert.arrow import arrow_schema
@@ -146,7 +147,9 @@ class Applier:
         floor = self.target.floor(table, ME)
         merge = Merge(*written(table, tasks, self.keys), self.keys, writer_for, here)
         self.offset += sum(map(len, tasks))
-        batch = Batch(ME, (), {("t", 0): 0}, {("t", 0): self.offset}, KafkaIdentity("c", {"t": "i"}), 1_684_408_953_007)
+        batch = Commit(
+            ME, (), {("t", 0): 0}, {("t", 0): self.offset}, KafkaIdentity("c", {"t": "i"}), 1_684_408_953_007
+        )
         return lambda: self.target.commit(table, floor, batch, merge.stage)
 
     def __call__(self, *tasks: Sequence[Change]) -> None:
@@ -396,7 +399,7 @@ def test_only_files_that_can_hold_a_key_are_read(make_table: MakeTable, mode: st
     merge = Merge(
         *written(now, [[put(id=102, name="b"), put(id=150, name="c")]], apply.keys), apply.keys, writer_for, watching
     )
-    batch = Batch(ME, (), {}, {("t", 0): 99}, KafkaIdentity("c", {"t": "i"}), None)
+    batch = Commit(ME, (), {}, {("t", 0): 99}, KafkaIdentity("c", {"t": "i"}), None)
     apply.target.commit(now, apply.target.floor(now, ME), batch, merge.stage)
     assert len(looked) == 1
     assert people(table)[102] == "b"

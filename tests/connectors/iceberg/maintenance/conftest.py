@@ -18,9 +18,10 @@ from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
 from frazil.connectors.iceberg.maintenance.policy import Policy, StepResult
 from frazil.connectors.iceberg.maintenance.run import Maintenance
 from frazil.connectors.iceberg.spark.runtime import IcebergRuntime
-from frazil.connectors.iceberg.table.commit import Batch, Floor, KafkaIdentity, Target
+from frazil.connectors.iceberg.table.commit import Commit, Floor, Target
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.connectors.iceberg.table.write import DataFileWriter
+from frazil.connectors.positions import KafkaIdentity
 from frazil.pipeline.convert.arrow import arrow_schema
 from frazil.stack.local import LocalStack
 from tests.connectors.iceberg.conftest import MakeTable, written
@@ -52,7 +53,7 @@ class Writer:
         self.target.commit(
             table,
             self.floor(table),
-            Batch(
+            Commit(
                 CONNECTOR,
                 written(files, data),
                 {("t", 0): 0},

@@ -12,7 +12,8 @@ from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig, ice
 from frazil.connectors.iceberg.position import positions
 from frazil.connectors.iceberg.position.alter import alter_positions, moved
 from frazil.connectors.iceberg.table import attempts
-from frazil.connectors.iceberg.table.commit import ALTERED, Batch, Floor, KafkaIdentity, Target
+from frazil.connectors.iceberg.table.commit import ALTERED, Commit, Floor, Target
+from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import CommitConflict, CommitStateUnknown, ConfigError
 from frazil.pipeline.offsets import Offsets
 from frazil.stack.local import LocalStack
@@ -101,7 +102,7 @@ class Connector:
         identity = positions.identity(self.bootstrap, [self.topic])
         for target in self.targets:
             table = target.load()
-            target.commit(table, target.floor(table, ME), Batch(ME, [], {self.key(0): begin}, end, identity, None))
+            target.commit(table, target.floor(table, ME), Commit(ME, [], {self.key(0): begin}, end, identity, None))
         kafka.set_group_offsets(self.bootstrap, self.config.group_id, end)
 
     def alter(self, *offsets: int | None) -> list[str]:
@@ -318,6 +319,6 @@ def test_a_topic_made_again_can_be_read_after_a_reset(
     target = one.targets[0]
     old = KafkaIdentity("another-cluster", {topic: "old"})
     loaded = target.load()
-    target.commit(loaded, target.floor(loaded, ME), Batch(ME, [], {}, {}, old, None))
+    target.commit(loaded, target.floor(loaded, ME), Commit(ME, [], {}, {}, old, None))
     alter_positions(one.config, bootstrap, None)
     assert one.start() == {one.key(0): 0, one.key(1): 4}

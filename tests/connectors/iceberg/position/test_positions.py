@@ -10,7 +10,8 @@ from confluent_kafka.admin import AdminClient
 
 from frazil.clients.kafka import admin as kafka
 from frazil.connectors.iceberg.position import positions
-from frazil.connectors.iceberg.table.commit import Floor, KafkaIdentity
+from frazil.connectors.iceberg.table.commit import Floor
+from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import NotFound, PositionLost, ServiceUnavailable
 from frazil.pipeline.offsets import Offsets
 from frazil.stack.local import LocalStack
@@ -180,13 +181,13 @@ def test_x08_a_topic_made_again(bootstrap: str, topic: str) -> None:
 def test_x07_a_topic_made_again_while_it_is_read(bootstrap: str, topic: str) -> None:
     before = positions.identity(bootstrap, [topic])
     admin = kafka.admin(bootstrap)
-    positions.check_topics(bootstrap, before.topic_ids, admin)
+    positions.check_topics(bootstrap, before.topic_ids)
     admin.delete_topics([topic], operation_timeout=20)[topic].result(20)
     with pytest.raises(ServiceUnavailable, match=f"is not there any more, and was not stored: topic {topic}"):
-        eventually(lambda: positions.check_topics(bootstrap, before.topic_ids, admin))
+        eventually(lambda: positions.check_topics(bootstrap, before.topic_ids))
     recreate(bootstrap, topic, before)
     with pytest.raises(PositionLost, match=f"topic {topic} was deleted and made again while it was read"):
-        positions.check_topics(bootstrap, before.topic_ids, admin)
+        positions.check_topics(bootstrap, before.topic_ids)
 
 
 def test_a_transaction_that_is_open_below_the_position(bootstrap: str, topic: str) -> None:

@@ -8,7 +8,8 @@ from hypothesis import given
 
 from frazil.clients.kafka import admin as kafka
 from frazil.connectors.iceberg.position import positions
-from frazil.connectors.iceberg.table.commit import Floor, KafkaIdentity
+from frazil.connectors.iceberg.table.commit import Floor
+from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import PositionLost
 from frazil.pipeline import offsets
 from frazil.pipeline.offsets import Offsets

@@ -15,9 +15,12 @@ from pyiceberg.table import Table
 from frazil.clients.kafka import admin as kafka
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig, iceberg_sink_config
 from frazil.connectors.iceberg.position import positions, takeover
-from frazil.connectors.iceberg.table.commit import Batch, Floor, KafkaIdentity, Runs
+from frazil.connectors.iceberg.table.commit import Commit, Floor
 from frazil.connectors.iceberg.tables import Tables
+from frazil.connectors.positions import KafkaIdentity
+from frazil.connectors.sink import Runs
 from frazil.errors import Fenced, ServiceUnavailable
+from frazil.pipeline.executor import InlineExecutor
 from frazil.stack.local import LocalStack
 from tests.connectors.iceberg.conftest import MakeTable
 from tests.connectors.iceberg.control_events import data_complete, data_written
@@ -141,11 +144,11 @@ def test_both_at_once_are_told_after_the_first_commit_of_each(taken: Taken, befo
         (work,) = tables.works({key: begin})
         tables.load(work, {key: begin})
         assert work.table is not None
-        batch = Batch(taken.name, [], {key: begin}, {key: begin + 1}, KafkaIdentity(), None)
+        batch = Commit(taken.name, [], {key: begin}, {key: begin + 1}, KafkaIdentity(), None)
         work.target.commit(work.table, work.floor, batch)
 
     def started() -> Tables:
-        tables = Tables(config, taken.table.catalog, lambda schema: None, Runs("run"))
+        tables = Tables(config, taken.table.catalog, lambda schema: None, Runs("run"), InlineExecutor())
         tables.floors()
         return tables
 

@@ -19,18 +19,11 @@ from pyiceberg.transforms import IdentityTransform
 
 from frazil.clients.catalog import connect
 from frazil.connectors.iceberg.table import attempts
-from frazil.connectors.iceberg.table.commit import (
-    COMMIT_ID,
-    CONNECTOR,
-    OFFSETS,
-    Batch,
-    Floor,
-    KafkaIdentity,
-    Runs,
-    Target,
-)
+from frazil.connectors.iceberg.table.commit import COMMIT_ID, CONNECTOR, OFFSETS, Commit, Floor, Target
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.connectors.iceberg.table.write import DataFileWriter
+from frazil.connectors.positions import KafkaIdentity
+from frazil.connectors.sink import Runs
 from frazil.errors import (
     CommitConflict,
     CommitStateUnknown,
@@ -69,9 +62,9 @@ def write(table: Table, ids: Sequence[int]) -> list[DataFile]:
 
 def batch(
     table: Table, ids: Sequence[int], offsets: Offsets, connector: str = ME, valid_through_ms: int | None = None
-) -> Batch:
+) -> Commit:
     begin = dict.fromkeys(offsets, 0)
-    return Batch(connector, write(table, ids), begin, offsets, IDENTITY, valid_through_ms)
+    return Commit(connector, write(table, ids), begin, offsets, IDENTITY, valid_through_ms)
 
 
 def target(table: Table, catalog: Catalog | None = None, branch: str = MAIN_BRANCH) -> Target:
@@ -232,7 +225,9 @@ def test_rolled_back_to_before_the_first_commit_it_begins_where_that_began(make_
         now = to.load()
         files = write(now, [end])
         to.commit(
-            now, to.floor(now, ME), Batch(ME, files, {("t", partition): begin}, {("t", partition): end}, IDENTITY, None)
+            now,
+            to.floor(now, ME),
+            Commit(ME, files, {("t", partition): begin}, {("t", partition): end}, IDENTITY, None),
         )
     store(table, [3], {("t", 0): 12})
     table.refresh().manage_snapshots().rollback_to_snapshot(foreign.snapshot_id).commit()

@@ -14,7 +14,8 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
 from frazil.connectors.iceberg.table import attempts
-from frazil.connectors.iceberg.table.commit import Batch, Floor, KafkaIdentity, Target, append_files
+from frazil.connectors.iceberg.table.commit import Commit, Floor, Target, append_files
+from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import CommitConflict, Fenced
 from frazil.pipeline import offsets
 from frazil.pipeline.offsets import Offsets
@@ -60,7 +61,7 @@ class Floors(RuleBasedStateMachine):
     def _commit(self, name: str, table: Table, floor: Floor, steps: Offsets) -> None:
         begin = {key: floor.offsets.get(key, 5) for key in steps}
         end = {key: begin[key] + step for key, step in steps.items()}
-        self._target.commit(table, floor, Batch(name, [], begin, end, IDENTITY, None))
+        self._target.commit(table, floor, Commit(name, [], begin, end, IDENTITY, None))
         known = self._known[name]
         known.has = known.copy = offsets.merge(floor.offsets, end)
         known.begin = {**begin, **known.begin}
@@ -110,7 +111,7 @@ class Floors(RuleBasedStateMachine):
     @rule(name=NAMES, to=st.dictionaries(PARTITIONS, st.integers(0, 9), max_size=3))
     def a_user_moves_the_position(self, name: str, to: Offsets) -> None:
         table = self._target.load()
-        batch = Batch(name, [], {}, to, IDENTITY, None, altered=True)
+        batch = Commit(name, [], {}, to, IDENTITY, None, altered=True)
         self._target.commit(table, self._target.floor(table, name), batch)
         known = self._known[name]
         known.begin = {key: min(offset, to[key]) for key, offset in known.begin.items() if key in to}

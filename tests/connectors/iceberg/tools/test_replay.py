@@ -16,10 +16,11 @@ from pyiceberg.types import DecimalType, LongType, NestedField, StringType
 from frazil.clients.kafka import admin as kafka
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig, iceberg_sink_config
 from frazil.connectors.iceberg.table import attempts
-from frazil.connectors.iceberg.table.commit import Batch, KafkaIdentity, Target
+from frazil.connectors.iceberg.table.commit import Commit, Target
 from frazil.connectors.iceberg.tools import replay
 from frazil.connectors.iceberg.tools.replay import Outcome, Replayer, chunks
 from frazil.connectors.iceberg.tools.replayed import DEADLETTERS
+from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import CommitStateUnknown, ConfigError, NotFound, ServiceUnavailable
 from frazil.pipeline.letters.deadletter import DeadLetter, DeadLetterQueue
 from frazil.pipeline.letters.letter import Letter
@@ -68,7 +69,7 @@ class Bench:
         now = target.load()
         position = {(SOURCE, 0): offset}
         target.commit(
-            now, target.floor(now, self.name), Batch(self.name, [], position, position, KafkaIdentity(), None)
+            now, target.floor(now, self.name), Commit(self.name, [], position, position, KafkaIdentity(), None)
         )
 
     def config(self, uri: str | None, more: Mapping[str, str]) -> IcebergSinkConfig:

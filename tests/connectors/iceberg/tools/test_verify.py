@@ -17,8 +17,9 @@ from frazil.clients.kafka import admin as kafka
 from frazil.clients.kafka.ranges import read_ranges
 from frazil.connectors.checks.result import RangeCheck
 from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_config
-from frazil.connectors.iceberg.table.commit import Batch, KafkaIdentity, Target
+from frazil.connectors.iceberg.table.commit import Commit, Target
 from frazil.connectors.iceberg.tools.verify import TableCheck, table_floor
+from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import UsageError
 from frazil.stack.local import LocalStack
 from tests.connectors.iceberg.conftest import MakeTable
@@ -119,7 +120,7 @@ def test_rows_of_records_that_the_topic_has_not_any_more(case: Case) -> None:
 def test_the_floor_and_what_cannot_be_compared(case: Case) -> None:
     target = Target(case.table.catalog, case.name, "main")
     now = target.load()
-    target.commit(now, target.floor(now, case.topic), Batch(case.topic, [], case.end, case.end, KafkaIdentity(), None))
+    target.commit(now, target.floor(now, case.topic), Commit(case.topic, [], case.end, case.end, KafkaIdentity(), None))
     assert table_floor(iceberg_sink_config(case.keys)) == case.end
     dynamic = {"iceberg.tables.dynamic-enabled": "true", "iceberg.tables.route-field": "x", "iceberg.tables": ""}
     for changes in ({"iceberg.tables.upsert-mode-enabled": "true", "iceberg.tables.default-id-columns": "id"}, dynamic):

@@ -5,27 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Any
 
 from pyiceberg.table import Table
-from pyspark import SparkContext
 
 from frazil.connectors.iceberg.changes.changes import ChangeFileWriter
 from frazil.connectors.iceberg.changes.merge import Merge, look_up_all, rewrites
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.config.row_changes import ID_COLUMNS, RowChanges
-from frazil.connectors.iceberg.table.commit import Batch, Floor, Target
+from frazil.connectors.iceberg.table.commit import Commit, Floor, Target
 from frazil.connectors.iceberg.table.job import MapperFor, decode_spec, file_writer
 from frazil.connectors.iceberg.table.schema import mapping_of, struct_of
 from frazil.errors import ConfigError
 from frazil.pipeline.changes import ChangeSpec, Path, key_error
+from frazil.pipeline.executor import Executor, spread
 from frazil.pipeline.gaps import Before, Wanted
 from frazil.pipeline.task import Bounds, TableSpec
-
-_TASKS_PER_CORE = 4
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -35,6 +30,7 @@ class Merging:
     config: IcebergSinkConfig
     changes: RowChanges
     mapper_for: MapperFor
+    executor: Executor
 
     def check(self, table: Table) -> None:
         """See `Strategy`."""
@@ -50,15 +46,17 @@ class Merging:
 
     def before(self, target: Target, table: Table, wanted: Wanted) -> Before:
         """See `Strategy`."""
-        rows = look_up_all(table, target.branch, self._keys(table), wanted, file_writer(self.config, table), in_spark)
+        rows = look_up_all(
+            table, target.branch, self._keys(table), wanted, file_writer(self.config, table), self._spread
+        )
         return Before(wanted, rows)
 
-    def commit(self, target: Target, table: Table, floor: Floor, batch: Batch) -> None:
+    def commit(self, target: Target, table: Table, floor: Floor, batch: Commit) -> None:
         """See `Strategy`."""
         if not batch.changes:
             target.commit(table, floor, batch)
             return
-        merge = Merge(batch.files, batch.changes, self._keys(table), partial(file_writer, self.config), in_spark)
+        merge = Merge(batch.files, batch.changes, self._keys(table), partial(file_writer, self.config), self._spread)
         target.commit(table, floor, batch, merge.stage)
 
     def _keys(self, table: Table) -> tuple[Path, ...]:
@@ -82,12 +80,5 @@ class Merging:
             )
         return keys
 
-
-def in_spark(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Apply the function to each item in tasks of the running Spark context; results in the order of the items."""
-    if not items:
-        return []
-    context = SparkContext.getOrCreate()
-    slices = min(len(items), _TASKS_PER_CORE * context.defaultParallelism)
-    found: list[Result] = context.parallelize(items, slices).map(function).collect()
-    return found
+    def _spread(self, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+        return spread(self.executor, function, items, "files that hold rows that change")

@@ -9,7 +9,6 @@ from typing import Literal
 from frazil.connectors.iceberg.config.connect_sink import ConnectSink, connect_sink
 from frazil.connectors.iceberg.config.creation import Creation, check_creation, creation
 from frazil.connectors.iceberg.config.keys import ICEBERG_KEYS
-from frazil.connectors.iceberg.config.maintenance_keys import MaintenanceConfig, maintenance_config
 from frazil.connectors.iceberg.config.row_changes import RowChanges, check_row_changes, row_changes
 from frazil.connectors.iceberg.config.tables import branches, check_tables, commit_threads, default_branch, route
 from frazil.connectors.keys.framework import (
@@ -20,6 +19,7 @@ from frazil.connectors.keys.framework import (
     errors_tolerance,
     group_id,
 )
+from frazil.connectors.keys.maintenance import MaintenanceConfig, maintenance_config
 from frazil.connectors.keys.sink_definition import sink_definition
 from frazil.declare.converters import (
     DEFAULTS,

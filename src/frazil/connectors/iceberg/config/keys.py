@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from frazil.connectors.iceberg.config.maintenance_keys import MAINTENANCE_KEYS
+from frazil.connectors.keys.maintenance import MAINTENANCE_KEYS
 from frazil.connectors.keys.restart import RESTART_KEYS
 from frazil.declare.definition import Key
 from frazil.declare.validators import at_least, at_least_if_set, non_empty, one_of, table_names

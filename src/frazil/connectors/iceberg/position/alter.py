@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 from frazil.clients import catalog as catalogs
-from frazil.clients.kafka import admin as kafka
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.position.positions import mirrors
-from frazil.connectors.iceberg.table.commit import Batch, Floor, KafkaIdentity, Target
+from frazil.connectors.iceberg.table.commit import Commit, Floor, Target
 from frazil.connectors.iceberg.table.discover import tables_with_position
-from frazil.errors import CommitStateUnknown, ConfigError, FrazilError, NotFound
+from frazil.connectors.positions import Changes, KafkaIdentity, Moves, alter_group, check_changes
+from frazil.errors import CommitStateUnknown, FrazilError, NotFound
 from frazil.pipeline.offsets import Offsets, TopicPartition
-
-Changes = Mapping[TopicPartition, int | None]
-"""The next offset to read by topic and partition; None forgets the position of that partition."""
-
-
-@dataclass(frozen=True)
-class Moves:
-    """Checked changes: where partitions go, which are forgotten, and the ids of the topics as they are now."""
-
-    to: Offsets
-    forgotten: frozenset[TopicPartition]
-    now: KafkaIdentity
 
 
 def alter_positions(config: IcebergSinkConfig, bootstrap: str, changes: Changes | None) -> list[str]:
@@ -61,33 +46,6 @@ def _left(done: list[str], certainty: str = "") -> str:
     return f"The position is changed{certainty} in {where}; the connector is still stopped. Repeat the request."
 
 
-def check_changes(bootstrap: str, changes: Changes, remarks: list[str]) -> Moves:
-    """The changes as they can be made; what is made of them otherwise is added to `remarks`. Raises ConfigError."""
-    wanted = {key: offset for key, offset in changes.items() if offset is not None}
-    topics = sorted({topic for topic, _ in wanted})
-    try:
-        begin, end = kafka.begin_offsets(bootstrap, topics), kafka.end_offsets(bootstrap, topics)
-        now = KafkaIdentity(kafka.cluster_id(bootstrap), kafka.topic_ids(bootstrap, topics))
-    except NotFound as error:
-        raise ConfigError(f"Nothing was changed: {error}") from None
-    moved: Offsets = {}
-    for (topic, partition), offset in wanted.items():
-        if (topic, partition) not in begin:
-            raise ConfigError(f"Topic {topic} has no partition {partition}; nothing was changed.")
-        if offset < 0:
-            raise ConfigError(f"The offset {offset} of {topic}-{partition} is negative; nothing was changed.")
-        first, last = begin[topic, partition], end[topic, partition]
-        moved[topic, partition] = max(offset, first)
-        if offset < first:
-            remarks.append(f"{topic}-{partition} begins at offset {first}, so that is its position now.")
-        if offset > last:
-            remarks.append(
-                f"{topic}-{partition} ends at offset {last}: a connector that is started before the topic has offset "
-                f"{offset} fails with PositionLost."
-            )
-    return Moves(moved, frozenset(changes.keys() - wanted.keys()), now)
-
-
 def _alter(target: Target, connector: str, moves: Moves | None, remarks: list[str]) -> None:
     try:
         table = target.load()
@@ -98,7 +56,7 @@ def _alter(target: Target, connector: str, moves: Moves | None, remarks: list[st
     after = Floor() if moves is None else moved(floor, moves.to, moves.forgotten, moves.now)
     if (after.offsets, after.identity) == (floor.offsets, floor.identity) and not floor.superseded:
         return
-    target.commit(table, floor, Batch(connector, [], {}, after.offsets, after.identity, None, altered=True))
+    target.commit(table, floor, Commit(connector, [], {}, after.offsets, after.identity, None, altered=True))
 
 
 def moved(floor: Floor, to: Offsets, forgotten: frozenset[TopicPartition], now: KafkaIdentity) -> Floor:
@@ -111,13 +69,3 @@ def moved(floor: Floor, to: Offsets, forgotten: frozenset[TopicPartition], now: 
     ids = {topic: id_ for topic, id_ in floor.identity.topic_ids.items() if topic in old_topics}
     cluster = floor.identity.cluster_id if kept else now.cluster_id if to else ""
     return Floor({**kept, **to}, KafkaIdentity(cluster, {**now.topic_ids, **ids}))
-
-
-def alter_group(bootstrap: str, group: str, moves: Moves | None) -> None:
-    """Move or forget positions of a consumer group."""
-    if moves is None:
-        kafka.forget_group_offsets(bootstrap, group)
-        return
-    if moves.forgotten:
-        kafka.forget_group_offsets(bootstrap, group, moves.forgotten)
-    kafka.set_group_offsets(bootstrap, group, moves.to)

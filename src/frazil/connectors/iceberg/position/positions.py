@@ -6,11 +6,10 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from confluent_kafka.admin import AdminClient
-
 from frazil.clients.kafka import admin as kafka
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
-from frazil.connectors.iceberg.table.commit import Floor, KafkaIdentity
+from frazil.connectors.iceberg.table.commit import Floor
+from frazil.connectors.positions import KafkaIdentity, check_range
 from frazil.errors import NotFound, PositionLost, ServiceUnavailable, TerminalError
 from frazil.pipeline import offsets
 from frazil.pipeline.offsets import Offsets, TopicPartition
@@ -55,7 +54,7 @@ def effective(floors: Mapping[str, Floor]) -> dict[str, Floor]:
 
 def start_offsets(
     bootstrap: str,
-    topics: list[str],
+    topics: Sequence[str],
     groups: Sequence[str],
     reset: str,
     floors: Mapping[str, Floor],
@@ -106,7 +105,7 @@ def start_offsets(
             result[key] = lowest
         else:
             result[key] = min([fresh[key], *known])
-        _check_range(key, result[key], begin[key], end[key], holder)
+        check_range(key, result[key], begin[key], end[key], holder)
     return result
 
 
@@ -170,25 +169,14 @@ def check_stable(bootstrap: str, start: Offsets) -> None:
             )
 
 
-def check_topics(bootstrap: str, read: Mapping[str, str], client: AdminClient) -> None:
+def check_topics(bootstrap: str, read: Mapping[str, str]) -> None:
     """Raise PositionLost when topics, given with their ids, were made again while they were read.
 
     Raises ServiceUnavailable for one that is gone: the next start says what has become of it.
     """
-    for topic in made_again(bootstrap, read, client):
+    for topic in made_again(bootstrap, read):
         raise PositionLost(
             f"topic {topic} was deleted and made again while it was read: its old offsets mean nothing now. What was "
             "read before is stored, nothing of the new topic is. Give the connector a new name to read the topic from "
             "its beginning."
         )
-
-
-def _check_range(key: tuple[str, int], offset: int, begin: int, end: int, holder: str) -> None:
-    if begin <= offset <= end:
-        return
-    topic, partition = key
-    lost = f"{begin - offset} records were deleted by retention" if offset < begin else "the topic ends before it"
-    raise PositionLost(
-        f"{holder} continues at offset {offset} of {topic}-{partition}, but the topic has {begin} to {end}: {lost}. "
-        "Nothing was read. Give the connector a new name to start from what the topic has."
-    )

@@ -25,6 +25,8 @@ from requests.exceptions import RequestException
 
 from frazil.clients.catalog import catalog_error
 from frazil.connectors.iceberg.table.attempts import apply
+from frazil.connectors.positions import KafkaIdentity
+from frazil.connectors.sink import Runs
 from frazil.errors import CommitConflict, Fenced, NotFound
 from frazil.pipeline import offsets
 from frazil.pipeline.offsets import Offsets
@@ -46,14 +48,6 @@ RUN = "frazil.run"
 
 
 @dataclass(frozen=True)
-class KafkaIdentity:
-    """Which cluster and topics the offsets belong to; a topic made anew has another id."""
-
-    cluster_id: str = ""
-    topic_ids: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Floor:
     """What a table has of a connector's topics: everything below these offsets.
 
@@ -70,7 +64,7 @@ class Floor:
 
 
 @dataclass(frozen=True)
-class Batch:
+class Commit:
     """What one commit adds. `valid_through_ms` is None when a partition had no record in the batch (K06).
 
     `begin` is where the connector reads on from when the table loses its first commit too. With `altered` the position
@@ -88,14 +82,6 @@ class Batch:
     altered: bool = False
     changes: Sequence[pa.Table] = ()
     complete: Offsets = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Runs:
-    """Ids of the runs of one worker process after the other: of the one that commits now, and of those before it."""
-
-    current: str
-    earlier: frozenset[str] = frozenset()
 
 
 Stage = Callable[[Transaction, Table, str, Mapping[str, str]], None]
@@ -181,7 +167,7 @@ class Target:
         text = table.properties.get(position_property(connector, self.branch))
         return dict(json.loads(text)) if text else {}
 
-    def commit(self, table: Table, floor: Floor, batch: Batch, stage: Stage | None = None) -> None:
+    def commit(self, table: Table, floor: Floor, batch: Commit, stage: Stage | None = None) -> None:
         """Append the files, or make the change that `stage` adds to a transaction, and move the floor, once.
 
         `table` is the state that `floor` was read from. Raises Fenced when another worker has committed for the
@@ -222,7 +208,7 @@ class Target:
         newest = next((each for each in summaries if each.get(CONNECTOR) == connector and OFFSETS in each), {})
         return newest.get(RUN) in {self._runs.current, *self._runs.earlier}
 
-    def _try(self, table: Table, floor: Floor, batch: Batch, commit_id: str, stage: Stage | None) -> None:
+    def _try(self, table: Table, floor: Floor, batch: Commit, commit_id: str, stage: Stage | None) -> None:
         reached = batch.offsets if batch.altered else offsets.merge(floor.offsets, batch.offsets)
         position = {
             OFFSETS: offsets.to_json(reached),
@@ -256,7 +242,7 @@ class Target:
         transaction.commit_transaction()
 
 
-def _begin(before: str | None, batch: Batch) -> Offsets:
+def _begin(before: str | None, batch: Commit) -> Offsets:
     """Where the connector began: its first batch says so, unless it was moved to before that or forgot it since."""
     first = offsets.from_json(before) if before else {}
     if batch.altered:

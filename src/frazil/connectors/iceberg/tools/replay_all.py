@@ -8,7 +8,7 @@ from dataclasses import replace
 from frazil.clients.credentials import with_credentials
 from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_config
 from frazil.connectors.iceberg.tools.replay import Outcome, Replayer, chunks
-from frazil.connectors.registry import sink_kind
+from frazil.connectors.registry import connector_of
 from frazil.declare.providers import ConfigProviders
 from frazil.declare.secrets import hide_secrets
 from frazil.environment.settings import Settings
@@ -60,7 +60,7 @@ def _replayer(
     if not name:
         raise NotFound("it does not tell its connector (no __connect.errors.* headers)")
     resolved = ConfigProviders.load(settings.config_providers, settings.env).resolve(config_of(name))
-    if sink_kind(resolved.config) != "tables":
+    if "Iceberg" not in connector_of(resolved.config).simple_name:
         raise ConfigError(f"dead letters of {name} cannot be replayed, for it is no sink of tables; nothing was done")
     try:
         config = iceberg_sink_config({**resolved.config, "name": name})

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
@@ -18,11 +19,14 @@ from frazil.connectors.objects.formats.delta import TableColumns
 from frazil.connectors.objects.known_topics import KnownTopics
 from frazil.connectors.objects.results import ObjectsResult, StoredObject
 from frazil.connectors.objects.schema_file import SchemaFile
-from frazil.connectors.objects.sink import ObjectSink, Table
+from frazil.connectors.objects.sink_task import ObjectSinkTask, Table
 from frazil.connectors.objects.task import ObjectsSpec, run
+from frazil.connectors.sink import SinkContext
+from frazil.connectors.source import task_source
 from frazil.errors import BadRecord, PositionLost, ServiceUnavailable
 from frazil.pipeline.convert import infer
 from frazil.pipeline.letters.deadletter import DeadLetterQueue
+from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.types import Struct, Type
 from frazil.stack.local import LocalStack
@@ -31,6 +35,18 @@ from tests.harness import eventually, messages, send
 from tests.pipeline.kafka_rows import Row, chunks
 
 pytestmark = pytest.mark.stack
+
+
+class Recorder:
+    """An executor that hands what tasks would read to a function."""
+
+    parallelism = 1
+
+    def __init__(self, read: Callable[[ObjectsSpec], ObjectsResult]) -> None:
+        self.read = read
+
+    def run(self, calls: Sequence[Any], what: str, records: int | None = None) -> list[Any]:
+        return [self.read(call.spec) for call in calls]
 
 
 class Driver:
@@ -58,8 +74,19 @@ class Driver:
         if self.config.json_schema is not None:
             schema = SchemaFile(self.config.json_schema, "c.json", kept, self.topic)
         self.known = KnownTopics("topics.json", kept)
-        self.sink = ObjectSink(self.config, self.bootstrap, queue, self.store, self.run, self.known, schema, self.table)
-        self.sink.start([self.topic])
+        self.executor = Recorder(self.run)
+        self.sink = ObjectSinkTask(
+            self.config,
+            self.bootstrap,
+            [self.topic],
+            task_source(self.config, self.bootstrap, headers=True),
+            queue,
+            self.store,
+            self.known,
+            SinkContext(self.executor),
+            schema,
+            self.table,
+        )
 
     def run(self, spec: ObjectsSpec) -> ObjectsResult:
         self.runs.append(spec)
@@ -83,7 +110,13 @@ class Driver:
 
     def process(self, wait_ms: int = 0) -> bool:
         self.now_ms += wait_ms
-        return self.sink.process(kafka.end_offsets(self.bootstrap, [self.topic]), self.now_ms, self.reports.append)
+        return self.store_below(kafka.end_offsets(self.bootstrap, [self.topic]), self.now_ms)
+
+    def store_below(self, ends: Offsets, now_ms: int) -> bool:
+        due = self.sink.due(ends, now_ms)
+        if due.ends:
+            self.sink.step(due, self.reports.append)
+        return bool(due.ends)
 
     def delete_topic(self) -> None:
         client = kafka.admin(self.bootstrap)
@@ -165,15 +198,15 @@ def test_a_schedule_is_found_again_after_a_kill(stack: LocalStack, topic: str, t
     driver.send([b"1", b"2", b"3"])
     driver.process(100)
     driver.send([b"4"])
-    whole, end = driver.sink, kafka.end_offsets(driver.bootstrap, [topic])
+    end = kafka.end_offsets(driver.bootstrap, [topic])
 
     def killed(spec: ObjectsSpec) -> ObjectsResult:
         driver.run(spec)
         raise ServiceUnavailable("killed")
 
-    whole._run = killed  # noqa: SLF001 - it ends behind its objects, before its position
+    driver.executor.read = killed  # it ends behind its objects, before its position
     with pytest.raises(ServiceUnavailable):
-        whole.process(end, 1500, driver.reports.append)
+        driver.store_below(end, 1500)
     before = driver.store.objects()
     assert driver.first_offsets() == [0]
     driver.send([b"5", b"6"])
@@ -263,9 +296,9 @@ def test_a_topic_that_is_deleted_while_it_is_read(stack: LocalStack, topic: str,
         driver.delete_topic()
         return result
 
-    driver.sink._run = then_deleted  # noqa: SLF001 - the topic goes between its records and the position
+    driver.executor.read = then_deleted  # the topic goes between its records and the position
     with pytest.raises(ServiceUnavailable, match="what was just read is not there any more"):
-        driver.sink.process(ends, 0, driver.reports.append)
+        driver.store_below(ends, 0)
     with pytest.raises(PositionLost, match=f"topic {topic} was deleted at"):
         driver.restart()
 

@@ -68,18 +68,15 @@ class Breakers:
         self._lock = threading.Lock()
         self._all: dict[str, StoreBreaker] = {}
 
-    def add(self, connector: str) -> StoreBreaker:
-        """A new breaker, closed, in place of the connector's last one."""
-        breaker = StoreBreaker(connector)
+    def of(self, connector: str) -> StoreBreaker:
+        """The breaker of a connector's store, which stays while the connector is started again; new ones are closed."""
         with self._lock:
-            self._all[connector] = breaker
-        return breaker
+            return self._all.setdefault(connector, StoreBreaker(connector))
 
-    def remove(self, connector: str, breaker: StoreBreaker) -> None:
-        """Forget a breaker, unless the connector has another one by now."""
+    def remove(self, connector: str) -> None:
+        """Forget the breaker of a connector that has ended, if it has one."""
         with self._lock:
-            if self._all.get(connector) is breaker:
-                del self._all[connector]
+            self._all.pop(connector, None)
 
     def states(self) -> Mapping[str, str]:
         """The state of each connector's breaker."""

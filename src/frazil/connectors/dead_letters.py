@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from frazil.clients.kafka import admin as kafka
 from frazil.clients.kafka.security import secured
 from frazil.connectors.keys.framework import SinkConfig
@@ -13,7 +15,7 @@ _DEAD_LETTER_BYTES = 64 << 20
 
 
 def dead_letter_queue(
-    config: SinkConfig, bootstrap: str, connector_class: str, topics: list[str]
+    config: SinkConfig, bootstrap: str, connector_class: str, topics: Sequence[str]
 ) -> DeadLetterQueue | None:
     """The queue of a connector; None when it tolerates no bad record. Each of `topics` that exists has its dead-letter
     topic afterwards.

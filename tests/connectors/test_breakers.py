@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from frazil.engine.breakers import FAILURES, SUCCESSES, Breakers, StoreBreaker
+from frazil.connectors.breakers import FAILURES, SUCCESSES, Breakers, StoreBreaker
 from frazil.errors import BadRecord, StoreUnavailable
 
 OPEN_S = 0.05
@@ -71,14 +71,14 @@ def test_other_failures_are_none_of_the_store() -> None:
 
 def test_each_connector_has_its_own() -> None:
     breakers = Breakers()
-    first, second = breakers.add("a"), breakers.add("b")
+    first = breakers.of("a")
+    breakers.of("b")
     for _ in range(FAILURES):
         with pytest.raises(StoreUnavailable):
             first.call(fails)
     assert breakers.states() == {"a": "open", "b": "closed"}
-    newer = breakers.add("a")
-    breakers.remove("a", first)
-    assert breakers.states() == {"a": "closed", "b": "closed"}
-    breakers.remove("a", newer)
-    breakers.remove("b", second)
-    assert breakers.states() == {}
+    assert breakers.of("a") is first
+    breakers.remove("a")
+    assert breakers.states() == {"b": "closed"}
+    breakers.remove("a")
+    assert breakers.of("a").state == "closed"

@@ -1,0 +1,85 @@
+"""A connector, opened: what everything that runs, shows, checks or moves one begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from frazil.clients.kafka import admin as kafka
+from frazil.connectors.keys.framework import OVERRIDE, group_id
+from frazil.connectors.registry import connector_of
+from frazil.connectors.sink import Sink
+from frazil.connectors.source import topics_of
+from frazil.declare.providers import ConfigProviders, Resolved
+from frazil.declare.secrets import hide_secrets
+from frazil.environment.bootstrap import CLIENTS, Bootstrap
+from frazil.environment.settings import Settings
+from frazil.errors import FrazilError
+from frazil.pipeline.offsets import Offsets
+
+_CLUSTER_KEYS = (OVERRIDE + "group.id", *(f"{client}.override." for client in CLIENTS))
+
+
+@dataclass(frozen=True)
+class Connector:
+    """A configuration with its placeholders resolved, the cluster as it sees it, and its sink.
+
+    `cluster` has the worker's login with what the connector overrides of it.
+    """
+
+    name: str
+    resolved: Resolved
+    cluster: Bootstrap
+    sink: Sink
+
+    def topics(self) -> list[str]:
+        """Its topics as they exist now. Raises NotFound when none matches its pattern, ServiceUnavailable."""
+        return topics_of(self.sink.config, self.cluster)
+
+    def hidden(self, text: str) -> str:
+        """The text without the secrets of the configuration."""
+        return hide_secrets(text, self.resolved.config, self.resolved.secrets)
+
+
+def open_connector(name: str, config: Mapping[str, str], settings: Settings, providers: ConfigProviders) -> Connector:
+    """Open a connector from its configuration as it is stored.
+
+    Raises ConfigError for a configuration that cannot run, with no secret in its text.
+    """
+    return open_resolved(name, providers.resolve(config), settings)
+
+
+def open_resolved(name: str, resolved: Resolved, settings: Settings) -> Connector:
+    """The same, of a configuration whose placeholders are resolved."""
+    config = {**resolved.config, "name": name}
+    cluster = settings.bootstrap_servers.overridden(config)
+    try:
+        sink = connector_of(config).open(config, settings, cluster)
+    except FrazilError as error:
+        raise type(error)(hide_secrets(str(error), config, resolved.secrets)) from None
+    return Connector(name, resolved, cluster, sink)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a connector stands in its consumer group, which needs no more of its configuration than its login."""
+
+    cluster: Bootstrap
+    group: str
+    topics: tuple[str, ...]
+
+    @classmethod
+    def of(cls, name: str, config: Mapping[str, str], servers: Bootstrap, providers: ConfigProviders) -> Standing:
+        """Of a stored configuration. Raises ConfigError for a placeholder that cannot be resolved."""
+        own = {key: text for key, text in config.items() if key.startswith(_CLUSTER_KEYS) or key == "topics"}
+        resolved = providers.resolve(own).config
+        topics = (topic.strip() for topic in resolved.get("topics", "").split(","))
+        return cls(servers.overridden(resolved), group_id(name, resolved), tuple(filter(None, topics)))
+
+    def position(self) -> Offsets:
+        """What the consumer group has committed; raises ServiceUnavailable."""
+        return kafka.all_group_offsets(self.cluster, self.group)
+
+    def lag(self) -> Offsets:
+        """Records that are not stored yet, of the topics that are named. Raises NotFound or ServiceUnavailable."""
+        return kafka.lag(self.cluster, self.topics, self.group)

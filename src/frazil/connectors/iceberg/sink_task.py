@@ -1,0 +1,167 @@
+"""The Iceberg sink on the driver: batches of Kafka records into the tables of a connector, exactly once."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from pyiceberg.catalog import Catalog
+
+from frazil.clients.kafka import admin as kafka
+from frazil.connectors.iceberg.batch import BatchJob
+from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
+from frazil.connectors.iceberg.position import positions, takeover
+from frazil.connectors.iceberg.table.commit import Commit
+from frazil.connectors.iceberg.table.job import MapperFor
+from frazil.connectors.iceberg.tables import Tables
+from frazil.connectors.sink import CommitInterval, Due, MaintainedTables, SinkContext, SinkTask
+from frazil.errors import FrazilError
+from frazil.pipeline.letters.book import LetterBook
+from frazil.pipeline.letters.deadletter import DeadLetterQueue
+from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.report import BatchReport
+from frazil.pipeline.results import TaskResult, combine
+from frazil.pipeline.source import Source, check_progress, described, divided
+from frazil.pipeline.task import Task, TaskSpec
+
+logger = logging.getLogger(__name__)
+
+ROWS_PER_TASK = 25_000
+"""A task of a batch has more rows only when every core has one."""
+_LONGEST_SILENCE_S = 60.0
+"""How long records that no table is for may pass before a table notes the position."""
+
+
+class IcebergSinkTask(SinkTask):
+    """Stores batches in tables; see `SinkTask`."""
+
+    def __init__(
+        self,
+        config: IcebergSinkConfig,
+        bootstrap: str,
+        catalog: Catalog,
+        topics: Sequence[str],
+        source: Source,
+        dead_letters: DeadLetterQueue | None,
+        mapper_for: MapperFor,
+        context: SinkContext,
+    ) -> None:
+        """Check the tables and the stored positions.
+
+        Raises PositionLost, NotFound, ConfigError or ServiceUnavailable: also while Kafka Connect's sink still has to
+        do with the connector.
+        """
+        self._config = config
+        self._bootstrap = bootstrap
+        self._source = source
+        self._executor = context.executor
+        self._letters = LetterBook(dead_letters, bootstrap, config.name)
+        self._tables = Tables(config, catalog, mapper_for, context.runs, context.executor)
+        self._pace = CommitInterval(config.commit_interval_ms, config.max_records_per_batch)
+        self._committed_at = time.monotonic()
+        floors = self._tables.floors()
+        self._tables.identity = positions.identity(bootstrap, topics, floors)
+        takeover.check(bootstrap, config, catalog, floors)
+        self._position = positions.start_offsets(
+            bootstrap,
+            topics,
+            config.connect_sink.groups,
+            config.auto_offset_reset,
+            floors,
+            self._tables.identity,
+        )
+        if source.committed:
+            positions.check_stable(bootstrap, self._position)
+        self._letters.start(topics, min((f.committed_ms for f in floors.values()), default=0), self._position)
+        self._groups = positions.mirrors(bootstrap, config)
+        in_all = [key for key in self._position if floors and all(key in f.offsets for f in floors.values())]
+        self._mirror({key: self._position[key] for key in in_all})  # a worker that was killed may have left it behind
+
+    @property
+    def position(self) -> Offsets:
+        """See `SinkTask`: of the batches that were stored, for this task; the tables have it for those to come."""
+        return self._position
+
+    def due(self, ends: Offsets, now_ms: int) -> Due:
+        """See `SinkTask`."""
+        check_progress(self._position, ends)
+        return self._pace.due(self._position, ends, now_ms)
+
+    def step(self, due: Due, committed: Callable[[BatchReport], None]) -> None:
+        """See `SinkTask`."""
+        end = due.ends
+        self._pace.began()
+        self._identify({topic for topic, _ in end})
+        job = BatchJob(self._config, self._tables.identity, self._letters, self._tables, self._position, end, self._run)
+        try:
+            job.store()
+            self._note_position(job, end)
+        except Exception:
+            if job.commits:
+                self._stored(job, committed)
+            raise
+        self._letters.forget(end)
+        self._stored(job, committed)
+        self._position = end
+
+    def maintained(self) -> MaintainedTables | None:
+        """See `SinkTask`."""
+        policy = self._config.maintenance
+        if policy is None:
+            return None
+        return MaintainedTables(self._tables.branches, self._config.catalog_properties, policy)
+
+    def _run(self, spec: TaskSpec, one_task: bool) -> TaskResult:
+        ranges = spec.ranges()
+        records = sum(map(len, ranges))
+        tasks = 1 if one_task else min(self._executor.parallelism, -(-records // ROWS_PER_TASK))
+        calls = [Task(spec, self._source, share) for share in divided(ranges, tasks)]
+        results = self._executor.run(calls, described(ranges), records)
+        ids = self._tables.identity.topic_ids
+        positions.check_topics(self._bootstrap, {one.topic: ids[one.topic] for one in ranges})
+        return combine(results)
+
+    def _identify(self, topics: set[str]) -> None:
+        """Learn the ids of topics that a pattern stands for since the start."""
+        identity = self._tables.identity
+        new = topics - identity.topic_ids.keys()
+        if new:
+            ids = kafka.topic_ids(self._bootstrap, new)
+            self._tables.identity = replace(identity, topic_ids={**identity.topic_ids, **ids})
+
+    def _note_position(self, job: BatchJob, end: Offsets) -> None:
+        """See to it that the position of a connector whose records match no table does not fall behind for ever."""
+        if job.commits:
+            self._committed_at = time.monotonic()
+        self._tables.used(job.used)
+        route = self._config.route
+        if route is None or route.names_tables or time.monotonic() - self._committed_at < _LONGEST_SILENCE_S:
+            return
+        work = job.works[0]
+        self._tables.load(work, end)
+        if work.table is not None:
+            commit = Commit(self._config.name, [], job.begin, end, self._tables.identity, None, complete=end)
+            work.strategy.commit(work.target, work.table, work.floor, commit)
+            self._committed_at = time.monotonic()
+
+    def _stored(self, job: BatchJob, committed: Callable[[BatchReport], None]) -> None:
+        report = replace(job.report(), places=tuple(self._tables.branches()))
+        unrouted = report.skipped_by_reason.get("unrouted", 0)
+        if unrouted:
+            logger.warning(
+                "connector %s: %d records of this batch were left out, for they match no table",
+                self._config.name,
+                unrouted,
+            )
+        committed(report)
+        self._mirror(report.end_offsets)
+
+    def _mirror(self, end: Mapping[tuple[str, int], int]) -> None:
+        """Copy offsets to the consumer group, so that lag tools work; the table is the truth, so failing is no harm."""
+        for group in self._groups:
+            try:
+                kafka.set_group_offsets(self._bootstrap, group, end)
+            except FrazilError as error:
+                logger.warning("connector %s: offsets were not copied to %s: %s", self._config.name, group, error)

@@ -1,0 +1,278 @@
+"""The object sink on the driver: records of Kafka into durable objects, exactly once; see `SinkTask`."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Protocol
+
+from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
+from frazil.connectors.objects.formats.delta import TableColumns
+from frazil.connectors.objects.known_topics import KnownTopics
+from frazil.connectors.objects.pace import Seen, is_due, useful_end
+from frazil.connectors.objects.positions import Positions
+from frazil.connectors.objects.results import ObjectsResult, PartitionResult, StoredObject
+from frazil.connectors.objects.schema_file import SchemaFile
+from frazil.connectors.objects.task import ObjectsSpec, ObjectsTask
+from frazil.connectors.objects.uploads import Opener
+from frazil.connectors.sink import Due, SinkContext, SinkTask
+from frazil.errors import BadRecord, ConfigError, ServiceUnavailable
+from frazil.pipeline.convert import infer
+from frazil.pipeline.letters.book import LetterBook
+from frazil.pipeline.letters.deadletter import DeadLetter, DeadLetterQueue
+from frazil.pipeline.offsets import Offsets, TopicPartition
+from frazil.pipeline.report import BatchReport
+from frazil.pipeline.source import Source, check_progress, dealt, described, ranges_between
+from frazil.pipeline.types import Type
+
+logger = logging.getLogger(__name__)
+
+
+class Store(Opener, Protocol):
+    """The bucket as the driver and the tasks see it."""
+
+    def check(self) -> None: ...
+
+
+class Table(Protocol):
+    """A table whose files the objects are; see `delta.table.DeltaTarget`."""
+
+    @property
+    def columns(self) -> TableColumns: ...
+    def start(self, partitions: Sequence[TopicPartition]) -> Offsets: ...
+    def evolve(self, unknown: Mapping[infer.Path, Type]) -> bool: ...
+    def commit(self, objects: Sequence[StoredObject], reached: Mapping[TopicPartition, int]) -> None: ...
+
+
+class ObjectSinkTask(SinkTask):
+    """Stores objects; see `SinkTask`."""
+
+    def __init__(
+        self,
+        config: ObjectSinkConfig,
+        bootstrap: str,
+        topics: Sequence[str],
+        source: Source,
+        dead_letters: DeadLetterQueue | None,
+        store: Store,
+        known: KnownTopics,
+        context: SinkContext,
+        schema: SchemaFile | None = None,
+        table: Table | None = None,
+    ) -> None:
+        """Take the stored positions. With `schema` the records are checked by it, with `table` the objects become files
+        of it.
+
+        Raises PositionLost, NotFound, ConfigError or ServiceUnavailable.
+        """
+        self._schema = schema
+        self._table = table
+        self._config = config
+        self._source = source
+        self._store = store
+        self._executor = context.executor
+        self._breaker = context.breakers.of(config.name)
+        self._breaker.call(store.check)
+        self._letters = LetterBook(dead_letters, bootstrap, config.name)
+        self._positions = Positions(config, bootstrap, known)
+        self._seen: dict[TopicPartition, Seen] = {}
+        self._lengths: dict[TopicPartition, int] = {}
+        self._positions.load(topics, None if self._table is None else self._table.start)
+        self._letters.start(topics, self._positions.since_ms, self._positions.offsets)
+        self._unsettled = {key: end for key, end in self._positions.ends.items() if end > self._positions.offsets[key]}
+        """Where the records end of which some may be stored and are not acknowledged: they are read again as before."""
+        if self._schema is not None:
+            self._schema.start()
+
+    @property
+    def position(self) -> Offsets:
+        """The next offset of each partition."""
+        return dict(self._positions.offsets)
+
+    def due(self, ends: Offsets, now_ms: int) -> Due:
+        """See `SinkTask`: the records that may complete an object, and those of open objects before them."""
+        more = ends.keys() - self._positions.offsets.keys()
+        if more:
+            raise ServiceUnavailable(
+                f"topic {min(more)[0]} has more partitions than when the connector started; it starts again with them"
+            )
+        check_progress(self._positions.offsets, ends)
+        for key, clock in self._positions.clocks.items():
+            clock.advance(ends[key], now_ms)
+        whole = {key: self._useful(key, end) for key, end in ends.items() if self._is_due(key, end, now_ms)}
+        limited = {
+            key: self._useful(key, min(end, self._positions.offsets[key] + self._length(key, len(whole))))
+            for key, end in whole.items()
+        }
+        return Due(limited, frozenset(key for key in whole if limited[key] < whole[key]), now_ms)
+
+    def _useful(self, key: TopicPartition, end: int) -> int:
+        return useful_end(self._config, self._positions.offsets[key], end, self._seen.get(key))
+
+    def _is_due(self, key: TopicPartition, end: int, now_ms: int) -> bool:
+        position = self._positions.offsets[key]
+        return is_due(self._config, position, end, now_ms, self._seen.get(key), self._positions.clocks.get(key))
+
+    def _length(self, key: TopicPartition, count: int) -> int:
+        """How many records of a partition one run reads at most; more when the last run completed nothing."""
+        return self._lengths.setdefault(key, max(self._config.max_records_per_batch // count, 1))
+
+    def step(self, due: Due, committed: Callable[[BatchReport], None]) -> None:
+        """See `SinkTask`: stores the objects that are complete."""
+        if self._schema is not None and not self._unsettled:
+            self._schema.refresh()
+        ends = due.ends
+        started = time.monotonic()
+        self._positions.remember({topic for topic, _ in ends})
+        self._positions.store()
+        refused: dict[TopicPartition, dict[int, str]] = {}
+        parts: list[PartitionResult] = []
+        write_s = validation_s = 0.0
+        object_s: list[float] = []
+        pending = dict(ends)
+        bad: list[DeadLetter] = []
+        self._unsettled |= {key: max(end, self._unsettled.get(key, 0)) for key, end in ends.items()}
+        while pending:
+            result = self._breaker.call(partial(self._run, self._spec(pending, refused)))
+            self._positions.confirm({topic for topic, _ in pending})
+            write_s += result.write_s
+            validation_s += result.validation_s
+            object_s += result.object_s
+            found = {key: result.partitions.get(key, PartitionResult(end)) for key, end in pending.items()}
+            self._letters.write([letter for part in found.values() for letter in part.letters])
+            unknown = infer.merge_all([part.unknown for part in found.values()])
+            if self._table is not None:
+                self._evolve(self._table, unknown)
+                stored = [one for part in found.values() for one in part.objects]
+                self._table.commit(stored, {key: part.position for key, part in found.items()})
+            for key, part in found.items():
+                before = self._positions.offsets[key]
+                took_ms = round(1000 * (time.monotonic() - started))
+                seen = Seen(
+                    pending[key],
+                    part.open_count,
+                    part.open_since,
+                    key in due.more and pending[key] == ends[key],
+                    due.at_ms,
+                    took_ms,
+                    self._left_out(key, part),
+                )
+                self._note(key, before, part, seen)
+            self._positions.move({key: part.position for key, part in found.items()})
+            parts += found.values()
+            bad += [part.bad for part in found.values() if part.bad is not None]
+            for key, part in found.items():
+                refused.setdefault(key, {}).update(part.refused)
+            pending = {
+                key: pending[key] for key, part in found.items() if part.refused or part.unknown or part.overflow
+            }
+        self._letters.forget(self._positions.offsets)
+        checked_s = None if self._schema is None else validation_s
+        report = self._report(parts, time.monotonic() - started, write_s, object_s, checked_s)
+        if report.read or report.files:
+            committed(report)
+        if bad:
+            raise BadRecord(_bad_record_message(bad, self._config.name))
+
+    def _run(self, spec: ObjectsSpec) -> ObjectsResult:
+        """One task for each Kafka partition, or for several; a store that has failed is asked for little first."""
+        if self._breaker.state != "closed":
+            self._store.check()
+        ranges = ranges_between(spec.begin, spec.end)
+        calls = [ObjectsTask(spec, self._source, share) for share in dealt(ranges, self._executor.parallelism)]
+        result = ObjectsResult()
+        for part in self._executor.run(calls, described(ranges), sum(map(len, ranges))):
+            result.add(part)
+        return result
+
+    def _evolve(self, table: Table, unknown: Mapping[infer.Path, Type]) -> None:
+        if unknown and not table.evolve(unknown):
+            names = ", ".join(".".join(path) for path in sorted(unknown))
+            raise ConfigError(
+                f"records of connector {self._config.name} need columns that the table cannot get: {names}. What is "
+                "complete before them is stored. Change the records with a transform, or write to another table."
+            )
+
+    def _left_out(self, key: TopicPartition, part: PartitionResult) -> float:
+        """The part of the records that went to no object, as the run before found it where this one completed none."""
+        if part.read:
+            return 1 - part.stored.total() / part.read
+        return self._seen[key].left_out if key in self._seen else 0.0
+
+    def _note(self, key: TopicPartition, before: int, part: PartitionResult, seen: Seen) -> None:
+        if part.position == before and seen.limited and not part.overflow:
+            self._lengths[key] = 2 * self._lengths.get(key, self._config.max_records_per_batch)
+        whole_run = part.bad is None and not (part.refused or part.unknown or part.overflow)
+        if whole_run and (seen.end >= self._unsettled[key] or not seen.limited):
+            del self._unsettled[key]
+        self._seen[key] = seen
+
+    def _spec(self, ends: Offsets, refused: Mapping[TopicPartition, Mapping[int, str]]) -> ObjectsSpec:
+        written: dict[TopicPartition, set[int]] = {}
+        for topic, partition, offset, _ in self._letters.written:
+            written.setdefault((topic, partition), set()).add(offset)
+        config = self._config
+        if self._schema is not None:
+            config = replace(config, json_schema=self._schema.current())
+        return ObjectsSpec(
+            config,
+            self._store,
+            {key: self._positions.offsets[key] for key in ends},
+            ends,
+            {
+                key: replace(clock, ticks=list(clock.ticks))
+                for key, clock in self._positions.clocks.items()
+                if key in ends
+            },
+            {key: dict(found) for key, found in refused.items()},
+            {key: frozenset(found) for key, found in written.items() if key in ends},
+            None if self._table is None else self._table.columns,
+        )
+
+    def _report(
+        self,
+        parts: list[PartitionResult],
+        duration_s: float,
+        write_s: float,
+        object_s: list[float],
+        validation_s: float | None,
+    ) -> BatchReport:
+        stored: Counter[str] = sum((part.stored for part in parts), Counter())
+        dead: Counter[str] = sum((part.dead for part in parts), Counter())
+        skipped = sum((part.skipped for part in parts), Counter())
+        return BatchReport(
+            self._config.name,
+            sum(part.read for part in parts),
+            stored.total(),
+            dead.total(),
+            skipped.total(),
+            sum(len(part.objects) for part in parts),
+            sum(each.size for part in parts for each in part.objects),
+            duration_s,
+            write_s,
+            0.0,
+            dict(stored),
+            dict(dead),
+            dict(skipped),
+            self.position,
+            object_s,
+            sum(part.invalid for part in parts),
+            validation_s,
+            (f"bucket {self._config.store.bucket}",),
+            ("record", "object"),
+        )
+
+
+def _bad_record_message(bad: list[DeadLetter], connector: str) -> str:
+    shown = "; ".join(str(letter) for letter in bad)
+    return (
+        f"a record cannot be stored: {shown}. The objects that are complete before it are stored, the position is "
+        "behind them. For a record without a value set behavior.on.null.values to ignore or write; for another one set "
+        f"errors.tolerance=all for {connector}: it goes to a dead-letter topic then. Or correct the producer, and make "
+        "the connector again under a new name, with consumer.override.auto.offset.reset=latest to leave out what the "
+        "topic has now."
+    )

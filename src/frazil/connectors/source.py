@@ -1,0 +1,56 @@
+"""What a connector reads: its topics as they are now, and how its tasks fetch their records."""
+
+from __future__ import annotations
+
+import re
+
+from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka.consumer_settings import consumer_settings
+from frazil.clients.kafka.ranges import FETCH, RangeReader
+from frazil.clients.kafka.security import secured
+from frazil.connectors.keys.framework import SinkConfig
+from frazil.errors import NotFound
+from frazil.pipeline.source import Source
+
+_GROUP = "frazil"
+"""librdkafka wants the name of a group. All connectors of a worker that log in alike share one reader for each task."""
+
+
+def topics_of(config: SinkConfig, bootstrap: str) -> list[str]:
+    """Names of the topics of a connector as they exist now. Raises NotFound when none matches its pattern."""
+    if config.topics_regex is None:
+        return list(config.topics)
+    found = matching(config.topics_regex, kafka.topics(bootstrap))
+    if not found:
+        raise NotFound(f"no topic matches topics.regex={config.topics_regex} at {bootstrap}")
+    return found
+
+
+def matching(pattern: str, topics: list[str]) -> list[str]:
+    """The topics that a pattern stands for, sorted."""
+    whole = re.compile(pattern)
+    return sorted(topic for topic in topics if whole.fullmatch(topic))
+
+
+def reads_committed(config: SinkConfig) -> bool:
+    """Whether the user wants records of committed transactions only."""
+    return config.consumer_overrides.get("isolation.level", "").strip().lower() == "read_committed"
+
+
+def task_source(config: SinkConfig, bootstrap: str, *, headers: bool) -> Source:
+    """How the tasks of a connector read; with `headers`, or where records may become dead letters, with headers too.
+
+    The user's `consumer.override.*` win, as far as librdkafka has what they set. Raises ConfigError for a value that it
+    does not take, and for security settings that cannot be used.
+    """
+    consumer = {
+        **FETCH,
+        **consumer_settings(config.consumer_overrides),
+        **secured(bootstrap, "consumer"),
+        "group.id": _GROUP,
+        "allow.auto.create.topics": False,
+        "enable.metrics.push": False,
+        "log_level": 0,
+    }
+    RangeReader(consumer).close()
+    return Source(consumer, headers or config.errors_tolerance == "all")

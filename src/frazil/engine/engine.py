@@ -1,0 +1,65 @@
+"""What runs the connectors of one worker on one Spark session."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from pyspark.sql import SparkSession
+
+from frazil.connectors.breakers import Breakers
+from frazil.connectors.connector import Connector
+from frazil.connectors.sink import Runs, SinkContext
+from frazil.engine.jobs import SparkJobs
+from frazil.engine.maintenance import MaintenanceSchedule
+from frazil.engine.planner import Planner
+from frazil.engine.runner import SinkRunner
+from frazil.pipeline.report import BatchReport
+
+
+class Engine:
+    """Makes runners, which share the session, the loops that look for records, and the breakers of stores."""
+
+    def __init__(
+        self,
+        session: SparkSession,
+        observe: Callable[[BatchReport], None],
+        maintenance: MaintenanceSchedule,
+        breakers: Breakers,
+        runs: Runs,
+    ) -> None:
+        self._jobs = SparkJobs(session)
+        self._planner = Planner()
+        self._observe = observe
+        self._maintenance = maintenance
+        self._breakers = breakers
+        self._runs = runs
+        self._busy: dict[str, threading.Lock] = {}
+
+    def runner(self, connector: Connector) -> SinkRunner:
+        """A runner for the connector, which does nothing until it is started."""
+        jobs = self._jobs.of(connector.name)
+        return SinkRunner(
+            connector,
+            SinkContext(jobs, self._breakers, self._runs),
+            jobs,
+            self._planner,
+            self._maintenance,
+            self._observe,
+            self._busy.setdefault(connector.name, threading.Lock()),
+        )
+
+    def warm_up(self) -> None:
+        """Start Spark's Python workers, so that the first batch does not pay for them."""
+        count = self._jobs.parallelism
+        self._jobs.of("none").run([_stay] * count, "start of the Python workers")
+
+    def close(self) -> None:
+        """Begin nothing more; the runners are stopped before."""
+        self._planner.close()
+        self._jobs.close()
+
+
+def _stay() -> None:
+    time.sleep(0.2)  # all workers are to be busy at once, so that there is one for each core

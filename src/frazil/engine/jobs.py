@@ -1,0 +1,225 @@
+"""Jobs of connectors on Spark: their tasks run on its executors, anywhere in its cluster.
+
+Small jobs that wait at the same moment share one job of Spark, so that a hundred connectors with few records do not
+pay for a hundred. Where a shared job fails as a whole, as when a Python worker dies, each has its tasks run again
+alone: what ends one connector's batch does not end another's.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pyspark import cloudpickle
+from pyspark.sql import SparkSession
+
+from frazil.engine import failures
+from frazil.errors import FrazilError, TerminalError
+from frazil.pipeline.executor import TaskCall
+
+T = TypeVar("T")
+
+_SMALL_RECORDS = 10_000
+"""A job that reads at most so many records may share one."""
+_SHARED_RECORDS = 100_000
+"""A shared job reads no more records than that, or is one connector's."""
+_THREADS = 8
+"""Threads that speak to the JVM, each over a connection of its own."""
+
+
+class SparkJobs:
+    """Runs the jobs of all connectors of a worker; any thread may call it."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="spark-job")
+        self._lock = threading.Lock()
+        self._waiting: list[_Job] = []
+        self._is_sharing = False
+        self._running: dict[str, tuple[_Job, ...]] = {}
+
+    def of(self, connector: str) -> ConnectorJobs:
+        """The executor of one connector."""
+        return ConnectorJobs(self, connector)
+
+    @property
+    def parallelism(self) -> int:
+        """How many tasks run at once in the cluster as it is now."""
+        return int(self._session.sparkContext.defaultParallelism)
+
+    def close(self) -> None:
+        """Take no more jobs; those that run end with the session."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def submit(self, job: _Job) -> None:
+        """Run a job as soon as a thread is free; its future has the results."""
+        if job.records is None or job.records > _SMALL_RECORDS:
+            self._threads.submit(self._run_alone, job)
+            return
+        with self._lock:
+            self._waiting.append(job)
+            if self._is_sharing:
+                return
+            self._is_sharing = True
+        self._threads.submit(self._share)
+
+    def cancel(self, connector: str) -> None:
+        """End the jobs of a connector; who shares one with it has its tasks run again."""
+        with self._lock:
+            for job in self._waiting:
+                job.cancelled |= job.connector == connector
+            groups = []
+            for group, several in self._running.items():
+                mine = [job for job in several if job.connector == connector]
+                for job in mine:
+                    job.cancelled = True
+                groups += [group] if mine else []
+        for group in groups:
+            self._session.sparkContext.cancelJobGroup(group)
+
+    def _share(self) -> None:
+        while True:
+            with self._lock:
+                several = self._next()
+                if not several:
+                    self._is_sharing = False
+                    return
+            if len(several) == 1:
+                self._run_alone(several[0])
+                continue
+            try:
+                answers = self._spark(several, [call for job in several for call in job.calls], _Answered)
+            except Exception:
+                for job in several:
+                    self._threads.submit(self._run_alone, job)
+                continue
+            for job in several:
+                job.answer(answers[: len(job.calls)])
+                del answers[: len(job.calls)]
+
+    def _next(self) -> list[_Job]:
+        """The jobs that share the next one, those that have waited longest."""
+        records, count = 0, 0
+        for job in self._waiting:
+            records += job.records or 0
+            if count and records > _SHARED_RECORDS:
+                break
+            count += 1
+        several, self._waiting = self._waiting[:count], self._waiting[count:]
+        return several
+
+    def _run_alone(self, job: _Job) -> None:
+        try:
+            job.future.set_result(self._spark([job], job.calls, _Called))
+        except Exception as error:
+            job.future.set_exception(_translated(error))
+
+    def _spark(self, several: Sequence[_Job], calls: Sequence[TaskCall[Any]], step: type[_Called]) -> list[Any]:
+        """The results of calls as one job: a plain one of numbers. Calls hold credentials, and go through no file."""
+        if any(job.cancelled for job in several):
+            raise TerminalError("the job was given up before it began")
+        group = f"frazil-{uuid.uuid4().hex}"
+        context = self._session.sparkContext
+        tasks = min(len(calls), self.parallelism) if len(several) > 1 else len(calls)
+        with self._lock:
+            self._running[group] = tuple(several)
+        try:
+            context.setJobGroup(group, _description(several), interruptOnCancel=True)
+            pickled = tuple(cloudpickle.dumps(call) for call in calls)  # type: ignore[no-untyped-call]
+            return list(context.parallelize(range(len(calls)), tasks).map(step(pickled)).collect())
+        finally:
+            with self._lock:
+                del self._running[group]
+
+
+class ConnectorJobs:
+    """The executor of one connector; see `frazil.pipeline.executor.Executor`."""
+
+    def __init__(self, jobs: SparkJobs, connector: str) -> None:
+        self._jobs = jobs
+        self._connector = connector
+
+    @property
+    def parallelism(self) -> int:
+        """See `Executor`."""
+        return self._jobs.parallelism
+
+    def run(self, calls: Sequence[TaskCall[T]], what: str, records: int | None = None) -> list[T]:
+        """See `Executor`. Raises FrazilError where the cause is known, and else what Spark raised."""
+        if not calls:
+            return []
+        job = _Job(self._connector, what, list(calls), records)
+        self._jobs.submit(job)
+        return job.future.result()
+
+    def cancel(self) -> None:
+        """End the jobs that run now, for a connector that cannot wait for them."""
+        self._jobs.cancel(self._connector)
+
+
+@dataclass
+class _Job:
+    """The calls of one connector, and the future of their results."""
+
+    connector: str
+    what: str
+    calls: Sequence[TaskCall[Any]]
+    records: int | None
+    future: Future[list[Any]] = field(default_factory=Future)
+    cancelled: bool = False
+
+    def answer(self, answers: Sequence[tuple[Any, FrazilError | None]]) -> None:
+        """Take the answers of a shared job."""
+        error = next((error for _, error in answers if error is not None), None)
+        if error is not None:
+            self.future.set_exception(error)
+        else:
+            self.future.set_result([result for result, _ in answers])
+
+
+@dataclass(frozen=True)
+class _Called:
+    """The step of a job: makes and runs the call with a number."""
+
+    pickled: tuple[bytes, ...]
+
+    def __call__(self, number: int) -> Any:
+        return self._call(number)()
+
+    def _call(self, number: int) -> Callable[[], Any]:
+        call: Callable[[], Any] = pickle.loads(self.pickled[number])  # noqa: S301 - of the driver
+        return call
+
+
+@dataclass(frozen=True)
+class _Answered(_Called):
+    """The step of a shared job: an error that is foreseen is an answer, as the job is not one connector's alone."""
+
+    def __call__(self, number: int) -> tuple[Any, FrazilError | None]:
+        try:
+            return self._call(number)(), None
+        except FrazilError as error:
+            return None, error
+
+
+def _description(several: Sequence[_Job]) -> str:
+    """What Spark's UI shows of a job."""
+    first = f"connector {several[0].connector}: {several[0].what}"
+    if len(several) == 1:
+        return first
+    others = ", ".join(dict.fromkeys(job.connector for job in several[1:]))
+    return f"{first}; with connectors {others}"
+
+
+def _translated(error: Exception) -> Exception:
+    """The error in our tree where its cause is known, else as it is: its frames are all there is to know."""
+    failure = failures.classify(error)
+    if failure is error or type(failure) is TerminalError:
+        return error
+    failure.__cause__ = error
+    return failure

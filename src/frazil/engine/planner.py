@@ -1,0 +1,181 @@
+"""When connectors run: a loop for each cluster asks for the ends of all topics at once, and offers them to its runners.
+
+A runner whose sink says that records are due gets a turn in a thread of the pool; one that has more than a batch gets
+its next turn behind the others that wait.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+from frazil.clients.kafka import admin as kafka
+from frazil.connectors.source import matching
+from frazil.environment.bootstrap import Bootstrap
+from frazil.errors import FrazilError, ServiceUnavailable
+from frazil.pipeline.offsets import Offsets
+
+logger = logging.getLogger(__name__)
+
+POLL_S = 0.5
+_TOPICS_S = 5.0
+"""So often the topics that patterns stand for are looked up."""
+_PATIENCE = 2
+"""A connector fails when its topics could not be looked at so often in a row."""
+_TURNS = 32
+"""Batches that are planned and committed at the same time: most of them wait for Spark, the store or the catalog."""
+
+
+class Planned(Protocol):
+    """A connector that waits for its turns; its methods are called from the loop of its cluster."""
+
+    @property
+    def cluster(self) -> Bootstrap: ...
+    @property
+    def topics(self) -> Collection[str]:
+        """Those that it has read until now, or is to read."""
+        ...
+
+    @property
+    def pattern(self) -> str | None:
+        """What topics that come later match, Java's `topics.regex`."""
+        ...
+
+    @property
+    def committed(self) -> bool:
+        """Whether it reads up to open transactions only."""
+        ...
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it can have a turn."""
+        ...
+
+    def offer(self, ends: Offsets, now_ms: int) -> None:
+        """Take a turn if records below these ends are due."""
+
+    def fail(self, error: Exception) -> None:
+        """End: the ends cannot be told."""
+
+
+class Planner:
+    """The loops of all clusters, and the threads of the turns."""
+
+    def __init__(self, poll_s: float = POLL_S) -> None:
+        self._poll_s = poll_s
+        self._turns = ThreadPoolExecutor(_TURNS, thread_name_prefix="batch")
+        self._lock = threading.Lock()
+        self._loops: dict[tuple[object, ...], _ClusterLoop] = {}
+
+    def add(self, runner: Planned) -> None:
+        """Offer ends to a runner from now on."""
+        key = runner.cluster.identity("admin")
+        with self._lock:
+            loop = self._loops.get(key)
+            if loop is None or not loop.add(runner):
+                self._loops[key] = _ClusterLoop(runner, self._poll_s)
+
+    def remove(self, runner: Planned) -> None:
+        """Leave a runner alone; the loop of its cluster ends with the last one."""
+        with self._lock:
+            loop = self._loops.get(runner.cluster.identity("admin"))
+            if loop is not None and loop.remove(runner):
+                del self._loops[runner.cluster.identity("admin")]
+
+    def take_turn(self, turn: Callable[[], None]) -> None:
+        """Run a turn as soon as a thread is free."""
+        self._turns.submit(turn)
+
+    def close(self) -> None:
+        """Begin no more turns."""
+        self._turns.shutdown(wait=False, cancel_futures=True)
+
+
+class _ClusterLoop:
+    """The loop of one cluster, in a thread of its own."""
+
+    def __init__(self, first: Planned, poll_s: float) -> None:
+        self._cluster = first.cluster
+        self._poll_s = poll_s
+        self._changed = threading.Condition()
+        self._runners: dict[int, Planned] = {id(first): first}
+        self._ended = False
+        self._names: list[str] = []
+        self._named_at: float | None = None
+        self._failures: dict[int, int] = {}
+        threading.Thread(target=self._run, name=f"ends-{first.cluster}", daemon=True).start()
+
+    def add(self, runner: Planned) -> bool:
+        """Whether the loop still runs, and has the runner now."""
+        with self._changed:
+            if not self._ended:
+                self._runners[id(runner)] = runner
+                self._changed.notify()
+            return not self._ended
+
+    def remove(self, runner: Planned) -> bool:
+        """Forget the runner; whether it was the last one."""
+        with self._changed:
+            self._runners.pop(id(runner), None)
+            self._failures.pop(id(runner), None)
+            self._ended = not self._runners
+            self._changed.notify()
+            return self._ended
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                if self._ended:
+                    return
+                runners = [runner for runner in self._runners.values() if runner.is_waiting]
+            for committed in (False, True):
+                alike = [runner for runner in runners if runner.committed is committed]
+                if alike:
+                    self._look(alike, committed=committed)
+            with self._changed:
+                self._changed.wait_for(lambda: self._ended, self._poll_s)
+
+    def _look(self, runners: Collection[Planned], *, committed: bool) -> None:
+        """Ask once for the topics of runners, and offer each what it reads."""
+        try:
+            wanted = {id(runner): self._topics(runner) for runner in runners}
+            found = kafka.look_at_ends(
+                self._cluster, {t for some in wanted.values() for t in some}, committed=committed
+            )
+        except FrazilError as error:
+            for runner in runners:
+                self._failed(runner, error)
+            return
+        by_topic: dict[str, Offsets] = {}
+        for key, end in found.ends.items():
+            by_topic.setdefault(key[0], {})[key] = end
+        now_ms = round(time.time() * 1000)
+        for runner in runners:
+            topics = wanted[id(runner)]
+            problem = next((found.errors[topic] for topic in topics if topic in found.errors), None)
+            if problem is not None:
+                self._failed(runner, problem)
+                continue
+            self._failures.pop(id(runner), None)
+            runner.offer({key: end for topic in topics for key, end in by_topic[topic].items()}, now_ms)
+
+    def _topics(self, runner: Planned) -> Collection[str]:
+        if runner.pattern is None:
+            return runner.topics
+        if self._named_at is None or time.monotonic() - self._named_at > _TOPICS_S:
+            self._names, self._named_at = kafka.topics(self._cluster), time.monotonic()
+        return {*runner.topics, *matching(runner.pattern, self._names)}
+
+    def _failed(self, runner: Planned, error: FrazilError) -> None:
+        """Let a runner fail whose topics were not to be seen twice. The next start says what has become of them."""
+        count = self._failures.get(id(runner), 0) + 1
+        self._failures[id(runner)] = count
+        if count >= _PATIENCE:
+            self._failures.pop(id(runner))
+            if not isinstance(error, ServiceUnavailable):
+                error = ServiceUnavailable(f"what was read until now cannot be looked at any more: {error}")
+            runner.fail(error)
