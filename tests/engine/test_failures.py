@@ -42,7 +42,7 @@ def test_a_full_disk_passes(text: str, told: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "Job aborted due to stage failure: Task 1 in stage 31.0 failed 1 times: Python worker exited unexpectedly (crashed)",
+        "Job aborted due to stage failure: Task 1 in stage 31.0 failed: Python worker exited unexpectedly (crashed)",
         "Job aborted due to stage failure: ExecutorLostFailure (executor 1 exited unrelated to the running tasks)",
     ],
 )

@@ -34,8 +34,8 @@ def classify(error: BaseException) -> FrazilError:
         )
     if any(mark in text for mark in _DIED):
         return ServiceUnavailable(
-            f"a Python worker or an executor of Spark ended in the middle of a batch: {first_line}. Nothing of it was committed; "
-            "it is read again. Look for the kernel's out-of-memory killer when this comes back."
+            f"a Python worker or an executor of Spark ended in the middle of a batch: {first_line}. Nothing of it was "
+            "committed; it is read again. Look for the kernel's out-of-memory killer when this comes back."
         )
     raised = _PYTHON_ERROR.findall(text.partition("Traceback (most recent call last)")[2])
     if raised:
