@@ -9,7 +9,7 @@ from itertools import groupby
 
 from bench.markdown import count, markdown_table, memory
 from bench.object_report import beside_the_seed, object_drains, object_rates
-from bench.results import Drain, IdleWorker, Latency, Results, Spread, Upsert, typical
+from bench.results import Drain, IdleWorker, Latency, ManyConnectors, Results, Spread, Upsert, typical
 
 
 def to_json(results: Results) -> str:
@@ -41,6 +41,8 @@ def to_markdown(results: Results) -> str:
         parts += ["## Questions to a large table", "", _questions(results), ""]
     if results.workers:
         parts += ["## A worker that has nothing to read", "", _workers(results.workers), ""]
+    if results.many:
+        parts += ["## Many connectors with little to do", "", _many(results.many), ""]
     if results.upserts:
         parts += ["## Changes to a large table", "", _upserts(results.upserts), ""]
     if results.objects:
@@ -180,6 +182,33 @@ def _questions(results: Results) -> str:
                 f"{one.program_s:.2f} s",
             )
             for one in results.questions
+        ),
+    )
+
+
+def _many(several: Sequence[ManyConnectors]) -> str:
+    headers = (
+        "Connectors",
+        "all RUNNING",
+        "cores, idle",
+        "cores, 10 records/s each",
+        "last row visible",
+        "threads",
+        "open files",
+    )
+    return markdown_table(
+        headers,
+        (
+            (
+                str(one.connectors),
+                f"{one.running_s:.1f} s",
+                f"{one.idle_cores:.3f}",
+                f"{one.busy_cores:.2f}",
+                f"{one.drained_s:.1f} s",
+                f"{one.threads:,}",
+                f"{one.descriptors:,}",
+            )
+            for one in several
         ),
     )
 

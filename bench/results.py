@@ -121,6 +121,20 @@ class IdleWorker:
 
 
 @dataclass(frozen=True)
+class ManyConnectors:
+    """A worker with so many connectors: seconds from the first request until all run, cores without records and with
+    a few to each, seconds from the last record until all rows are visible; threads and open files at that time."""
+
+    connectors: int
+    running_s: float
+    idle_cores: float
+    busy_cores: float
+    drained_s: float
+    threads: int
+    descriptors: int
+
+
+@dataclass(frozen=True)
 class Upsert:
     """Changes into a table of `rows` rows, in several rounds; `live` rows are visible at the end.
 
@@ -211,6 +225,7 @@ class Results:
     spreads: list[Spread] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
     workers: list[IdleWorker] = field(default_factory=list)
+    many: list[ManyConnectors] = field(default_factory=list)
     upserts: list[Upsert] = field(default_factory=list)
     objects: list[ObjectDrain] = field(default_factory=list)
     object_rates: list[ObjectRate] = field(default_factory=list)

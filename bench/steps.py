@@ -26,6 +26,7 @@ from bench.load import (
     short_records,
     spread_records,
 )
+from bench.many import many_connectors
 from bench.merge import measure as measure_merge
 from bench.objects import Form, Load, drain_objects, fill_in_turn, steady_objects
 from bench.query import QUESTIONS, ask, fill_table
@@ -46,7 +47,7 @@ _OBJECT_RATE, _RATE_FLUSH = 35_000, 1_000
 OBJECT_STEPS = ("objects-json", "objects-parquet", "objects-small", "objects-rate")
 STEPS = (
     *(system.name for system in DRAINED),
-    *("limit", "latency", "backlog", "audit", "strict", "malformed", "partitions", "query", "worker", "upsert"),
+    *("limit", "latency", "backlog", "audit", "strict", "malformed", "partitions", "query", "worker", "many", "upsert"),
     *OBJECT_STEPS,
 )
 MALFORMED_EVERY = 100
@@ -86,6 +87,7 @@ def measure(settings: Settings, plan: Plan, results: Results, show: Show, tell: 
         ("partitions", runner.partitions),
         ("query", runner.query),
         ("worker", runner.worker),
+        ("many", runner.many),
         ("upsert", runner.upsert),
         ("objects-json", partial(runner.objects, "json")),
         ("objects-parquet", partial(runner.objects, "parquet")),
@@ -186,6 +188,17 @@ class _Runner:
         self._tell(
             f"worker: ready in {result.ready_s:.1f} s, a connector in {result.slowest_running_s:.2f} s, idle "
             f"{result.cores:.3f} cores and {result.pss >> 20:,} MiB"
+        )
+
+    def many(self) -> None:
+        self._step("many", self._many)
+
+    def _many(self) -> None:
+        result = many_connectors(self._settings, "many", self._show)
+        self._results.many.append(result)
+        self._tell(
+            f"many: {result.connectors} connectors run after {result.running_s:.1f} s, idle {result.idle_cores:.3f} "
+            f"cores, last rows after {result.drained_s:.1f} s, {result.threads} threads, {result.descriptors} files"
         )
 
     def upsert(self) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from bench.markdown import markdown_table
 from bench.report import to_json, to_markdown
-from bench.results import IdleWorker, Latency, Limit, ObjectDrain, ObjectRate, Question, Results, Spread
+from bench.results import IdleWorker, Latency, Limit, ManyConnectors, ObjectDrain, ObjectRate, Question, Results, Spread
 
 from tests.bench.samples import drained
 
@@ -58,6 +58,11 @@ def test_questions_show_what_was_read() -> None:
 def test_a_worker_that_has_nothing_to_read() -> None:
     text = to_markdown(Results({}, workers=[IdleWorker("frazil", 9.04, 1.5, 2.25, 0.05, 1 << 30, 0.0032, 0.011, 4.0)]))
     assert "| frazil | 9.0 s | 1.50 s | 2.25 s | 0.050 | 1,024 MiB | 3.2 ms | 11.0 ms | 4.0 s |" in text
+
+
+def test_many_connectors() -> None:
+    text = to_markdown(Results({}, many=[ManyConnectors(100, 18.25, 0.0912, 0.64, 13.5, 180, 1390)]))
+    assert "| 100 | 18.2 s | 0.091 | 0.64 | 13.5 s | 180 | 1,390 |" in text
 
 
 def test_json_has_every_figure() -> None:
