@@ -167,13 +167,13 @@ def test_values_of_providers_are_used_and_shown_nowhere(stack: LocalStack, tmp_p
 
 
 def test_levels_reach_the_loggers_of_the_jvm(worker: Worker, lane: Pipe) -> None:
-    url = f"{worker.settings.connect_url}/admin/loggers/org.apache.spark.sql.execution.streaming"
+    url = f"{worker.settings.connect_url}/admin/loggers/org.apache.spark.scheduler"
     worker.client.put_config(lane.connector, lane.config())
-    assert " INFO MicroBatchExecution" not in worker.log()
+    assert " INFO DAGScheduler" not in worker.log()
     assert httpx.put(url, json={"level": "INFO"}).status_code == 200
     try:
         lane.send([event(1)])
-        eventually(lambda: " INFO MicroBatchExecution" in worker.log())
+        eventually(lambda: " INFO DAGScheduler" in worker.log())
     finally:
         assert httpx.put(f"{url}?scope=cluster", json={"level": "WARN"}).status_code == 204
     assert httpx.get(url).json()["level"] == "WARN"

@@ -73,14 +73,19 @@ class SchemaFile:
         """The configuration with the schema in use."""
         return replace(self._config, text=self._text)
 
+    def has_changed(self) -> bool:
+        """Whether the file is another one than at the last look, or cannot be looked at."""
+        stamp = self._stamped()
+        return stamp is None or stamp != self._stamp
+
     def refresh(self) -> None:
         """Look at the file again; one that may not take the place of the schema in use changes nothing.
 
         It is said once in the log then. Raises ServiceUnavailable when the store does not answer.
         """
-        stamp = self._stamped()
-        if stamp == self._stamp and stamp is not None:
+        if not self.has_changed():
             return
+        stamp = self._stamped()
         try:
             text = self._read()
             if text != self._text:

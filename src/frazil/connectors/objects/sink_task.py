@@ -108,6 +108,8 @@ class ObjectSinkTask(SinkTask):
             key: self._useful(key, min(end, self._positions.offsets[key] + self._length(key, len(whole))))
             for key, end in whole.items()
         }
+        if not limited and self._schema is not None and not self._unsettled and self._schema.has_changed():
+            return Due(self.position, at_ms=now_ms)
         return Due(limited, frozenset(key for key in whole if limited[key] < whole[key]), now_ms)
 
     def _useful(self, key: TopicPartition, end: int) -> int:
@@ -126,6 +128,8 @@ class ObjectSinkTask(SinkTask):
         if self._schema is not None and not self._unsettled:
             self._schema.refresh()
         ends = due.ends
+        if not ranges_between(self._positions.offsets, ends):
+            return
         started = time.monotonic()
         self._positions.remember({topic for topic, _ in ends})
         self._positions.store()
