@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+import msgspec
+
 ScalarKind = Literal[
     "boolean",
     "int",
@@ -100,6 +102,19 @@ class Field:
 Type: TypeAlias = Scalar | Struct | List | Map
 
 STRING = Scalar("string")
+
+
+class Typed:
+    """JSON text of a value whose type the text alone does not show: a time, a map.
+
+    No dataclass, since the encoder would take it for an object with members.
+    """
+
+    __slots__ = ("raw", "type")
+
+    def __init__(self, raw: msgspec.Raw, type_: Type) -> None:
+        self.raw = raw
+        self.type = type_
 
 
 def has_aliases(type_: Type) -> bool:

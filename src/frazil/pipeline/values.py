@@ -8,8 +8,7 @@ from typing import Protocol
 
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.decode import Decoded
-from frazil.pipeline.transforms.record import Typed
-from frazil.pipeline.types import Struct, Type
+from frazil.pipeline.types import Struct, Type, Typed
 
 
 class Decoder(Protocol):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from frazil.pipeline.transforms.record import StageError, Typed
+from frazil.pipeline.transforms.record import StageError
+from frazil.pipeline.types import Typed
 from tests.pipeline.transforms.chains import ICEBERG, applied, chain, text
 
 NAME = ICEBERG + "JsonToMapTransform"

@@ -2,61 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import msgspec
 
-from frazil.declare.definition import Value
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.rows import Rows
-from frazil.pipeline.transforms import cast, cdc, fields, json_map, predicates, routing, timestamps
 from frazil.pipeline.transforms.declaration import PredicateConfig, TransformChain, TransformConfig
 from frazil.pipeline.transforms.keys import key_reader
-from frazil.pipeline.transforms.record import (
-    Apply,
-    DataError,
-    Part,
-    Record,
-    StageError,
-    Typed,
-    raw_bytes,
-    read_as_text,
-)
+from frazil.pipeline.transforms.plugin import Test
+from frazil.pipeline.transforms.record import Apply, DataError, Record, StageError, raw_bytes, read_as_text
+from frazil.pipeline.transforms.registry import PREDICATES, TRANSFORMATIONS
+from frazil.pipeline.types import Typed
 from frazil.pipeline.values import Values
 
-Build = Callable[[Mapping[str, Value], Part], Apply]
-
-TRANSFORMATIONS: Mapping[str, Build] = {
-    "Cast": cast.cast,
-    "CopyValue": fields.copy_value,
-    "DebeziumTransform": cdc.debezium,
-    "DmsTransform": cdc.dms,
-    "DropHeaders": routing.drop_headers,
-    "ExtractField": fields.extract_field,
-    "Filter": routing.drop_all,
-    "Flatten": fields.flatten,
-    "HeaderFrom": routing.header_from,
-    "HoistField": fields.hoist_field,
-    "InsertField": fields.insert_field,
-    "InsertHeader": routing.insert_header,
-    "JsonToMapTransform": json_map.json_to_map,
-    "KafkaMetadataTransform": fields.kafka_metadata,
-    "MaskField": fields.mask_field,
-    "RegexRouter": routing.regex_router,
-    "ReplaceField": fields.replace_field,
-    "TimestampConverter": timestamps.timestamp_converter,
-    "TimestampRouter": routing.timestamp_router,
-    "ValueToKey": fields.value_to_key,
-}
-PREDICATES: Mapping[str, Callable[[Mapping[str, Value]], predicates.Test]] = {
-    "HasHeaderKey": predicates.has_header_key,
-    "RecordIsTombstone": predicates.record_is_tombstone,
-    "TopicNameMatches": predicates.topic_name_matches,
-}
-
-_MAKE_TYPED = ("JsonToMapTransform", "TimestampConverter")
 _REFUSED = (DataError, msgspec.MsgspecError, UnicodeDecodeError)
 
 
@@ -89,7 +50,7 @@ class Transformer:
         self._read_key = key_reader(chain.key_converter) if chain.reads_keys else None
         self._reads_headers = chain.reads_headers
         self._value_is_text = chain.value_is_text
-        self._makes_typed = any(step.name in _MAKE_TYPED for step in chain.steps)
+        self._makes_typed = any(TRANSFORMATIONS[step.name].makes_types for step in chain.steps)
 
     def transform(self, rows: Rows, read: Values | None = None) -> Transformed:
         """Transform records; the positions in the result are those in `rows`. `read` are their values, if not all."""
@@ -162,7 +123,9 @@ def _failure(step: _Step | None, reason: str) -> StageError:
 
 
 def _compiled(config: TransformConfig) -> Apply:
-    apply = TRANSFORMATIONS[config.name](dict(config.settings), config.part)
+    build = TRANSFORMATIONS[config.name].build
+    assert build is not None  # noqa: S101 - only transformations that do something become steps
+    apply = build(dict(config.settings), config.part)
     if config.predicate is None:
         return apply
     test, negate = _test(config.predicate), config.negate
@@ -173,5 +136,5 @@ def _compiled(config: TransformConfig) -> Apply:
     return conditional
 
 
-def _test(config: PredicateConfig) -> predicates.Test:
-    return PREDICATES[config.name](dict(config.settings))
+def _test(config: PredicateConfig) -> Test:
+    return PREDICATES[config.name].build(dict(config.settings))

@@ -13,26 +13,19 @@ import msgspec
 
 from frazil.pipeline.convert import scalars
 from frazil.pipeline.convert.strict import ConversionError, parse_object
-from frazil.pipeline.types import Type
+from frazil.pipeline.types import Typed
 
 Raw = msgspec.Raw
 Part = Literal["key", "value"]
+
+COORDINATES = ("topic", "partition", "offset", "timestamp")
+"""Names of the attributes of a record that say where in Kafka it stands."""
 
 NULL = Raw(b"null")
 _BLANKS = b" \t\r\n"
 _object = msgspec.json.Decoder(dict[str, Raw]).decode
 _any = msgspec.json.Decoder(Raw).decode
 read_text = msgspec.json.Decoder(str).decode
-
-
-class Typed:
-    """JSON text that stands for a value of a certain type, which its text alone does not show: a time, a map."""
-
-    __slots__ = ("raw", "type")
-
-    def __init__(self, raw: Raw, type_: Type) -> None:
-        self.raw = raw
-        self.type = type_
 
 
 Json: TypeAlias = Raw | Typed | dict[str, "Json"]
@@ -99,6 +92,25 @@ def object_of(value: Json, what: str) -> Members:
     return _object(text)  # type: ignore[return-value]
 
 
+def object_or_none(value: Json | None) -> Members | None:
+    """The members of an object, which may be changed; None for anything else."""
+    return object_of(value, "") if value is not None and raw_bytes(value)[0] == 0x7B else None
+
+
+def required_text(found: Members, name: str, path: str) -> str:
+    """The text of a member. Raises DataError, which names `path`, when it is null or absent."""
+    value = found.get(name)
+    if value is None or is_null(value):
+        raise DataError(f"{path} is missing")
+    return text_of(value)
+
+
+def coordinate(record: Record, source: str) -> Raw:
+    """One of COORDINATES as JSON."""
+    value = getattr(record, source)
+    return quoted(value) if source == "topic" else Raw(b"%d" % value)
+
+
 def open_value(text: bytes) -> Json | None:
     """JSON that nobody has looked at yet. Raises ConversionError, with an empty path, for what is no JSON."""
     first = text.lstrip(_BLANKS)[:1]
@@ -142,6 +154,11 @@ def replace(record: Record, part: Part, value: Json | None) -> None:
 def is_null(value: Json) -> bool:
     """Whether a value is JSON null."""
     return type(value) is Raw and bytes(value) == b"null"
+
+
+def is_fraction(raw: bytes) -> bool:
+    """Whether a JSON number is one that Connect reads as a double."""
+    return b"." in raw or b"e" in raw or b"E" in raw
 
 
 def raw_bytes(value: Json) -> bytes:
