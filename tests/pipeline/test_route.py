@@ -1,8 +1,7 @@
-"""Rows R03 to R11 of iceberg-sink.md 5.2."""
-
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -10,14 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.pipeline import route as route_module
-from frazil.pipeline.route import Assigned, Router
-from frazil.pipeline.routes import Route
-from frazil.pipeline.values import Values
+from frazil.pipeline.route import Assigned, Route, Router, table_name_problem
 
 
 def assign(route: Route, *values: Any, topics: list[str] | None = None) -> Assigned:
     found = [value if value is None or isinstance(value, bytes) else json.dumps(value).encode() for value in values]
-    return Router(route).assign(Values(found), lambda: topics or [])
+    return Router(route).assign(found, lambda: topics or [])
 
 
 def static(path: str, **regexes: str) -> Route:
@@ -53,8 +50,6 @@ def test_r07_names_are_in_lower_case() -> None:
     [("123", "123"), ('"123"', "123"), ("1.50", "1.50"), ("true", "true"), ('{"a": 1}', '{"a": 1}'), ("[1]", "[1]")],
 )
 def test_r08_values_of_any_kind_at_any_depth(value: str, text: str) -> None:
-    import re
-
     route = Route(("data", "id", "key"), (("db.t", re.escape(text)),))
     record = f'{{"x":[1],"data":{{"id":{{"no":1,"key":{value}}}}}}}'.encode()
     assert assign(route, record).tables == {"db.t": [0]}
@@ -115,3 +110,16 @@ def test_more_values_than_are_remembered(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(route_module, "_CACHED", 10)
     values = [{"n": n % 50} for n in range(500)]
     assert assign(static("n", t="[0-9]*[05]"), *values).tables["db.t"] == [n for n in range(500) if n % 5 == 0]
+
+
+@pytest.mark.parametrize("name", ["db.t", "a.b.c", "streaming.api-logs_2", "db.naïve"])
+def test_names_of_tables(name: str) -> None:
+    assert table_name_problem(name) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["", "t", ".t", "db.", "db..t", "db./etc", "db.t?x=1", "db.a b", "db.a\x1fb", "db.%2e", "db." + "x" * 300]
+)
+def test_what_cannot_be_the_name_of_a_table(name: str) -> None:
+    """Records bring any text, and the name becomes part of the catalog's addresses."""
+    assert table_name_problem(name)

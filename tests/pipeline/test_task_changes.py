@@ -9,7 +9,7 @@ import pyarrow as pa
 from frazil.pipeline.changes import DELETED, OFFSET, PARTITION, PLACE, TOPIC, ChangeSpec
 from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.gaps import PLACEHOLDER, Before, all_wanted
-from frazil.pipeline.routes import Route
+from frazil.pipeline.route import Route
 from frazil.pipeline.task import Bounds, Routing, TableSpec, TaskSpec, run
 from frazil.pipeline.types import STRING, Field, Scalar, Struct
 from tests.pipeline.test_task import Memory, batch

@@ -14,7 +14,7 @@ from frazil.pipeline import task
 from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.results import TaskResult, combine
-from frazil.pipeline.routes import Route
+from frazil.pipeline.route import Route
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.task import ANY_COLUMNS, Bounds, Routing, TableSpec, TaskSpec, run
 from frazil.pipeline.types import STRING, Field, Scalar, Struct

@@ -29,7 +29,7 @@ Values = dict[str, str | None]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedRows:
     """Keys of rows with gaps, the key columns under their numbers, and the columns that gaps are in."""
 
     keys: pa.Table
@@ -40,14 +40,14 @@ class Wanted:
 class Before:
     """What was wanted, and the rows of the table that have it: key columns under their numbers, and the columns."""
 
-    wanted: Wanted
+    wanted: WantedRows
     rows: pa.Table
 
 
-def all_wanted(several: Sequence[Wanted]) -> Wanted:
+def all_wanted(several: Sequence[WantedRows]) -> WantedRows:
     """What several batches or tasks want."""
     columns = tuple(sorted({name for each in several for name in each.columns}))
-    return Wanted(pa.concat_tables([each.keys for each in several]), columns)
+    return WantedRows(pa.concat_tables([each.keys for each in several]), columns)
 
 
 class GapFiller:
@@ -57,7 +57,7 @@ class GapFiller:
     """
 
     def __init__(self, keys: tuple[Path, ...], before: Before | None) -> None:
-        self.wanted: list[Wanted] = []
+        self.wanted: list[WantedRows] = []
         self._paths = keys
         self._before = before
         self._columns: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ class GapFiller:
         if hits:
             any_hit = np.logical_or.reduce(list(hits.values()))
             rows = table.filter(pa.array(any_hit))
-            self.wanted.append(Wanted(columns_of(rows, self._paths).combine_chunks(), tuple(hits)))
+            self.wanted.append(WantedRows(columns_of(rows, self._paths).combine_chunks(), tuple(hits)))
 
 
 def _gaps(table: pa.Table, name: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]] | None:

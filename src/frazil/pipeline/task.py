@@ -12,29 +12,23 @@ import pyarrow as pa
 
 from frazil.clients.kafka.ranges import Range
 from frazil.pipeline import offsets
+from frazil.pipeline.bookings import Bookings
 from frazil.pipeline.changes import DELETED, ChangeSpec, change_decoder, with_places
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.declared import declared
 from frazil.pipeline.convert.decode import Decoded, DecodeSpec, decoder
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.gaps import Before, GapFiller
-from frazil.pipeline.letters.deadletter import DeadLetter
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.prepare import prepare
-from frazil.pipeline.results import SkipReason, TableResult, TaskResult, dump_result
-from frazil.pipeline.route import Router, router
-from frazil.pipeline.routes import Route
+from frazil.pipeline.results import TableResult, TaskResult, dump_result
+from frazil.pipeline.route import Route, Router, router
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.source import Source, ranges_between
 from frazil.pipeline.transforms.declaration import TransformChain
-from frazil.pipeline.transforms.record import StageError
 from frazil.pipeline.types import STRING, Field, Struct, Type
 from frazil.pipeline.values import Decoder, Values
 
-LETTER_BYTES = 500
-"""What a dead letter takes beside key and value."""
-MAX_DEAD_BYTES = 32 << 20
-"""Dead letters that one task hands to the driver, one at least; the batch is divided when there are more."""
 MAX_WAITING_BYTES = 256 << 20
 """Arrow data of all tables that one task holds before it encodes the largest share."""
 ANY_COLUMNS = DecodeSpec(Struct((Field("\0", STRING),)), evolve=True)
@@ -148,41 +142,19 @@ class Task:
 
 def run(chunks: Iterable[Rows], spec: TaskSpec) -> TaskResult:
     """Process all rows of a task; those of one partition come in the order of their offsets."""
-    ways = _ways(spec)
-    tables = [table for way in ways for table in way.tables.values()]
+    groups = _groups(spec)
+    tables = [table for group in groups for table in group.tables.values()]
     missing: dict[str, dict[infer.Path, Type]] = {}
     for rows in chunks:
-        for way in ways:
-            way.take(rows, missing)
+        for group in groups:
+            group.take(rows, missing)
         while sum(table.waiting_bytes for table in tables) > MAX_WAITING_BYTES:
             max(tables, key=lambda table: table.waiting_bytes).encode_largest()
-    rest = next((way.rest.result for way in ways if way.rest is not None), TableResult())
+    rest = next((group.rest.result for group in groups if group.rest is not None), TableResult())
     return TaskResult({table.name: table.close() for table in tables}, rest, missing)
 
 
-class _Bookings:
-    """What a table has, or no table: counts, dead letters and, for a table, rows."""
-
-    def __init__(self) -> None:
-        self.result = TableResult()
-        self._dead_bytes = 0
-
-    def refuse(self, rows: Rows, failed: Sequence[tuple[int, ConversionError]]) -> None:
-        """Book records as dead letters."""
-        dead = [dead_letter(rows, index, error) for index, error in failed]
-        self.result.read += len(dead)
-        self.result.dead += dead
-        self._dead_bytes += sum(LETTER_BYTES + len(x.value or b"") + len(x.key or b"") for x in dead)
-        self.result.overflow = self._dead_bytes > MAX_DEAD_BYTES and len(self.result.dead) > 1
-
-    def skip(self, reason: SkipReason, count: int) -> None:
-        """Book records that give no row."""
-        if count:
-            self.result.read += count
-            self.result.skipped[reason] += count
-
-
-class _Table(_Bookings):
+class _TableOutput(Bookings):
     """One table on its way through a task."""
 
     def __init__(self, spec: TableSpec) -> None:
@@ -246,13 +218,13 @@ class _Table(_Bookings):
         return self.result
 
 
-class _Way:
+class _TableGroup:
     """Tables with the same bounds: their rows are cut, transformed and routed once."""
 
     def __init__(self, bounds: Bounds, spec: TaskSpec) -> None:
         self.bounds = bounds
-        self.tables: dict[str, _Table] = {}
-        self.rest: _Bookings | None = None
+        self.tables: dict[str, _TableOutput] = {}
+        self.rest: Bookings | None = None
         self.discover: DecodeSpec | None = None
         self._known = spec.routing.known if spec.routing is not None else frozenset[str]()
         self._transforms = spec.transforms
@@ -282,7 +254,7 @@ class _Way:
         def topics() -> Sequence[str]:
             return [rows.topic] * len(rows) if values.topics is None else values.topics
 
-        assigned = route.assign(values, topics)
+        assigned = route.assign(values.values, topics)
         for name, indexes in assigned.tables.items():
             table = self.tables.get(name)
             if table is not None:
@@ -307,22 +279,22 @@ class _Way:
         return rows
 
 
-def _ways(spec: TaskSpec) -> list[_Way]:
-    ways: list[_Way] = []
+def _groups(spec: TaskSpec) -> list[_TableGroup]:
+    groups: list[_TableGroup] = []
 
-    def way(bounds: Bounds) -> _Way:
-        found = next((each for each in ways if each.bounds == bounds), None)
+    def group(bounds: Bounds) -> _TableGroup:
+        found = next((each for each in groups if each.bounds == bounds), None)
         if found is None:
-            found = _Way(bounds, spec)
-            ways.append(found)
+            found = _TableGroup(bounds, spec)
+            groups.append(found)
         return found
 
     for table in spec.tables:
-        way(table.bounds).tables[table.name] = _Table(table)
+        group(table.bounds).tables[table.name] = _TableOutput(table)
     if spec.routing is not None and spec.routing.rest is not None:
-        other = way(spec.routing.rest)
-        other.rest, other.discover = _Bookings(), spec.routing.discover
-    return ways
+        other = group(spec.routing.rest)
+        other.rest, other.discover = Bookings(), spec.routing.discover
+    return groups
 
 
 def _columns(values: Values, discover: DecodeSpec) -> dict[infer.Path, Type]:
@@ -340,19 +312,3 @@ def _refused(values: Values, reason: str) -> Decoded:
         else:
             result.rejected.append((values.position(index), ConversionError("", reason)))
     return result
-
-
-def dead_letter(rows: Rows, index: int, error: ConversionError) -> DeadLetter:
-    """The dead letter of a row."""
-    return DeadLetter(
-        topic=rows.topic,
-        partition=rows.partition,
-        offset=int(rows.offsets[index]),
-        timestamp=int(rows.stamps[index]),
-        key=rows.keys[index],
-        value=rows.values[index],
-        headers=() if rows.headers is None else rows.headers[index],
-        path=error.path,
-        reason=error.reason,
-        origin=error.origin if isinstance(error, StageError) else None,
-    )

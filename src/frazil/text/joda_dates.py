@@ -6,20 +6,13 @@ They are not those of `java.time` and Spark: `YYYY` is the calendar year here, a
 from __future__ import annotations
 
 import datetime as dt
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 
+from frazil.text.date_patterns import DAYS, MONTHS, NUMBERS, runs
 from frazil.text.time_zones import time_zone
 
-_RUN = re.compile(r"([A-Za-z])\1*")
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
-_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-
 Write = Callable[[dt.datetime], str]
 
 
@@ -35,7 +28,7 @@ class JodaPattern:
     def __init__(self, pattern: str) -> None:
         """Raises ValueError, with Joda's text, for a letter that is none of a pattern."""
         self.pattern = pattern
-        parts = list(_parts(pattern))
+        parts = list(runs(pattern))
         self._writers = [_literal(text) if not letter else _writer(letter, len(text)) for letter, text in parts]
         letters = [(letter, len(text)) for letter, text in parts]
         self.has_names = any(letter in "EaG" or (letter == "M" and count >= 3) for letter, count in letters)
@@ -78,26 +71,6 @@ def _ms(delta: dt.timedelta) -> int:
     return delta // dt.timedelta(milliseconds=1)
 
 
-def _parts(pattern: str) -> Iterator[tuple[str, str]]:
-    """Runs of a letter as (letter, run), and literals as ("", text); two single quotes are one."""
-    position, quoted = 0, False
-    while position < len(pattern):
-        char = pattern[position]
-        if char == "'":
-            if pattern.startswith("''", position):
-                yield "", "'"
-                position += 1
-            else:
-                quoted = not quoted
-            position += 1
-        elif not quoted and (match := _RUN.match(pattern, position)):
-            yield char, match[0]
-            position = match.end()
-        else:
-            yield "", char
-            position += 1
-
-
 def _literal(text: str) -> Write:
     return lambda moment: text
 
@@ -118,17 +91,10 @@ _YEARS: dict[str, Callable[[dt.datetime], int]] = {
     "x": lambda moment: moment.isocalendar().year,
 }
 _NUMBERS: dict[str, Callable[[dt.datetime], int]] = {
+    **NUMBERS,
     "C": lambda moment: moment.year // 100,
     "w": lambda moment: moment.isocalendar().week,
     "e": lambda moment: moment.isoweekday(),
-    "D": lambda moment: moment.timetuple().tm_yday,
-    "d": lambda moment: moment.day,
-    "K": lambda moment: moment.hour % 12,
-    "h": lambda moment: moment.hour % 12 or 12,
-    "H": lambda moment: moment.hour,
-    "k": lambda moment: moment.hour or 24,
-    "m": lambda moment: moment.minute,
-    "s": lambda moment: moment.second,
 }
 
 
@@ -141,9 +107,9 @@ def _writer(letter: str, count: int) -> Write:
         case "M" if count < 3:
             return _number(lambda moment: moment.month, count)
         case "M":
-            return _named(lambda moment: _MONTHS[moment.month - 1], count)
+            return _named(lambda moment: MONTHS[moment.month - 1], count)
         case "E":
-            return _named(lambda moment: _DAYS[moment.weekday()], count)
+            return _named(lambda moment: DAYS[moment.weekday()], count)
         case "a":
             return lambda moment: "AM" if moment.hour < 12 else "PM"
         case "G":

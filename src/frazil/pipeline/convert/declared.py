@@ -8,7 +8,7 @@ from functools import lru_cache
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.convert.infer import Path
-from frazil.pipeline.types import List, Map, Scalar, Struct, Type
+from frazil.pipeline.types import List, Map, Scalar, Struct, Type, column_names
 
 _WIDER = {("int", "long"), ("float", "double")}
 
@@ -24,7 +24,7 @@ def declared(spec: DecodeSpec, shapes: Sequence[Struct | None]) -> dict[Path, Ty
 
 @lru_cache(maxsize=1024)
 def _needs(spec: DecodeSpec, shape: Struct) -> dict[Path, Type]:
-    taken = {".".join(path).lower() for path in _paths(spec.struct, ())}
+    taken = {name.lower() for name in column_names(spec.struct)}
     found: dict[Path, Type] = {}
     for path, type_, is_new in _differences(spec, spec.struct, shape, ()):
         wanted = spec.overrides.apply(path, type_) if is_new else type_
@@ -33,20 +33,6 @@ def _needs(spec: DecodeSpec, shape: Struct) -> dict[Path, Type]:
             found[path] = wanted
     most = spec.most_new_columns
     return {} if most is not None and sum(map(infer.column_count, found.values())) > most[0] else found
-
-
-def _paths(type_: Type, path: Path) -> Iterator[Path]:
-    match type_:
-        case Struct(fields):
-            for field in fields:
-                yield (*path, field.name)
-                yield from _paths(field.type, (*path, field.name))
-        case List(element):
-            yield from _paths(element, (*path, "element"))
-        case Map(_, value):
-            yield from _paths(value, (*path, "value"))
-        case _:
-            return
 
 
 def _differences(spec: DecodeSpec, column: Type, shape: Type, path: Path) -> Iterator[tuple[Path, Type, bool]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from frazil.pipeline.types import STRING, Field, List, Scalar, Struct, Type
+from frazil.pipeline.types import STRING, Field, List, Scalar, Struct, Type, changed
 
 Path = tuple[str, ...]
 
@@ -74,15 +74,7 @@ def _number(raw: bytes) -> Type:
 
 def without_empties(type_: Type | None) -> Type | None:
     """A type of `infer` with `empties` without those: None where nothing is left."""
-    match type_:
-        case Struct(fields):
-            known = tuple(Field(f.name, inner) for f in fields if (inner := without_empties(f.type)) is not None)
-            return Struct(known) if known else None
-        case List(element):
-            inner = without_empties(element)
-            return List(inner) if inner is not None else None
-        case _:
-            return type_
+    return None if type_ is None else changed(type_, lambda _, inner: without_empties(inner))
 
 
 def column_count(type_: Type) -> int:

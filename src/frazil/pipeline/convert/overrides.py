@@ -9,7 +9,7 @@ from functools import cached_property
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.column_types import ColumnType
 from frazil.pipeline.convert.infer import Path
-from frazil.pipeline.types import STRING, Field, List, Map, Scalar, ScalarKind, Struct, Type
+from frazil.pipeline.types import STRING, Field, List, Map, Scalar, ScalarKind, Struct, Type, changed
 
 
 @dataclass(frozen=True)
@@ -41,19 +41,7 @@ class Overrides:
             return self._by_path[path]
         if path not in self._parents:
             return type_
-        match type_:
-            case Struct(fields):
-                kept = [(f, self.apply((*path, f.name), f.type)) for f in fields]
-                members = tuple(replace(f, type=found) for f, found in kept if found is not None)
-                return replace(type_, fields=members) if members else None
-            case List(element):
-                inner = self.apply((*path, "element"), element)
-                return None if inner is None else replace(type_, element=inner)
-            case Map(_, value):
-                inner = self.apply((*path, "value"), value)
-                return None if inner is None else replace(type_, value=inner)
-            case _:
-                return type_
+        return changed(type_, lambda name, inner: self.apply((*path, name), inner))
 
     def mark(self, struct: Struct, path: Path = ()) -> Struct:
         """The columns of a table that know which members never become columns."""

@@ -6,7 +6,7 @@ It reads numbers, and objects that go into string columns, from their source tex
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ import msgspec
 
 from frazil.pipeline.convert import legacy_scalars, scalars
 from frazil.pipeline.convert.overrides import NO_OVERRIDES, Overrides
-from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct, Type
+from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct, Type, column_names
 
 Raw = msgspec.Raw
 Row = dict[str, Any]
@@ -113,7 +113,7 @@ class Converter:
         """
         self._compile = _Compiler(any_case, legacy)
         self._columns = self._compile.columns(struct)
-        self._names = {name.lower(): name for name in _names(struct)}
+        self._names = {name.lower(): name for name in column_names(struct)}
         self._no_more_columns = no_more_columns
         self._overrides = overrides
 
@@ -136,7 +136,7 @@ class Converter:
                 raise ConversionError(path[-1], self._no_more_columns)
             if not path[-1]:
                 raise ConversionError("", "a field with the empty name cannot become a column of the table")
-            inside = [f"{name}.{inner}".lower() for inner in _names(inferred)] if inferred is not None else []
+            inside = [f"{name}.{inner}".lower() for inner in column_names(inferred)] if inferred is not None else []
             # Iceberg finds columns by dotted names (T#324), and SQL engines by names in any case.
             taken = next((self._names[wanted] for wanted in (name.lower(), *inside) if wanted in self._names), None)
             if taken is not None:
@@ -163,22 +163,6 @@ class Converter:
             return convert(raw, _NO_CHANGE if evolve else None)
         except ConversionError as error:
             raise error.inside(name) from None
-
-
-def _names(type_: Type) -> Iterator[str]:
-    """The dotted names of all columns inside a type."""
-    match type_:
-        case Struct(fields):
-            members = [(f.name, f.type) for f in fields]
-        case List(element):
-            members = [("element", element)]
-        case Map(key, value):
-            members = [("key", key), ("value", value)]
-        case _:
-            members = []
-    for name, member in members:
-        yield name
-        yield from (f"{name}.{inner}" for inner in _names(member))
 
 
 _Compiled = Callable[[bytes, Notes | None], Any]
