@@ -1,4 +1,4 @@
-"""Values that Debezium leaves out (D11)."""
+"""Values that Debezium leaves out."""
 
 from __future__ import annotations
 

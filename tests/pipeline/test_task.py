@@ -237,7 +237,7 @@ def test_a_run_reads_what_a_table_lacks() -> None:
 
 
 def test_transformed_rows_are_booked_under_the_topic_that_was_read() -> None:
-    """Row R13: a router changes no position; a dead letter has what was read, and names the transformation."""
+    """A router changes no position; a dead letter has what was read, and names the transformation."""
     transforms = transform_chain(
         ("RegexRouter", {"regex": ".*", "replacement": "routed"}),
         ("Cast$Value", {"spec": "n:int64"}),

@@ -51,7 +51,7 @@ def test_places_of_changes() -> None:
     assert set(told.column_names) == {"n", DELETED, *PLACE}
 
 
-def test_d11_values_that_debezium_left_out_are_wanted_first_and_filled_then() -> None:
+def test_values_that_debezium_left_out_are_wanted_first_and_filled_then() -> None:
     row = DecodeSpec(Struct((Field("n", Scalar("long")), Field("bio", STRING))), evolve=False)
     values = [b'{"n":1,"bio":"%s","op":"u"}' % PLACEHOLDER.encode(), b'{"n":2,"bio":"%s"}' % PLACEHOLDER.encode()]
     rows = batch([(value, "t", 0, 5 + number) for number, value in enumerate(values)])

@@ -17,7 +17,7 @@ _LETTER_BYTES = 500
 
 
 class Bookings:
-    """What a table has, or no table: counts, dead letters and, for a table, rows."""
+    """Counts and dead letters of the records that one table was to have, or that no table was to have."""
 
     def __init__(self) -> None:
         self.result = TableResult()
@@ -39,12 +39,12 @@ class Bookings:
 
 
 def letter_bytes(letter: DeadLetter) -> int:
-    """The memory that a dead letter takes, about."""
+    """Estimate the memory that a dead letter takes, in bytes."""
     return _LETTER_BYTES + len(letter.value or b"") + len(letter.key or b"")
 
 
 def dead_letter(rows: Rows, index: int, error: ConversionError) -> DeadLetter:
-    """The dead letter of a row."""
+    """Make the dead letter of a row from the error that refused it."""
     return DeadLetter(
         topic=rows.topic,
         partition=rows.partition,

@@ -1,4 +1,4 @@
-"""From the rows of Kafka to the values that are routed and decoded: open the envelope, transform."""
+"""Preparation of Kafka rows for routes and decoders: the envelope is opened, transformations are applied."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from frazil.pipeline.values import Values
 
 @dataclass(frozen=True)
 class Prepared:
-    """Values of the records that are left; positions of those that were dropped, and of those that failed, with why."""
+    """Values of the records that are left; positions of the dropped ones, and of the failed ones with their errors."""
 
     values: Values
     dropped: Sequence[int] = ()
@@ -23,7 +23,7 @@ class Prepared:
 
 
 def prepare(rows: Rows, transforms: TransformChain | None, *, envelope: bool) -> Prepared:
-    """Prepare records.
+    """Open the envelope of records, and transform them.
 
     With `envelope` they are those of JsonConverter with schemas; what transformations make has no schema any more.
     """

@@ -27,7 +27,7 @@ _text = msgspec.json.Decoder(str).decode
 
 @dataclass(frozen=True)
 class Route:
-    """The rule of one connector; without one every record goes to every table.
+    """The rule that finds the tables of a record; without one every record goes to every table.
 
     `path` leads to the value that decides, `topic_pattern` makes a name of the topic instead. `dynamic`: the value is
     the table's name; else a record goes to the tables of `regexes` whose Java regular expression matches all of it.
@@ -45,7 +45,7 @@ class Route:
 
 
 def table_name_problem(name: str) -> str | None:
-    """Why a text cannot be the name of a table, as a record may bring any text; None when it can."""
+    """Say why a text, as a record may bring any, cannot be the name of a table; None when it can."""
     levels = name.split(".")
     if len(levels) < 2 or not all(levels):
         return "it is not written namespace.table"
@@ -68,7 +68,7 @@ class Assigned:
 
 @lru_cache(maxsize=16)
 def router(route: Route) -> Router:
-    """The router for a rule; equal rules share one in a Python worker."""
+    """Give the router for a rule; equal rules share one in a Python worker."""
     return Router(route)
 
 
@@ -130,7 +130,7 @@ class Router:
             result.tables.setdefault(table, []).append(index)
 
     def _tables_of_value(self, raw: bytes) -> tuple[str, ...] | ConversionError:
-        """The tables for a value: a text counts as it is, any other value as its JSON text; null is no value."""
+        """Find the tables of a value: a text counts as it is, any other value as its JSON text, null as none."""
         try:
             text = _text(raw) if raw[:1] == b'"' else raw.decode()
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:

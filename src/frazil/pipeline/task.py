@@ -1,4 +1,4 @@
-"""What a Spark task does with its share of a micro-batch: floor, transform, route, decode, write; one row comes out."""
+"""Tasks of a batch: each reads its ranges, transforms, routes, decodes and writes records, and gives one result."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class TableWriter(Protocol):
         """Size of the rows that are not encoded yet."""
 
     def add(self, table: pa.Table) -> None:
-        """Take rows."""
+        """Take rows to be written."""
 
     def encode_largest(self) -> None:
         """Encode the rows of one file, so that fewer bytes wait."""
 
     def close(self) -> list[Any]:
-        """Descriptors of the durable files that hold the rows."""
+        """Finish the files; give descriptors of those that hold the rows, durable by now."""
 
 
 @runtime_checkable
@@ -57,14 +57,14 @@ class TellsChanges(Protocol):
     """A writer for a table whose rows change."""
 
     def changes(self) -> pa.Table | None:
-        """What the driver has to know about the changes, after `close`; None when there were none."""
+        """Tell the driver about the changes, after `close`; None when there were none."""
 
 
 class Writer(Protocol):
     """Makes the writer of a task; picklable."""
 
     def open(self) -> TableWriter:
-        """A writer for the rows of one task."""
+        """Open a writer for the rows of one task."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class TableSpec:
-    """What the tasks of one run need for one table; without `writer` its columns are only looked for.
+    """One table of a run, as its tasks need it; without `writer` its columns are only looked for.
 
     `refusal`: why the table cannot have any record. `changes`: how records change rows, where they do. `before`: rows
     as they were, which a run before this one wanted.
@@ -108,7 +108,7 @@ class Routing:
 
 @dataclass(frozen=True)
 class TaskSpec:
-    """What the tasks of one run over a batch need.
+    """A run over a batch, as its tasks need it.
 
     Without `routing` every record goes to every table. `envelope`: records come with their schemas.
     """
@@ -119,7 +119,7 @@ class TaskSpec:
     envelope: bool = False
 
     def ranges(self) -> list[Range]:
-        """What a run has to read."""
+        """List the ranges of Kafka that the run has to read."""
         bounds = [table.bounds for table in self.tables]
         if self.routing is not None and self.routing.rest is not None:
             bounds.append(self.routing.rest)
@@ -155,7 +155,7 @@ def run(chunks: Iterable[Rows], spec: TaskSpec) -> TaskResult:
 
 
 class _TableOutput(Bookings):
-    """One table on its way through a task."""
+    """Decodes the records of one table in a task, and writes their rows."""
 
     def __init__(self, spec: TableSpec) -> None:
         super().__init__()
@@ -183,7 +183,7 @@ class _TableOutput(Bookings):
             self._files.encode_largest()
 
     def take(self, rows: Rows, values: Values) -> None:
-        """Decode and write values, which are from `rows`."""
+        """Decode the values of `rows`, and write them."""
         if self.result.overflow:
             return
         decoded = _refused(values, self._refusal) if self._refusal else values.decode(self._records)
@@ -208,7 +208,7 @@ class _TableOutput(Bookings):
             self.result.write_s += time.monotonic() - started
 
     def close(self) -> TableResult:
-        """The result, with files that are durable; without files when the batch must be read again."""
+        """Give the result, with files that are durable; without files when the batch must be read again."""
         if self._files is not None and not self.result.overflow and not self._lacks:
             started = time.monotonic()
             self.result.files = self._files.close()
@@ -268,7 +268,7 @@ class _TableGroup:
             self.rest.refuse(rows, [(values.position(index), error) for index, error in assigned.failed])
 
     def _select(self, chunk: Rows, results: Sequence[TableResult]) -> Rows:
-        """The rows between floor and ceiling; their positions are noted."""
+        """Take the rows between floor and ceiling, and note their positions in the results."""
         key = chunk.topic, chunk.partition
         rows = chunk.between(self.bounds.floor.get(key, 0), self.bounds.ceiling.get(key))
         if len(rows):
@@ -298,13 +298,13 @@ def _groups(spec: TaskSpec) -> list[_TableGroup]:
 
 
 def _columns(values: Values, discover: DecodeSpec) -> dict[infer.Path, Type]:
-    """What values need of a table that does not exist."""
+    """Find the columns that a table would need for values when it is made."""
     unknown = values.decode(decoder(discover)).unknown
     return unknown if values.shapes is None else unknown | declared(discover, values.shapes)
 
 
 def _refused(values: Values, reason: str) -> Decoded:
-    """Every record with a value is refused for the same reason."""
+    """Refuse every record with a value for the same reason."""
     result = Decoded(pa.table({}))
     for index, value in enumerate(values.values):
         if value is None or value.strip(b" \t\r\n") == b"null":

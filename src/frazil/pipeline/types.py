@@ -48,7 +48,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Struct:
-    """`ignored` are members that never become columns."""
+    """A struct; `ignored` are members that never become columns."""
 
     fields: tuple[Field, ...]
     ignored: tuple[str, ...] = ()
@@ -119,7 +119,7 @@ class Typed:
 
 
 def inner_types(type_: Type) -> list[tuple[str, Type]]:
-    """The types directly inside of a type, with the names that Iceberg has for them."""
+    """List the types directly inside of a type, with the names that Iceberg has for them."""
     match type_:
         case Struct(fields):
             return [(f.name, f.type) for f in fields]
@@ -132,7 +132,7 @@ def inner_types(type_: Type) -> list[tuple[str, Type]]:
 
 
 def column_names(type_: Type) -> Iterator[str]:
-    """The dotted names of all columns inside a type."""
+    """List the dotted names of all columns inside a type."""
     for name, inner in inner_types(type_):
         yield name
         yield from (f"{name}.{deeper}" for deeper in column_names(inner))
@@ -145,7 +145,7 @@ def has_aliases(type_: Type) -> bool:
 
 
 def changed(type_: Type, change: Callable[[str, Type], Type | None]) -> Type | None:
-    """A type whose members, elements or values are changed by name and type; None when nothing of them is left."""
+    """Change the types of members, elements or values inside of a type; None when nothing is left."""
     match type_:
         case Struct(fields):
             kept = [(f, change(f.name, f.type)) for f in fields]

@@ -93,7 +93,7 @@ class JavaDateFormat:
             yield rf"[ \t]*(?P<{part.letter}{index}>{body})"
 
     def _plain_groups(self) -> tuple[str | None, ...] | None:
-        """Groups of year, month, day, hour, minute and second; None where there is more to know than six numbers."""
+        """Find the groups of year, month, day, hour, minute and second; None for a pattern with more than these."""
         groups = {part.letter: name for part, name in zip(filter(_has_letter, self._parts), self._names, strict=True)}
         numbers = len(groups) == len(self._names) and not any(part.is_name for part in self._parts)
         if not numbers or groups.keys() - set("yMdHmsSXZz") or self._counts.get("y", 4) <= 2:
@@ -101,7 +101,7 @@ class JavaDateFormat:
         return tuple(groups.get(letter) for letter in "yMdHms")
 
     def parse(self, text: str) -> int:
-        """Nanoseconds since 1970-01-01T00:00Z; what the pattern does not name is that of 1970-01-01T00:00Z.
+        """Read a text as nanoseconds since 1970-01-01T00:00Z, of which it has what the pattern does not name.
 
         Like Java it ignores what follows the pattern, except a zone offset, without which the instant would be another.
         Raises ValueError.
@@ -121,7 +121,7 @@ class JavaDateFormat:
         return _instant({name[0]: match[name] for name in self._names}, self._counts)
 
     def format(self, nanos: int) -> str:
-        """The text of an instant given in nanoseconds since 1970-01-01T00:00Z.
+        """Write an instant, given in nanoseconds since 1970-01-01T00:00Z.
 
         Raises ValueError outside of the years 1 to 9999.
         """
@@ -133,7 +133,7 @@ class JavaDateFormat:
 
 
 def _parts(pattern: str) -> Iterator[_Part]:
-    """Pattern letters and literals. Raises ValueError for letters that there are not, and an open quote."""
+    """Split a pattern into letters and literals. Raises ValueError for other letters and an open quote."""
     for letter, run in runs(pattern):
         if not letter:
             yield _Part("", text=run)
@@ -187,7 +187,7 @@ def _days_or_none(year: int, month: int, day: int) -> int | None:
 
 
 def _rest(found: Mapping[str, str]) -> int:
-    """Nanoseconds of the fraction and of the zone offset."""
+    """Add up the nanoseconds of the fraction and of the zone offset."""
     fraction = int(found["S"][:9].ljust(9, "0")) if "S" in found else 0
     zone = next((found[letter] for letter in "XZz" if letter in found), "Z")
     return fraction if zone == "Z" else fraction - _offset_seconds(zone) * _SECOND

@@ -1,4 +1,4 @@
-"""Patterns of Joda-Time's `DateTimeFormat`, which lay out paths by time (object-sinks.md 5).
+"""Patterns of Joda-Time's `DateTimeFormat`, which lay out paths by time.
 
 They are not those of `java.time` and Spark: `YYYY` is the calendar year here, and the week-based year there.
 """
@@ -18,7 +18,7 @@ Write = Callable[[dt.datetime], str]
 
 @lru_cache(maxsize=64)
 def joda_pattern(pattern: str) -> JodaPattern:
-    """The compiled pattern. Raises ValueError as `JodaPattern` does."""
+    """Give the compiled pattern. Raises ValueError as `JodaPattern` does."""
     return JodaPattern(pattern)
 
 
@@ -37,7 +37,7 @@ class JodaPattern:
         """Whether the text tells instants of the same second apart."""
 
     def format(self, epoch_ms: int, zone: str) -> str:
-        """The instant as text in a zone.
+        """Write an instant as text in a zone.
 
         Raises ValueError for an instant outside of the years 1 to 9999, and for a zone that does not exist.
         """
@@ -49,7 +49,7 @@ class JodaPattern:
 
 
 def bucket_start(epoch_ms: int, duration_ms: int, zone: str) -> int:
-    """The start of the bucket of local time that an instant lies in, in epoch milliseconds (object-sinks.md 5).
+    """Find the start of the bucket of local time that an instant lies in, in epoch milliseconds.
 
     Local time is divided by the duration, towards zero. A start that the zone skips moves on by the length of the gap.
     Raises ValueError as `JodaPattern.format` does.

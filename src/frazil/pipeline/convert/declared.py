@@ -1,4 +1,4 @@
-"""What a table lacks for the columns that the schemas of records stand for, with or without a value (E06, E21)."""
+"""Columns that the schemas of records declare and a table lacks, whether the records have values for them or not."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WIDER = {("int", "long"), ("float", "double")}
 
 
 def declared(spec: DecodeSpec, shapes: Sequence[Struct | None]) -> dict[Path, Type]:
-    """New columns, and columns that are too narrow, with their types, as `Decoded.unknown` has them.
+    """Find new columns, and columns that are too narrow, with their types, as `Decoded.unknown` has them.
 
     A schema with more new columns than one record may ask for brings none.
     """
@@ -36,7 +36,7 @@ def _needs(spec: DecodeSpec, shape: Struct) -> dict[Path, Type]:
 
 
 def _differences(spec: DecodeSpec, column: Type, shape: Type, path: Path) -> Iterator[tuple[Path, Type, bool]]:
-    """Path, type, and whether it is a new column."""
+    """Compare a column with its schema: path, type, and whether the column is new."""
     match column, shape:
         case Struct(fields), Struct(members):
             fold = str.lower if spec.any_case else str

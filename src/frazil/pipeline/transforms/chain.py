@@ -23,7 +23,7 @@ _REFUSED = (DataError, msgspec.MsgspecError, UnicodeDecodeError)
 
 @lru_cache(maxsize=16)
 def transformer(chain: TransformChain) -> Transformer:
-    """The transformer for a chain; equal chains share one in a Python worker."""
+    """Give the transformer for a chain; equal chains share one in a Python worker."""
     return Transformer(chain)
 
 
@@ -35,7 +35,7 @@ class _Step:
 
 @dataclass(frozen=True)
 class Transformed:
-    """Values of the records that are left; positions of those that were dropped, and of those that failed, with why."""
+    """Values of the records that are left; positions of the dropped ones, and of the failed ones with their errors."""
 
     values: Values
     dropped: Sequence[int]

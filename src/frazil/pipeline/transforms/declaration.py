@@ -61,7 +61,7 @@ class TransformChain:
 
 
 def transform_keys(config: Mapping[str, str | None]) -> list[Key]:
-    """The keys of every alias that `transforms` and `predicates` name, in Connect's order."""
+    """List the keys of every alias that `transforms` and `predicates` name, in Connect's order."""
     keys: list[Key] = []
     kinds: tuple[Kind, ...] = ("transformation", "predicate")
     for kind in kinds:
@@ -130,7 +130,7 @@ def _alias_keys(kind: Kind, alias: str, config: Mapping[str, str | None]) -> Ite
 
 
 def _find(plugins: Mapping[str, _P], name: str) -> tuple[str, _P] | None:
-    """The full class name and the plugin for a name or its last part; of two generations, the Apache one."""
+    """Find the full class name and the plugin for a name or its last part; of two generations, the Apache one."""
     for plugin in plugins.values():
         for full in plugin.class_names:
             if name in (full, full.rpartition(".")[2]):
@@ -152,7 +152,7 @@ def _refusal(kind: Kind, name: str) -> str | None:
 
 
 def check_transforms(parsed: Parsed) -> None:
-    """Rules between the keys of aliases; unlike Connect, what would fail the task fails the validation."""
+    """Check the rules between the keys of aliases; unlike Connect, what would fail the task fails the validation."""
     for kind in _CLASSES:
         for alias in _aliases(kind, parsed.config):
             prefix = f"{_FAMILY[kind]}.{alias}."
@@ -174,7 +174,7 @@ def check_transforms(parsed: Parsed) -> None:
 
 
 def _usable(parsed: Parsed) -> list[str]:
-    """Aliases of the transformations whose class is known."""
+    """List the aliases of transformations whose class is known."""
     return [
         alias
         for alias in _aliases("transformation", parsed.config)
@@ -225,7 +225,7 @@ def reads_text(config: Mapping[str, str | None]) -> bool:
 
 
 def _named(config: Mapping[str, str | None]) -> Iterator[tuple[str, Transformation]]:
-    """The known classes that a configuration names: full name and class."""
+    """List the known classes that a configuration names: full name and plugin."""
     for alias in _aliases("transformation", config):
         found = _find(TRANSFORMATIONS, (config.get(f"transforms.{alias}.type") or "").strip())
         if found is not None:
@@ -233,7 +233,7 @@ def _named(config: Mapping[str, str | None]) -> Iterator[tuple[str, Transformati
 
 
 def transform_chain(parsed: Parsed) -> TransformChain | None:
-    """The transformations of a configuration; None when there are none that do something."""
+    """Make the chain of a configuration; None when no transformation does something."""
     steps: list[TransformConfig] = []
     for alias in _usable(parsed):
         prefix = f"transforms.{alias}."

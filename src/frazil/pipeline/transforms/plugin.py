@@ -90,19 +90,19 @@ class Predicate(Plugin):
 
 
 def items(options: Options, name: str) -> tuple[str, ...]:
-    """The entries of a LIST key, without blank ones."""
+    """Give the entries of a LIST key, without blank ones."""
     value = options.get(name)
     return tuple(item for item in value if item) if isinstance(value, tuple) else ()
 
 
 def text(options: Options, name: str) -> str:
-    """The value of a STRING key; empty when it is null."""
+    """Give the value of a STRING key; empty when it is null."""
     value = options.get(name)
     return value if isinstance(value, str) else ""
 
 
 def not_empty(name: str) -> Check:
-    """The rule that a list has an entry."""
+    """Make the rule that a list has an entry."""
 
     def check(prefix: str, options: Options) -> Problems:
         if isinstance(options.get(name), tuple) and not items(options, name):
