@@ -157,8 +157,7 @@ def _widened(of: pa.Table | pa.StructArray, wanted: pa.Field) -> pa.Array:
     if isinstance(of, pa.Table):
         if wanted.name not in of.column_names:
             return pa.nulls(of.num_rows, wanted.type)
-        chunks = of.column(wanted.name).combine_chunks()
-        array = pa.concat_arrays(chunks.chunks) if isinstance(chunks, pa.ChunkedArray) else chunks
+        array = of.column(wanted.name).combine_chunks()
     elif of.type.get_field_index(wanted.name) < 0:
         return pa.nulls(len(of), wanted.type)
     else:
@@ -249,7 +248,6 @@ def _partition_ranks(places: pa.Table) -> Codes:
     names = topics.unique().to_pylist()
     rank = {name: number for number, name in enumerate(sorted(names))}
     encoded = topics.dictionary_encode()
-    encoded = pa.concat_arrays(encoded.chunks) if isinstance(encoded, pa.ChunkedArray) else encoded
     by_code = np.array([rank[name] for name in encoded.dictionary.to_pylist()], np.int64)
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     ranks: Codes = (by_code[codes] if len(codes) else np.zeros(0, np.int64)) << 32 | _numbers(places, PARTITION)

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from frazil.pipeline.changes import Path
 from frazil.pipeline.convert.decode import Decoded
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.keys import Keys, columns_of
@@ -24,7 +25,6 @@ _NOT_SENT = (
     "has no row with this key that would have it; with REPLICA IDENTITY FULL on the table it is sent"
 )
 
-Path = tuple[str, ...]
 _Row = dict[str, str | None]
 
 
@@ -123,7 +123,6 @@ def _replaced(table: pa.Table, name: str, values: dict[int, str | None]) -> pa.T
     mask = np.zeros(table.num_rows, bool)
     mask[list(values)] = True
     field, column = table.schema.field(place), table.column(place).combine_chunks()
-    column = pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
     news = pa.array([values[index] for index in sorted(values)], field.type)
     return table.set_column(place, field, pc.replace_with_mask(column, pa.array(mask), news))
 

@@ -58,8 +58,7 @@ def columns_of(table: pa.Table, paths: Iterable[Sequence[str]]) -> pa.Table:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.Array:
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    array = pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+    array = column.combine_chunks()
     return array.storage if isinstance(array, pa.ExtensionArray) else array
 
 

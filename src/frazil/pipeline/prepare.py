@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
-from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.envelope import opened
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.transforms.chain import transformer
 from frazil.pipeline.transforms.declaration import TransformChain
-from frazil.pipeline.values import Values
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """Values of the records that are left; positions of the dropped ones, and of the failed ones with their errors."""
-
-    values: Values
-    dropped: Sequence[int] = ()
-    failed: Sequence[tuple[int, ConversionError]] = ()
+from frazil.pipeline.values import Prepared, Values
 
 
 def prepare(rows: Rows, transforms: TransformChain | None, *, envelope: bool) -> Prepared:
@@ -30,5 +19,5 @@ def prepare(rows: Rows, transforms: TransformChain | None, *, envelope: bool) ->
     values, failed = opened(rows.values) if envelope else (Values(rows.values), [])
     if transforms is None:
         return Prepared(values, (), failed)
-    transformed = transformer(transforms).transform(rows, values)
-    return Prepared(transformed.values, transformed.dropped, [*failed, *transformed.failed])
+    prepared = transformer(transforms).transform(rows, values)
+    return replace(prepared, failed=[*failed, *prepared.failed])

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.decode import Decoded
+from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.types import Struct, Type, Typed
 
 
@@ -65,6 +66,15 @@ class Values:
         if self.typed:
             _apply_types([(name, value) for _, name, value in self.typed], decoded.unknown)
         return decoded
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Values of the records that are left; positions of the dropped ones, and of the failed ones with their errors."""
+
+    values: Values
+    dropped: Sequence[int] = ()
+    failed: Sequence[tuple[int, ConversionError]] = ()
 
 
 def _apply_types(typed: Sequence[tuple[str, Typed]], unknown: dict[infer.Path, Type]) -> None:

@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 
 from frazil.pipeline.convert import legacy_scalars, scalars
+from frazil.pipeline.convert.infer import Path
 from frazil.pipeline.convert.overrides import NO_OVERRIDES, Overrides
 from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct, Type, column_names
 
 Raw = msgspec.Raw
 Row = dict[str, Any]
-Path = tuple[str, ...]
 
 _object = msgspec.json.Decoder(dict[str, Raw]).decode
 _array = msgspec.json.Decoder(list[Raw]).decode

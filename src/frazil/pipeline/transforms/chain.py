@@ -16,7 +16,7 @@ from frazil.pipeline.transforms.plugin import Test
 from frazil.pipeline.transforms.record import Apply, DataError, Record, StageError, raw_bytes, read_as_text
 from frazil.pipeline.transforms.registry import PREDICATES, TRANSFORMATIONS
 from frazil.pipeline.types import Typed
-from frazil.pipeline.values import Values
+from frazil.pipeline.values import Prepared, Values
 
 _REFUSED = (DataError, msgspec.MsgspecError, UnicodeDecodeError)
 
@@ -33,15 +33,6 @@ class _Step:
     apply: Apply
 
 
-@dataclass(frozen=True)
-class Transformed:
-    """Values of the records that are left; positions of the dropped ones, and of the failed ones with their errors."""
-
-    values: Values
-    dropped: Sequence[int]
-    failed: Sequence[tuple[int, ConversionError]]
-
-
 class Transformer:
     """Applies a chain; safe for one thread."""
 
@@ -52,7 +43,7 @@ class Transformer:
         self._value_is_text = chain.value_is_text
         self._makes_typed = any(TRANSFORMATIONS[step.name].makes_types for step in chain.steps)
 
-    def transform(self, rows: Rows, read: Values | None = None) -> Transformed:
+    def transform(self, rows: Rows, read: Values | None = None) -> Prepared:
         """Transform records; the positions in the result are those in `rows`. `read` are their values, if not all."""
         if read is None:
             read = Values(rows.values)
@@ -78,7 +69,7 @@ class Transformer:
             values.append(value)
             kept.append(index)
             topics.append(record.topic)
-        return Transformed(Values(values, kept, topics, typed), dropped, failed)
+        return Prepared(Values(values, kept, topics, typed), dropped, failed)
 
     def apply(self, record: Record) -> bool:
         """Change one record; False when it is dropped. Raises ConversionError when it cannot be transformed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from frazil.declare.definition import Key, Value
 from frazil.pipeline.transforms.record import Apply, Part, Record
@@ -33,13 +34,8 @@ REPLACE_NULL = Key(
 )
 
 
-def no_check(prefix: str, options: Options) -> Problems:
-    """Find no problem."""
-    yield from ()
-
-
-def no_warnings(prefix: str, options: Options) -> Iterator[str]:
-    """Warn of nothing."""
+def nothing(prefix: str, options: Options) -> Iterator[Any]:
+    """Find no problem, and nothing to warn of."""
     yield from ()
 
 
@@ -55,7 +51,7 @@ class Plugin:
     keys: tuple[Key, ...] = ()
     packages: tuple[str, ...] = KAFKA
     parts: tuple[str, ...] = ()
-    check: Check = no_check
+    check: Check = nothing
     refused: str | None = None
 
     @property
@@ -74,7 +70,7 @@ class Transformation(Plugin):
     """
 
     build: Callable[[Options, Part], Apply] | None
-    warnings: Callable[[str, Options], Iterator[str]] = no_warnings
+    warnings: Callable[[str, Options], Iterator[str]] = nothing
     reads_keys: bool = False
     makes_objects: bool = False
     makes_types: bool = False
