@@ -152,6 +152,12 @@ def test_new_members_of_structs_without_a_value() -> None:
     assert shown(result(columns, record(schema, {"st": {"a": 1, "b": "x"}}))[0]) == expected
 
 
+def test_a_field_whose_name_finds_another_column_is_none_that_is_new() -> None:
+    columns = Struct((Field("li", List(LONG)), Field("st", Struct((Field("a", LONG),)))))
+    schema = struct(**{"li.element": of("int64"), "ST.A": of("int64"), "other": of("int64")})
+    assert shown(result(columns, record(schema, {}))[0]) == {"other": "long"}
+
+
 def test_columns_of_a_table_that_is_to_be_made() -> None:
     """`ts` is a time because its schema says so, and `op` a text although it is null."""
     schema = struct(id=of("int64"), ts=of("int64", name=f"{CONNECT}Timestamp"), op=of("string"))
