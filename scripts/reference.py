@@ -29,7 +29,8 @@ from frazil.environment.variable import Variable
 from frazil.environment.variables import VARIABLES
 from frazil.environment.worker_keys import OTHER, WORKER_KEYS
 from frazil.pipeline.report import BatchReport
-from frazil.pipeline.transforms.classes import PREDICATES, TRANSFORMATIONS, PluginClass
+from frazil.pipeline.transforms.plugin import Plugin
+from frazil.pipeline.transforms.registry import PREDICATES, TRANSFORMATIONS
 from frazil.query.questions.catalog import QUESTIONS
 from frazil.query.questions.question import Question
 from frazil.worker.actuator.app import actuator_app
@@ -220,10 +221,10 @@ def _refusal(name: str, value: str) -> str | None:
 
 def transforms() -> str:
     """Classes of transformations and predicates, each with its keys."""
-    kafka = [plugin for plugin in TRANSFORMATIONS if len(plugin.packages) == 1]
-    iceberg = [plugin for plugin in TRANSFORMATIONS if len(plugin.packages) > 1]
+    kafka = [plugin for plugin in TRANSFORMATIONS.values() if len(plugin.packages) == 1]
+    iceberg = [plugin for plugin in TRANSFORMATIONS.values() if len(plugin.packages) > 1]
     parts = []
-    for title, plugins in (("Kafka's", kafka), ("The Iceberg sink's", iceberg), ("Predicates", PREDICATES)):
+    for title, plugins in (("Kafka's", kafka), ("The Iceberg sink's", iceberg), ("Predicates", PREDICATES.values())):
         parts.append(f"## {title}")
         for plugin in plugins:
             parts += _plugin(plugin)
@@ -237,7 +238,7 @@ def transforms() -> str:
     )
 
 
-def _plugin(plugin: PluginClass) -> list[str]:
+def _plugin(plugin: Plugin) -> list[str]:
     names = ", ".join(f"`{name}`" for name in plugin.class_names)
     parts = [f"### {plugin.name}", plugin.documentation, names]
     if plugin.refused:

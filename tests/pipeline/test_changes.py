@@ -53,7 +53,7 @@ def shown(decoded: Decoded) -> dict[int, tuple[Any, bool]]:
     [("d", True), ("delete", True), (" D ", True), ("DROP", True)]
     + [(text, False) for text in ("u", "update", " U ", "", "c", "r", "I", None, 1, True, {"d": 1}, ["d"])],
 )
-def test_u04_the_first_letter_of_the_operation(operation: object, deleted: bool) -> None:
+def test_the_first_letter_of_the_operation(operation: object, deleted: bool) -> None:
     assert shown(decode({"id": 1, "name": "x", "op": operation})) == {0: (1, deleted)}
 
 
@@ -163,18 +163,18 @@ def places(rows: list[tuple[str, int, int, int]]) -> pa.Table:
     )
 
 
-def test_x13_the_highest_offset_of_a_partition_wins_whatever_its_timestamp() -> None:
+def test_the_highest_offset_of_a_partition_wins_whatever_its_timestamp() -> None:
     rows = places([("t", 0, 5, 900), ("t", 0, 7, 100), ("t", 0, 6, 999)])
     assert last_changes(np.array([1, 1, 1]), rows).tolist() == [1]
 
 
-def test_x13_across_partitions_the_later_timestamp_wins() -> None:
+def test_across_partitions_the_later_timestamp_wins() -> None:
     # Offset 6 of partition 0 is later than all, but not the last of its partition.
     rows = places([("t", 0, 6, 999), ("t", 0, 7, 100), ("t", 1, 3, 200), ("t", 2, 90, 150)])
     assert last_changes(np.array([1, 1, 1, 1]), rows).tolist() == [2]
 
 
-def test_x13_of_equal_timestamps_the_later_topic_and_partition_wins() -> None:
+def test_of_equal_timestamps_the_later_topic_and_partition_wins() -> None:
     rows = places([("t", 1, 1, 5), ("t", 0, 9, 5), ("s", 3, 9, 5)])
     assert last_changes(np.array([1, 1, 1]), rows).tolist() == [0]
 

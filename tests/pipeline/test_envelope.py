@@ -1,4 +1,4 @@
-"""Records with their schemas (rows E06, E07, E16, E21 of iceberg-sink.md; 3.1, 3.4)."""
+"""Records with their schemas."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ ALL = struct(
 
 
 def test_types_of_new_columns_are_those_of_the_schema() -> None:
-    """Values or not: what is null today has a type already (E21)."""
+    """Values or not: what is null today has a type already."""
     found, _ = result(Struct(()), record(ALL, {"i8": 1}))
     assert shown(found) == {
         "i8": "int", "i32": "int", "l": "long", "f": "float", "d": "double", "b": "boolean", "s": "string",
@@ -116,7 +116,7 @@ def test_numbers_stay_as_they_are_written() -> None:
     assert values.values == [b'{"d":12.340,"big":9007199254740993}']
 
 
-def test_e06_columns_become_as_wide_as_the_schema_says() -> None:
+def test_columns_become_as_wide_as_the_schema_says() -> None:
     columns = Struct(
         (
             Field("ii", Scalar("int")),
@@ -130,7 +130,7 @@ def test_e06_columns_become_as_wide_as_the_schema_says() -> None:
     assert result(columns, record(struct(**inner), {"ii": 11}), evolve=False)[0].unknown == {}
 
 
-def test_e07_other_types_change_nothing() -> None:
+def test_other_types_change_nothing() -> None:
     columns = Struct((Field("i", Scalar("int")), Field("f", Scalar("float")), Field("s", STRING), Field("l", LONG)))
     schema = struct(i=of("string"), f=of("string"), s=of("int64"), l=of("int32"))
     found, writer = result(columns, record(schema, {"i": "1", "f": "2.5", "s": 3, "l": 4}))
@@ -138,7 +138,7 @@ def test_e07_other_types_change_nothing() -> None:
     assert writer.tables[0].to_pylist() == [{"i": 1, "f": 2.5, "s": "3", "l": 4}]
 
 
-def test_e21_new_members_of_structs_without_a_value() -> None:
+def test_new_members_of_structs_without_a_value() -> None:
     inner = Struct((Field("a", LONG),))
     columns = Struct((Field("st", inner), Field("li", List(inner)), Field("ma", Map(STRING, inner))))
     wide = struct(a=of("int64"), b=of("string"), c=struct(d=of("boolean")))
@@ -152,8 +152,14 @@ def test_e21_new_members_of_structs_without_a_value() -> None:
     assert shown(result(columns, record(schema, {"st": {"a": 1, "b": "x"}}))[0]) == expected
 
 
+def test_a_field_whose_name_finds_another_column_is_none_that_is_new() -> None:
+    columns = Struct((Field("li", List(LONG)), Field("st", Struct((Field("a", LONG),)))))
+    schema = struct(**{"li.element": of("int64"), "ST.A": of("int64"), "other": of("int64")})
+    assert shown(result(columns, record(schema, {}))[0]) == {"other": "long"}
+
+
 def test_columns_of_a_table_that_is_to_be_made() -> None:
-    """Row E16: `ts` is a time because its schema says so, and `op` a text although it is null."""
+    """`ts` is a time because its schema says so, and `op` a text although it is null."""
     schema = struct(id=of("int64"), ts=of("int64", name=f"{CONNECT}Timestamp"), op=of("string"))
     rows = batch([(record(schema, {"id": 1, "ts": 1, "op": None}), "t", 0, 0)])
     spec = TaskSpec((TableSpec("db.t", ANY_COLUMNS, None),), envelope=True)

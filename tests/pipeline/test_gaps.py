@@ -1,4 +1,4 @@
-"""Values that Debezium leaves out (D11)."""
+"""Values that Debezium leaves out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from frazil.pipeline.changes import DELETED
 from frazil.pipeline.convert.decode import Decoded
-from frazil.pipeline.gaps import PLACEHOLDER, Before, GapFiller, Wanted, all_wanted
+from frazil.pipeline.gaps import PLACEHOLDER, Before, GapFiller, WantedRows, all_wanted
 
 GAP = PLACEHOLDER
 SCHEMA = pa.schema(
@@ -30,7 +30,7 @@ def keys(*ids: int) -> pa.Table:
 
 
 def before(ids: list[int], rows: dict[int, tuple[str | None, str | None]], *columns: str) -> Before:
-    wanted = Wanted(keys(*ids), columns or ("bio", "name"))
+    wanted = WantedRows(keys(*ids), columns or ("bio", "name"))
     values = [dict(zip(("name", "bio"), pair, strict=True)) | {"0": id_} for id_, pair in rows.items()]
     schema = pa.schema([("0", pa.int64()), *((name, pa.string()) for name in wanted.columns)])
     return Before(wanted, pa.Table.from_pylist(values, schema=schema))

@@ -9,7 +9,7 @@ import pytest
 from frazil.errors import ConfigError
 from frazil.pipeline.json_schema import checker, column_path, parse_schema
 
-SEED = b"""{
+SCHEMA = b"""{
   "$schema": "http://json-schema.org/draft-07/schema#",
   "type": "object",
   "required": ["user_id", "event_type", "timestamp"],
@@ -31,9 +31,9 @@ def of(**changes: object) -> bytes:
     return json.dumps({**GOOD, **changes}).encode()
 
 
-def test_the_schema_of_the_seed() -> None:
-    assert reasons(SEED, of(), of(more=1), None, b"null") == []
-    found = reasons(SEED, of(), of(user_id="x"), b"{}", b"[]")
+def test_records_by_a_schema() -> None:
+    assert reasons(SCHEMA, of(), of(more=1), None, b"null") == []
+    found = reasons(SCHEMA, of(), of(user_id="x"), b"{}", b"[]")
     assert found == [
         (1, "user_id", 'not valid by the schema: "x" is not of type "integer"'),
         (2, "", 'not valid by the schema: "user_id" is a required property (and 2 more)'),
@@ -43,13 +43,13 @@ def test_the_schema_of_the_seed() -> None:
 
 def test_formats_are_checked_on_request() -> None:
     wrong = of(timestamp="yesterday")
-    assert reasons(SEED, wrong) == []
-    ((_, path, reason),) = reasons(SEED, wrong, formats=True)
+    assert reasons(SCHEMA, wrong) == []
+    ((_, path, reason),) = reasons(SCHEMA, wrong, formats=True)
     assert (path, reason) == ("timestamp", 'not valid by the schema: "yesterday" is not a "date-time"')
 
 
 def test_what_is_no_json_is_told_by_others_and_what_cannot_be_checked_is_refused() -> None:
-    assert reasons(SEED, b"{", b"", b"\xff", b'"\xff"') == []
+    assert reasons(SCHEMA, b"{", b"", b"\xff", b'"\xff"') == []
     ((index, _, reason),) = reasons(b'{"type":"object"}', b'{"x":1e999}')
     assert (index, reason.startswith("the value cannot be checked by its schema")) == (0, True)
 

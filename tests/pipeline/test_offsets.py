@@ -33,7 +33,7 @@ def test_json_of_another_shape_is_refused(text: str) -> None:
         offsets.from_json(text)
 
 
-def test_k11_merge_carries_the_partitions_of_both() -> None:
+def test_merge_carries_the_partitions_of_both() -> None:
     assert offsets.merge({("t", 1): 7}, {("t", 0): 3}) == {("t", 0): 3, ("t", 1): 7}
 
 

@@ -1,8 +1,7 @@
-"""Rows R03 to R11 of iceberg-sink.md 5.2."""
-
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -10,14 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.pipeline import route as route_module
-from frazil.pipeline.route import Assigned, Router
-from frazil.pipeline.routes import Route
-from frazil.pipeline.values import Values
+from frazil.pipeline.route import Assigned, Route, Router, table_name_problem
 
 
 def assign(route: Route, *values: Any, topics: list[str] | None = None) -> Assigned:
     found = [value if value is None or isinstance(value, bytes) else json.dumps(value).encode() for value in values]
-    return Router(route).assign(Values(found), lambda: topics or [])
+    return Router(route).assign(found, lambda: topics or [])
 
 
 def static(path: str, **regexes: str) -> Route:
@@ -28,23 +25,23 @@ def dynamic(path: str) -> Route:
     return Route(tuple(path.split(".")), dynamic=True)
 
 
-def test_r03_a_record_goes_where_the_expression_matches() -> None:
+def test_a_record_goes_where_the_expression_matches() -> None:
     found = assign(static("fld", t="val"), {"fld": "val"}, {"fld": "foobar"}, {}, {"fld": None})
     assert found == Assigned({"db.t": [0]}, unrouted=[1, 2, 3])
 
 
-def test_r04_the_expression_must_match_the_whole_value() -> None:
+def test_the_expression_must_match_the_whole_value() -> None:
     found = assign(static("fld", t="type"), {"fld": "type1"}, {"fld": "atype"}, {"fld": "type\n"}, {"fld": "type"})
     assert found == Assigned({"db.t": [3]}, unrouted=[0, 1, 2])
 
 
-def test_r05_several_tables() -> None:
+def test_several_tables() -> None:
     route = static("type", one="type1", two="type2", both="type[12]")
     found = assign(route, {"type": "type1"}, {"type": "type2"}, {"type": "type3"})
     assert found == Assigned({"db.one": [0], "db.two": [1], "db.both": [0, 1]}, unrouted=[2])
 
 
-def test_r07_names_are_in_lower_case() -> None:
+def test_names_are_in_lower_case() -> None:
     assert assign(dynamic("fld"), {"fld": "DB.Tbl"}).tables == {"db.tbl": [0]}
 
 
@@ -52,16 +49,14 @@ def test_r07_names_are_in_lower_case() -> None:
     ("value", "text"),
     [("123", "123"), ('"123"', "123"), ("1.50", "1.50"), ("true", "true"), ('{"a": 1}', '{"a": 1}'), ("[1]", "[1]")],
 )
-def test_r08_values_of_any_kind_at_any_depth(value: str, text: str) -> None:
-    import re
-
+def test_values_of_any_kind_at_any_depth(value: str, text: str) -> None:
     route = Route(("data", "id", "key"), (("db.t", re.escape(text)),))
     record = f'{{"x":[1],"data":{{"id":{{"no":1,"key":{value}}}}}}}'.encode()
     assert assign(route, record).tables == {"db.t": [0]}
 
 
 @pytest.mark.parametrize("path", ["xkey", "", "key.", ".key", "null.key"])
-def test_r09_a_value_that_is_not_there(path: str) -> None:
+def test_a_value_that_is_not_there(path: str) -> None:
     found = assign(static(path, t=".*"), {"null": None})
     assert (found.unrouted, found.failed) == ([0], [])
 
@@ -77,7 +72,7 @@ def test_r09_a_value_that_is_not_there(path: str) -> None:
         (b'{"a":5,"\xff":1}', "", "the value is not UTF-8 (byte 8)"),
     ],
 )
-def test_r10_records_without_a_way_to_the_value_are_bad(record: Any, path: str, reason: str) -> None:
+def test_records_without_a_way_to_the_value_are_bad(record: Any, path: str, reason: str) -> None:
     found = assign(static("a.b", t="x"), {"a": {"b": "x"}}, record, {"a": {"b": "x"}})
     assert (found.tables, found.unrouted) == ({"db.t": [0, 2]}, [])
     ((index, error),) = found.failed
@@ -85,7 +80,7 @@ def test_r10_records_without_a_way_to_the_value_are_bad(record: Any, path: str, 
     assert error.reason.startswith(reason)
 
 
-def test_r11_tombstones() -> None:
+def test_tombstones() -> None:
     found = assign(dynamic("a"), None, b"null", b" null\n")
     assert found == Assigned(tombstones=[0, 1, 2])
 
@@ -115,3 +110,16 @@ def test_more_values_than_are_remembered(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(route_module, "_CACHED", 10)
     values = [{"n": n % 50} for n in range(500)]
     assert assign(static("n", t="[0-9]*[05]"), *values).tables["db.t"] == [n for n in range(500) if n % 5 == 0]
+
+
+@pytest.mark.parametrize("name", ["db.t", "a.b.c", "streaming.api-logs_2", "db.naïve"])
+def test_names_of_tables(name: str) -> None:
+    assert table_name_problem(name) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["", "t", ".t", "db.", "db..t", "db./etc", "db.t?x=1", "db.a b", "db.a\x1fb", "db.%2e", "db." + "x" * 300]
+)
+def test_what_cannot_be_the_name_of_a_table(name: str) -> None:
+    """Records bring any text, and the name becomes part of the catalog's addresses."""
+    assert table_name_problem(name)

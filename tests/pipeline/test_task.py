@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from frazil.clients.kafka.ranges import Range
-from frazil.pipeline import task
+from frazil.pipeline import bookings, task
 from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.letters.deadletter import DeadLetter
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.results import TableResult
-from frazil.pipeline.routes import Route
+from frazil.pipeline.route import Route
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.task import Bounds, Routing, TableSpec, TaskSpec, Writer
 from frazil.pipeline.types import STRING, Field, Scalar, Struct
@@ -188,7 +188,7 @@ def test_no_rows_make_no_files() -> None:
 @pytest.mark.parametrize(("value", "count"), [(b"x" * 10_000, 20), (b"", 5_000)], ids=["large values", "empty values"])
 def test_too_many_dead_letters_overflow(value: bytes, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The letters travel in the task's result: neither their bytes nor their number may grow without bound."""
-    monkeypatch.setattr(task, "MAX_DEAD_BYTES", 100_000)
+    monkeypatch.setattr(bookings, "MAX_DEAD_BYTES", 100_000)
     good = batch([(b'{"n":1}', "t", 0, 0)])
     bad = [batch([(value, "t", 0, offset)] * (count // 10)) for offset in range(1, 11)]
     writer = Memory()
@@ -201,7 +201,7 @@ def test_too_many_dead_letters_overflow(value: bytes, count: int, monkeypatch: p
 
 def test_a_single_dead_letter_of_any_size_is_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch of one record cannot be divided any more."""
-    monkeypatch.setattr(task, "MAX_DEAD_BYTES", 100_000)
+    monkeypatch.setattr(bookings, "MAX_DEAD_BYTES", 100_000)
     result = run([batch([(b"x" * 200_000, "t", 0, 0)])], spec(), Memory())
     assert not result.overflow
     assert len(result.dead) == 1
@@ -237,7 +237,7 @@ def test_a_run_reads_what_a_table_lacks() -> None:
 
 
 def test_transformed_rows_are_booked_under_the_topic_that_was_read() -> None:
-    """Row R13: a router changes no position; a dead letter has what was read, and names the transformation."""
+    """A router changes no position; a dead letter has what was read, and names the transformation."""
     transforms = transform_chain(
         ("RegexRouter", {"regex": ".*", "replacement": "routed"}),
         ("Cast$Value", {"spec": "n:int64"}),

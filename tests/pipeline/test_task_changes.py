@@ -9,7 +9,7 @@ import pyarrow as pa
 from frazil.pipeline.changes import DELETED, OFFSET, PARTITION, PLACE, TOPIC, ChangeSpec
 from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.gaps import PLACEHOLDER, Before, all_wanted
-from frazil.pipeline.routes import Route
+from frazil.pipeline.route import Route
 from frazil.pipeline.task import Bounds, Routing, TableSpec, TaskSpec, run
 from frazil.pipeline.types import STRING, Field, Scalar, Struct
 from tests.pipeline.test_task import Memory, batch
@@ -51,7 +51,7 @@ def test_places_of_changes() -> None:
     assert set(told.column_names) == {"n", DELETED, *PLACE}
 
 
-def test_d11_values_that_debezium_left_out_are_wanted_first_and_filled_then() -> None:
+def test_values_that_debezium_left_out_are_wanted_first_and_filled_then() -> None:
     row = DecodeSpec(Struct((Field("n", Scalar("long")), Field("bio", STRING))), evolve=False)
     values = [b'{"n":1,"bio":"%s","op":"u"}' % PLACEHOLDER.encode(), b'{"n":2,"bio":"%s"}' % PLACEHOLDER.encode()]
     rows = batch([(value, "t", 0, 5 + number) for number, value in enumerate(values)])

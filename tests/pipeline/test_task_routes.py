@@ -1,4 +1,4 @@
-"""A task with several tables, and with a route to them (iceberg-sink.md 1.3)."""
+"""A task with several tables, and with a route to them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from frazil.pipeline import task
 from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.results import TaskResult, combine
-from frazil.pipeline.routes import Route
+from frazil.pipeline.route import Route
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.task import ANY_COLUMNS, Bounds, Routing, TableSpec, TaskSpec, run
 from frazil.pipeline.types import STRING, Field, Scalar, Struct
@@ -36,7 +36,7 @@ def rows(*values: bytes | None, start: int = 0) -> Rows:
     return made
 
 
-def test_r02_without_a_route_every_table_has_every_record() -> None:
+def test_without_a_route_every_table_has_every_record() -> None:
     a, b = Memory(), Memory()
     result = run([rows(b'{"n":1}', b'{"n":"x"}', None)], TaskSpec((table("db.a", a), table("db.b", b, TEXTS))))
     assert (a.values(), b.values()) == ([1], ["1", "x"])
@@ -46,7 +46,7 @@ def test_r02_without_a_route_every_table_has_every_record() -> None:
     assert result.rest == TaskResult().rest
 
 
-def test_r01_an_empty_object_is_a_row_of_nulls() -> None:
+def test_an_empty_object_is_a_row_of_nulls() -> None:
     a = Memory()
     result = run([rows(b"{}")], TaskSpec((table("db.a", a),)))
     assert a.tables[0].to_pylist() == [{"n": None}]
@@ -111,7 +111,7 @@ def test_the_columns_of_a_table_that_is_to_be_made() -> None:
 
 
 def test_transformations_are_before_the_route() -> None:
-    """Row R13: a router gives the topic that names the table; positions stay those that were read."""
+    """A router gives the topic that names the table; positions stay those that were read."""
     transforms = chain(
         ("RegexRouter", {"regex": "t", "replacement": "a"}),
         ("Cast$Value", {"spec": "n:int64"}),

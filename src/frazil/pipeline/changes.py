@@ -1,7 +1,7 @@
 """Changes to rows with a key: what each record does to its row, and which change of a key is the last one.
 
 Two changes of a key in one partition of a topic are ordered by their offsets. Kafka gives no order across partitions:
-there the one with the later Kafka timestamp is the last, then the one of the later topic and partition (X13).
+there the one with the later Kafka timestamp is the last, then the one of the later topic and partition.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _NO_KEYS = ("float", "double")
 
 @dataclass(frozen=True)
 class ChangeSpec:
-    """How records become changes; `operation` is the path of the field that tells deletes, None where none is one."""
+    """How records become changes: paths of the key columns, and of the field that tells deletes, if one does."""
 
     keys: tuple[Path, ...]
     operation: Path | None
 
 
 def key_error(struct: Struct, path: Path) -> str:
-    """Why the columns of a table cannot have this one as a key column; empty when they can."""
+    """Say why a column of the table cannot be a key column; empty when it can."""
     found: Any = struct
     for name in path:
         fields = found.fields if isinstance(found, Struct) else ()
@@ -60,7 +60,7 @@ def key_error(struct: Struct, path: Path) -> str:
 
 
 def with_required_keys(struct: Struct, keys: Sequence[Path]) -> Struct:
-    """The same columns; a record without one of the key columns cannot be stored."""
+    """Make the key columns required, so that a record without one of them is refused."""
 
     def required(part: Struct, paths: Sequence[Path]) -> Struct:
         fields = tuple(_required(f, [p[1:] for p in paths if p[0] == f.name]) for f in part.fields)
@@ -77,7 +77,7 @@ def with_required_keys(struct: Struct, keys: Sequence[Path]) -> Struct:
 
 
 def only_keys(struct: Struct, keys: Sequence[Path]) -> Struct:
-    """The key columns alone: of a deleted row nothing else is known for sure (cdc.md 4)."""
+    """Keep the key columns alone: nothing else of a deleted row is known for sure."""
 
     def part(of: Struct, paths: Sequence[Path]) -> Struct:
         kept = []
@@ -153,12 +153,11 @@ class ChangeDecoder:
 
 
 def _widened(of: pa.Table | pa.StructArray, wanted: pa.Field) -> pa.Array:
-    """A column as the table has it; null where there is none."""
+    """Take a column in the shape that the table has; nulls where the records have no such column or member."""
     if isinstance(of, pa.Table):
         if wanted.name not in of.column_names:
             return pa.nulls(of.num_rows, wanted.type)
-        chunks = of.column(wanted.name).combine_chunks()
-        array = pa.concat_arrays(chunks.chunks) if isinstance(chunks, pa.ChunkedArray) else chunks
+        array = of.column(wanted.name).combine_chunks()
     elif of.type.get_field_index(wanted.name) < 0:
         return pa.nulls(len(of), wanted.type)
     else:
@@ -170,7 +169,7 @@ def _widened(of: pa.Table | pa.StructArray, wanted: pa.Field) -> pa.Array:
 
 
 def _operation_reader(path: Path) -> Callable[[bytes], str]:
-    """A function that gives the first letter of a record's operation, in upper case; empty where it has none (U04).
+    """Make a function for the first letter of a record's operation, in upper case; empty where it has none.
 
     It raises ConversionError where a field on the way is no object. What is wrong with a record that is no JSON object
     the decoder says.
@@ -201,7 +200,7 @@ def _letter(raw: bytes) -> str:
 
 
 def with_places(decoded: Decoded, rows: Rows) -> pa.Table:
-    """The decoded changes with the columns of PLACE, from the Kafka rows that they are from."""
+    """Add the columns of PLACE to decoded changes, from the Kafka rows that they are from."""
     at = np.asarray(decoded.positions, np.int64)
     table = decoded.table
     columns = (
@@ -216,12 +215,12 @@ def with_places(decoded: Decoded, rows: Rows) -> pa.Table:
 
 
 def last_in_partition(codes: Codes, places: pa.Table) -> Codes:
-    """Row numbers of the last change of each key in each partition of a topic, ascending."""
+    """Find the last change of each key in each partition of a topic: row numbers, ascending."""
     return np.sort(_last(codes, _partition_ranks(places), _numbers(places, OFFSET)))
 
 
 def last_changes(codes: Codes, places: pa.Table) -> Codes:
-    """Row numbers of the last change of each key, ascending."""
+    """Find the last change of each key: row numbers, ascending."""
     ranks = _partition_ranks(places)
     newest = _last(codes, ranks, _numbers(places, OFFSET))
     last = _last(codes[newest], np.zeros(len(newest), np.int64), _numbers(places, TIMESTAMP)[newest], ranks[newest])
@@ -229,7 +228,7 @@ def last_changes(codes: Codes, places: pa.Table) -> Codes:
 
 
 def _last(codes: Codes, groups: Codes, *order: Codes) -> Codes:
-    """The last row of each code and group by the given order, the first one of which counts most."""
+    """Find the last row of each code and group, by columns of which the first counts most."""
     sorted_rows = np.lexsort((*reversed(order), groups, codes))
     ordered_codes, ordered_groups = codes[sorted_rows], groups[sorted_rows]
     is_last = np.ones(len(sorted_rows), bool)
@@ -244,12 +243,11 @@ def _numbers(places: pa.Table, name: str) -> Codes:
 
 
 def _partition_ranks(places: pa.Table) -> Codes:
-    """A number per row that grows with topic and partition."""
+    """Number rows by topic and partition, in their order."""
     topics = places.column(TOPIC).combine_chunks()
     names = topics.unique().to_pylist()
     rank = {name: number for number, name in enumerate(sorted(names))}
     encoded = topics.dictionary_encode()
-    encoded = pa.concat_arrays(encoded.chunks) if isinstance(encoded, pa.ChunkedArray) else encoded
     by_code = np.array([rank[name] for name in encoded.dictionary.to_pylist()], np.int64)
     codes = encoded.indices.to_numpy(zero_copy_only=False)
     ranks: Codes = (by_code[codes] if len(codes) else np.zeros(0, np.int64)) << 32 | _numbers(places, PARTITION)

@@ -1,7 +1,7 @@
 """Records of JsonConverter with `schemas.enable=true`: the payload, and the columns that its schema stands for.
 
 The payload is read as records without a schema are, so its values are exact. What JSON of such a converter writes in
-another form is rewritten first: decimals in Base64, and maps whose keys are no texts (iceberg-sink.md 3.1, 3.4).
+another form is rewritten first: decimals in Base64, and maps whose keys are no texts.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class _Compiled:
 
 
 def opened(values: Sequence[bytes | None]) -> tuple[Values, list[tuple[int, ConversionError]]]:
-    """The payloads of records with what their schemas say, and those that are no such records, with the reason."""
+    """Take payloads and schemas out of records; give positions and reasons of those that are no envelopes."""
     payloads: list[bytes | None] = []
     shapes: list[Struct | None] = []
     kept: list[int] = []
@@ -100,7 +100,10 @@ def opened(values: Sequence[bytes | None]) -> tuple[Values, list[tuple[int, Conv
 
 
 def split(value: bytes) -> tuple[bytes, bytes]:
-    """Schema and payload of a record, as they stand there. Raises ConversionError, with an empty path, for others."""
+    """Split a record into schema and payload, as they stand there.
+
+    Raises ConversionError, with an empty path, for a record that is no envelope.
+    """
     try:
         found = _envelope(value)
     except (msgspec.ValidationError, RecursionError):
@@ -120,7 +123,7 @@ def _open(value: bytes) -> tuple[bytes, Struct | None]:
 
 
 def rewritten(schema: bytes, payload: bytes) -> bytes:
-    """The payload as JSON of a record without a schema: decimals are numbers, maps are objects.
+    """Rewrite a payload as JSON of a record without a schema: decimals are numbers, maps are objects.
 
     Raises ConversionError, with an empty path, for a payload that is not what its schema says.
     """
@@ -134,12 +137,15 @@ def rewritten(schema: bytes, payload: bytes) -> bytes:
 
 
 def columns_of(schema: bytes) -> Struct | None:
-    """The columns that a schema stands for; None when it is not one of an object. Raises ConversionError."""
+    """Make the columns of a schema; None when it is not one of an object.
+
+    Raises ConversionError for a schema that cannot be read.
+    """
     return _compiled(schema).shape
 
 
 def identity_of(schema: bytes) -> tuple[str | None, int | None]:
-    """Name and version of a schema that can be read."""
+    """Read name and version of a valid schema."""
     found = _schema(schema)
     return found.name, found.version
 
@@ -155,7 +161,7 @@ def _compiled(schema: bytes) -> _Compiled:
 
 
 def _compile(schema: _Schema) -> tuple[Type, Rewrite | None]:
-    """The column type of a schema, and how its JSON becomes that of a record without one; None when it is already."""
+    """Make the column type of a schema, and the function that rewrites its JSON, None where nothing has to be."""
     match schema:
         case _Schema(type="struct"):
             members = {member.field or "": _compile(member) for member in schema.fields or ()}
@@ -208,7 +214,7 @@ def _elements(change: Rewrite) -> Rewrite:
 
 
 def _entries(change: Rewrite | None) -> Rewrite:
-    """Maps with other keys than texts are arrays of pairs; a key becomes its JSON text."""
+    """Rewrite a map: with other keys than texts it is an array of pairs; a key becomes its JSON text."""
 
     def rewrite(raw: bytes) -> bytes:
         if raw[:1] == b"{":
@@ -233,7 +239,7 @@ def _key(raw: bytes) -> str:
 
 def _decimal(scale: int) -> Rewrite:
     def rewrite(raw: bytes) -> bytes:
-        """From the Base64 of an unscaled number; a number is what it is."""
+        """Decode the Base64 of an unscaled number; a number stays as it is."""
         if raw[:1] != b'"':
             return raw
         unscaled = base64.b64decode(_text(raw), validate=True)

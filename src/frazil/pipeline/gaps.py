@@ -1,4 +1,4 @@
-"""Values that Debezium leaves out of an update because they have not changed (TOAST; cdc.md 4, D11).
+"""Values that Debezium leaves out of an update because they have not changed (TOAST).
 
 A text stands in their place, which is never stored. The value is the one that the row had before: that of an earlier
 change of the batch, else that of the table. So a batch with such gaps is read twice: the first time tells which rows
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from frazil.pipeline.changes import Path
 from frazil.pipeline.convert.decode import Decoded
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.keys import Keys, columns_of
@@ -24,13 +25,12 @@ _NOT_SENT = (
     "has no row with this key that would have it; with REPLICA IDENTITY FULL on the table it is sent"
 )
 
-Path = tuple[str, ...]
-Values = dict[str, str | None]
+_Row = dict[str, str | None]
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Keys of rows with gaps, the key columns under their numbers, and the columns that gaps are in."""
+class WantedRows:
+    """Rows of the table that are needed to fill gaps: their keys, under numbers as names, and the columns with gaps."""
 
     keys: pa.Table
     columns: tuple[str, ...]
@@ -38,30 +38,30 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Before:
-    """What was wanted, and the rows of the table that have it: key columns under their numbers, and the columns."""
+    """Rows as they were before the batch: their key columns, under numbers as names, and the columns with gaps."""
 
-    wanted: Wanted
+    wanted: WantedRows
     rows: pa.Table
 
 
-def all_wanted(several: Sequence[Wanted]) -> Wanted:
-    """What several batches or tasks want."""
+def all_wanted(several: Sequence[WantedRows]) -> WantedRows:
+    """Combine the rows that several batches or tasks want."""
     columns = tuple(sorted({name for each in several for name in each.columns}))
-    return Wanted(pa.concat_tables([each.keys for each in several]), columns)
+    return WantedRows(pa.concat_tables([each.keys for each in several]), columns)
 
 
 class GapFiller:
-    """Goes through the changes of one task, in the order in which they came.
+    """Fills gaps in the changes of one task, in the order in which they came.
 
     Without `before` it notes what the rows want; with it, it fills the gaps, or refuses the record.
     """
 
     def __init__(self, keys: tuple[Path, ...], before: Before | None) -> None:
-        self.wanted: list[Wanted] = []
+        self.wanted: list[WantedRows] = []
         self._paths = keys
         self._before = before
         self._columns: tuple[str, ...] = ()
-        self._last: dict[int, Values] = {}
+        self._last: dict[int, _Row] = {}
         if before is not None:
             self._columns = before.wanted.columns
             self._keys = Keys(before.wanted.keys)
@@ -70,7 +70,7 @@ class GapFiller:
             self._last = dict(zip(codes.tolist(), values, strict=True))
 
     def fill(self, decoded: Decoded, deleted: str) -> Decoded:
-        """The changes without gaps; `deleted` is the column that says whether a change deletes its row."""
+        """Fill the gaps of changes; `deleted` is the column that says whether a change deletes its row."""
         if self._before is None:
             self._note(decoded.table)
             return decoded
@@ -105,11 +105,11 @@ class GapFiller:
         if hits:
             any_hit = np.logical_or.reduce(list(hits.values()))
             rows = table.filter(pa.array(any_hit))
-            self.wanted.append(Wanted(columns_of(rows, self._paths).combine_chunks(), tuple(hits)))
+            self.wanted.append(WantedRows(columns_of(rows, self._paths).combine_chunks(), tuple(hits)))
 
 
 def _gaps(table: pa.Table, name: str) -> np.ndarray[tuple[int], np.dtype[np.bool_]] | None:
-    """Which rows have a gap in a column; None when none has."""
+    """Mark the rows with a gap in a column; None when there is none."""
     if not pa.types.is_string(table.schema.field(name).type):
         return None
     hits = pc.equal(table.column(name), PLACEHOLDER).fill_null(False)
@@ -123,13 +123,12 @@ def _replaced(table: pa.Table, name: str, values: dict[int, str | None]) -> pa.T
     mask = np.zeros(table.num_rows, bool)
     mask[list(values)] = True
     field, column = table.schema.field(place), table.column(place).combine_chunks()
-    column = pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
     news = pa.array([values[index] for index in sorted(values)], field.type)
     return table.set_column(place, field, pc.replace_with_mask(column, pa.array(mask), news))
 
 
 def _without(decoded: Decoded, failed: dict[int, str]) -> Decoded:
-    """The rows without those that are refused; `failed` has the column of each."""
+    """Move rows to the rejected ones; `failed` has the column of each."""
     if not failed:
         return decoded
     good = [index for index in range(decoded.table.num_rows) if index not in failed]

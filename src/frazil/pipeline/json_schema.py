@@ -1,4 +1,4 @@
-"""Records that are checked by a JSON Schema, draft 4 to 2020-12."""
+"""Checks of records by a JSON Schema, draft 4 to 2020-12."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SHOWN = 160
 
 
 class InvalidRecord(StageError):
-    """A record that is not valid by its schema; `path` is where in it."""
+    """A record that is not valid by its schema; `path` is the place of the wrong value."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__("TASK_PUT", "frazil.JsonSchema", reason)
@@ -39,7 +39,7 @@ class InvalidRecord(StageError):
 
 
 def parse_schema(text: bytes) -> Any:
-    """The schema of a file. Raises ConfigError when it is no JSON, or not what its draft allows."""
+    """Read the schema of a file. Raises ConfigError when it is no JSON, or not what its draft allows."""
     try:
         schema = _decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -52,7 +52,7 @@ def parse_schema(text: bytes) -> Any:
 
 @lru_cache(maxsize=16)
 def checker(text: bytes, *, formats: bool) -> Check:
-    """Checks values by a schema; with `formats` those of texts, such as `date-time`, too.
+    """Make a check of values by a schema; with `formats` it checks those of texts, such as `date-time`, too.
 
     The check gives positions and reasons of the JSON values that are not valid. Those that are null, absent or no JSON
     are for others to tell. Raises ConfigError as `parse_schema` does.
@@ -108,7 +108,7 @@ def _is_json(value: bytes) -> bool:
 
 
 def _reason(validator: Any, document: Any) -> ConversionError:
-    """The first reason, and how many others there are."""
+    """Make the error from the first reason; it says how many others there are."""
     errors = list(islice(validator.iter_errors(document), _COUNTED))
     first = errors[0]
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
@@ -116,7 +116,7 @@ def _reason(validator: Any, document: Any) -> ConversionError:
 
 
 def column_path(parts: Sequence[str | int]) -> str:
-    """A path of members and positions as those of columns are written: `items[2].name`."""
+    """Write a path of members and positions as those of columns are: `items[2].name`."""
     path = ""
     for part in parts:
         path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part

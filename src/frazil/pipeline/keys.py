@@ -1,4 +1,4 @@
-"""Row keys: which rows have equal ones, and which rows of other tables have one of them."""
+"""Row keys: which rows have equal keys, and which rows of other tables have one of them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Keys:
         self.codes: Codes = codes.astype(np.int64)
 
     def find(self, table: pa.Table) -> Codes:
-        """The code of each row's key; the table has the same key columns and nothing else."""
+        """Look up the code of each row's key; the table has the same key columns and nothing else."""
         codes: Codes = np.zeros(table.num_rows, np.int64)
         for number, (column, values) in enumerate(zip(table.columns, self._values, strict=True)):
             here = _positions(_plain(column), values)
@@ -44,12 +44,12 @@ class Keys:
         return codes
 
     def values(self) -> Sequence[pa.Array]:
-        """The distinct values of each key column."""
+        """Give the distinct values of each key column."""
         return self._values
 
 
 def columns_of(table: pa.Table, paths: Iterable[Sequence[str]]) -> pa.Table:
-    """The key columns, nested ones too, under their places as names."""
+    """Take the key columns, nested ones too, under numbers as names."""
     found = []
     for name, *inside in paths:
         column = table.column(name)
@@ -58,13 +58,12 @@ def columns_of(table: pa.Table, paths: Iterable[Sequence[str]]) -> pa.Table:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.Array:
-    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    array = pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+    array = column.combine_chunks()
     return array.storage if isinstance(array, pa.ExtensionArray) else array
 
 
 def _positions(array: pa.Array, values: pa.Array) -> Codes:
-    """Where each element is among the values; -1 for null and what is not among them."""
+    """Find the position of each element among the values; -1 for null and what is not among them."""
     if array.type != values.type:
         array = array.cast(values.type)
     found = pc.index_in(array, value_set=values).fill_null(-1)
@@ -73,7 +72,7 @@ def _positions(array: pa.Array, values: pa.Array) -> Codes:
 
 
 def _paired(left: Codes, right: Codes, size: int) -> Codes:
-    """One number for two; both sides are dense, so it stays far below 2^63."""
+    """Combine two codes into one; both sides are dense, so it stays far below 2^63."""
     return np.where((left < 0) | (right < 0), -1, left * size + right)
 
 

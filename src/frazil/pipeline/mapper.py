@@ -1,4 +1,4 @@
-"""What a sink may do to records of a known kind before and after they become columns."""
+"""The mapping of records of a known kind to column names, and the redaction of their rows."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import pyarrow as pa
 
 
 class RecordMapper(Protocol):
-    """Picklable and hashable: it travels to the tasks."""
+    """Maps and redacts records; picklable and hashable, since it travels to the tasks."""
 
     @property
     def markers(self) -> tuple[str, ...]:
         """Top-level names that show a record for `map`, where the table has no such column."""
 
     def map(self, members: Mapping[str, msgspec.Raw]) -> Mapping[str, msgspec.Raw]:
-        """The members under the table's column names. Raises ValueError for a record of another kind."""
+        """Put the members under the table's column names. Raises ValueError for a record of another kind."""
 
     def redact(self, table: pa.Table) -> pa.Table:
-        """The same rows without secrets."""
+        """Remove secrets from rows."""

@@ -13,7 +13,7 @@ Offsets = dict[TopicPartition, int]
 
 
 def to_json(offsets: Mapping[TopicPartition, int]) -> str:
-    """`{"topic":{"0":42}}`, the shape that Spark's Kafka source uses too; sorted, so equal offsets are equal text."""
+    """Write offsets as `{"topic":{"0":42}}`, as Spark's Kafka source does; sorted, so equal offsets are equal text."""
     nested: dict[str, dict[str, int]] = {}
     for (topic, partition), offset in sorted(offsets.items()):
         nested.setdefault(topic, {})[str(partition)] = offset
@@ -21,7 +21,7 @@ def to_json(offsets: Mapping[TopicPartition, int]) -> str:
 
 
 def from_json(text: str) -> Offsets:
-    """Raises ConfigError for anything but the shape of `to_json`."""
+    """Read what `to_json` wrote. Raises ConfigError for anything else."""
     try:
         return {(t, int(p)): int(o) for t, partitions in json.loads(text).items() for p, o in partitions.items()}
     except (ValueError, AttributeError, TypeError) as error:
@@ -29,7 +29,7 @@ def from_json(text: str) -> Offsets:
 
 
 def merge(*several: Mapping[TopicPartition, int]) -> Offsets:
-    """The highest position of each partition; partitions that only one side knows are carried (K11)."""
+    """Take the highest position of each partition, also of those that only one side knows."""
     result: Offsets = {}
     for offsets in several:
         for key, offset in offsets.items():

@@ -1,34 +1,23 @@
-"""From the rows of Kafka to the values that are routed and decoded: open the envelope, transform."""
+"""Preparation of Kafka rows for routes and decoders: the envelope is opened, transformations are applied."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
-from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.envelope import opened
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.transforms.chain import transformer
 from frazil.pipeline.transforms.declaration import TransformChain
-from frazil.pipeline.values import Values
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """Values of the records that are left; positions of those that were dropped, and of those that failed, with why."""
-
-    values: Values
-    dropped: Sequence[int] = ()
-    failed: Sequence[tuple[int, ConversionError]] = ()
+from frazil.pipeline.values import Prepared, Values
 
 
 def prepare(rows: Rows, transforms: TransformChain | None, *, envelope: bool) -> Prepared:
-    """Prepare records.
+    """Open the envelope of records, and transform them.
 
     With `envelope` they are those of JsonConverter with schemas; what transformations make has no schema any more.
     """
     values, failed = opened(rows.values) if envelope else (Values(rows.values), [])
     if transforms is None:
         return Prepared(values, (), failed)
-    transformed = transformer(transforms).transform(rows, values)
-    return Prepared(transformed.values, transformed.dropped, [*failed, *transformed.failed])
+    prepared = transformer(transforms).transform(rows, values)
+    return replace(prepared, failed=[*failed, *prepared.failed])

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from frazil.pipeline import offsets
 from frazil.pipeline.convert import infer
-from frazil.pipeline.gaps import Wanted
+from frazil.pipeline.gaps import WantedRows
 from frazil.pipeline.letters.deadletter import DeadLetter
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.types import Type
@@ -38,7 +38,7 @@ class TableResult:
     unknown: dict[infer.Path, Type] = field(default_factory=dict)
     seen: Counter[infer.Path] = field(default_factory=Counter)
     absent: set[infer.Path] = field(default_factory=set)
-    wanted: list[Wanted] = field(default_factory=list)
+    wanted: list[WantedRows] = field(default_factory=list)
     files: list[Any] = field(default_factory=list)
     changes: list[pa.Table] = field(default_factory=list)
     next_offsets: Offsets = field(default_factory=dict)

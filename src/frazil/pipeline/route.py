@@ -1,7 +1,8 @@
-"""From values to the tables that they go to (iceberg-sink.md 1.3, R01 to R12)."""
+"""Routes of records to tables: the rule of a connector, and its application to values."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -11,19 +12,53 @@ import msgspec
 
 from frazil.pipeline.convert import scalars
 from frazil.pipeline.convert.strict import ConversionError, parse_object
-from frazil.pipeline.routes import TOPIC, Route, table_name_problem
-from frazil.pipeline.values import Values
 from frazil.text.java_regex import compile_java
 
+TOPIC = "{topic}"
+"""Stands for the topic's name in `frazil.tables.topic-pattern`."""
+
+_FORBIDDEN = re.compile(r"[\x00-\x20\x7f/\\?#%\"`]")
+_LONGEST_NAME = 255
 _CACHED = 10_000
 CARE = (msgspec.MsgspecError, ValueError, RecursionError)
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _text = msgspec.json.Decoder(str).decode
 
 
+@dataclass(frozen=True)
+class Route:
+    """The rule that finds the tables of a record; without one every record goes to every table.
+
+    `path` leads to the value that decides, `topic_pattern` makes a name of the topic instead. `dynamic`: the value is
+    the table's name; else a record goes to the tables of `regexes` whose Java regular expression matches all of it.
+    """
+
+    path: tuple[str, ...] = ()
+    regexes: tuple[tuple[str, str], ...] = ()
+    dynamic: bool = False
+    topic_pattern: str = ""
+
+    @property
+    def names_tables(self) -> bool:
+        """Whether records say which tables there are."""
+        return self.dynamic or bool(self.topic_pattern)
+
+
+def table_name_problem(name: str) -> str | None:
+    """Say why a text, as a record may bring any, cannot be the name of a table; None when it can."""
+    levels = name.split(".")
+    if len(levels) < 2 or not all(levels):
+        return "it is not written namespace.table"
+    if _FORBIDDEN.search(name) or ".." in name:
+        return "it has characters that a table's name cannot have"
+    if len(name) > _LONGEST_NAME:
+        return f"it is longer than {_LONGEST_NAME} characters"
+    return None
+
+
 @dataclass
 class Assigned:
-    """Where values go; all numbers are indexes in the values. A value may be of several tables."""
+    """Indexes of values by the table that they go to, which may be several, and of those that go to none."""
 
     tables: dict[str, list[int]] = field(default_factory=dict)
     unrouted: list[int] = field(default_factory=list)
@@ -33,7 +68,7 @@ class Assigned:
 
 @lru_cache(maxsize=16)
 def router(route: Route) -> Router:
-    """The router for a rule; equal rules share one in a Python worker."""
+    """Give the router for a rule; equal rules share one in a Python worker."""
     return Router(route)
 
 
@@ -46,9 +81,9 @@ class Router:
         self._field = field_reader(route.path)
         self._known: dict[str | bytes, tuple[str, ...] | ConversionError] = {}
 
-    def assign(self, values: Values, topics: Callable[[], Sequence[str]]) -> Assigned:
-        """`topics` gives the topic of each value; it is called only where the rule asks for topics."""
-        return self._by_topic(topics()) if self._route.topic_pattern else self._by_field(values.values)
+    def assign(self, values: Sequence[bytes | None], topics: Callable[[], Sequence[str]]) -> Assigned:
+        """Find the tables of values. `topics` gives the topic of each; it is called only where the rule needs them."""
+        return self._by_topic(topics()) if self._route.topic_pattern else self._by_field(values)
 
     def _by_topic(self, topics: Sequence[str]) -> Assigned:
         result = Assigned()
@@ -95,7 +130,7 @@ class Router:
             result.tables.setdefault(table, []).append(index)
 
     def _tables_of_value(self, raw: bytes) -> tuple[str, ...] | ConversionError:
-        """A text as it is, any other value as its JSON text; null is no value."""
+        """Find the tables of a value: a text counts as it is, any other value as its JSON text, null as none."""
         try:
             text = _text(raw) if raw[:1] == b'"' else raw.decode()
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -117,7 +152,7 @@ class Router:
 
 
 def field_reader(path: tuple[str, ...]) -> Callable[[bytes], bytes | None]:
-    """A function for the JSON text of the value at a path, None where there is none.
+    """Make a function for the JSON text of the value at a path, None where there is none.
 
     It raises one of CARE for records where the way there leads through something else than objects, and for what is no
     object; `walk` says what is wrong with them.
@@ -142,7 +177,7 @@ def field_reader(path: tuple[str, ...]) -> Callable[[bytes], bytes | None]:
 
 
 def walk(value: bytes, path: tuple[str, ...], what: str) -> bytes | None:
-    """As `field_reader`, for all records. Raises ConversionError (R10), which says `what` is looked for."""
+    """Find the value at a path in any record. Raises ConversionError, which names `what`, where none leads to it."""
     members: Mapping[str, msgspec.Raw] = parse_object(value)
     for depth, name in enumerate(path, 1):
         raw = bytes(members.get(name, b"null"))

@@ -1,4 +1,4 @@
-"""Records of one Kafka partition as the tasks have them: a chunk in columns, in the order of their offsets."""
+"""Chunks of records of one Kafka partition in columns, in the order of their offsets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Int64s = np.ndarray[Any, np.dtype[np.int64]]
 
 @dataclass(frozen=True)
 class Rows:
-    """Columns with one entry per record.
+    """A chunk of records of one partition, in columns with one entry per record.
 
     `stamps` are Kafka's timestamps in epoch ms, negative where there is none. `values`, `keys` and `headers` are as
     Kafka has them; `headers` is None when nobody asked for them.
@@ -35,16 +35,16 @@ class Rows:
         return len(self.values)
 
     def where(self, mask: np.ndarray[Any, np.dtype[np.bool_]]) -> Rows:
-        """Some of the records, in the same order."""
+        """Keep some of the records, in the same order."""
         return self if mask.all() else self.take(np.flatnonzero(mask).tolist())
 
     def between(self, begin: int, end: int | None) -> Rows:
-        """Those from an offset to below another one, where there is one."""
+        """Keep the records from offset `begin` to below `end`, if that is given."""
         above = self.offsets >= begin
         return self.where(above if end is None else above & (self.offsets < end))
 
     def take(self, indexes: Sequence[int]) -> Rows:
-        """The records at these places."""
+        """Take the records at these indexes."""
         return replace(
             self,
             offsets=self.offsets[indexes],
@@ -56,7 +56,7 @@ class Rows:
 
 
 def rows_of(messages: Sequence[Message], *, headers: bool = True) -> Rows:
-    """Records of one partition, at least one."""
+    """Make a chunk from messages of one partition, at least one."""
     return Rows(
         messages[0].topic() or "",
         messages[0].partition() or 0,
@@ -69,6 +69,6 @@ def rows_of(messages: Sequence[Message], *, headers: bool = True) -> Rows:
 
 
 def by_partition(messages: Sequence[Message]) -> Iterator[Rows]:
-    """Records as they come, those of one partition that follow each other in one chunk."""
+    """Make chunks from messages as they come: those of one partition that follow each other are one."""
     for _, several in groupby(messages, key=lambda message: (message.topic(), message.partition())):
         yield rows_of(list(several))

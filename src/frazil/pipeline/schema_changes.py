@@ -1,4 +1,4 @@
-"""What a JSON Schema allows less than another one, for the rules of schema evolution.
+"""Comparison of JSON Schemas, for the rules of schema evolution.
 
 A field that a schema does not name counts as absent from its records, unless `additionalProperties` says otherwise, so
 a new optional field is no restriction. What cannot be compared counts as one.
@@ -44,7 +44,7 @@ _DEEP = 100
 
 
 def refusals(old: Any, new: Any, rule: Rule) -> list[str]:
-    """Why a schema may not take the place of another one; nothing when it may."""
+    """List why a schema may not take the place of another one; nothing when it may."""
     found: list[str] = []
     if rule in ("BACKWARD", "FULL"):
         found += [f"{text}, so records that were valid are not any more" for text in tightened(old, new)]
@@ -57,12 +57,12 @@ def refusals(old: Any, new: Any, rule: Rule) -> list[str]:
 
 
 def tightened(old: Any, new: Any) -> list[str]:
-    """What the new schema refuses and the old one does not, each with the path of the field."""
+    """List what the new schema refuses and the old one does not, each with the path of the field."""
     return list(dict.fromkeys(_Comparison(old, new).compare(old, new, "", 0)))
 
 
 class _Comparison:
-    """`old` and `new` are the whole schemas, which references lead into."""
+    """Compares parts of two schemas; `old` and `new` are the whole ones, which references lead into."""
 
     def __init__(self, old: Any, new: Any) -> None:
         self._old, self._new = old, new
@@ -117,7 +117,7 @@ class _Comparison:
 
 
 def _values(old: Mapping[str, Any], new: Mapping[str, Any], path: str) -> Iterator[str]:
-    """Types, enumerations, formats, patterns."""
+    """Compare types, enumerations, formats and patterns."""
     types, allowed, now = _types(new), _allowed(old), _allowed(new)
     if allowed is not None:
         gone = [
@@ -162,7 +162,7 @@ def _types(schema: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _allowed(schema: Mapping[str, Any]) -> list[str] | None:
-    """The only values that a schema names, as JSON; None when it names none."""
+    """List the only values that a schema allows, as JSON; None when it names none."""
     if "enum" in schema:
         return [_text(value) for value in schema["enum"]]
     return [_text(schema["const"])] if "const" in schema else None
@@ -183,7 +183,7 @@ def _is_of(value: Any, types: frozenset[str]) -> bool:
 
 
 def _resolved(schema: Any, root: Any) -> Any:
-    """The schema that a reference into the same file names; itself when it is none."""
+    """Follow a reference into the same file; a schema that is none is given back."""
     for _ in range(_DEEP):
         reference = schema.get("$ref") if isinstance(schema, dict) else None
         if not isinstance(reference, str) or not reference.startswith("#"):

@@ -1,4 +1,4 @@
-"""What a Spark task does with its share of a micro-batch: floor, transform, route, decode, write; one row comes out."""
+"""Tasks of a batch: each reads its ranges, transforms, routes, decodes and writes records, and gives one result."""
 
 from __future__ import annotations
 
@@ -12,29 +12,23 @@ import pyarrow as pa
 
 from frazil.clients.kafka.ranges import Range
 from frazil.pipeline import offsets
+from frazil.pipeline.bookings import Bookings
 from frazil.pipeline.changes import DELETED, ChangeSpec, change_decoder, with_places
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.declared import declared
 from frazil.pipeline.convert.decode import Decoded, DecodeSpec, decoder
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.gaps import Before, GapFiller
-from frazil.pipeline.letters.deadletter import DeadLetter
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.prepare import prepare
-from frazil.pipeline.results import SkipReason, TableResult, TaskResult
-from frazil.pipeline.route import Router, router
-from frazil.pipeline.routes import Route
+from frazil.pipeline.results import TableResult, TaskResult
+from frazil.pipeline.route import Route, Router, router
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.source import Source, ranges_between
 from frazil.pipeline.transforms.declaration import TransformChain
-from frazil.pipeline.transforms.record import StageError
 from frazil.pipeline.types import STRING, Field, Struct, Type
 from frazil.pipeline.values import Decoder, Values
 
-LETTER_BYTES = 500
-"""What a dead letter takes beside key and value."""
-MAX_DEAD_BYTES = 32 << 20
-"""Dead letters that one task hands to the driver, one at least; the batch is divided when there are more."""
 MAX_WAITING_BYTES = 256 << 20
 """Arrow data of all tables that one task holds before it encodes the largest share."""
 ANY_COLUMNS = DecodeSpec(Struct((Field("\0", STRING),)), evolve=True)
@@ -49,13 +43,13 @@ class TableWriter(Protocol):
         """Size of the rows that are not encoded yet."""
 
     def add(self, table: pa.Table) -> None:
-        """Take rows."""
+        """Take rows to be written."""
 
     def encode_largest(self) -> None:
         """Encode the rows of one file, so that fewer bytes wait."""
 
     def close(self) -> list[Any]:
-        """Descriptors of the durable files that hold the rows."""
+        """Finish the files; give descriptors of those that hold the rows, durable by now."""
 
 
 @runtime_checkable
@@ -63,14 +57,14 @@ class TellsChanges(Protocol):
     """A writer for a table whose rows change."""
 
     def changes(self) -> pa.Table | None:
-        """What the driver has to know about the changes, after `close`; None when there were none."""
+        """Tell the driver about the changes, after `close`; None when there were none."""
 
 
 class Writer(Protocol):
     """Makes the writer of a task; picklable."""
 
     def open(self) -> TableWriter:
-        """A writer for the rows of one task."""
+        """Open a writer for the rows of one task."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +77,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class TableSpec:
-    """What the tasks of one run need for one table; without `writer` its columns are only looked for.
+    """One table of a run, as its tasks need it; without `writer` its columns are only looked for.
 
     `refusal`: why the table cannot have any record. `changes`: how records change rows, where they do. `before`: rows
     as they were, which a run before this one wanted.
@@ -114,7 +108,7 @@ class Routing:
 
 @dataclass(frozen=True)
 class TaskSpec:
-    """What the tasks of one run over a batch need.
+    """A run over a batch, as its tasks need it.
 
     Without `routing` every record goes to every table. `envelope`: records come with their schemas.
     """
@@ -125,7 +119,7 @@ class TaskSpec:
     envelope: bool = False
 
     def ranges(self) -> list[Range]:
-        """What a run has to read."""
+        """List the ranges of Kafka that the run has to read."""
         bounds = [table.bounds for table in self.tables]
         if self.routing is not None and self.routing.rest is not None:
             bounds.append(self.routing.rest)
@@ -148,42 +142,20 @@ class Task:
 
 def run(chunks: Iterable[Rows], spec: TaskSpec) -> TaskResult:
     """Process all rows of a task; those of one partition come in the order of their offsets."""
-    ways = _ways(spec)
-    tables = [table for way in ways for table in way.tables.values()]
+    groups = _groups(spec)
+    tables = [table for group in groups for table in group.tables.values()]
     missing: dict[str, dict[infer.Path, Type]] = {}
     for rows in chunks:
-        for way in ways:
-            way.take(rows, missing)
+        for group in groups:
+            group.take(rows, missing)
         while sum(table.waiting_bytes for table in tables) > MAX_WAITING_BYTES:
             max(tables, key=lambda table: table.waiting_bytes).encode_largest()
-    rest = next((way.rest.result for way in ways if way.rest is not None), TableResult())
+    rest = next((group.rest.result for group in groups if group.rest is not None), TableResult())
     return TaskResult({table.name: table.close() for table in tables}, rest, missing)
 
 
-class _Bookings:
-    """What a table has, or no table: counts, dead letters and, for a table, rows."""
-
-    def __init__(self) -> None:
-        self.result = TableResult()
-        self._dead_bytes = 0
-
-    def refuse(self, rows: Rows, failed: Sequence[tuple[int, ConversionError]]) -> None:
-        """Book records as dead letters."""
-        dead = [dead_letter(rows, index, error) for index, error in failed]
-        self.result.read += len(dead)
-        self.result.dead += dead
-        self._dead_bytes += sum(LETTER_BYTES + len(x.value or b"") + len(x.key or b"") for x in dead)
-        self.result.overflow = self._dead_bytes > MAX_DEAD_BYTES and len(self.result.dead) > 1
-
-    def skip(self, reason: SkipReason, count: int) -> None:
-        """Book records that give no row."""
-        if count:
-            self.result.read += count
-            self.result.skipped[reason] += count
-
-
-class _Table(_Bookings):
-    """One table on its way through a task."""
+class _TableOutput(Bookings):
+    """Decodes the records of one table in a task, and writes their rows."""
 
     def __init__(self, spec: TableSpec) -> None:
         super().__init__()
@@ -211,7 +183,7 @@ class _Table(_Bookings):
             self._files.encode_largest()
 
     def take(self, rows: Rows, values: Values) -> None:
-        """Decode and write values, which are from `rows`."""
+        """Decode the values of `rows`, and write them."""
         if self.result.overflow:
             return
         decoded = _refused(values, self._refusal) if self._refusal else values.decode(self._records)
@@ -236,7 +208,7 @@ class _Table(_Bookings):
             self.result.write_s += time.monotonic() - started
 
     def close(self) -> TableResult:
-        """The result, with files that are durable; without files when the batch must be read again."""
+        """Give the result, with files that are durable; without files when the batch must be read again."""
         if self._files is not None and not self.result.overflow and not self._lacks:
             started = time.monotonic()
             self.result.files = self._files.close()
@@ -246,13 +218,13 @@ class _Table(_Bookings):
         return self.result
 
 
-class _Way:
+class _TableGroup:
     """Tables with the same bounds: their rows are cut, transformed and routed once."""
 
     def __init__(self, bounds: Bounds, spec: TaskSpec) -> None:
         self.bounds = bounds
-        self.tables: dict[str, _Table] = {}
-        self.rest: _Bookings | None = None
+        self.tables: dict[str, _TableOutput] = {}
+        self.rest: Bookings | None = None
         self.discover: DecodeSpec | None = None
         self._known = spec.routing.known if spec.routing is not None else frozenset[str]()
         self._transforms = spec.transforms
@@ -282,7 +254,7 @@ class _Way:
         def topics() -> Sequence[str]:
             return [rows.topic] * len(rows) if values.topics is None else values.topics
 
-        assigned = route.assign(values, topics)
+        assigned = route.assign(values.values, topics)
         for name, indexes in assigned.tables.items():
             table = self.tables.get(name)
             if table is not None:
@@ -296,7 +268,7 @@ class _Way:
             self.rest.refuse(rows, [(values.position(index), error) for index, error in assigned.failed])
 
     def _select(self, chunk: Rows, results: Sequence[TableResult]) -> Rows:
-        """The rows between floor and ceiling; their positions are noted."""
+        """Take the rows between floor and ceiling, and note their positions in the results."""
         key = chunk.topic, chunk.partition
         rows = chunk.between(self.bounds.floor.get(key, 0), self.bounds.ceiling.get(key))
         if len(rows):
@@ -307,32 +279,32 @@ class _Way:
         return rows
 
 
-def _ways(spec: TaskSpec) -> list[_Way]:
-    ways: list[_Way] = []
+def _groups(spec: TaskSpec) -> list[_TableGroup]:
+    groups: list[_TableGroup] = []
 
-    def way(bounds: Bounds) -> _Way:
-        found = next((each for each in ways if each.bounds == bounds), None)
+    def group(bounds: Bounds) -> _TableGroup:
+        found = next((each for each in groups if each.bounds == bounds), None)
         if found is None:
-            found = _Way(bounds, spec)
-            ways.append(found)
+            found = _TableGroup(bounds, spec)
+            groups.append(found)
         return found
 
     for table in spec.tables:
-        way(table.bounds).tables[table.name] = _Table(table)
+        group(table.bounds).tables[table.name] = _TableOutput(table)
     if spec.routing is not None and spec.routing.rest is not None:
-        other = way(spec.routing.rest)
-        other.rest, other.discover = _Bookings(), spec.routing.discover
-    return ways
+        other = group(spec.routing.rest)
+        other.rest, other.discover = Bookings(), spec.routing.discover
+    return groups
 
 
 def _columns(values: Values, discover: DecodeSpec) -> dict[infer.Path, Type]:
-    """What values need of a table that does not exist."""
+    """Find the columns that a table would need for values when it is made."""
     unknown = values.decode(decoder(discover)).unknown
     return unknown if values.shapes is None else unknown | declared(discover, values.shapes)
 
 
 def _refused(values: Values, reason: str) -> Decoded:
-    """Every record with a value is refused for the same reason."""
+    """Refuse every record with a value for the same reason."""
     result = Decoded(pa.table({}))
     for index, value in enumerate(values.values):
         if value is None or value.strip(b" \t\r\n") == b"null":
@@ -340,19 +312,3 @@ def _refused(values: Values, reason: str) -> Decoded:
         else:
             result.rejected.append((values.position(index), ConversionError("", reason)))
     return result
-
-
-def dead_letter(rows: Rows, index: int, error: ConversionError) -> DeadLetter:
-    """The dead letter of a row."""
-    return DeadLetter(
-        topic=rows.topic,
-        partition=rows.partition,
-        offset=int(rows.offsets[index]),
-        timestamp=int(rows.stamps[index]),
-        key=rows.keys[index],
-        value=rows.values[index],
-        headers=() if rows.headers is None else rows.headers[index],
-        path=error.path,
-        reason=error.reason,
-        origin=error.origin if isinstance(error, StageError) else None,
-    )

@@ -5,8 +5,11 @@ Independent of any table format; `connectors/iceberg/table/schema.py` makes them
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
+
+import msgspec
 
 ScalarKind = Literal[
     "boolean",
@@ -45,7 +48,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Struct:
-    """`ignored` are members that never become columns."""
+    """A struct; `ignored` are members that never become columns."""
 
     fields: tuple[Field, ...]
     ignored: tuple[str, ...] = ()
@@ -102,14 +105,57 @@ Type: TypeAlias = Scalar | Struct | List | Map
 STRING = Scalar("string")
 
 
-def has_aliases(type_: Type) -> bool:
-    """Whether records have other names for a column of the type, at any depth."""
+class Typed:
+    """JSON text of a value whose type the text alone does not show: a time, a map.
+
+    No dataclass, since the encoder would take it for an object with members.
+    """
+
+    __slots__ = ("raw", "type")
+
+    def __init__(self, raw: msgspec.Raw, type_: Type) -> None:
+        self.raw = raw
+        self.type = type_
+
+
+def inner_types(type_: Type) -> list[tuple[str, Type]]:
+    """List the types directly inside of a type, with the names that Iceberg has for them."""
     match type_:
         case Struct(fields):
-            return any(f.members != (f.name,) or has_aliases(f.type) for f in fields)
+            return [(f.name, f.type) for f in fields]
         case List(element):
-            return has_aliases(element)
+            return [("element", element)]
         case Map(key, value):
-            return has_aliases(key) or has_aliases(value)
+            return [("key", key), ("value", value)]
         case _:
-            return False
+            return []
+
+
+def column_names(type_: Type) -> Iterator[str]:
+    """List the dotted names of all columns inside a type."""
+    for name, inner in inner_types(type_):
+        yield name
+        yield from (f"{name}.{deeper}" for deeper in column_names(inner))
+
+
+def has_aliases(type_: Type) -> bool:
+    """Whether records have other names for a column of the type, at any depth."""
+    own = isinstance(type_, Struct) and any(f.members != (f.name,) for f in type_.fields)
+    return own or any(has_aliases(inner) for _, inner in inner_types(type_))
+
+
+def changed(type_: Type, change: Callable[[str, Type], Type | None]) -> Type | None:
+    """Change the types of members, elements or values inside of a type; None when nothing is left."""
+    match type_:
+        case Struct(fields):
+            kept = [(f, change(f.name, f.type)) for f in fields]
+            members = tuple(replace(f, type=found) for f, found in kept if found is not None)
+            return replace(type_, fields=members) if members else None
+        case List(element):
+            inner = change("element", element)
+            return None if inner is None else replace(type_, element=inner)
+        case Map(_, value):
+            inner = change("value", value)
+            return None if inner is None else replace(type_, value=inner)
+        case _:
+            return type_

@@ -8,20 +8,20 @@ from typing import Protocol
 
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.decode import Decoded
-from frazil.pipeline.transforms.record import Typed
-from frazil.pipeline.types import Struct, Type
+from frazil.pipeline.convert.strict import ConversionError
+from frazil.pipeline.types import Struct, Type, Typed
 
 
 class Decoder(Protocol):
     """Turns the values of consecutive records into rows."""
 
     def decode(self, rows: Sequence[bytes | None]) -> Decoded:
-        """Rows, and what became of the other values."""
+        """Decode values to rows; the result says what became of the others."""
 
 
 @dataclass(frozen=True)
 class Values:
-    """Values in the order of their records.
+    """Values of a chunk, in the order of their records.
 
     `at` are their positions in the rows that they are from; None when it is all of them. `topics` are those that
     transformations gave the records; None when it is those that were read. `typed` has members whose type their text
@@ -36,11 +36,11 @@ class Values:
     shapes: Sequence[Struct | None] | None = None
 
     def position(self, index: int) -> int:
-        """Where in the rows a value is from."""
+        """Give the position in the rows of the record that a value is from."""
         return index if self.at is None else self.at[index]
 
     def only(self, indexes: Sequence[int]) -> Values:
-        """Some of the values, given in ascending order."""
+        """Keep some of the values, given in ascending order."""
         if len(indexes) == len(self.values):
             return self
         typed: Sequence[tuple[int, str, Typed]] = ()
@@ -57,7 +57,7 @@ class Values:
         )
 
     def decode(self, records: Decoder) -> Decoded:
-        """Rows of one table; the positions in the result are those in the rows."""
+        """Decode the values for one table; the positions in the result are those in the rows."""
         decoded = records.decode(self.values)
         if self.at is not None:
             decoded.rejected = [(self.at[index], error) for index, error in decoded.rejected]
@@ -68,8 +68,17 @@ class Values:
         return decoded
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """Values of the records that are left; positions of the dropped ones, and of the failed ones with their errors."""
+
+    values: Values
+    dropped: Sequence[int] = ()
+    failed: Sequence[tuple[int, ConversionError]] = ()
+
+
 def _apply_types(typed: Sequence[tuple[str, Typed]], unknown: dict[infer.Path, Type]) -> None:
-    """New columns get the types of typed values, unless values of other types are for the same column."""
+    """Give new columns the types of typed values, unless values of other types are for the same column."""
     types: dict[str, Type] = {}
     plain: dict[str, Type] = {}
     for name, value in typed if unknown else ():

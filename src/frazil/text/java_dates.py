@@ -12,18 +12,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from frazil.text.date_patterns import DAYS, MONTHS, NUMBERS, runs
+
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _EPOCH_ORDINAL: Final = _EPOCH.toordinal()
 _START = (1970, 1, 1, 0, 0, 0)
 _SECOND: Final = 1_000_000_000
 _DAY: Final = 86_400 * _SECOND
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
-_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _NUMERIC = "yMLdDHkKhmsSu"
 _LETTERS = _NUMERIC + "EazZX"
+_NUMBERS = {**NUMBERS, "u": dt.datetime.isoweekday}
 _NOT_SUPPORTED = "GYwWF"
 _TWO_DIGIT_YEARS_FROM = 1969
 """`yy` stands for 1969 to 2068, whatever the year is now."""
@@ -79,10 +77,10 @@ class JavaDateFormat:
                 yield re.escape(part.text)
                 continue
             if part.is_name:
-                names = "|".join(sorted({*_MONTHS, *(name[:3] for name in _MONTHS)}, key=len, reverse=True))
+                names = "|".join(sorted({*MONTHS, *(name[:3] for name in MONTHS)}, key=len, reverse=True))
                 body = f"(?i:{names})"
             elif part.letter == "E":
-                names = "|".join(sorted({*_DAYS, *(name[:3] for name in _DAYS)}, key=len, reverse=True))
+                names = "|".join(sorted({*DAYS, *(name[:3] for name in DAYS)}, key=len, reverse=True))
                 body = f"(?i:{names})"
             elif part.letter == "a":
                 body = "(?i:AM|PM)"
@@ -95,7 +93,7 @@ class JavaDateFormat:
             yield rf"[ \t]*(?P<{part.letter}{index}>{body})"
 
     def _plain_groups(self) -> tuple[str | None, ...] | None:
-        """Groups of year, month, day, hour, minute and second; None where there is more to know than six numbers."""
+        """Find the groups of year, month, day, hour, minute and second; None for a pattern with more than these."""
         groups = {part.letter: name for part, name in zip(filter(_has_letter, self._parts), self._names, strict=True)}
         numbers = len(groups) == len(self._names) and not any(part.is_name for part in self._parts)
         if not numbers or groups.keys() - set("yMdHmsSXZz") or self._counts.get("y", 4) <= 2:
@@ -103,7 +101,7 @@ class JavaDateFormat:
         return tuple(groups.get(letter) for letter in "yMdHms")
 
     def parse(self, text: str) -> int:
-        """Nanoseconds since 1970-01-01T00:00Z; what the pattern does not name is that of 1970-01-01T00:00Z.
+        """Read a text as nanoseconds since 1970-01-01T00:00Z, of which it has what the pattern does not name.
 
         Like Java it ignores what follows the pattern, except a zone offset, without which the instant would be another.
         Raises ValueError.
@@ -123,7 +121,7 @@ class JavaDateFormat:
         return _instant({name[0]: match[name] for name in self._names}, self._counts)
 
     def format(self, nanos: int) -> str:
-        """The text of an instant given in nanoseconds since 1970-01-01T00:00Z.
+        """Write an instant, given in nanoseconds since 1970-01-01T00:00Z.
 
         Raises ValueError outside of the years 1 to 9999.
         """
@@ -135,40 +133,20 @@ class JavaDateFormat:
 
 
 def _parts(pattern: str) -> Iterator[_Part]:
-    """Pattern letters and literals; `''` is a quote, and `'…'` is literal text."""
-    position = 0
-    while position < len(pattern):
-        char = pattern[position]
-        if char == "'":
-            end = position + 1
-            text = ""
-            while True:
-                close = pattern.find("'", end)
-                if close < 0:
-                    raise ValueError("Unterminated quote")
-                text += pattern[end:close]
-                end = close + 1
-                if pattern[end : end + 1] != "'" or close == position + 1:
-                    break
-                text += "'"
-                end += 1
-            yield _Part("", text=text or "'")
-            position = end
-        elif char.isascii() and char.isalpha():
-            if char in _NOT_SUPPORTED:
-                raise ValueError(f"Pattern character '{char}' is not supported")
-            if char not in _LETTERS:
-                raise ValueError(f"Illegal pattern character '{char}'")
-            end = position
-            while end < len(pattern) and pattern[end] == char:
-                end += 1
-            if char == "X" and end - position > 3:
-                raise ValueError(f"invalid ISO 8601 format: length={end - position}")
-            yield _Part(char, end - position)
-            position = end
-        else:
-            yield _Part("", text=char)
-            position += 1
+    """Split a pattern into letters and literals. Raises ValueError for other letters and an open quote."""
+    for letter, run in runs(pattern):
+        if not letter:
+            yield _Part("", text=run)
+            continue
+        if letter in _NOT_SUPPORTED:
+            raise ValueError(f"Pattern character '{letter}' is not supported")
+        if letter not in _LETTERS:
+            raise ValueError(f"Illegal pattern character '{letter}'")
+        if letter == "X" and len(run) > 3:
+            raise ValueError(f"invalid ISO 8601 format: length={len(run)}")
+        yield _Part(letter, len(run))
+    if pattern.count("'") % 2:
+        raise ValueError("Unterminated quote")
 
 
 def _instant(found: dict[str, str], counts: dict[str, int]) -> int:
@@ -209,7 +187,7 @@ def _days_or_none(year: int, month: int, day: int) -> int | None:
 
 
 def _rest(found: Mapping[str, str]) -> int:
-    """Nanoseconds of the fraction and of the zone offset."""
+    """Add up the nanoseconds of the fraction and of the zone offset."""
     fraction = int(found["S"][:9].ljust(9, "0")) if "S" in found else 0
     zone = next((found[letter] for letter in "XZz" if letter in found), "Z")
     return fraction if zone == "Z" else fraction - _offset_seconds(zone) * _SECOND
@@ -221,7 +199,7 @@ def _month(found: dict[str, str]) -> int:
         if not 1 <= int(text) <= 12:
             raise ValueError(f"{text} for M is out of range")
         return int(text)
-    return next(index for index, name in enumerate(_MONTHS, 1) if name[:3].lower() == text[:3].lower())
+    return next(index for index, name in enumerate(MONTHS, 1) if name[:3].lower() == text[:3].lower())
 
 
 def _offset_seconds(zone: str) -> int:
@@ -248,15 +226,15 @@ def _writer(part: _Part) -> Callable[[dt.datetime, int], str]:
             )
         case "M" | "L":
             if width >= 4:
-                return lambda moment, nanos: _MONTHS[moment.month - 1]
+                return lambda moment, nanos: MONTHS[moment.month - 1]
             if width == 3:
-                return lambda moment, nanos: _MONTHS[moment.month - 1][:3]
+                return lambda moment, nanos: MONTHS[moment.month - 1][:3]
             return lambda moment, nanos: f"{moment.month:0{width}d}"
         case "E":
             return (
-                (lambda moment, nanos: _DAYS[moment.weekday()])
+                (lambda moment, nanos: DAYS[moment.weekday()])
                 if width >= 4
-                else lambda moment, nanos: _DAYS[moment.weekday()][:3]
+                else lambda moment, nanos: DAYS[moment.weekday()][:3]
             )
         case "a":
             return lambda moment, nanos: "AM" if moment.hour < 12 else "PM"
@@ -271,16 +249,3 @@ def _writer(part: _Part) -> Callable[[dt.datetime, int], str]:
         case letter:
             number = _NUMBERS[letter]
             return lambda moment, nanos: f"{number(moment):0{width}d}"
-
-
-_NUMBERS: dict[str, Callable[[dt.datetime], int]] = {
-    "d": lambda moment: moment.day,
-    "D": lambda moment: moment.timetuple().tm_yday,
-    "H": lambda moment: moment.hour,
-    "k": lambda moment: moment.hour or 24,
-    "K": lambda moment: moment.hour % 12,
-    "h": lambda moment: moment.hour % 12 or 12,
-    "m": lambda moment: moment.minute,
-    "s": lambda moment: moment.second,
-    "u": lambda moment: moment.isoweekday(),
-}

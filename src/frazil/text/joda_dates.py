@@ -1,4 +1,4 @@
-"""Patterns of Joda-Time's `DateTimeFormat`, which lay out paths by time (object-sinks.md 5).
+"""Patterns of Joda-Time's `DateTimeFormat`, which lay out paths by time.
 
 They are not those of `java.time` and Spark: `YYYY` is the calendar year here, and the week-based year there.
 """
@@ -6,26 +6,19 @@ They are not those of `java.time` and Spark: `YYYY` is the calendar year here, a
 from __future__ import annotations
 
 import datetime as dt
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 
+from frazil.text.date_patterns import DAYS, MONTHS, NUMBERS, runs
 from frazil.text.time_zones import time_zone
 
-_RUN = re.compile(r"([A-Za-z])\1*")
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
-_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-
 Write = Callable[[dt.datetime], str]
 
 
 @lru_cache(maxsize=64)
 def joda_pattern(pattern: str) -> JodaPattern:
-    """The compiled pattern. Raises ValueError as `JodaPattern` does."""
+    """Give the compiled pattern. Raises ValueError as `JodaPattern` does."""
     return JodaPattern(pattern)
 
 
@@ -35,7 +28,7 @@ class JodaPattern:
     def __init__(self, pattern: str) -> None:
         """Raises ValueError, with Joda's text, for a letter that is none of a pattern."""
         self.pattern = pattern
-        parts = list(_parts(pattern))
+        parts = list(runs(pattern))
         self._writers = [_literal(text) if not letter else _writer(letter, len(text)) for letter, text in parts]
         letters = [(letter, len(text)) for letter, text in parts]
         self.has_names = any(letter in "EaG" or (letter == "M" and count >= 3) for letter, count in letters)
@@ -44,7 +37,7 @@ class JodaPattern:
         """Whether the text tells instants of the same second apart."""
 
     def format(self, epoch_ms: int, zone: str) -> str:
-        """The instant as text in a zone.
+        """Write an instant as text in a zone.
 
         Raises ValueError for an instant outside of the years 1 to 9999, and for a zone that does not exist.
         """
@@ -56,7 +49,7 @@ class JodaPattern:
 
 
 def bucket_start(epoch_ms: int, duration_ms: int, zone: str) -> int:
-    """The start of the bucket of local time that an instant lies in, in epoch milliseconds (object-sinks.md 5).
+    """Find the start of the bucket of local time that an instant lies in, in epoch milliseconds.
 
     Local time is divided by the duration, towards zero. A start that the zone skips moves on by the length of the gap.
     Raises ValueError as `JodaPattern.format` does.
@@ -76,26 +69,6 @@ def bucket_start(epoch_ms: int, duration_ms: int, zone: str) -> int:
 
 def _ms(delta: dt.timedelta) -> int:
     return delta // dt.timedelta(milliseconds=1)
-
-
-def _parts(pattern: str) -> Iterator[tuple[str, str]]:
-    """Runs of a letter as (letter, run), and literals as ("", text); two single quotes are one."""
-    position, quoted = 0, False
-    while position < len(pattern):
-        char = pattern[position]
-        if char == "'":
-            if pattern.startswith("''", position):
-                yield "", "'"
-                position += 1
-            else:
-                quoted = not quoted
-            position += 1
-        elif not quoted and (match := _RUN.match(pattern, position)):
-            yield char, match[0]
-            position = match.end()
-        else:
-            yield "", char
-            position += 1
 
 
 def _literal(text: str) -> Write:
@@ -118,17 +91,10 @@ _YEARS: dict[str, Callable[[dt.datetime], int]] = {
     "x": lambda moment: moment.isocalendar().year,
 }
 _NUMBERS: dict[str, Callable[[dt.datetime], int]] = {
+    **NUMBERS,
     "C": lambda moment: moment.year // 100,
     "w": lambda moment: moment.isocalendar().week,
     "e": lambda moment: moment.isoweekday(),
-    "D": lambda moment: moment.timetuple().tm_yday,
-    "d": lambda moment: moment.day,
-    "K": lambda moment: moment.hour % 12,
-    "h": lambda moment: moment.hour % 12 or 12,
-    "H": lambda moment: moment.hour,
-    "k": lambda moment: moment.hour or 24,
-    "m": lambda moment: moment.minute,
-    "s": lambda moment: moment.second,
 }
 
 
@@ -141,9 +107,9 @@ def _writer(letter: str, count: int) -> Write:
         case "M" if count < 3:
             return _number(lambda moment: moment.month, count)
         case "M":
-            return _named(lambda moment: _MONTHS[moment.month - 1], count)
+            return _named(lambda moment: MONTHS[moment.month - 1], count)
         case "E":
-            return _named(lambda moment: _DAYS[moment.weekday()], count)
+            return _named(lambda moment: DAYS[moment.weekday()], count)
         case "a":
             return lambda moment: "AM" if moment.hour < 12 else "PM"
         case "G":

@@ -1,4 +1,4 @@
-"""A slow and independent reading of iceberg-sink.md 3.2 and 7.3, to check the decoders against.
+"""A slow and independent conversion of records to rows, to check the decoders against.
 
 It uses the standard library's JSON scanner, fractions and datetime, and nothing of `frazil.pipeline` but the types.
 Values have their storage form: int for dates (days), times (microseconds) and timestamps (the column's unit).

@@ -146,7 +146,7 @@ def test_a_record_that_asks_for_too_many_columns_is_refused_alone() -> None:
 
 
 @pytest.mark.parametrize("row", [None, b"null", b" null\n"], ids=str)
-def test_r11_tombstones_are_skipped(row: bytes | None) -> None:
+def test_tombstones_are_skipped(row: bytes | None) -> None:
     result = decode([PLAIN_ROW % 0, row, PLAIN_ROW % 2])
     assert (result.skipped, result.rejected, result.table.num_rows) == ([1], [], 2)
 

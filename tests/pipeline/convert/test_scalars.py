@@ -32,126 +32,103 @@ def micros(text: str) -> int:
     return int(oracle.instant(None, text, apply_offset=True)) // 1000
 
 
-V22 = ["2023-05-18T11:22:33Z", "2023-05-18 11:22:33Z", "2023-05-18T11:22:33+00", "2023-05-18T11:22:33+00:00"]
-V22 += ["2023-05-18 11:22:33+0000", "2023-05-18T11:22:33", "2023-05-18 11:22:33"]
-V25 = [f"2026-03-31{gap}03:17:37.260514{zone}" for gap in "T " for zone in ("+00:00", "+0000", "Z", "")]
+SAME_TEXTS = ["2023-05-18T11:22:33Z", "2023-05-18 11:22:33Z", "2023-05-18T11:22:33+00", "2023-05-18T11:22:33+00:00"]
+SAME_TEXTS += ["2023-05-18 11:22:33+0000", "2023-05-18T11:22:33", "2023-05-18 11:22:33"]
+MICRO_TEXTS = [f"2026-03-31{gap}03:17:37.260514{zone}" for gap in "T " for zone in ("+00:00", "+0000", "Z", "")]
 ELEVEN = micros("2023-05-18T11:22:33Z")
 
-ACCEPTED: list[tuple[str, Scalar, str, Any]] = [
-    *[("V01", INT, raw, 123) for raw in ('"123"', "123.0", "123", '"+123"', "1.23e2")],
-    ("V01", INT, '"-123"', -123),
-    *[("V05", LONG, raw, 123) for raw in ('"123"', "123.0")],
-    ("V06", LONG, "9223372036854775807", 2**63 - 1),
-    ("V06", LONG, '"-9223372036854775808"', -(2**63)),
-    *[("V07", type_, raw, 123.0) for type_ in (FLOAT, DOUBLE) for raw in ('"123"', "123")],
-    *[("V07", DOUBLE, f'"{text}"', 1.5) for text in (" 1.5 ", "1.5d", "1.5F", "15e-1", "+1.5")],
-    ("V07", DOUBLE, '"-Infinity"', -math.inf),
-    *[("V08", decimal(10, 2), raw, Decimal("123.45")) for raw in ('"123.45"', "123.45")],
-    *[("V09", decimal(10, 0), raw, Decimal(123)) for raw in ('"123"', "123")],
-    ("V10", decimal(9, 2), '"12.345"', Decimal("12.35")),
-    ("V10", decimal(9, 2), '"-0.005"', Decimal("-0.01")),
-    ("V10", decimal(9, 2), '"1E+2"', Decimal("100.00")),
-    ("V11 P", decimal(38, 0), "1e20", Decimal(10**20)),
-    ("V11 P", decimal(38, 0), "9" * 38, Decimal("9" * 38)),
-    *[("V12", BOOLEAN, raw, True) for raw in ("true", '"TRUE"', '"true"')],
-    *[("V12", BOOLEAN, raw, False) for raw in ("false", '"False"')],
-    *[("V14", STRING, raw, raw) for raw in ("5", "true", "-0.10")],
-    ("V14 P", STRING, "1e10", "1e10"),
-    ("V14", STRING, '"\\u00e9\\ud840\\udc00\\u0000"', "é\U00020000\0"),
-    ("V15", STRING, '{"a": 1,"b":[2]}', '{"a": 1,"b":[2]}'),
-    ("V15", STRING, '[1.0,"x"]', '[1.0,"x"]'),
+ACCEPTED: list[tuple[Scalar, str, Any]] = [
+    *[(INT, raw, 123) for raw in ('"123"', "123.0", "123", '"+123"', "1.23e2")],
+    (INT, '"-123"', -123),
+    *[(LONG, raw, 123) for raw in ('"123"', "123.0")],
+    (LONG, "9223372036854775807", 2**63 - 1),
+    (LONG, '"-9223372036854775808"', -(2**63)),
+    *[(type_, raw, 123.0) for type_ in (FLOAT, DOUBLE) for raw in ('"123"', "123")],
+    *[(DOUBLE, f'"{text}"', 1.5) for text in (" 1.5 ", "1.5d", "1.5F", "15e-1", "+1.5")],
+    (DOUBLE, '"-Infinity"', -math.inf),
+    *[(decimal(10, 2), raw, Decimal("123.45")) for raw in ('"123.45"', "123.45")],
+    *[(decimal(10, 0), raw, Decimal(123)) for raw in ('"123"', "123")],
+    (decimal(9, 2), '"12.345"', Decimal("12.35")),
+    (decimal(9, 2), '"-0.005"', Decimal("-0.01")),
+    (decimal(9, 2), '"1E+2"', Decimal("100.00")),
+    (decimal(38, 0), "1e20", Decimal(10**20)),
+    (decimal(38, 0), "9" * 38, Decimal("9" * 38)),
+    *[(BOOLEAN, raw, True) for raw in ("true", '"TRUE"', '"true"')],
+    *[(BOOLEAN, raw, False) for raw in ("false", '"False"')],
+    *[(STRING, raw, raw) for raw in ("5", "true", "-0.10")],
+    (STRING, "1e10", "1e10"),
+    (STRING, '"\\u00e9\\ud840\\udc00\\u0000"', "é\U00020000\0"),
+    (STRING, '{"a": 1,"b":[2]}', '{"a": 1,"b":[2]}'),
+    (STRING, '[1.0,"x"]', '[1.0,"x"]'),
     (
-        "V16",
         Scalar("uuid"),
         '"f47ac10b-58cc-4372-a567-0e02b2c3d479"',
         bytes.fromhex("f47ac10b58cc4372a5670e02b2c3d479"),
     ),
-    ("V16", Scalar("uuid"), '"1-1-1-1-1"', bytes.fromhex("00000001000100010001000000000001")),
-    *[("V17", type_, '"AQID"', b"\1\2\3") for type_ in (BINARY, Scalar("fixed", length=3))],
-    *[("V17", BINARY, raw, b"\1") for raw in ('"AQ=="', '"AQ"')],
-    ("V17", BINARY, '""', b""),
-    *[("V19", DATE, raw, 19676) for raw in ('"2023-11-15"', "19676")],
-    *[("V21", TIME, raw, 28_290_888_000) for raw in ('"07:51:30.888"', "28290888")],
-    ("V21", TIME, '"07:51"', 28_260_000_000),
-    *[("V22", UTC, json.dumps(text), ELEVEN) for text in V22],
-    ("V22", UTC, "1684408953000", ELEVEN),
-    *[("V23", UTC, json.dumps(f"2023-05-18 03:22:33{zone}"), ELEVEN) for zone in ("-08", "-0800")],
-    ("V24", UTC, '"2023-05-18T03:22:33-08:00"', ELEVEN),
-    *[("V25", UTC, json.dumps(text), micros("2026-03-31T03:17:37.260514Z")) for text in V25],
-    *[("V26", LOCAL, json.dumps(f"2023-05-18T11:22:33{zone}"), ELEVEN) for zone in ("-08", "-0800", "-08:00", "Z", "")],
-    ("V27", UTC, '"2025-01-15T10:30:00.123456789Z"', micros("2025-01-15T10:30:00.123456Z")),
-    ("V27", Scalar("timestamptz_ns"), '"2025-01-15T10:30:00.123456789Z"', 1736937000_123456789),
-    ("V27", Scalar("timestamp_ns"), "1736937000123", 1736937000_123000000),
-    ("V28", UTC, '"2025-01-15T10:30"', micros("2025-01-15T10:30:00Z")),
+    (Scalar("uuid"), '"1-1-1-1-1"', bytes.fromhex("00000001000100010001000000000001")),
+    *[(type_, '"AQID"', b"\1\2\3") for type_ in (BINARY, Scalar("fixed", length=3))],
+    *[(BINARY, raw, b"\1") for raw in ('"AQ=="', '"AQ"')],
+    (BINARY, '""', b""),
+    *[(DATE, raw, 19676) for raw in ('"2023-11-15"', "19676")],
+    *[(TIME, raw, 28_290_888_000) for raw in ('"07:51:30.888"', "28290888")],
+    (TIME, '"07:51"', 28_260_000_000),
+    *[(UTC, json.dumps(text), ELEVEN) for text in SAME_TEXTS],
+    (UTC, "1684408953000", ELEVEN),
+    *[(UTC, json.dumps(f"2023-05-18 03:22:33{zone}"), ELEVEN) for zone in ("-08", "-0800")],
+    (UTC, '"2023-05-18T03:22:33-08:00"', ELEVEN),
+    *[(UTC, json.dumps(text), micros("2026-03-31T03:17:37.260514Z")) for text in MICRO_TEXTS],
+    *[(LOCAL, json.dumps(f"2023-05-18T11:22:33{zone}"), ELEVEN) for zone in ("-08", "-0800", "-08:00", "Z", "")],
+    (UTC, '"2025-01-15T10:30:00.123456789Z"', micros("2025-01-15T10:30:00.123456Z")),
+    (Scalar("timestamptz_ns"), '"2025-01-15T10:30:00.123456789Z"', 1736937000_123456789),
+    (Scalar("timestamp_ns"), "1736937000123", 1736937000_123000000),
+    (UTC, '"2025-01-15T10:30"', micros("2025-01-15T10:30:00Z")),
 ]
 
-REFUSED: list[tuple[str, Scalar, str, str]] = [
-    *[("V02 P", type_, "3.7", "has a fraction") for type_ in (INT, LONG)],
-    *[("V03 P", INT, raw, "does not fit in 32 bits") for raw in ("3000000000", "-2147483649", '"2147483648"')],
-    *[("V04", INT, raw, "not an integer") for raw in ('"123.0"', '" 12"', '""', '"1e3"', '"١"', '"1_0"')],
-    *[("V04", INT, raw, "expected an integer") for raw in ("true", "{}", "[1]")],
-    *[
-        ("V06 P", LONG, raw, "64 bits")
-        for raw in ("9223372036854775808", "-9223372036854775809", '"9223372036854775808"')
-    ],
-    *[
-        ("V07", type_, raw, "not a number|expected a number")
-        for type_ in (FLOAT, DOUBLE)
-        for raw in ('"1,5"', "true", '""')
-    ],
-    ("V07", FLOAT, "3.4028236e38", "out of range"),
-    *[("V07", DOUBLE, raw, "out of range") for raw in ("1e400", "-1e400", '"1e400"', "1E99999999999999999999")],
-    *[("V08", decimal(10, 2), raw, "does not fit") for raw in ("100000000", "99999999.995", '"1e8"')],
-    *[
-        ("V08", decimal(10, 2), raw, "not a decimal|expected a number")
-        for raw in ('"x"', "true", '"NaN"', '"1_0"', '""')
-    ],
-    ("V11", decimal(38, 0), "1e38", "does not fit"),
-    *[("V12 P", BOOLEAN, raw, "neither true nor false") for raw in ('"yes"', '""', '"1"', '" true"')],
-    *[("V13", BOOLEAN, raw, "expected a boolean") for raw in ("1", "0", "{}")],
-    *[("V16", Scalar("uuid"), raw, "UUID") for raw in ('"f47ac10b58cc4372a5670e02b2c3d479"', "1", '"1-1-1-1"')],
-    *[("V17", Scalar("fixed", length=3), raw, "expected 3 bytes") for raw in ('"AQ=="', '"AQIDBA=="', '""')],
-    *[("V18", BINARY, raw, "Base64|Base64|ASCII") for raw in ('"_-8="', '"AQ\\nID"', '"A"', '"AQ="', '"====" ', '"é"')],
-    ("V18", BINARY, "1", "expected a Base64 text"),
-    *[("V20", DATE, raw, "date") for raw in ('"2025-01-15T00:00:00Z"', '"2025-1-5"', "true", '"19676"')],
-    *[("V20", DATE, raw, "day|month|year") for raw in ('"2025-02-29"', '"2025-13-01"', '"0000-01-01"')],
-    *[("V20", DATE, raw, "out of range") for raw in ("1684408953000", "1684408953", "2932897", "-719163")],
-    *[("V21", TIME, raw, "time|hour") for raw in ('"7:51"', '"24:00"', '"07:51Z"', '"07:51:60"', "true")],
-    *[("V21", TIME, raw, "millisecond") for raw in ("-1", "86400000")],
-    *[("V29", UTC, raw, "timestamp") for raw in ('"2025-01-15"', '"1736937000000"', '"2025-01-15T10:30:00 UTC"')],
-    *[
-        ("V29", UTC, raw, "timestamp")
-        for raw in ('"2025-01-15T10:30:00,5Z"', '"2025-01-15T10:30:00[UTC]"', "true", "{}")
-    ],
-    *[
-        ("V29", UTC, raw, "range")
-        for raw in ('"2025-01-15T10:30:60Z"', '"2025-01-15T25:00:00Z"', '"2025-01-15T10:30+24:00"')
-    ],
-    *[
-        ("V29", UTC, raw, "fraction|range|digits")
-        for raw in ("1.5", "1e400", "9223372036854776", "1E99999999999999999999")
-    ],
-    *[("V29 P", type_, "1736937000000000", "out of range") for type_ in (UTC, LOCAL)],
-    *[
-        ("V29 P", UTC, f'"{text}"', "out of range")
-        for text in ("9999-12-31T23:59:59-01:00", "0001-01-01T00:00:00+01:00")
-    ],
-    ("V29", Scalar("timestamptz_ns"), '"9999-12-31T00:00:00Z"', "out of range"),
+REFUSED: list[tuple[Scalar, str, str]] = [
+    *[(type_, "3.7", "has a fraction") for type_ in (INT, LONG)],
+    *[(INT, raw, "does not fit in 32 bits") for raw in ("3000000000", "-2147483649", '"2147483648"')],
+    *[(INT, raw, "not an integer") for raw in ('"123.0"', '" 12"', '""', '"1e3"', '"١"', '"1_0"')],
+    *[(INT, raw, "expected an integer") for raw in ("true", "{}", "[1]")],
+    *[(LONG, raw, "64 bits") for raw in ("9223372036854775808", "-9223372036854775809", '"9223372036854775808"')],
+    *[(type_, raw, "not a number|expected a number") for type_ in (FLOAT, DOUBLE) for raw in ('"1,5"', "true", '""')],
+    (FLOAT, "3.4028236e38", "out of range"),
+    *[(DOUBLE, raw, "out of range") for raw in ("1e400", "-1e400", '"1e400"', "1E99999999999999999999")],
+    *[(decimal(10, 2), raw, "does not fit") for raw in ("100000000", "99999999.995", '"1e8"')],
+    *[(decimal(10, 2), raw, "not a decimal|expected a number") for raw in ('"x"', "true", '"NaN"', '"1_0"', '""')],
+    (decimal(38, 0), "1e38", "does not fit"),
+    *[(BOOLEAN, raw, "neither true nor false") for raw in ('"yes"', '""', '"1"', '" true"')],
+    *[(BOOLEAN, raw, "expected a boolean") for raw in ("1", "0", "{}")],
+    *[(Scalar("uuid"), raw, "UUID") for raw in ('"f47ac10b58cc4372a5670e02b2c3d479"', "1", '"1-1-1-1"')],
+    *[(Scalar("fixed", length=3), raw, "expected 3 bytes") for raw in ('"AQ=="', '"AQIDBA=="', '""')],
+    *[(BINARY, raw, "Base64|Base64|ASCII") for raw in ('"_-8="', '"AQ\\nID"', '"A"', '"AQ="', '"====" ', '"é"')],
+    (BINARY, "1", "expected a Base64 text"),
+    *[(DATE, raw, "date") for raw in ('"2025-01-15T00:00:00Z"', '"2025-1-5"', "true", '"19676"')],
+    *[(DATE, raw, "day|month|year") for raw in ('"2025-02-29"', '"2025-13-01"', '"0000-01-01"')],
+    *[(DATE, raw, "out of range") for raw in ("1684408953000", "1684408953", "2932897", "-719163")],
+    *[(TIME, raw, "time|hour") for raw in ('"7:51"', '"24:00"', '"07:51Z"', '"07:51:60"', "true")],
+    *[(TIME, raw, "millisecond") for raw in ("-1", "86400000")],
+    *[(UTC, raw, "timestamp") for raw in ('"2025-01-15"', '"1736937000000"', '"2025-01-15T10:30:00 UTC"')],
+    *[(UTC, raw, "timestamp") for raw in ('"2025-01-15T10:30:00,5Z"', '"2025-01-15T10:30:00[UTC]"', "true", "{}")],
+    *[(UTC, raw, "range") for raw in ('"2025-01-15T10:30:60Z"', '"2025-01-15T25:00:00Z"', '"2025-01-15T10:30+24:00"')],
+    *[(UTC, raw, "fraction|range|digits") for raw in ("1.5", "1e400", "9223372036854776", "1E99999999999999999999")],
+    *[(type_, "1736937000000000", "out of range") for type_ in (UTC, LOCAL)],
+    *[(UTC, f'"{text}"', "out of range") for text in ("9999-12-31T23:59:59-01:00", "0001-01-01T00:00:00+01:00")],
+    (Scalar("timestamptz_ns"), '"9999-12-31T00:00:00Z"', "out of range"),
 ]
 
 
-def _ids(rows: list[tuple[str, Scalar, str, Any]]) -> list[str]:
-    return [f"{row[0]} {row[1]} {row[2][:40]}" for row in rows]
+def _ids(rows: list[tuple[Scalar, str, Any]]) -> list[str]:
+    return [f"{type_} {raw[:40]}" for type_, raw, _ in rows]
 
 
-@pytest.mark.parametrize(("row", "type_", "raw", "value"), ACCEPTED, ids=_ids(ACCEPTED))
-def test_accepted(row: str, type_: Scalar, raw: str, value: Any) -> None:
+@pytest.mark.parametrize(("type_", "raw", "value"), ACCEPTED, ids=_ids(ACCEPTED))
+def test_accepted(type_: Scalar, raw: str, value: Any) -> None:
     converted = convert(type_, raw)
     assert (type(converted), converted) == (type(value), value)
 
 
-@pytest.mark.parametrize(("row", "type_", "raw", "reason"), REFUSED, ids=_ids(REFUSED))
-def test_refused(row: str, type_: Scalar, raw: str, reason: str) -> None:
+@pytest.mark.parametrize(("type_", "raw", "reason"), REFUSED, ids=_ids(REFUSED))
+def test_refused(type_: Scalar, raw: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         convert(type_, raw.strip())
 

@@ -1,4 +1,4 @@
-"""Random records through Kafka Connect's own classes and through ours (iceberg-sink.md 4)."""
+"""Random records through Kafka Connect's own classes and through ours."""
 
 from __future__ import annotations
 

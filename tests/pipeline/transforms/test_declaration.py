@@ -6,8 +6,6 @@ import pytest
 
 from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_config, parse_iceberg_sink
 from frazil.declare.converters import STRING_CONVERTER
-from frazil.pipeline.transforms import chain
-from frazil.pipeline.transforms.classes import PREDICATES, TRANSFORMATIONS
 from frazil.pipeline.transforms.declaration import PredicateConfig, TransformConfig
 from tests.connectors.samples import MINIMAL_SINK
 
@@ -31,12 +29,6 @@ def errors(found: dict[str, str]) -> list[str]:
 
 def warnings(found: dict[str, str]) -> list[str]:
     return parse_iceberg_sink(found).warnings
-
-
-def test_what_is_declared_is_built() -> None:
-    declared = {plugin.name for plugin in TRANSFORMATIONS if not plugin.refused} - {"SetSchemaMetadata"}
-    assert declared == set(chain.TRANSFORMATIONS)
-    assert {plugin.name for plugin in PREDICATES} == set(chain.PREDICATES)
 
 
 def test_the_typed_result() -> None:
@@ -194,7 +186,6 @@ def test_both_generations_of_the_sink() -> None:
     ],
 )
 def test_errors_have_connects_texts(keys: dict[str, str], expected: str) -> None:
-    """Row S09 is the last one."""
     assert errors(config() | {f"transforms.a.{key}": value for key, value in keys.items()}) == [expected]
 
 

@@ -11,7 +11,7 @@ from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.commit import Commit, Floor, Target
 from frazil.connectors.iceberg.table.job import MapperFor, decode_spec, file_writer
 from frazil.connectors.iceberg.table.schema import mapping_of
-from frazil.pipeline.gaps import Before, Wanted
+from frazil.pipeline.gaps import Before, WantedRows
 from frazil.pipeline.task import Bounds, TableSpec
 
 
@@ -24,7 +24,7 @@ class Strategy(Protocol):
     def spec(self, table: Table, name: str, bounds: Bounds, no_more_columns: str) -> TableSpec:
         """What tasks need for the table as it is. Raises ConfigError for a table that cannot be written this way."""
 
-    def before(self, target: Target, table: Table, wanted: Wanted) -> Before:
+    def before(self, target: Target, table: Table, wanted: WantedRows) -> Before:
         """The rows of the target's branch that changes want; raises as `search` of `match` does."""
 
     def commit(self, target: Target, table: Table, floor: Floor, batch: Commit) -> None:
@@ -46,7 +46,7 @@ class Appending:
         decode = decode_spec(self.config, table.schema(), self.mapper_for, no_more_columns, mapping_of(table))
         return TableSpec(name, decode, file_writer(self.config, table), bounds)
 
-    def before(self, target: Target, table: Table, wanted: Wanted) -> Before:
+    def before(self, target: Target, table: Table, wanted: WantedRows) -> Before:
         """See `Strategy`; a new row wants nothing."""
         return Before(wanted, wanted.keys.slice(0, 0))
 

@@ -19,6 +19,7 @@ from frazil.connectors.objects.records import Records
 from frazil.connectors.objects.results import PartitionResult, StoredObject
 from frazil.connectors.objects.rotation import Arrivals, Numbers, Rotation, Segment
 from frazil.connectors.objects.uploads import Uploads
+from frazil.pipeline.bookings import MAX_DEAD_BYTES, dead_letter, letter_bytes
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.json_schema import InvalidRecord
@@ -26,7 +27,6 @@ from frazil.pipeline.letters.deadletter import DeadLetter
 from frazil.pipeline.offsets import TopicPartition
 from frazil.pipeline.results import SkipReason
 from frazil.pipeline.rows import Rows
-from frazil.pipeline.task import LETTER_BYTES, MAX_DEAD_BYTES, dead_letter
 
 _DEAD_ALREADY = "the record has a dead letter already"
 """It could be stored by now, as by a schema that has changed, and would be in two places then."""
@@ -139,7 +139,7 @@ class PartitionRun:
                 return offset
             if offset not in self._written:
                 letter: DeadLetter = dead_letter(rows, places[offset], error)
-                size = LETTER_BYTES + len(letter.value or b"") + len(letter.key or b"")
+                size = letter_bytes(letter)
                 if self._result.letters and self._dead_bytes + size > MAX_DEAD_BYTES:
                     self._result.overflow = True
                     return offset

@@ -25,7 +25,7 @@ _SCALARS = {
 
 
 def arrow_schema(struct: Struct) -> pa.Schema:
-    """One Arrow field per column, nullable unless required, with the ids that Parquet files carry."""
+    """Make one Arrow field per column, nullable unless required, with the ids that Parquet files carry."""
     return pa.schema([_field(f) for f in struct.fields])
 
 

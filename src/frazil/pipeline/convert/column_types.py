@@ -38,7 +38,10 @@ _MAX_DEPTH = 32
 
 @dataclass(frozen=True)
 class ColumnType:
-    """`numbers` are precision and scale of a decimal, or the length of a fixed; `members` are what is inside."""
+    """A parsed type.
+
+    `numbers` are precision and scale of a decimal, or the length of a fixed; `members` the types inside, by name.
+    """
 
     kind: Kind
     numbers: tuple[int, ...] = ()
@@ -54,7 +57,7 @@ _SHORT = {
 
 
 def column_type(text: str) -> ColumnType | None:
-    """The type that a text means; None for `ignore`. Raises ValueError, with the reason, for any other text."""
+    """Parse a type; None for `ignore`. Raises ValueError, with the reason, for a text that is no type."""
     short = text.strip().lower()
     if short in _SHORT:
         return _SHORT[short]
@@ -65,7 +68,7 @@ def column_type(text: str) -> ColumnType | None:
 
 
 def check_column_types(parsed: Parsed) -> None:
-    """Errors for paths and types that mean nothing; a warning where nothing makes new columns."""
+    """Add errors for wrong paths and types, and a warning where no new columns are made."""
     for path, text in parsed.members(_FAMILY).items():
         name = _FAMILY.replace("*", path)
         try:
@@ -82,7 +85,7 @@ def check_column_types(parsed: Parsed) -> None:
 
 
 def column_types(parsed: Parsed) -> Mapping[tuple[str, ...], ColumnType | None]:
-    """Types by path, from a checked configuration; None for paths that never become columns."""
+    """Read the types by path from a checked configuration; None for paths that never become columns."""
     return {field_path(path, "V2"): column_type(text) for path, text in parsed.members(_FAMILY).items()}
 
 

@@ -1,4 +1,4 @@
-"""What a table lacks for the columns that the schemas of records stand for, with or without a value (E06, E21)."""
+"""Columns that the schemas of records declare and a table lacks, whether the records have values for them or not."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from functools import lru_cache
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.convert.infer import Path
-from frazil.pipeline.types import List, Map, Scalar, Struct, Type
+from frazil.pipeline.types import List, Map, Scalar, Struct, Type, column_names
 
 _WIDER = {("int", "long"), ("float", "double")}
 
 
 def declared(spec: DecodeSpec, shapes: Sequence[Struct | None]) -> dict[Path, Type]:
-    """New columns, and columns that are too narrow, with their types, as `Decoded.unknown` has them.
+    """Find new columns, and columns that are too narrow, with their types, as `Decoded.unknown` has them.
 
     A schema with more new columns than one record may ask for brings none.
     """
@@ -24,7 +24,7 @@ def declared(spec: DecodeSpec, shapes: Sequence[Struct | None]) -> dict[Path, Ty
 
 @lru_cache(maxsize=1024)
 def _needs(spec: DecodeSpec, shape: Struct) -> dict[Path, Type]:
-    taken = {".".join(path).lower() for path in _paths(spec.struct, ())}
+    taken = {name.lower() for name in column_names(spec.struct)}
     found: dict[Path, Type] = {}
     for path, type_, is_new in _differences(spec, spec.struct, shape, ()):
         wanted = spec.overrides.apply(path, type_) if is_new else type_
@@ -35,22 +35,8 @@ def _needs(spec: DecodeSpec, shape: Struct) -> dict[Path, Type]:
     return {} if most is not None and sum(map(infer.column_count, found.values())) > most[0] else found
 
 
-def _paths(type_: Type, path: Path) -> Iterator[Path]:
-    match type_:
-        case Struct(fields):
-            for field in fields:
-                yield (*path, field.name)
-                yield from _paths(field.type, (*path, field.name))
-        case List(element):
-            yield from _paths(element, (*path, "element"))
-        case Map(_, value):
-            yield from _paths(value, (*path, "value"))
-        case _:
-            return
-
-
 def _differences(spec: DecodeSpec, column: Type, shape: Type, path: Path) -> Iterator[tuple[Path, Type, bool]]:
-    """Path, type, and whether it is a new column."""
+    """Compare a column with its schema: path, type, and whether the column is new."""
     match column, shape:
         case Struct(fields), Struct(members):
             fold = str.lower if spec.any_case else str

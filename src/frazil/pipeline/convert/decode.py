@@ -1,4 +1,4 @@
-"""From the bytes of records to columns: plain records in one arrow-json call, the others one by one.
+"""Decoding of records to columns: plain records in one arrow-json call, the others one by one.
 
 Bad records change nothing for their neighbours: each gets its own reason.
 """
@@ -40,7 +40,7 @@ read from source text in every record."""
 
 @dataclass(frozen=True)
 class DecodeSpec:
-    """What a decoder needs; equal specs share one decoder in a Python worker.
+    """Settings of a decoder; equal specs share one decoder in a Python worker.
 
     `no_more_columns`: why records with unknown fields are refused, although the schema may evolve. `loosen`: whether
     required columns may become optional then. `any_case`, `legacy` and `overrides` are those of `Converter`.
@@ -60,7 +60,7 @@ class DecodeSpec:
 
 @dataclass
 class Decoded:
-    """`table` holds the good rows, in no particular order; the lists hold positions in the input.
+    """Result of decoding: `table` holds the good rows, in no particular order, the lists hold positions in the input.
 
     `unknown` are fields without a column, and columns that are too narrow with the type that would do; `absent` are
     required columns without a value. When there are any, the rows are not yet what the records say. `seen` is how many
@@ -78,7 +78,7 @@ class Decoded:
 
 @lru_cache(maxsize=256)
 def decoder(spec: DecodeSpec) -> RecordDecoder:
-    """The decoder for a spec, with what it has learnt about the records so far."""
+    """Give the decoder for a spec, with what it has learnt about the records so far."""
     return RecordDecoder(spec)
 
 
@@ -143,7 +143,7 @@ class RecordDecoder:
         return result
 
     def _judge_all(self, rows: Sequence[bytes | None]) -> tuple[dict[int, Exception], list[Any]]:
-        """The records that need care, and the judged ones where raw columns are to be taken from them."""
+        """Find the records that need care; give the judged ones too where raw columns are to be taken from them."""
         care: dict[int, Exception] = {}
         records: deque[Any] = deque(maxlen=None if self._raw else 0)
         waiting = iter(rows)
@@ -156,7 +156,7 @@ class RecordDecoder:
                 records.append(None)
 
     def _convert_raw(self, records: Sequence[Any], care: dict[int, Exception]) -> dict[str, list[Any]]:
-        """Values of the raw columns, one per record; a record that fails needs care."""
+        """Convert the raw columns, one value per record; a record that fails needs care."""
         result: dict[str, list[Any]] = {}
         convert, evolve = self._strict.column, self._spec.evolve
         for name, attribute in self._raw.items():
@@ -218,7 +218,7 @@ class RecordDecoder:
     def _convert_strictly(
         self, rows: Sequence[bytes | None], care: dict[int, Exception], result: Decoded
     ) -> tuple[list[Row], list[int]]:
-        """Exact rows of the records that need care, and their positions; what cannot be one is put into `result`."""
+        """Convert the records that need care to rows, with their positions; put the others into `result`."""
         mapper = self._spec.mapper
 
         unknown: list[tuple[infer.Path, bytes]] = []
@@ -291,7 +291,7 @@ class RecordDecoder:
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """The garbage collector goes through all rows again and again while they are made, and finds nothing."""
+    """Switch the garbage collector off: it would go through all new rows again and again, and find nothing."""
     on = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Types of unknown fields, for schema evolution (iceberg-sink.md 3.4), merged over the records of a batch."""
+"""Types of unknown fields, for schema evolution, merged over the records of a batch."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from frazil.pipeline.types import STRING, Field, List, Scalar, Struct, Type
+from frazil.pipeline.types import STRING, Field, List, Scalar, Struct, Type, changed
 
 Path = tuple[str, ...]
 
@@ -22,9 +22,9 @@ _array = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 def infer(raw: bytes, *, empties: bool = False) -> Type | None:
-    """The column type for a JSON value; None where it shows no type yet (null, [], {}, [null] …; E12).
+    """Infer the column type for a JSON value; None where it shows no type yet (null, [], {}, [null] …).
 
-    Whole numbers are long (decimal(38,0) beyond 64 bits), all others double; 1.0 is a double (E11). What lies more
+    Whole numbers are long (decimal(38,0) beyond 64 bits), all others double; 1.0 is a double. What lies more
     than 32 levels deep is text, and so is an object with an empty name, which Iceberg cannot have.
 
     With `empties` an object or array that shows no type yet is told from other values, so that `merge` makes text of
@@ -73,20 +73,12 @@ def _number(raw: bytes) -> Type:
 
 
 def without_empties(type_: Type | None) -> Type | None:
-    """A type of `infer` with `empties` without those: None where nothing is left."""
-    match type_:
-        case Struct(fields):
-            known = tuple(Field(f.name, inner) for f in fields if (inner := without_empties(f.type)) is not None)
-            return Struct(known) if known else None
-        case List(element):
-            inner = without_empties(element)
-            return List(inner) if inner is not None else None
-        case _:
-            return type_
+    """Remove what `infer` with `empties` keeps of empty objects and arrays; None where nothing is left."""
+    return None if type_ is None else changed(type_, lambda _, inner: without_empties(inner))
 
 
 def column_count(type_: Type) -> int:
-    """How many columns a column of the type is, nested ones counted too."""
+    """Count the columns that a column of the type is, nested ones too; a map is one."""
     match type_:
         case Struct(fields):
             return 1 + sum(column_count(field.type) for field in fields)
@@ -97,7 +89,7 @@ def column_count(type_: Type) -> int:
 
 
 def merge(left: Type | None, right: Type | None) -> Type | None:
-    """A type that holds the values of both (whole numbers beside fractions are double); text holds everything."""
+    """Find a type for the values of both: double for whole numbers beside fractions, text for anything else."""
     if left is None or right is None or left == right:
         return right if left is None else left
     if NOTHING in (left, right):
@@ -126,7 +118,7 @@ def _merge_fields(left: Iterable[Field], right: Iterable[Field]) -> tuple[Field,
 
 
 def merge_all(unknown: Iterable[Mapping[Path, Type]]) -> dict[Path, Type]:
-    """Unknown fields of several tasks in one map, each path once (X14)."""
+    """Merge the unknown fields of several tasks, each path once."""
     result: dict[Path, Type] = {}
     for fields in unknown:
         for path, type_ in fields.items():

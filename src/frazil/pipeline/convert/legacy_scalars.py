@@ -1,4 +1,4 @@
-"""Conversion of scalars that bends values as the Iceberg sink of Kafka Connect does (iceberg-sink.md 3.1, 3.2).
+"""Conversion of scalars that bends values as the Iceberg sink of Kafka Connect does.
 
 Only where the strict converter refuses a value, or stores another one: whole numbers wrap at 64 and 32 bits, fractions
 are cut, any text is a boolean, and numbers in text columns are written as Java does.
@@ -19,7 +19,7 @@ _MIN_LONG, _MAX_LONG = -(1 << 63), (1 << 63) - 1
 
 
 def converter(type_: Scalar) -> scalars.Convert:
-    """The conversion for a column type."""
+    """Make the conversion for a column type."""
     strict = scalars.converter(type_)
     match type_.kind:
         case "int":
@@ -43,7 +43,7 @@ def _is_number(raw: bytes) -> bool:
 
 
 def _read(raw: bytes) -> int | float:
-    """As JsonConverter reads a number: a whole one wraps at 64 bits, any other is the nearest double (3.1)."""
+    """Read a number as JsonConverter does: a whole one wraps at 64 bits, any other is the nearest double."""
     if any(c in raw for c in b".eE"):
         return float(raw)
     return _wrapped(int(raw), 64) if len(raw) <= 1000 else _wrapped(int(Decimal(raw.decode())), 64)
@@ -55,19 +55,19 @@ def _wrapped(value: int, bits: int) -> int:
 
 
 def _saturated(value: float, low: int, high: int) -> int:
-    """Java's cast of a double: to the nearest value toward zero that there is."""
+    """Cast a double as Java does: to the nearest whole number toward zero, within the limits."""
     return min(max(math.trunc(value), low), high) if math.isfinite(value) else high if value > 0 else low
 
 
 def _integer(raw: bytes, bits: int) -> int:
-    """V02, V03, V06."""
+    """Wrap a whole number, cut a fraction."""
     value = _read(raw)
     half = 1 << (bits - 1)
     return _wrapped(value, bits) if isinstance(value, int) else _saturated(value, -half, half - 1)
 
 
 def _decimal_text(raw: bytes) -> bytes:
-    """V11: whole doubles go through a long."""
+    """Write a number for the strict decimal conversion; whole doubles go through a long."""
     value = _read(raw)
     if isinstance(value, float) and not math.isfinite(value):
         return raw
@@ -82,18 +82,18 @@ def _double_text(raw: bytes) -> bytes:
 
 
 def _boolean(raw: bytes) -> bool:
-    """V12: every text but `true`, in any case, is false."""
+    """Take every text but `true`, in any case, for false."""
     return raw.lower() == b'"true"'
 
 
 def _number_text(raw: bytes) -> bytes:
-    """A number as Java prints it (V14)."""
+    """Write a number as Java prints it."""
     value = _read(raw)
     return str(value).encode() if isinstance(value, int) else _java(value).encode()
 
 
 def _java(value: float) -> str:
-    """The text of Double.toString: shortest digits, and an exponent outside of 0.001 to 10,000,000."""
+    """Write a double as Double.toString does: shortest digits, and an exponent outside of 0.001 to 10,000,000."""
     if not math.isfinite(value):
         return "Infinity" if value > 0 else "-Infinity"
     if value == 0 or 1e-3 <= abs(value) < 1e7:

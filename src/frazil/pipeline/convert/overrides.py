@@ -9,12 +9,15 @@ from functools import cached_property
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.column_types import ColumnType
 from frazil.pipeline.convert.infer import Path
-from frazil.pipeline.types import STRING, Field, List, Map, Scalar, ScalarKind, Struct, Type
+from frazil.pipeline.types import STRING, Field, List, Map, Scalar, ScalarKind, Struct, Type, changed
 
 
 @dataclass(frozen=True)
 class Overrides:
-    """By path; None for members that never become columns. Lists have their elements under `element`, maps `value`."""
+    """Types by path; None for members that never become columns.
+
+    Lists have their elements under `element`, maps their values under `value`.
+    """
 
     types: tuple[tuple[Path, Type | None], ...] = ()
 
@@ -27,7 +30,7 @@ class Overrides:
         return frozenset(path[:depth] for path in self._by_path for depth in range(len(path)))
 
     def infer(self, path: Path, raw: bytes) -> Type | None:
-        """The type of a new column for a JSON value; None where it shows no type, or never becomes a column."""
+        """Find the type of a new column for a JSON value; None where it shows no type, or never becomes a column."""
         if not self.types:
             return infer.infer(raw)
         if path in self._by_path:
@@ -36,27 +39,15 @@ class Overrides:
         return inferred if inferred is None or path not in self._parents else self.apply(path, inferred)
 
     def apply(self, path: Path, type_: Type) -> Type | None:
-        """A type with what is overridden in it; None when nothing is left."""
+        """Put the overrides into a type; None when nothing is left."""
         if path in self._by_path:
             return self._by_path[path]
         if path not in self._parents:
             return type_
-        match type_:
-            case Struct(fields):
-                kept = [(f, self.apply((*path, f.name), f.type)) for f in fields]
-                members = tuple(replace(f, type=found) for f, found in kept if found is not None)
-                return replace(type_, fields=members) if members else None
-            case List(element):
-                inner = self.apply((*path, "element"), element)
-                return None if inner is None else replace(type_, element=inner)
-            case Map(_, value):
-                inner = self.apply((*path, "value"), value)
-                return None if inner is None else replace(type_, value=inner)
-            case _:
-                return type_
+        return changed(type_, lambda name, inner: self.apply((*path, name), inner))
 
     def mark(self, struct: Struct, path: Path = ()) -> Struct:
-        """The columns of a table that know which members never become columns."""
+        """Note in the columns of a table which members never become columns."""
         marked: Type = self._mark(struct, path) if self.types else struct
         assert isinstance(marked, Struct)  # noqa: S101 - kinds stay as they are
         return marked
@@ -84,7 +75,7 @@ NO_OVERRIDES = Overrides()
 
 
 def overrides_of(types: Mapping[Path, ColumnType | None]) -> Overrides:
-    """From a connector's configuration."""
+    """Make the overrides from the types of a connector's configuration."""
     return Overrides(tuple((path, None if found is None else _type(found)) for path, found in types.items()))
 
 

@@ -1,4 +1,4 @@
-"""Strict conversion of one JSON scalar to one column type (iceberg-sink.md 3.2).
+"""Strict conversion of one JSON scalar to one column type.
 
 Every function takes the JSON source text of a value that is not null, and returns what pyarrow stores without loss:
 int for dates (days), times (microseconds) and timestamps (micro- or nanoseconds). ValueError carries the reason.
@@ -37,7 +37,7 @@ _text = msgspec.json.Decoder(str).decode
 
 
 def converter(type_: Scalar) -> Convert:
-    """The conversion for a column type."""
+    """Make the conversion for a column type."""
     match type_.kind:
         case "int":
             return lambda raw: _integer(raw, 32)
@@ -72,7 +72,7 @@ def converter(type_: Scalar) -> Convert:
 
 
 def in_wider(type_: Scalar, raw: bytes) -> bytes | None:
-    """The text of a number that does not fit in a column, and would if it were widened: int to long, float to double.
+    """Give the text of a number that does not fit in an int or float column and would in a long or double.
 
     None for everything else.
     """
@@ -87,7 +87,7 @@ def in_wider(type_: Scalar, raw: bytes) -> bytes | None:
 
 
 def kind_of(raw: bytes) -> str:
-    """The JSON kind of a value, for messages."""
+    """Name the JSON kind of a value, for messages."""
     names = {0x22: "text", 0x7B: "object", 0x5B: "array", 0x74: "boolean", 0x66: "boolean", 0x6E: "null"}
     return names.get(raw[0], "number")
 
@@ -101,7 +101,7 @@ def _refuse(raw: bytes, expected: str) -> ValueError:
 
 
 def _exact(text: str) -> Decimal:
-    """The number that a JSON or decimal text stands for. Raises ValueError beyond 1000 digits."""
+    """Read a JSON or decimal text as a number. Raises ValueError beyond 1000 digits."""
     try:
         value = Decimal(text) if len(text) <= 2 * _MAX_DIGITS else None
     except InvalidOperation:  # the exponent is beyond 18 digits
@@ -140,7 +140,7 @@ def _double(raw: bytes) -> float:
 
 
 def _float(raw: bytes) -> float:
-    """A double that rounds to the 32-bit float nearest to the text: rounding twice must not differ from once."""
+    """Read a double that rounds to the 32-bit float nearest to the text: rounding twice must not differ from once."""
     value, text = _floating(raw)
     if not math.isfinite(value) or value == 0:
         return value
@@ -153,7 +153,7 @@ def _float(raw: bytes) -> float:
 
 
 def _floating(raw: bytes) -> tuple[float, str]:
-    """The nearest double, and the text it was read from."""
+    """Read the nearest double; give the text that it was read from too."""
     if raw[0] == _QUOTE:
         match = _DOUBLE_TEXT.fullmatch(_text(raw).strip())
         if match is None:
@@ -251,7 +251,7 @@ def _time(raw: bytes) -> int:
 
 
 def _timestamp(raw: bytes, zoned: bool, unit: int) -> int:
-    """`unit` is the number of nanoseconds of one step; a finer fraction is cut (V27).
+    """Read a timestamp in steps of `unit` nanoseconds; a finer fraction is cut.
 
     Outside the years 1 to 9999, where a number in microseconds would lie, most readers cannot show a value.
     """

@@ -1,24 +1,24 @@
 """The strict converter: one JSON record, by the table's types, to an exact row or a reason why not.
 
-It reads numbers, and objects that go into string columns, from their source text (iceberg-sink.md 3.2 and 7.3).
+It reads numbers, and objects that go into string columns, from their source text.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from frazil.pipeline.convert import legacy_scalars, scalars
+from frazil.pipeline.convert.infer import Path
 from frazil.pipeline.convert.overrides import NO_OVERRIDES, Overrides
-from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct, Type
+from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct, Type, column_names
 
 Raw = msgspec.Raw
 Row = dict[str, Any]
-Path = tuple[str, ...]
 
 _object = msgspec.json.Decoder(dict[str, Raw]).decode
 _array = msgspec.json.Decoder(list[Raw]).decode
@@ -40,13 +40,13 @@ class ConversionError(ValueError):
         self.reason = reason
 
     def inside(self, parent: str) -> ConversionError:
-        """The same error seen from the column that holds the value."""
+        """Put the path of the column that holds the value before that of the error."""
         separator = "" if not self.path or self.path.startswith("[") else "."
         return ConversionError(f"{parent}{separator}{self.path}", self.reason)
 
 
 def parse_object(value: bytes) -> dict[str, Raw]:
-    """The members of a record with their source text; the last of two equal names wins.
+    """Read the members of a record with their source text; the last of two equal names wins.
 
     Raises ConversionError, with an empty path, for anything that is not one JSON object in UTF-8.
     """
@@ -66,7 +66,7 @@ def parse_object(value: bytes) -> dict[str, Raw]:
 
 
 def _half_of_a_pair(value: bytes, reason: str) -> str | None:
-    """The parser takes the first half of a pair at the end of a value for the end of its input."""
+    """Find a half surrogate pair, since the parser takes one at the end of a value for the end of its input."""
     if "surrogate" not in reason and "truncated" not in reason:
         return None
     half = next((found[1] for found in _SURROGATES.finditer(value) if found[1]), None)
@@ -75,7 +75,7 @@ def _half_of_a_pair(value: bytes, reason: str) -> str | None:
 
 @dataclass(frozen=True)
 class Notes:
-    """Who is told what a row would need of its table; the row is of use only when nobody is told anything.
+    """Callbacks for what a row would need of its table; the row is of use only when none was called.
 
     `unknown` gets path and source text of each member that has no column, nested ones too. `wider` gets path and text
     of a number that its column would hold if it were wider. `absent` gets the path of a required column without a
@@ -106,19 +106,21 @@ class Converter:
         legacy: bool = False,
         overrides: Overrides = NO_OVERRIDES,
     ) -> None:
-        """With `no_more_columns`, a reason, members that have no column make a record one that cannot be stored.
+        """Compile the conversion for the columns of a table.
 
-        With `any_case` members find their columns whatever their case is (V35). With `legacy` values are bent as the
+        With `no_more_columns`, a reason, a record with members that have no column is refused.
+
+        With `any_case` members find their columns whatever their case is. With `legacy` values are bent as the
         Iceberg sink of Kafka Connect does.
         """
         self._compile = _Compiler(any_case, legacy)
         self._columns = self._compile.columns(struct)
-        self._names = {name.lower(): name for name in _names(struct)}
+        self._names = {name.lower(): name for name in column_names(struct)}
         self._no_more_columns = no_more_columns
         self._overrides = overrides
 
     def row(self, members: Mapping[str, Raw], notes: Notes | None = None) -> Row:
-        """A dict of column values for `pyarrow`; absent columns are absent.
+        """Convert a record to a dict of column values for `pyarrow`; absent columns are absent.
 
         Without `notes` members that have no column are left out. Raises ConversionError for the first value that a
         column cannot hold, and with `notes` for a member that can never have a column.
@@ -136,8 +138,8 @@ class Converter:
                 raise ConversionError(path[-1], self._no_more_columns)
             if not path[-1]:
                 raise ConversionError("", "a field with the empty name cannot become a column of the table")
-            inside = [f"{name}.{inner}".lower() for inner in _names(inferred)] if inferred is not None else []
-            # Iceberg finds columns by dotted names (T#324), and SQL engines by names in any case.
+            inside = [f"{name}.{inner}".lower() for inner in column_names(inferred)] if inferred is not None else []
+            # Iceberg finds columns by dotted names, and SQL engines by names in any case.
             taken = next((self._names[wanted] for wanted in (name.lower(), *inside) if wanted in self._names), None)
             if taken is not None:
                 case = taken != name and taken.lower() == name.lower()
@@ -150,7 +152,7 @@ class Converter:
         return Notes(check, notes.wider, notes.absent)
 
     def column(self, name: str, raw: bytes, *, evolve: bool) -> Any:
-        """The value of one top-level column from its source text.
+        """Convert the value of one top-level column from its source text.
 
         Raises ConversionError; with `evolve` also for a value that the column could hold if the table were changed.
         """
@@ -163,22 +165,6 @@ class Converter:
             return convert(raw, _NO_CHANGE if evolve else None)
         except ConversionError as error:
             raise error.inside(name) from None
-
-
-def _names(type_: Type) -> Iterator[str]:
-    """The dotted names of all columns inside a type."""
-    match type_:
-        case Struct(fields):
-            members = [(f.name, f.type) for f in fields]
-        case List(element):
-            members = [("element", element)]
-        case Map(key, value):
-            members = [("key", key), ("value", value)]
-        case _:
-            members = []
-    for name, member in members:
-        yield name
-        yield from (f"{name}.{inner}" for inner in _names(member))
 
 
 _Compiled = Callable[[bytes, Notes | None], Any]
@@ -235,21 +221,21 @@ def _members(members: Mapping[str, Raw], columns: _Columns, notes: Notes | None)
 
 
 def _absent(path: Path, notes: Notes | None, where: str) -> None:
-    """A required value is null."""
+    """Tell that a required value is null. Raises ConversionError when that refuses the record."""
     if notes is None or notes.absent is None:
         raise ConversionError(where, "the required value is null")
     notes.absent(path)
 
 
 class _Compiler:
-    """Makes the conversions of types."""
+    """Makes conversions from the types of columns."""
 
     def __init__(self, any_case: bool, legacy: bool) -> None:
         self._any_case = any_case
         self._scalars = legacy_scalars.converter if legacy else scalars.converter
 
     def columns(self, struct: Struct, path: Path = ()) -> _Columns:
-        """Those of a struct."""
+        """Compile the columns of a struct."""
         compiled = {f.name: (self._type(f.type, (*path, f.name)), f) for f in struct.fields}
         return _Columns(path, compiled, struct.ignored, self._any_case)
 
@@ -320,7 +306,7 @@ def _list(element: _Compiled, required: bool, path: Path) -> _Compiled:
 
 
 def _map(key: _Compiled | None, value: _Compiled, required: bool, path: Path) -> _Compiled:
-    """`key` is None for string keys."""
+    """Make the conversion of a map; `key` is None for string keys."""
 
     def map_(raw: bytes, notes: Notes | None) -> list[tuple[Any, Any]]:
         if raw[0] != 0x7B:
@@ -344,7 +330,7 @@ def _map(key: _Compiled | None, value: _Compiled, required: bool, path: Path) ->
 
 
 def _map_of_texts(general: _Compiled) -> _Compiled:
-    """Where all values are texts, as they nearly always are, one call reads the map."""
+    """Make the conversion of a map of texts: one call reads it where all values are texts, as nearly always."""
 
     def map_(raw: bytes, notes: Notes | None) -> list[tuple[str, str]]:
         try:

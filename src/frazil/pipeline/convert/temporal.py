@@ -1,4 +1,4 @@
-"""Dates, times and timestamps from JSON text (iceberg-sink.md 3.2)."""
+"""Dates, times and timestamps from JSON text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LAST_DAY = dt.date.max.toordinal() - _EPOCH_ORDINAL
 
 
 def date_to_days(text: str) -> int:
-    """Days since 1970-01-01 of `yyyy-MM-dd`. Raises ValueError."""
+    """Read `yyyy-MM-dd` as days since 1970-01-01. Raises ValueError."""
     match = _DATE_RE.fullmatch(text)
     if match is None:
         raise ValueError("expected a date like 2026-01-31")
@@ -29,7 +29,7 @@ def date_to_days(text: str) -> int:
 
 
 def time_to_micros(text: str) -> int:
-    """Microseconds since midnight of `HH:mm[:ss[.fraction]]`, without zone. Raises ValueError."""
+    """Read `HH:mm[:ss[.fraction]]`, without zone, as microseconds since midnight. Raises ValueError."""
     match = _TIME_RE.fullmatch(text)
     if match is None:
         raise ValueError("expected a time like 07:51:30.888")
@@ -40,7 +40,7 @@ def time_to_micros(text: str) -> int:
 
 
 def timestamp_to_nanos(text: str, *, apply_offset: bool) -> int:
-    """Nanoseconds since 1970-01-01T00:00Z.
+    """Read a timestamp as nanoseconds since 1970-01-01T00:00Z.
 
     `yyyy-MM-dd`, `T` or a blank, `HH:mm[:ss[.digits]]`, then nothing (UTC), `Z`, `±HH`, `±HHmm` or `±HH:mm` up to
     23:59. Digits beyond the nanosecond are cut, as the fast decoder does.

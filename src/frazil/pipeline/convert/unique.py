@@ -12,7 +12,7 @@ _BITS = 63
 
 
 def rows_with_repeated_keys(table: pa.Table) -> set[int]:
-    """Row numbers of a table in which a map, at any depth, holds the same key more than once."""
+    """Find the rows of a table in which a map, at any depth, holds the same key more than once."""
     rows = np.arange(table.num_rows)
     found: set[int] = set()
     for column in table.columns:
@@ -26,7 +26,7 @@ def _has_map(type_: pa.DataType) -> bool:
 
 
 def _collect(array: pa.Array | pa.ChunkedArray, rows: _Index, found: set[int]) -> None:
-    """`rows[i]` is the row of the table that element `i` belongs to."""
+    """Add the rows with repeated keys; `rows[i]` is the row of the table that element `i` belongs to."""
     if isinstance(array, pa.ChunkedArray):
         array = array.chunk(0) if array.num_chunks == 1 else pa.concat_arrays(array.chunks)
     if pa.types.is_struct(array.type):

@@ -1,7 +1,7 @@
 """The verdict: is a JSON record *plain*, so that arrow-json decodes it without leniency?
 
 A record is plain when every field has the type the table wants and, where asked, no field is unknown. The rules are
-those where arrow-json and the strict converter agree (spark-and-stack.md 3.5); every other record needs care.
+those where arrow-json and the strict converter agree; every other record needs care.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SCALARS: dict[str, Any] = {
 
 
 def decoder(struct: Struct, *, forbid_unknown: bool, markers: Iterable[str] = (), raw: Iterable[str] = ()) -> Decoder:
-    """A function that raises for a record that is not plain.
+    """Make a function that raises for a record that is not plain.
 
     It raises `msgspec.MsgspecError` or ValueError (invalid UTF-8) or RecursionError (nested too deeply).
     `markers` are top-level names that make a record need care even when unknown fields are allowed.
@@ -67,7 +67,7 @@ def _is_renamed(struct: Struct) -> bool:
 
 
 def _expressible(struct: Struct) -> bool:
-    """False where a name holds what msgspec cannot rename a field to; no record is plain then."""
+    """Whether msgspec can rename fields to all names; no record is plain where it cannot."""
     names = [*(f.name for f in struct.fields), *struct.ignored]
     return not any(c in '"\\' or c < " " for name in names for c in name)
 
@@ -90,7 +90,7 @@ def _definition(attribute: str, field: Field, forbid_unknown: bool) -> Any:
 
 
 def _python_type(type_: Type, forbid_unknown: bool) -> Any:
-    """The msgspec type; `None` where no value of the type is plain (only null and absence are)."""
+    """Give the msgspec type; `None` where no value of the type is plain (only null and absence are)."""
     match type_:
         case Struct(fields):
             if not _expressible(type_) or _is_renamed(type_):

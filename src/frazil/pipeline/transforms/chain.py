@@ -2,67 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import msgspec
 
-from frazil.declare.definition import Value
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.rows import Rows
-from frazil.pipeline.transforms import cast, cdc, fields, json_map, predicates, routing, timestamps
 from frazil.pipeline.transforms.declaration import PredicateConfig, TransformChain, TransformConfig
 from frazil.pipeline.transforms.keys import key_reader
-from frazil.pipeline.transforms.record import (
-    Apply,
-    DataError,
-    Part,
-    Record,
-    StageError,
-    Typed,
-    raw_bytes,
-    read_as_text,
-)
-from frazil.pipeline.values import Values
+from frazil.pipeline.transforms.plugin import Test
+from frazil.pipeline.transforms.record import Apply, DataError, Record, StageError, raw_bytes, read_as_text
+from frazil.pipeline.transforms.registry import PREDICATES, TRANSFORMATIONS
+from frazil.pipeline.types import Typed
+from frazil.pipeline.values import Prepared, Values
 
-Build = Callable[[Mapping[str, Value], Part], Apply]
-
-TRANSFORMATIONS: Mapping[str, Build] = {
-    "Cast": cast.cast,
-    "CopyValue": fields.copy_value,
-    "DebeziumTransform": cdc.debezium,
-    "DmsTransform": cdc.dms,
-    "DropHeaders": routing.drop_headers,
-    "ExtractField": fields.extract_field,
-    "Filter": routing.drop_all,
-    "Flatten": fields.flatten,
-    "HeaderFrom": routing.header_from,
-    "HoistField": fields.hoist_field,
-    "InsertField": fields.insert_field,
-    "InsertHeader": routing.insert_header,
-    "JsonToMapTransform": json_map.json_to_map,
-    "KafkaMetadataTransform": fields.kafka_metadata,
-    "MaskField": fields.mask_field,
-    "RegexRouter": routing.regex_router,
-    "ReplaceField": fields.replace_field,
-    "TimestampConverter": timestamps.timestamp_converter,
-    "TimestampRouter": routing.timestamp_router,
-    "ValueToKey": fields.value_to_key,
-}
-PREDICATES: Mapping[str, Callable[[Mapping[str, Value]], predicates.Test]] = {
-    "HasHeaderKey": predicates.has_header_key,
-    "RecordIsTombstone": predicates.record_is_tombstone,
-    "TopicNameMatches": predicates.topic_name_matches,
-}
-
-_MAKE_TYPED = ("JsonToMapTransform", "TimestampConverter")
 _REFUSED = (DataError, msgspec.MsgspecError, UnicodeDecodeError)
 
 
 @lru_cache(maxsize=16)
 def transformer(chain: TransformChain) -> Transformer:
-    """The transformer for a chain; equal chains share one in a Python worker."""
+    """Give the transformer for a chain; equal chains share one in a Python worker."""
     return Transformer(chain)
 
 
@@ -70,15 +31,6 @@ def transformer(chain: TransformChain) -> Transformer:
 class _Step:
     config: TransformConfig
     apply: Apply
-
-
-@dataclass(frozen=True)
-class Transformed:
-    """Values of the records that are left; positions of those that were dropped, and of those that failed, with why."""
-
-    values: Values
-    dropped: Sequence[int]
-    failed: Sequence[tuple[int, ConversionError]]
 
 
 class Transformer:
@@ -89,9 +41,9 @@ class Transformer:
         self._read_key = key_reader(chain.key_converter) if chain.reads_keys else None
         self._reads_headers = chain.reads_headers
         self._value_is_text = chain.value_is_text
-        self._makes_typed = any(step.name in _MAKE_TYPED for step in chain.steps)
+        self._makes_typed = any(TRANSFORMATIONS[step.name].makes_types for step in chain.steps)
 
-    def transform(self, rows: Rows, read: Values | None = None) -> Transformed:
+    def transform(self, rows: Rows, read: Values | None = None) -> Prepared:
         """Transform records; the positions in the result are those in `rows`. `read` are their values, if not all."""
         if read is None:
             read = Values(rows.values)
@@ -117,7 +69,7 @@ class Transformer:
             values.append(value)
             kept.append(index)
             topics.append(record.topic)
-        return Transformed(Values(values, kept, topics, typed), dropped, failed)
+        return Prepared(Values(values, kept, topics, typed), dropped, failed)
 
     def apply(self, record: Record) -> bool:
         """Change one record; False when it is dropped. Raises ConversionError when it cannot be transformed."""
@@ -162,7 +114,9 @@ def _failure(step: _Step | None, reason: str) -> StageError:
 
 
 def _compiled(config: TransformConfig) -> Apply:
-    apply = TRANSFORMATIONS[config.name](dict(config.settings), config.part)
+    build = TRANSFORMATIONS[config.name].build
+    assert build is not None  # noqa: S101 - only transformations that do something become steps
+    apply = build(dict(config.settings), config.part)
     if config.predicate is None:
         return apply
     test, negate = _test(config.predicate), config.negate
@@ -173,5 +127,5 @@ def _compiled(config: TransformConfig) -> Apply:
     return conditional
 
 
-def _test(config: PredicateConfig) -> predicates.Test:
-    return PREDICATES[config.name](dict(config.settings))
+def _test(config: PredicateConfig) -> Test:
+    return PREDICATES[config.name].build(dict(config.settings))

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 from frazil.declare.converters import JSON_CONVERTER, READABLE_KEYS, STRING_CONVERTER, converter_class
 from frazil.declare.definition import Key, Parsed, Value, invalid_value, parse_value
-from frazil.pipeline.transforms.classes import PREDICATES, TRANSFORMATIONS, Kind, PluginClass
+from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, Plugin, Transformation
+from frazil.pipeline.transforms.record import Part
+from frazil.pipeline.transforms.registry import PREDICATES, TRANSFORMATIONS
 
-Part = Literal["key", "value"]
+Kind = Literal["transformation", "predicate"]
 Settings = tuple[tuple[str, Value], ...]
 
 _FAMILY: Mapping[Kind, str] = {"transformation": "transforms", "predicate": "predicates"}
-_CLASSES: Mapping[Kind, tuple[PluginClass, ...]] = {"transformation": TRANSFORMATIONS, "predicate": PREDICATES}
-_READS_KEYS = ("DebeziumTransform",)
-_MAKES_OBJECTS = ("JsonToMapTransform", "HoistField")
+_CLASSES: Mapping[Kind, Mapping[str, Plugin]] = {"transformation": TRANSFORMATIONS, "predicate": PREDICATES}
+_P = TypeVar("_P", bound=Plugin)
 
 
 @dataclass(frozen=True)
@@ -51,16 +52,16 @@ class TransformChain:
     @property
     def reads_keys(self) -> bool:
         """Whether the record's own key makes a difference."""
-        return any(step.part == "key" or step.name in _READS_KEYS for step in self.steps)
+        return any(step.part == "key" or TRANSFORMATIONS[step.name].reads_keys for step in self.steps)
 
     @property
     def reads_headers(self) -> bool:
         """Whether the record's own headers make a difference."""
-        return any(step.predicate is not None and step.predicate.name == "HasHeaderKey" for step in self.steps)
+        return any(step.predicate and PREDICATES[step.predicate.name].reads_headers for step in self.steps)
 
 
 def transform_keys(config: Mapping[str, str | None]) -> list[Key]:
-    """The keys of every alias that `transforms` and `predicates` name, in Connect's order (connect-rest.md 3.2)."""
+    """List the keys of every alias that `transforms` and `predicates` name, in Connect's order."""
     keys: list[Key] = []
     kinds: tuple[Kind, ...] = ("transformation", "predicate")
     for kind in kinds:
@@ -83,7 +84,7 @@ def _aliases(kind: Kind, config: Mapping[str, str | None]) -> tuple[str, ...]:
 def _alias_keys(kind: Kind, alias: str, config: Mapping[str, str | None]) -> Iterator[Key]:
     prefix = f"{_FAMILY[kind]}.{alias}."
     group = f"{_FAMILY[kind].capitalize()}: {alias}"
-    classes = _CLASSES[kind]
+    plugins = _CLASSES[kind]
     yield Key(
         prefix + "type",
         "CLASS",
@@ -93,7 +94,7 @@ def _alias_keys(kind: Kind, alias: str, config: Mapping[str, str | None]) -> Ite
         group=group,
         width="LONG",
         display_name=f"{kind.capitalize()} type for {alias}",
-        recommended=tuple(name for plugin in classes if not plugin.refused for name in plugin.class_names),
+        recommended=tuple(name for plugin in plugins.values() if not plugin.refused for name in plugin.class_names),
     )
     yield Key(
         prefix + "plugin.version",
@@ -104,7 +105,7 @@ def _alias_keys(kind: Kind, alias: str, config: Mapping[str, str | None]) -> Ite
         group=group,
         display_name="plugin.version",
     )
-    found = find_class(kind, (config.get(prefix + "type") or "").strip())
+    found = _find(plugins, (config.get(prefix + "type") or "").strip())
     if found is None:
         return
     for key in found[1].keys:
@@ -128,9 +129,9 @@ def _alias_keys(kind: Kind, alias: str, config: Mapping[str, str | None]) -> Ite
         )
 
 
-def find_class(kind: Kind, name: str) -> tuple[str, PluginClass] | None:
-    """The full class name and the class for a name or its last part; of two generations, the Apache one."""
-    for plugin in _CLASSES[kind]:
+def _find(plugins: Mapping[str, _P], name: str) -> tuple[str, _P] | None:
+    """Find the full class name and the plugin for a name or its last part; of two generations, the Apache one."""
+    for plugin in plugins.values():
         for full in plugin.class_names:
             if name in (full, full.rpartition(".")[2]):
                 return full, plugin
@@ -138,31 +139,33 @@ def find_class(kind: Kind, name: str) -> tuple[str, PluginClass] | None:
 
 
 def _refusal(kind: Kind, name: str) -> str | None:
-    found = find_class(kind, name)
+    found = _find(_CLASSES[kind], name)
     if found is not None:
         return found[1].refused
-    nested = [f"{name}${part}" for part in ("Key", "Value") if find_class(kind, f"{name}${part}")]
+    nested = [f"{name}${part}" for part in KEY_OR_VALUE if _find(_CLASSES[kind], f"{name}${part}")]
     if nested:
         return f"This class is abstract and cannot be created. Did you mean {' or '.join(nested)}?"
     other: Kind = "predicate" if kind == "transformation" else "transformation"
-    if find_class(other, name):
+    if _find(_CLASSES[other], name):
         return f"Not a {kind.capitalize()}"
     return f"Class {name} could not be found."
 
 
 def check_transforms(parsed: Parsed) -> None:
-    """Rules between the keys of aliases; unlike Connect, what would fail the task fails the validation."""
+    """Check the rules between the keys of aliases; unlike Connect, what would fail the task fails the validation."""
     for kind in _CLASSES:
         for alias in _aliases(kind, parsed.config):
             prefix = f"{_FAMILY[kind]}.{alias}."
-            found = find_class(kind, parsed.text(prefix + "type"))
+            found = _find(_CLASSES[kind], parsed.text(prefix + "type"))
             if found is None:
                 continue
-            for name, problem in found[1].check(prefix, _settings(parsed, prefix, found[1])):
+            plugin, settings = found[1], _settings(parsed, prefix, found[1])
+            for name, problem in plugin.check(prefix, settings):
                 parsed.fail(prefix + name, problem)
-            if kind == "transformation":
+            if isinstance(plugin, Transformation):
                 _check_predicate(parsed, prefix)
-                _warn(parsed, prefix, found[1])
+                for text in plugin.warnings(prefix, settings):
+                    parsed.warn(text)
     used = {parsed.text(f"transforms.{alias}.predicate") for alias in _usable(parsed)}
     for alias in _aliases("predicate", parsed.config):
         if alias not in used:
@@ -171,15 +174,15 @@ def check_transforms(parsed: Parsed) -> None:
 
 
 def _usable(parsed: Parsed) -> list[str]:
-    """Aliases of the transformations whose class is known."""
+    """List the aliases of transformations whose class is known."""
     return [
         alias
         for alias in _aliases("transformation", parsed.config)
-        if find_class("transformation", parsed.text(f"transforms.{alias}.type"))
+        if _find(TRANSFORMATIONS, parsed.text(f"transforms.{alias}.type"))
     ]
 
 
-def _settings(parsed: Parsed, prefix: str, plugin: PluginClass) -> dict[str, Value]:
+def _settings(parsed: Parsed, prefix: str, plugin: Plugin) -> dict[str, Value]:
     return {key.name: parsed.values[prefix + key.name] for key in plugin.keys}
 
 
@@ -194,16 +197,6 @@ def _check_predicate(parsed: Parsed, prefix: str) -> None:
     if predicate in parsed.config and alias not in _aliases("predicate", parsed.config):
         known = ", ".join(_aliases("predicate", parsed.config)) or "none"
         parsed.fail(predicate, invalid_value(predicate, alias, f"Not an alias in predicates (there are: {known})"))
-
-
-def _warn(parsed: Parsed, prefix: str, plugin: PluginClass) -> None:
-    if plugin.name == "SetSchemaMetadata":
-        parsed.warn(f"{prefix}type has no effect here: records have no schema")
-    if plugin.name == "ReplaceField":
-        both = set(parsed.items(prefix + "include")) & set(parsed.items(prefix + "exclude"))
-        if both:
-            names = ", ".join(sorted(both))
-            parsed.warn(f"{prefix}include names {names}, which {prefix}exclude leaves out: exclude wins")
 
 
 def _check_converters(parsed: Parsed) -> None:
@@ -221,31 +214,31 @@ def _check_converters(parsed: Parsed) -> None:
 
 def reads_keys(config: Mapping[str, str | None]) -> bool:
     """Whether a transformation works on the keys of records, or copies them."""
-    return any(name.endswith("$Key") or plugin.name in _READS_KEYS for name, plugin in _named(config))
+    return any(name.endswith("$Key") or plugin.reads_keys for name, plugin in _named(config))
 
 
 def reads_text(config: Mapping[str, str | None]) -> bool:
     """Whether the values are texts of StringConverter that a transformation makes objects from."""
     if converter_class((config.get("value.converter") or "").strip()) != STRING_CONVERTER:
         return False
-    return any(plugin.name in _MAKES_OBJECTS and not name.endswith("$Key") for name, plugin in _named(config))
+    return any(plugin.makes_objects and not name.endswith("$Key") for name, plugin in _named(config))
 
 
-def _named(config: Mapping[str, str | None]) -> Iterator[tuple[str, PluginClass]]:
-    """The known classes that a configuration names: full name and class."""
+def _named(config: Mapping[str, str | None]) -> Iterator[tuple[str, Transformation]]:
+    """List the known classes that a configuration names: full name and plugin."""
     for alias in _aliases("transformation", config):
-        found = find_class("transformation", (config.get(f"transforms.{alias}.type") or "").strip())
+        found = _find(TRANSFORMATIONS, (config.get(f"transforms.{alias}.type") or "").strip())
         if found is not None:
             yield found
 
 
 def transform_chain(parsed: Parsed) -> TransformChain | None:
-    """The transformations of a configuration; None when there are none that do something."""
+    """Make the chain of a configuration; None when no transformation does something."""
     steps: list[TransformConfig] = []
     for alias in _usable(parsed):
         prefix = f"transforms.{alias}."
-        found = find_class("transformation", parsed.text(prefix + "type"))
-        if found is None or found[1].name == "SetSchemaMetadata":
+        found = _find(TRANSFORMATIONS, parsed.text(prefix + "type"))
+        if found is None or found[1].build is None:
             continue
         class_name, plugin = found
         steps.append(
@@ -269,5 +262,5 @@ def _predicate(parsed: Parsed, alias: str) -> PredicateConfig | None:
     if alias not in _aliases("predicate", parsed.config):
         return None
     prefix = f"predicates.{alias}."
-    found = find_class("predicate", parsed.text(prefix + "type"))
+    found = _find(PREDICATES, parsed.text(prefix + "type"))
     return found and PredicateConfig(found[1].name, tuple(_settings(parsed, prefix, found[1]).items()))

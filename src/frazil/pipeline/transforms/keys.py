@@ -15,7 +15,7 @@ _FLOATING = {"Float": ">f", "Double": ">d"}
 
 
 def key_reader(converter: str) -> Callable[[bytes], Json | None]:
-    """The function for a converter class. It raises StageError for bytes that are no such key."""
+    """Make the function for a converter class. It raises StageError for bytes that are no such key."""
     read = _reader(converter)
 
     def key(data: bytes) -> Json | None:

@@ -13,10 +13,13 @@ import msgspec
 
 from frazil.pipeline.convert import scalars
 from frazil.pipeline.convert.strict import ConversionError, parse_object
-from frazil.pipeline.types import Type
+from frazil.pipeline.types import Typed
 
 Raw = msgspec.Raw
 Part = Literal["key", "value"]
+
+COORDINATES = ("topic", "partition", "offset", "timestamp")
+"""Names of the attributes of a record that say where in Kafka it stands."""
 
 NULL = Raw(b"null")
 _BLANKS = b" \t\r\n"
@@ -25,22 +28,12 @@ _any = msgspec.json.Decoder(Raw).decode
 read_text = msgspec.json.Decoder(str).decode
 
 
-class Typed:
-    """JSON text that stands for a value of a certain type, which its text alone does not show: a time, a map."""
-
-    __slots__ = ("raw", "type")
-
-    def __init__(self, raw: Raw, type_: Type) -> None:
-        self.raw = raw
-        self.type = type_
-
-
 Json: TypeAlias = Raw | Typed | dict[str, "Json"]
 Members: TypeAlias = dict[str, Json]
 
 
 class Record:
-    """Where a record is from, and its key and value.
+    """A record: where it is from, its key and its value.
 
     `value` and `key` are None for null, bytes as long as nobody has looked at them, members of an object, or other
     JSON. `timestamp` is in epoch milliseconds. Of headers only the names are here: nothing takes their values.
@@ -75,7 +68,7 @@ class StageError(ConversionError):
 
 
 def members(record: Record, part: Part) -> Members | None:
-    """The members of the key or value, which may be changed; None for null.
+    """Open the key or value as members, which may be changed; None for null.
 
     Raises DataError for what is not an object, ConversionError for what is not JSON.
     """
@@ -90,7 +83,7 @@ def members(record: Record, part: Part) -> Members | None:
 
 
 def object_of(value: Json, what: str) -> Members:
-    """The members of an object. Raises DataError, which names `what`, for any other value."""
+    """Open an object as members. Raises DataError, which names `what`, for any other value."""
     if type(value) is dict:
         return value
     text = raw_bytes(value)
@@ -99,8 +92,27 @@ def object_of(value: Json, what: str) -> Members:
     return _object(text)  # type: ignore[return-value]
 
 
+def object_or_none(value: Json | None) -> Members | None:
+    """Open an object as members, which may be changed; None for anything else."""
+    return object_of(value, "") if value is not None and raw_bytes(value)[0] == 0x7B else None
+
+
+def required_text(found: Members, name: str, path: str) -> str:
+    """Give the text of a member. Raises DataError, which names `path`, when it is null or absent."""
+    value = found.get(name)
+    if value is None or is_null(value):
+        raise DataError(f"{path} is missing")
+    return text_of(value)
+
+
+def coordinate(record: Record, source: str) -> Raw:
+    """Write one of COORDINATES as JSON."""
+    value = getattr(record, source)
+    return quoted(value) if source == "topic" else Raw(b"%d" % value)
+
+
 def open_value(text: bytes) -> Json | None:
-    """JSON that nobody has looked at yet. Raises ConversionError, with an empty path, for what is no JSON."""
+    """Read JSON that nobody has looked at yet. Raises ConversionError, with an empty path, for what is no JSON."""
     first = text.lstrip(_BLANKS)[:1]
     if first == b"{":
         return parse_object(text)  # type: ignore[return-value]
@@ -118,7 +130,7 @@ def open_value(text: bytes) -> Json | None:
 
 
 def read_as_text(data: bytes) -> Raw:
-    """Bytes as StringConverter reads them. Raises ConversionError, with an empty path, unless they are UTF-8."""
+    """Read bytes as StringConverter does. Raises ConversionError, with an empty path, unless they are UTF-8."""
     try:
         return quoted(data.decode())
     except UnicodeDecodeError as error:
@@ -126,7 +138,7 @@ def read_as_text(data: bytes) -> Raw:
 
 
 def looked_at(record: Record, part: Part) -> Json | None:
-    """The key or value as JSON, whatever it is; None for null. Raises ConversionError for what is not JSON."""
+    """Open the key or value as any JSON; None for null. Raises ConversionError for what is not JSON."""
     found = getattr(record, part)
     if isinstance(found, bytes):
         found = open_value(found)
@@ -144,21 +156,26 @@ def is_null(value: Json) -> bool:
     return type(value) is Raw and bytes(value) == b"null"
 
 
+def is_fraction(raw: bytes) -> bool:
+    """Whether a JSON number is one that Connect reads as a double."""
+    return b"." in raw or b"e" in raw or b"E" in raw
+
+
 def raw_bytes(value: Json) -> bytes:
-    """The JSON text of a value."""
+    """Write a value as JSON text."""
     if type(value) is dict:
         return encode(value)
     return bytes(value.raw if isinstance(value, Typed) else value)  # type: ignore[arg-type]
 
 
 def text_of(value: Json) -> str:
-    """A text as it is, any other value as JSON text. Raises DataError for a text that is not valid."""
+    """Give a text as it is, any other value as JSON text. Raises DataError for a text that is not valid."""
     raw = raw_bytes(value)
     return string(raw) if raw[:1] == b'"' else raw.decode()
 
 
 def string(raw: bytes) -> str:
-    """The text that a JSON string stands for. Raises DataError for one that is not valid."""
+    """Read the text of a JSON string. Raises DataError for one that is not valid."""
     try:
         return read_text(raw)
     except msgspec.DecodeError as error:
@@ -166,12 +183,12 @@ def string(raw: bytes) -> str:
 
 
 def quoted(text: str) -> Raw:
-    """A text as JSON."""
+    """Write a text as JSON."""
     return Raw(msgspec.json.encode(text))
 
 
 def copied(value: Json) -> Json:
-    """A value that may stand in two places: changing one of them leaves the other as it is."""
+    """Copy a value that is to stand in two places, so that changing one leaves the other as it is."""
     return Raw(encode(value)) if type(value) is dict else value
 
 

@@ -18,7 +18,7 @@ from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.connectors.iceberg.table.write import DataFileWriter
 from frazil.pipeline import task
 from frazil.pipeline.convert.decode import DecodeSpec
-from frazil.pipeline.routes import Route
+from frazil.pipeline.route import Route
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.task import Bounds, Routing, TableSpec, TaskSpec, run
 from tests.pipeline.kafka_rows import Row, chunk

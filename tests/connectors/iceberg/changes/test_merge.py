@@ -45,7 +45,7 @@ from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import CommitConflict, ConfigError, Fenced
 from frazil.pipeline.changes import DELETED, OFFSET, PARTITION, TIMESTAMP, TOPIC, Path
 from frazil.pipeline.convert.arrow import arrow_schema
-from frazil.pipeline.gaps import Wanted
+from frazil.pipeline.gaps import WantedRows
 from tests.connectors.iceberg.conftest import MakeTable
 from tests.connectors.iceberg.proxy import CatalogProxy
 
@@ -196,7 +196,7 @@ def test_d11_rows_as_they_are(make_table: MakeTable, mode: str) -> None:
 
 
 def look_up(table: Table, *ids: int) -> dict[int, str | None]:
-    wanted = Wanted(pa.table({"0": pa.array(ids, pa.int64())}), ("name",))
+    wanted = WantedRows(pa.table({"0": pa.array(ids, pa.int64())}), ("name",))
     table.refresh()
     found = look_up_all(table, "main", (("id",),), wanted, writer_for(table), here)
     assert found.column_names == ["0", "name"]

@@ -9,7 +9,7 @@ import pytest
 
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig, iceberg_sink_config, parse_iceberg_sink
 from frazil.declare.definition import Parsed
-from frazil.pipeline.routes import Route
+from frazil.pipeline.route import Route
 
 CLASSES = (
     "io.tabular.iceberg.connect.IcebergSinkConnector",

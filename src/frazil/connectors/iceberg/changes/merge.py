@@ -17,15 +17,15 @@ import pyarrow as pa
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table, Transaction
 
-from frazil.connectors.iceberg.changes.bounds import Bounds
 from frazil.connectors.iceberg.changes.changes import FILE, POSITION
 from frazil.connectors.iceberg.changes.deletes import write_deletes
+from frazil.connectors.iceberg.changes.key_ranges import KeyRanges
 from frazil.connectors.iceberg.changes.match import Candidate, Found, Lookup, Search, look_up, no_rows, search
 from frazil.connectors.iceberg.changes.replace import Replacement, stage_replacement
 from frazil.connectors.iceberg.table.write import DataFileWriter
 from frazil.errors import ConfigError
 from frazil.pipeline.changes import PLACE, Path, last_changes
-from frazil.pipeline.gaps import Wanted
+from frazil.pipeline.gaps import WantedRows
 from frazil.pipeline.keys import Codes, Keys
 
 MERGE_MODE = "write.merge.mode"
@@ -97,13 +97,13 @@ class Merge:
 
     def _search(self, table: Table, candidates: Sequence[Candidate], *, rewrite: bool) -> None:
         """Look through the files that were not looked through before."""
-        bounds = Bounds(table.schema(), self._paths, self._keys.values())
+        ranges = KeyRanges(table.schema(), self._paths, self._keys.values())
         todo: list[Candidate] = []
         for candidate in candidates:
             key = _name(candidate)
             if key in self._found:
                 continue
-            if candidate.positions is None and not bounds.may_hold(candidate.file):
+            if candidate.positions is None and not ranges.may_hold(candidate.file):
                 self._found[key] = candidate.file, None
             else:
                 todo.append(candidate)
@@ -130,7 +130,7 @@ class Merge:
 
 
 def look_up_all(
-    table: Table, branch: str, paths: tuple[Path, ...], wanted: Wanted, writer: DataFileWriter, run: RunTasks
+    table: Table, branch: str, paths: tuple[Path, ...], wanted: WantedRows, writer: DataFileWriter, run: RunTasks
 ) -> pa.Table:
     """The rows of a branch with one of the keys: key columns under their numbers, and the columns.
 
@@ -139,9 +139,9 @@ def look_up_all(
     keys = Keys(wanted.keys)
     head = table.metadata.snapshot_by_name(branch)
     candidates = _candidates(table, head.snapshot_id) if head is not None else []
-    bounds = Bounds(table.schema(), paths, keys.values())
+    ranges = KeyRanges(table.schema(), paths, keys.values())
     what = Lookup(writer, paths, keys, wanted.columns)
-    found = run(partial(look_up, what), [each for each in candidates if bounds.may_hold(each.file)])
+    found = run(partial(look_up, what), [each for each in candidates if ranges.may_hold(each.file)])
     return pa.concat_tables([no_rows(what), *found])
 
 

@@ -19,7 +19,7 @@ from frazil.connectors.iceberg.table.schema import mapping_of, struct_of
 from frazil.errors import ConfigError
 from frazil.pipeline.changes import ChangeSpec, Path, key_error
 from frazil.pipeline.executor import Executor, spread
-from frazil.pipeline.gaps import Before, Wanted
+from frazil.pipeline.gaps import Before, WantedRows
 from frazil.pipeline.task import Bounds, TableSpec
 
 
@@ -44,7 +44,7 @@ class Merging:
         writer = ChangeFileWriter(file_writer(self.config, table), keys)
         return TableSpec(name, decode, writer, bounds, changes=ChangeSpec(keys, self.changes.operation))
 
-    def before(self, target: Target, table: Table, wanted: Wanted) -> Before:
+    def before(self, target: Target, table: Table, wanted: WantedRows) -> Before:
         """See `Strategy`."""
         rows = look_up_all(
             table, target.branch, self._keys(table), wanted, file_writer(self.config, table), self._spread

@@ -31,7 +31,7 @@ from frazil.declare.placeholders import has_placeholder
 from frazil.errors import ConfigError
 from frazil.pipeline.convert.column_types import ColumnType, check_column_types, column_types
 from frazil.pipeline.letters.queues import DLQ
-from frazil.pipeline.routes import Route
+from frazil.pipeline.route import Route
 from frazil.pipeline.transforms.declaration import (
     TransformChain,
     check_transforms,

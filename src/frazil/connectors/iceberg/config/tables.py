@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from frazil.declare.definition import Parsed, invalid_value
 from frazil.declare.placeholders import has_placeholder
 from frazil.declare.validators import java_regular_expression
-from frazil.pipeline.routes import TOPIC, Route
+from frazil.pipeline.route import TOPIC, Route
 
 _MAIN_BRANCH = "main"
 _TABLES = "iceberg.tables"

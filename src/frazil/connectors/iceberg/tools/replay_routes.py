@@ -31,7 +31,7 @@ def routed(chunks: Iterable[Rows], config: IcebergSinkConfig) -> Routed:
         prepared = prepare(rows, config.transforms, envelope=config.schemas_enable)
         values = prepared.values
         topics = values.topics if values.topics is not None else [rows.topic] * len(rows)
-        assigned = router(config.route).assign(values, lambda topics=topics: topics)  # type: ignore[misc]
+        assigned = router(config.route).assign(values.values, lambda topics=topics: topics)  # type: ignore[misc]
         refused = [*prepared.failed, *((values.position(index), error) for index, error in assigned.failed)]
         failed |= {first + index: described(error.path, error.reason) for index, error in refused}
         for name, indexes in assigned.tables.items():

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from frazil.pipeline.transforms.record import StageError, Typed
+from frazil.pipeline.transforms.record import StageError
+from frazil.pipeline.types import Typed
 from tests.pipeline.transforms.chains import after, applied, chain, text
 
 ISO = "yyyy-MM-dd'T'HH:mm:ss.SSSXXX"

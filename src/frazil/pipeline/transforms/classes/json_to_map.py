@@ -1,7 +1,7 @@
-"""JsonToMapTransform: objects become maps of text, so that their names make no columns (iceberg-sink.md 4, S04-S07).
+"""JsonToMapTransform: objects become maps of text, so that their names make no columns.
 
-Whole numbers are of one type whatever their size is, up to 64 bits, and null in a list stays null; legacy makes the
-text `null` of it.
+Whole numbers are of one type whatever their size is, up to 64 bits, and null in a list stays null, of which Kafka
+Connect makes the text `null`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from typing import TypeAlias
 
 import msgspec
 
-from frazil.declare.definition import Value
+from frazil.declare.definition import Key
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.strict import ConversionError, parse_object
+from frazil.pipeline.transforms.plugin import ICEBERG, Options, Transformation
 from frazil.pipeline.transforms.record import (
     Apply,
     DataError,
@@ -22,7 +23,6 @@ from frazil.pipeline.transforms.record import (
     Part,
     Raw,
     Record,
-    Typed,
     encode,
     looked_at,
     members,
@@ -30,7 +30,7 @@ from frazil.pipeline.transforms.record import (
     string,
     text_of,
 )
-from frazil.pipeline.types import STRING, List, Map, Type
+from frazil.pipeline.types import STRING, List, Map, Type, Typed
 
 _TEXTS = Map(STRING, STRING)
 _PAYLOAD = "payload"
@@ -39,7 +39,7 @@ _object = msgspec.json.Decoder(dict[str, Raw]).decode
 _Shape: TypeAlias = Type | None
 
 
-def json_to_map(options: Mapping[str, Value], part: Part) -> Apply:
+def _build(options: Options, part: Part) -> Apply:
     """One map of everything with `json.root`, else a map of each object in the record."""
     whole = options.get("json.root") is True
 
@@ -80,7 +80,7 @@ def _texts(fields: Mapping[str, Json]) -> Raw:
 
 
 def _shape(raw: bytes) -> _Shape:
-    """The type that a value gets; None for what is dropped: null, and objects and arrays without content (S06)."""
+    """The type that a value gets; None for what is dropped: null, and objects and arrays without content."""
     if raw[0] == 0x7B:
         return _TEXTS if _object(raw) else None
     if raw[0] != 0x5B:
@@ -113,3 +113,22 @@ def _fit(raw: bytes, shape: Type) -> Raw:
     if shape == STRING:
         return Raw(encode(text_of(Raw(raw))))
     return Raw(raw)
+
+
+JSON_TO_MAP = Transformation(
+    name="JsonToMapTransform",
+    documentation="Makes maps of text from objects, so that changing names make no columns. Reads the texts of "
+    "StringConverter, and objects too.",
+    keys=(
+        Key(
+            "json.root",
+            "BOOLEAN",
+            "Whether the whole record becomes one map, payload; else each object in it becomes a map.",
+            default=False,
+        ),
+    ),
+    packages=ICEBERG,
+    build=_build,
+    makes_objects=True,
+    makes_types=True,
+)

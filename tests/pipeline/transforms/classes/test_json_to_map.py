@@ -1,10 +1,9 @@
-"""Rows S04 to S07 of iceberg-sink.md."""
-
 from __future__ import annotations
 
 import pytest
 
-from frazil.pipeline.transforms.record import StageError, Typed
+from frazil.pipeline.transforms.record import StageError
+from frazil.pipeline.types import Typed
 from tests.pipeline.transforms.chains import ICEBERG, applied, chain, text
 
 NAME = ICEBERG + "JsonToMapTransform"
@@ -17,16 +16,16 @@ def mapped(value: bytes | None, root: str = "false") -> bytes | None:
     return text(made.value)
 
 
-def test_s04_root() -> None:
+def test_with_root_the_record_is_one_map() -> None:
     assert mapped(b'{"key":1,"a":"a"}', "true") == b'{"payload":{"key":"1","a":"a"}}'
 
 
-def test_s05_a_map_value_is_json_text() -> None:
+def test_a_map_value_is_json_text() -> None:
     assert mapped(b'{"k":{"nested_key":1}}', "true") == b'{"payload":{"k":"{\\"nested_key\\":1}"}}'
 
 
 @pytest.mark.parametrize("value", [b"{}", b"[]", b"[[],[]]", b"null", b"[[[]]]"])
-def test_s06_values_without_content_are_dropped(value: bytes) -> None:
+def test_values_without_content_are_dropped(value: bytes) -> None:
     assert mapped(b'{"a":%b,"b":1}' % value) == b'{"b":1}'
 
 
@@ -46,7 +45,7 @@ def test_s06_values_without_content_are_dropped(value: bytes) -> None:
         (b"[[1],null]", b'["[1]",null]', "list<string>"),
     ],
 )
-def test_s07_objects_and_arrays(value: bytes, expected: bytes, type_: str) -> None:
+def test_objects_and_arrays_become_maps_and_lists(value: bytes, expected: bytes, type_: str) -> None:
     made = applied(chain((NAME, {}), **TEXTS), b'{"x":%b}' % value)
 
     assert made is not None and type(made.value) is dict
@@ -56,7 +55,7 @@ def test_s07_objects_and_arrays(value: bytes, expected: bytes, type_: str) -> No
     assert str(found.type) == type_
 
 
-def test_s07_scalars_stay_as_they_are() -> None:
+def test_scalars_stay_as_they_are() -> None:
     value = b'{"n":354736184430273859332531123456,"d":1.50,"b":true,"s":"x"}'
 
     assert mapped(value) == value

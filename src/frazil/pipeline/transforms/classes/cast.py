@@ -1,4 +1,4 @@
-"""Cast: one JSON value as another type.
+"""Cast: fields, or the whole key or value, as another type.
 
 Connect wraps numbers that are too large and takes every word but `true` for false; here both are errors. A number that
 becomes text keeps its source text.
@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
-import numpy as np
-
-from frazil.declare.definition import Value
+from frazil.declare.definition import Key, invalid_value
 from frazil.pipeline.convert import scalars
-from frazil.pipeline.transforms.fields import is_fraction
+from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, REPLACE_NULL, Options, Problems, Transformation, items
 from frazil.pipeline.transforms.record import (
     Apply,
     DataError,
     Part,
     Raw,
     Record,
+    is_fraction,
     is_null,
     looked_at,
     members,
@@ -30,9 +30,10 @@ from frazil.pipeline.transforms.record import (
     replace,
     string,
 )
-from frazil.pipeline.transforms.rules import items
 from frazil.pipeline.types import Scalar
 
+_TYPES = ("int8", "int16", "int32", "int64", "float32", "float64", "boolean", "string")
+_CONNECT_TYPES = (*_TYPES, "bytes", "array", "map", "struct")
 _WHOLE_TEXT = re.compile(r"[+-]?[0-9]{1,20}", re.ASCII)
 _EXPONENT_LIMIT = 30
 _WHOLE_FROM = 1 << 24  # from here on a float32 is a whole number, and its shortest text is another one
@@ -40,11 +41,11 @@ _float32 = scalars.converter(Scalar("float"))
 _float64 = scalars.converter(Scalar("double"))
 
 
-def cast(options: Mapping[str, Value], part: Part) -> Apply:
-    """Casts fields, or the whole; null and absent ones stay so."""
+def _build(options: Options, part: Part) -> Apply:
+    """Null and absent fields stay so."""
     spec = items(options, "spec")
     if len(spec) == 1 and ":" not in spec[0]:
-        whole = converter(spec[0])
+        whole = _converter(spec[0])
 
         def apply_whole(record: Record) -> None:
             found = looked_at(record, part)
@@ -55,7 +56,7 @@ def cast(options: Mapping[str, Value], part: Part) -> Apply:
     casts = {}
     for entry in spec:
         name, type_ = entry.split(":")
-        casts[name.strip()] = converter(type_)
+        casts[name.strip()] = _converter(type_)
 
     def apply(record: Record) -> None:
         found = members(record, part)
@@ -76,16 +77,18 @@ def _named(name: str, convert: Callable[[bytes], Raw], raw: bytes) -> Raw:
         raise DataError(f"{name}: {error}") from None
 
 
-def converter(type_: str) -> Callable[[bytes], Raw]:
+def _converter(type_: str) -> Callable[[bytes], Raw]:
     """The function for one type of a spec: JSON that is not null to JSON. It raises ValueError with the reason."""
     match type_.strip().lower():
         case "int8" | "int16" | "int32" | "int64" as name:
             bits = int(name[3:])
             return lambda raw: _whole(raw, bits)
         case "float32":
-            return lambda raw: _floating(raw, single=True)
+            import numpy as np  # takes 0.1 s, which a process that only reads configurations does without
+
+            return lambda raw: _floating(raw, np.float32)
         case "float64":
-            return lambda raw: _floating(raw, single=False)
+            return lambda raw: _floating(raw)
         case "boolean":
             return _boolean
         case _:
@@ -119,15 +122,15 @@ def _whole(raw: bytes, bits: int) -> Raw:
     return Raw(b"%d" % value)
 
 
-def _floating(raw: bytes, *, single: bool) -> Raw:
+def _floating(raw: bytes, single: Callable[[float], Any] | None = None) -> Raw:
     if _kind(raw) == "boolean":
         return Raw(b"1.0" if raw == b"true" else b"0.0")
     value = (_float32 if single else _float64)(raw)
     if not math.isfinite(value):
         return quoted("NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity")
     if single:
-        value = np.float32(value)
-        text = str(value) if abs(value) < _WHOLE_FROM else repr(float(value))
+        rounded = single(value)
+        text = str(rounded) if abs(rounded) < _WHOLE_FROM else repr(float(rounded))
     else:
         text = repr(value)
     return Raw(text.encode())
@@ -147,3 +150,50 @@ def _boolean(raw: bytes) -> Raw:
 
 def _text(raw: bytes) -> Raw:
     return Raw(raw) if _kind(raw) == "text" else quoted(raw.decode())
+
+
+def _check(prefix: str, options: Options) -> Problems:
+    """Pairs field:type of known types, or one type alone."""
+    spec = options.get("spec")
+    if not isinstance(spec, tuple):
+        return
+    entries = items(options, "spec")
+    if not entries:
+        yield "spec", "Must specify at least one field to cast."
+    for entry in entries:
+        *field, type_ = (part.strip() for part in entry.split(":"))
+        if len(field) > 1:
+            yield "spec", invalid_value(prefix + "spec", entries, f"Invalid rename mapping: {entry}")
+        elif type_.lower() not in _CONNECT_TYPES:
+            reason = f"Invalid type found in casting spec: {type_}"
+            yield "spec", invalid_value(prefix + "spec", entries, f"{reason}; valid types are {', '.join(_TYPES)}")
+        elif type_.lower() not in _TYPES:
+            supported = ", ".join(_TYPES).upper()
+            yield (
+                "spec",
+                f"Cast transformation does not support casting to {type_.upper()}; supported types are [{supported}]",
+            )
+    if len(entries) > 1 and any(":" not in entry for entry in entries):
+        yield (
+            "spec",
+            "Cast transformations that specify a type to cast the entire value to may only specify a single cast in "
+            "their spec",
+        )
+
+
+CAST = Transformation(
+    name="Cast",
+    documentation="Casts fields, or the whole key or value, to a type.",
+    keys=(
+        Key(
+            "spec",
+            "LIST",
+            "Pairs field:type, or one type for all; int8, int16, int32, int64, float32, float64, boolean, string.",
+            importance="HIGH",
+        ),
+        REPLACE_NULL,
+    ),
+    parts=KEY_OR_VALUE,
+    check=_check,
+    build=_build,
+)

@@ -6,9 +6,18 @@ import datetime as dt
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from frazil.declare.definition import Value
+from frazil.declare.definition import Key
+from frazil.declare.validators import one_of
 from frazil.pipeline.convert import scalars, temporal
-from frazil.pipeline.transforms.fields import is_fraction
+from frazil.pipeline.transforms.plugin import (
+    DATE_FORMAT,
+    KEY_OR_VALUE,
+    REPLACE_NULL,
+    Options,
+    Problems,
+    Transformation,
+    text,
+)
 from frazil.pipeline.transforms.record import (
     Apply,
     DataError,
@@ -16,7 +25,7 @@ from frazil.pipeline.transforms.record import (
     Part,
     Raw,
     Record,
-    Typed,
+    is_fraction,
     is_null,
     looked_at,
     members,
@@ -25,8 +34,7 @@ from frazil.pipeline.transforms.record import (
     replace,
     string,
 )
-from frazil.pipeline.transforms.rules import text
-from frazil.pipeline.types import Scalar
+from frazil.pipeline.types import Scalar, Typed
 from frazil.text.java_dates import JavaDateFormat
 
 _UNITS: Final[Mapping[str, int]] = {
@@ -39,8 +47,8 @@ _EPOCH = dt.datetime(1970, 1, 1)
 _TYPES: Final = {"Date": Scalar("date"), "Time": Scalar("time"), "Timestamp": Scalar("timestamptz")}
 
 
-def timestamp_converter(options: Mapping[str, Value], part: Part) -> Apply:
-    """Converts one field, or the whole; null and absent ones stay so."""
+def _build(options: Options, part: Part) -> Apply:
+    """Null and an absent field stay so."""
     name = text(options, "field")
     unit = _UNITS[text(options, "unix.precision")]
     pattern = text(options, "format")
@@ -109,3 +117,46 @@ def _iso(nanos: int) -> str:
     except OverflowError:
         raise ValueError("the time is outside of the years 1 to 9999") from None
     return f"{text}.{rest:09d}".rstrip("0") + "Z" if rest else f"{text}Z"
+
+
+def _check(prefix: str, options: Options) -> Problems:
+    """A pattern where there are texts, and one that can be used."""
+    pattern = text(options, "format")
+    if pattern.strip():
+        try:
+            JavaDateFormat(pattern)
+        except ValueError as error:
+            needed = "TimestampConverter requires a SimpleDateFormat-compatible pattern for string timestamps"
+            yield "format", f"{needed}: {pattern} ({error})"
+    elif options.get("target.type") == "string":
+        yield "format", "TimestampConverter requires format option to be specified when using string timestamps"
+
+
+TIMESTAMP_CONVERTER = Transformation(
+    name="TimestampConverter",
+    documentation="Converts a time between text, epoch and Date, Time or Timestamp.",
+    keys=(
+        Key("field", "STRING", "Name of the field; blank for the whole key or value.", default="", importance="HIGH"),
+        Key(
+            "target.type",
+            "STRING",
+            "string, unix (a number), Date (for a date column), Time (time) or Timestamp (timestamp).",
+            importance="HIGH",
+            validator=one_of("string", "unix", "Date", "Time", "Timestamp"),
+        ),
+        Key("format", "STRING", f"How texts look, on both sides. {DATE_FORMAT}", default=""),
+        Key(
+            "unix.precision",
+            "STRING",
+            "What an epoch number counts, on both sides: seconds, milliseconds, microseconds or nanoseconds.",
+            default="milliseconds",
+            importance="LOW",
+            validator=one_of("nanoseconds", "microseconds", "milliseconds", "seconds"),
+        ),
+        REPLACE_NULL,
+    ),
+    parts=KEY_OR_VALUE,
+    check=_check,
+    build=_build,
+    makes_types=True,
+)

@@ -1,4 +1,4 @@
-"""Which data files can hold one of the keys looked for, by the bounds that the table has of their columns."""
+"""Ranges of keys: which data files can hold one of them, by the bounds that the table has of their columns."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _NUMBERS: dict[type[IcebergType], pa.DataType] = {
 """Types whose bounds are numbers, and the Arrow type that shows values as these numbers."""
 
 
-class Bounds:
-    """The keys' values in order, for the columns whose types can be compared with bounds."""
+class KeyRanges:
+    """The values of keys in order, for the columns whose types can be compared with a file's bounds."""
 
     def __init__(self, schema: Schema, paths: Sequence[Path], values: Sequence[pa.Array]) -> None:
         self._columns: list[tuple[int, PrimitiveType, list[Any]]] = []

@@ -1,0 +1,31 @@
+"""CopyValue: a field of the value under another name, too."""
+
+from __future__ import annotations
+
+from frazil.declare.definition import Key
+from frazil.pipeline.transforms.plugin import ICEBERG, Options, Transformation, text
+from frazil.pipeline.transforms.record import NULL, Apply, Part, Record, copied, members
+
+
+def _build(options: Options, part: Part) -> Apply:
+    """A field that is absent gives null."""
+    source, target = text(options, "source.field"), text(options, "target.field")
+
+    def apply(record: Record) -> None:
+        found = members(record, "value")
+        if found is not None:
+            found[target] = copied(found.get(source, NULL))
+
+    return apply
+
+
+COPY_VALUE = Transformation(
+    name="CopyValue",
+    documentation="Copies a field of the value to another name.",
+    keys=(
+        Key("source.field", "STRING", "Name of the field.", importance="HIGH"),
+        Key("target.field", "STRING", "Name of the copy.", importance="HIGH"),
+    ),
+    packages=ICEBERG,
+    build=_build,
+)

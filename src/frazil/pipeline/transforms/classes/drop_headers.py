@@ -1,0 +1,25 @@
+"""DropHeaders: headers of some names go."""
+
+from __future__ import annotations
+
+from frazil.declare.definition import Key
+from frazil.pipeline.transforms.plugin import Options, Transformation, items, not_empty
+from frazil.pipeline.transforms.record import Apply, Part, Record
+
+
+def _build(options: Options, part: Part) -> Apply:
+    names = frozenset(items(options, "headers"))
+
+    def apply(record: Record) -> None:
+        record.headers = [name for name in record.headers if name not in names]
+
+    return apply
+
+
+DROP_HEADERS = Transformation(
+    name="DropHeaders",
+    documentation="Removes headers. Headers are not stored, so this matters to HasHeaderKey alone.",
+    keys=(Key("headers", "LIST", "Names of the headers.", importance="HIGH"),),
+    check=not_empty("headers"),
+    build=_build,
+)

@@ -1,0 +1,53 @@
+"""ExtractField: one field in place of the whole key or value."""
+
+from __future__ import annotations
+
+from frazil.declare.definition import Key
+from frazil.declare.validators import one_of_any_case
+from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, REPLACE_NULL, Options, Problems, Transformation, text
+from frazil.pipeline.transforms.record import NULL, Apply, Part, Record, is_null, members, object_of, replace
+from frazil.text.field_path import field_path
+
+
+def _build(options: Options, part: Part) -> Apply:
+    """A field that is absent gives null."""
+    *outer, last = field_path(text(options, "field"), text(options, "field.syntax.version")) or ("",)
+
+    def apply(record: Record) -> None:
+        found = members(record, part)
+        for name in outer:
+            value = NULL if found is None else found.get(name, NULL)
+            found = None if is_null(value) else object_of(value, name)
+        replace(record, part, None if found is None else found.get(last))
+
+    return apply
+
+
+def _check(prefix: str, options: Options) -> Problems:
+    """With V2, a path whose backticks come in pairs."""
+    try:
+        field_path(text(options, "field"), text(options, "field.syntax.version"))
+    except ValueError as error:
+        yield "field", str(error)
+
+
+EXTRACT_FIELD = Transformation(
+    name="ExtractField",
+    documentation="Replaces the key or value by one of its fields; null when there is no such field.",
+    keys=(
+        Key("field", "STRING", "Name or path of the field."),
+        REPLACE_NULL,
+        Key(
+            "field.syntax.version",
+            "STRING",
+            "V1: the whole text is the name of a field of the record. V2: dots lead into objects, backticks enclose "
+            "names that contain dots.",
+            default="V1",
+            importance="HIGH",
+            validator=one_of_any_case("V1", "V2"),
+        ),
+    ),
+    parts=KEY_OR_VALUE,
+    check=_check,
+    build=_build,
+)

@@ -1,0 +1,49 @@
+"""HeaderFrom: headers from fields."""
+
+from __future__ import annotations
+
+from frazil.declare.definition import Key, invalid_value
+from frazil.declare.validators import one_of
+from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, REPLACE_NULL, Options, Problems, Transformation, items, text
+from frazil.pipeline.transforms.record import Apply, Part, Record, members
+
+
+def _build(options: Options, part: Part) -> Apply:
+    fields, headers = items(options, "fields"), items(options, "headers")
+    move = text(options, "operation") == "move"
+
+    def apply(record: Record) -> None:
+        found = members(record, part)
+        if found is None:
+            return
+        record.headers = [*record.headers, *headers]
+        if move:
+            for name in fields:
+                found.pop(name, None)
+
+    return apply
+
+
+def _check(prefix: str, options: Options) -> Problems:
+    """As many headers as fields, and at least one."""
+    lists = {name: items(options, name) for name in ("fields", "headers") if isinstance(options.get(name), tuple)}
+    for name, entries in lists.items():
+        if not entries:
+            yield name, invalid_value(prefix + name, entries, "Empty list")
+    if len(lists) == 2 and len(lists["fields"]) != len(lists["headers"]):
+        yield "headers", "'fields' config must have the same number of elements as 'headers' config."
+
+
+HEADER_FROM = Transformation(
+    name="HeaderFrom",
+    documentation="Moves or copies fields into headers. Headers are not stored, so a moved field is gone.",
+    keys=(
+        Key("fields", "LIST", "Names of the fields.", importance="HIGH"),
+        Key("headers", "LIST", "Names of the headers, one for each field.", importance="HIGH"),
+        Key("operation", "STRING", "move or copy.", importance="HIGH", validator=one_of("move", "copy")),
+        REPLACE_NULL,
+    ),
+    parts=KEY_OR_VALUE,
+    check=_check,
+    build=_build,
+)

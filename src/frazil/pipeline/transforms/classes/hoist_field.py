@@ -1,0 +1,28 @@
+"""HoistField: the whole key or value as a field of an object."""
+
+from __future__ import annotations
+
+from frazil.declare.definition import Key
+from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, Options, Transformation, text
+from frazil.pipeline.transforms.record import NULL, Apply, Part, Record, looked_at
+
+
+def _build(options: Options, part: Part) -> Apply:
+    """Null becomes a field that is null."""
+    name = text(options, "field")
+
+    def apply(record: Record) -> None:
+        found = looked_at(record, part)
+        setattr(record, part, {name: NULL if found is None else found})
+
+    return apply
+
+
+HOIST_FIELD = Transformation(
+    name="HoistField",
+    documentation="Wraps the key or value in an object with one field. A tombstone becomes an object with a null.",
+    keys=(Key("field", "STRING", "Name of the field."),),
+    parts=KEY_OR_VALUE,
+    build=_build,
+    makes_objects=True,
+)

@@ -1,0 +1,23 @@
+"""InsertHeader: one more header."""
+
+from __future__ import annotations
+
+from frazil.declare.definition import Key
+from frazil.pipeline.transforms.plugin import Options, Transformation, text
+from frazil.pipeline.transforms.record import Apply, Part
+
+
+def _build(options: Options, part: Part) -> Apply:
+    name = text(options, "header")
+    return lambda record: record.headers.append(name)
+
+
+INSERT_HEADER = Transformation(
+    name="InsertHeader",
+    documentation="Adds a header. Headers are not stored, so this matters to HasHeaderKey alone.",
+    keys=(
+        Key("header", "STRING", "Name of the header.", importance="HIGH"),
+        Key("value.literal", "STRING", "Value of the header.", importance="HIGH"),
+    ),
+    build=_build,
+)

@@ -1,0 +1,98 @@
+"""MaskField: values without meaning in place of those that were there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+
+from frazil.declare.definition import Key
+from frazil.declare.validators import non_empty
+from frazil.pipeline.convert import scalars
+from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, REPLACE_NULL, Options, Transformation, items, not_empty
+from frazil.pipeline.transforms.record import (
+    Apply,
+    DataError,
+    Part,
+    Raw,
+    Record,
+    is_fraction,
+    is_null,
+    members,
+    quoted,
+    raw_bytes,
+)
+
+_EMPTY: Mapping[int, bytes] = {0x22: b'""', 0x7B: b"{}", 0x5B: b"[]", 0x74: b"false", 0x66: b"false"}
+
+
+def _build(options: Options, part: Part) -> Apply:
+    """The kind of the value that was there stays; absent ones and null stay so."""
+    names = items(options, "fields")
+    given = options.get("replacement")
+    replacement = None if given is None else _Replacement(str(given))
+
+    def apply(record: Record) -> None:
+        found = members(record, part)
+        if found is None:
+            return
+        for name in names:
+            value = found.get(name)
+            if value is not None and not is_null(value):
+                raw = raw_bytes(value)
+                found[name] = Raw(_empty(raw)) if replacement is None else replacement.of(name, raw)
+
+    return apply
+
+
+def _empty(raw: bytes) -> bytes:
+    found = _EMPTY.get(raw[0])
+    if found is not None:
+        return found
+    return b"0.0" if is_fraction(raw) else b"0"
+
+
+class _Replacement:
+    """The replacement of a mask, as text and as the number that it stands for, if it does."""
+
+    def __init__(self, given: str) -> None:
+        self._given = given
+        self._text = quoted(given)
+        try:
+            number = Decimal(given)
+        except InvalidOperation:
+            number = Decimal("NaN")
+        self._number = number if number.is_finite() and abs(number.adjusted()) < 400 else None
+
+    def of(self, name: str, raw: bytes) -> Raw:
+        """The replacement for a value. Raises DataError where there is none."""
+        kind = scalars.kind_of(raw)
+        if kind == "text":
+            return self._text
+        if kind != "number":
+            raise DataError(f"{name} is {kind}, which cannot be masked with a replacement")
+        if self._number is None:
+            raise DataError(f"{name} is a number, and the replacement {self._given} is none")
+        if is_fraction(raw):
+            return Raw(repr(float(self._number)).encode())
+        return Raw(b"%d" % int(self._number))
+
+
+MASK_FIELD = Transformation(
+    name="MaskField",
+    documentation="Replaces values by 0, false, an empty text, array or object, or by a replacement; null stays null.",
+    keys=(
+        Key("fields", "LIST", "Names of the fields.", importance="HIGH"),
+        Key(
+            "replacement",
+            "STRING",
+            "What numbers and texts become; a number where numbers are masked.",
+            default=None,
+            importance="LOW",
+            validator=non_empty,
+        ),
+        REPLACE_NULL,
+    ),
+    parts=KEY_OR_VALUE,
+    check=not_empty("fields"),
+    build=_build,
+)

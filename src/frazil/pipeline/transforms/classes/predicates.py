@@ -1,0 +1,52 @@
+"""Predicates: which records a transformation is for."""
+
+from __future__ import annotations
+
+from frazil.declare.definition import Key
+from frazil.declare.validators import all_of, java_regular_expression, non_empty
+from frazil.pipeline.transforms.plugin import Options, Predicate, Test, text
+from frazil.pipeline.transforms.record import Record
+from frazil.text.java_regex import compile_java
+
+_BLANKS = b" \t\r\n"
+
+
+def _has_header_key(options: Options) -> Test:
+    name = text(options, "name")
+    return lambda record: name in record.headers
+
+
+HAS_HEADER_KEY = Predicate(
+    name="HasHeaderKey",
+    documentation="True for a record with at least one header of the name.",
+    keys=(Key("name", "STRING", "Name of the header.", validator=non_empty),),
+    build=_has_header_key,
+    reads_headers=True,
+)
+
+
+def _is_tombstone(record: Record) -> bool:
+    """The value is null, or the JSON text `null`."""
+    value = record.value
+    return value is None or (isinstance(value, bytes) and len(value) < 64 and value.strip(_BLANKS) == b"null")
+
+
+RECORD_IS_TOMBSTONE = Predicate(
+    name="RecordIsTombstone",
+    documentation="True for a record whose value is null.",
+    build=lambda options: _is_tombstone,
+)
+
+
+def _topic_name_matches(options: Options) -> Test:
+    """The name is the one that routers before the predicate have made."""
+    pattern = compile_java(text(options, "pattern"))
+    return lambda record: pattern.fullmatch(record.topic) is not None
+
+
+TOPIC_NAME_MATCHES = Predicate(
+    name="TopicNameMatches",
+    documentation="True when the expression matches the whole name of the topic.",
+    keys=(Key("pattern", "STRING", "Regular expression.", validator=all_of(non_empty, java_regular_expression)),),
+    build=_topic_name_matches,
+)

@@ -1,0 +1,65 @@
+"""ReplaceField: fields left out, kept or renamed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from frazil.declare.definition import Key, invalid_value
+from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, REPLACE_NULL, Options, Problems, Transformation, items
+from frazil.pipeline.transforms.record import Apply, Part, Record, members
+
+
+def _build(options: Options, part: Part) -> Apply:
+    """Excluded fields go, of the others the included ones stay, and those are renamed."""
+    exclude, include = frozenset(items(options, "exclude")), frozenset(items(options, "include"))
+    renames = dict(pair.split(":") for pair in items(options, "renames"))
+
+    def apply(record: Record) -> None:
+        found = members(record, part)
+        if found is None:
+            return
+        kept = {
+            renames.get(name, name): value
+            for name, value in found.items()
+            if name not in exclude and (not include or name in include)
+        }
+        setattr(record, part, kept)
+
+    def drop(record: Record) -> None:
+        found = members(record, part)
+        if found is not None:
+            for name in exclude:
+                found.pop(name, None)
+
+    return apply if include or renames else drop
+
+
+def _check(prefix: str, options: Options) -> Problems:
+    """Pairs old:new."""
+    entries = items(options, "renames")
+    for entry in entries:
+        if len(entry.split(":")) != 2 or not all(entry.split(":")):
+            yield "renames", invalid_value(prefix + "renames", entries, f"Invalid rename mapping: {entry}")
+
+
+def _warnings(prefix: str, options: Options) -> Iterator[str]:
+    both = set(items(options, "include")) & set(items(options, "exclude"))
+    if both:
+        names = ", ".join(sorted(both))
+        yield f"{prefix}include names {names}, which {prefix}exclude leaves out: exclude wins"
+
+
+REPLACE_FIELD = Transformation(
+    name="ReplaceField",
+    documentation="Leaves out, keeps or renames fields.",
+    keys=(
+        Key("exclude", "LIST", "Fields to leave out; wins over include.", default=()),
+        Key("include", "LIST", "The only fields to keep.", default=()),
+        Key("renames", "LIST", "Pairs old:new, applied to the fields that are kept.", default=()),
+        REPLACE_NULL,
+    ),
+    parts=KEY_OR_VALUE,
+    check=_check,
+    warnings=_warnings,
+    build=_build,
+)

@@ -1,0 +1,53 @@
+"""TimestampRouter: the topic renamed by the record's timestamp.
+
+The new topic is what later predicates and transformations see; positions and counters stay with the topic read.
+"""
+
+from __future__ import annotations
+
+from frazil.declare.definition import Key, invalid_value
+from frazil.pipeline.transforms.plugin import DATE_FORMAT, Options, Problems, Transformation, text
+from frazil.pipeline.transforms.record import Apply, DataError, Part, Record
+from frazil.text.java_dates import JavaDateFormat
+
+
+def _build(options: Options, part: Part) -> Apply:
+    template = text(options, "topic.format")
+    form = JavaDateFormat(text(options, "timestamp.format"))
+
+    def apply(record: Record) -> None:
+        try:
+            stamp = form.format(record.timestamp * 1_000_000)
+        except ValueError as error:
+            raise DataError(f"the record's timestamp {record.timestamp}: {error}") from None
+        record.topic = template.replace("${topic}", record.topic).replace("${timestamp}", stamp)
+
+    return apply
+
+
+def _check(prefix: str, options: Options) -> Problems:
+    """A pattern that can be used."""
+    name = "timestamp.format"
+    pattern = text(options, name)
+    try:
+        JavaDateFormat(pattern)
+    except ValueError as error:
+        yield name, invalid_value(prefix + name, pattern, str(error))
+
+
+TIMESTAMP_ROUTER = Transformation(
+    name="TimestampRouter",
+    documentation="Renames the topic by the record's timestamp. The offsets stay those of the topic read.",
+    keys=(
+        Key(
+            "topic.format",
+            "STRING",
+            "The new name; ${topic} and ${timestamp} are replaced.",
+            default="${topic}-${timestamp}",
+            importance="HIGH",
+        ),
+        Key("timestamp.format", "STRING", DATE_FORMAT, default="yyyyMMdd", importance="HIGH"),
+    ),
+    check=_check,
+    build=_build,
+)

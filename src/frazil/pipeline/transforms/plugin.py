@@ -1,0 +1,107 @@
+"""What a transformation or predicate declares: names of its class, keys, their rules, the code that applies it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from frazil.declare.definition import Key, Value
+from frazil.pipeline.transforms.record import Apply, Part, Record
+
+Options = Mapping[str, Value]
+"""Parsed values of a plugin's keys, under their names without prefix."""
+Problems = Iterator[tuple[str, str]]
+"""Name of a key without prefix, and error text."""
+Check = Callable[[str, Options], Problems]
+"""A rule between keys; it gets their prefix too (`transforms.mask.`), for texts that name them."""
+Test = Callable[[Record], bool]
+
+KAFKA = ("org.apache.kafka.connect.transforms",)
+ICEBERG = ("org.apache.iceberg.connect.transforms", "io.tabular.iceberg.connect.transforms")
+KEY_OR_VALUE = ("Key", "Value")
+
+DATE_FORMAT = (
+    "Pattern as for Java's SimpleDateFormat, in UTC. Digits of `S` are a fraction of the second; a value out of "
+    "range is refused."
+)
+REPLACE_NULL = Key(
+    "replace.null.with.default",
+    "BOOLEAN",
+    "Whether a null takes the default value of its field.",
+    default=True,
+    no_effect="records have no schema, so fields have no default value",
+)
+
+
+def nothing(prefix: str, options: Options) -> Iterator[Any]:
+    """Find no problem, and nothing to warn of."""
+    yield from ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plugin:
+    """A class that a configuration names, in one of `packages`.
+
+    `parts` are the nested classes to be named instead of it. `refused` says why it cannot be used.
+    """
+
+    name: str
+    documentation: str
+    keys: tuple[Key, ...] = ()
+    packages: tuple[str, ...] = KAFKA
+    parts: tuple[str, ...] = ()
+    check: Check = nothing
+    refused: str | None = None
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        names = [f"{package}.{self.name}" for package in self.packages]
+        return tuple(f"{name}${part}" for name in names for part in self.parts) if self.parts else tuple(names)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transformation(Plugin):
+    """A transformation; without `build` it changes nothing.
+
+    `warnings` yields texts about values that have no effect. `reads_keys`: the key of a record makes a difference to
+    its value. `makes_objects`: the value may be text before it. `makes_types`: it leaves values whose type their text
+    does not show.
+    """
+
+    build: Callable[[Options, Part], Apply] | None
+    warnings: Callable[[str, Options], Iterator[str]] = nothing
+    reads_keys: bool = False
+    makes_objects: bool = False
+    makes_types: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Predicate(Plugin):
+    """A predicate; `reads_headers`: it asks for the headers of records."""
+
+    build: Callable[[Options], Test]
+    packages: tuple[str, ...] = (f"{KAFKA[0]}.predicates",)
+    reads_headers: bool = False
+
+
+def items(options: Options, name: str) -> tuple[str, ...]:
+    """Give the entries of a LIST key, without blank ones."""
+    value = options.get(name)
+    return tuple(item for item in value if item) if isinstance(value, tuple) else ()
+
+
+def text(options: Options, name: str) -> str:
+    """Give the value of a STRING key; empty when it is null."""
+    value = options.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def not_empty(name: str) -> Check:
+    """Make the rule that a list has an entry."""
+
+    def check(prefix: str, options: Options) -> Problems:
+        if isinstance(options.get(name), tuple) and not items(options, name):
+            yield name, f"Configuration '{prefix}{name}' must not be empty. Valid values include: any non-empty value"
+
+    return check
