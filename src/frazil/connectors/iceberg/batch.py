@@ -10,15 +10,13 @@ from typing import Literal
 
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.pieces import divide
-from frazil.connectors.iceberg.table.column_limits import admit
+from frazil.connectors.iceberg.sink_table import Progress, SinkTable
+from frazil.connectors.iceberg.sink_tables import SinkTables
 from frazil.connectors.iceberg.table.commit import Commit
-from frazil.connectors.iceberg.table.evolve import evolve
-from frazil.connectors.iceberg.table.job import abandon, discovery
-from frazil.connectors.iceberg.tables import Tables
+from frazil.connectors.iceberg.table.writers import abandon, discovery
 from frazil.connectors.iceberg.totals import Totals
-from frazil.connectors.iceberg.work import Progress, Work
 from frazil.connectors.positions import KafkaIdentity
-from frazil.errors import BadRecord, ConfigError
+from frazil.errors import BadRecord
 from frazil.pipeline import offsets
 from frazil.pipeline.gaps import all_wanted
 from frazil.pipeline.letters.book import LetterBook
@@ -33,24 +31,36 @@ Run = Callable[[TaskSpec, bool], TaskResult]
 
 
 @dataclass
-class BatchJob:
-    """Stores the rows from `begin` to `end`; made for one batch.
+class Batch:
+    """Stores the records from `begin` to `end`; made for one batch.
 
-    Each round runs the tables that lack something, all in one pass, and commits those whose result is clean. The others
-    leave nothing but a better plan for the next round: more columns, or smaller pieces.
+    Each round runs tasks over the records of all tables that lack some, in one pass, and commits those whose result is
+    clean. The others leave nothing but a better plan for the next round: more columns, rows that changes want, or
+    smaller pieces. Example: 100 records for tables `a` and `b`; record 30 has a new field, and `b` takes no more than
+    10 dead letters in one task but has 15, all behind record 50.
+
+    | round | reads | `a` | `b` |
+    |---|---|---|---|
+    | 1 | 0 to 100 | "again": gets a column, nothing is committed | "divide": nothing is committed |
+    | 2 | 0 to 50 | "clean": committed up to 50 | "clean": committed up to 50 |
+    | 3 | 50 to 100 | "clean": committed up to 100 | "divide" |
+    | 4, 5 | 50 to 75, 75 to 100 | has them | "clean", twice |
+
+    A record that may not be stored while bad records are not tolerated is a wall for its table: the rounds go on below
+    it, and BadRecord is raised in the end.
     """
 
     config: IcebergSinkConfig
     identity: KafkaIdentity
     letters: LetterBook
-    tables: Tables
+    sink_tables: SinkTables
     begin: Offsets
     end: Offsets
     run: Run
 
     def __post_init__(self) -> None:
         self.totals = Totals()
-        self.works = self.tables.works(self.begin)
+        self.tables = self.sink_tables.begin(self.begin)
         self.rest = Progress(self.begin) if self.routed else None
 
     @property
@@ -61,15 +71,15 @@ class BatchJob:
     @property
     def commits(self) -> int:
         """How many commits were made."""
-        return sum(work.commits for work in self.works)
+        return sum(table.commits for table in self.tables)
 
     @property
     def used(self) -> set[str]:
         """The tables that had records."""
-        return {work.name for work in self.works if work.commits or work.refusal}
+        return {table.name for table in self.tables if table.commits or table.refusal}
 
     def report(self) -> BatchReport:
-        """What is safe by now."""
+        """Count what is committed by now."""
         return self.totals.report(self.config.name, [each.reached for each in self._all()])
 
     def store(self) -> None:
@@ -81,7 +91,7 @@ class BatchJob:
         pieces = [self.end]
         while pieces:
             ceiling = self._capped(pieces[0])
-            pending = [work for work in self.works if not work.is_done(work.cap(ceiling))]
+            pending = [table for table in self.tables if not table.is_done(table.cap(ceiling))]
             rest_pending = self.rest is not None and not self.rest.is_done(ceiling)
             if pending or rest_pending:
                 if self._round(pending, ceiling, rest_pending=rest_pending):
@@ -95,7 +105,7 @@ class BatchJob:
             raise BadRecord(bad_record_message(bad, self.config.name))
 
     def _all(self) -> list[Progress]:
-        return [*self.works, *([self.rest] if self.rest is not None else [])]
+        return [*self.tables, *([self.rest] if self.rest is not None else [])]
 
     def _capped(self, ceiling: Offsets) -> Offsets:
         """Nothing may pass a bad record that goes to no table: no table would know of it."""
@@ -106,43 +116,43 @@ class BatchJob:
         lows = [each.low(end) for each in self._all() if not each.is_done(each.cap(end))]
         return {key: min(low[key] for low in lows) for key in end}
 
-    def _each(self, works: Sequence[Work], do: Callable[[Work], None]) -> None:
+    def _each(self, tables: Sequence[SinkTable], do: Callable[[SinkTable], None]) -> None:
         """Do something for each table, some at the same time. Raises the first error when all are through."""
-        if len(works) < 2:
-            for work in works:
-                do(work)
+        if len(tables) < 2:
+            for table in tables:
+                do(table)
             return
-        with ThreadPoolExecutor(min(self.config.commit_threads, len(works))) as threads:
-            done = [threads.submit(do, work) for work in works]
+        with ThreadPoolExecutor(min(self.config.commit_threads, len(tables))) as threads:
+            done = [threads.submit(do, table) for table in tables]
         for future in done:
             future.result()
 
-    def _round(self, pending: Sequence[Work], ceiling: Offsets, *, rest_pending: bool) -> bool:
+    def _round(self, pending: Sequence[SinkTable], ceiling: Offsets, *, rest_pending: bool) -> bool:
         """One run over the rows; True when it found too many dead letters for one piece."""
-        self._each(pending, lambda work: self.tables.load(work, self.begin))
-        pending = [work for work in pending if not work.is_done(work.cap(ceiling))]
+        self._each(pending, lambda table: table.load(self.identity))
+        pending = [table for table in pending if not table.is_done(table.cap(ceiling))]
         if not pending and not rest_pending:
             return False
         spec = self._spec(pending, ceiling, rest_pending=rest_pending)
-        one_task = any(work.before is not None for work in pending)  # which needs to see the changes in their order
+        one_task = any(table.before is not None for table in pending)  # which needs to see the changes in their order
         result = self.run(spec, one_task)
         if rest_pending and not self._finish_rest(result, ceiling):
-            for work in pending:
-                abandon(work.table, result.tables[work.name].files)
+            for table in pending:
+                abandon(table.table, result.tables[table.name].files)
             return result.rest.overflow and not (self.rest and self.rest.bad)
-        verdicts = {work.name: self._judge(work, result.tables[work.name]) for work in pending}
-        for work in pending:
-            if verdicts[work.name] != "clean":
-                abandon(work.table, result.tables[work.name].files)
-        self._finish([work for work in pending if verdicts[work.name] == "clean"], result.tables, ceiling)
+        verdicts = {table.name: self._judge(table, result.tables[table.name]) for table in pending}
+        for table in pending:
+            if verdicts[table.name] != "clean":
+                abandon(table.table, result.tables[table.name].files)
+        self._finish([table for table in pending if verdicts[table.name] == "clean"], result.tables, ceiling)
         return "divide" in verdicts.values()
 
-    def _spec(self, pending: Sequence[Work], ceiling: Offsets, *, rest_pending: bool) -> TaskSpec:
-        tables = tuple(work.spec(work.cap(ceiling)) for work in pending)
+    def _spec(self, pending: Sequence[SinkTable], ceiling: Offsets, *, rest_pending: bool) -> TaskSpec:
+        tables = tuple(table.spec(table.cap(ceiling)) for table in pending)
         routing = None
         if self.config.route is not None:
             rest = Bounds(self.rest.low(ceiling), ceiling) if self.rest is not None and rest_pending else None
-            known = frozenset(work.name for work in self.works)
+            known = frozenset(table.name for table in self.tables)
             discover = discovery(self.config) if self.config.auto_create else None
             routing = Routing(self.config.route, rest, known, discover)
         return TaskSpec(tables, self.config.transforms, routing, self.config.schemas_enable)
@@ -160,79 +170,69 @@ class BatchJob:
         self.letters.close_stored("", {letter.refusal for letter in result.rest.dead}, low, ceiling)
         self.totals.add(result.rest)
         self.rest.reached = offsets.merge(self.rest.reached, ceiling)
-        self.works += self.tables.find(result.missing, self.begin)
+        self.tables += self.sink_tables.find(result.missing, self.begin)
         return True
 
-    def _judge(self, work: Work, result: TableResult) -> Literal["clean", "again", "divide"]:
+    def _judge(self, table: SinkTable, result: TableResult) -> Literal["clean", "again", "divide"]:
         """Whether the result can be committed; what the next run needs is done already, but for a division."""
         if result.dead and not self.letters.tolerant:
-            work.bad += result.dead
+            table.bad += result.dead
             return "again"
-        if work.table is None and not work.refusal and result.stored:
-            self.tables.create(work, result.unknown, result.seen)
+        if table.table is None and not table.refusal and result.stored:
+            table.create(result.unknown, result.seen)
             return "again"
-        if (result.unknown or result.absent) and self.config.evolve_schema and work.table is not None:
-            schema = work.table.schema()
-            admitted = admit(self.config, schema, result.unknown, result.seen)
-            work.no_more_columns = admitted.refusal or work.no_more_columns
-            now = evolve(work.target.catalog, work.table, admitted.fields, result.absent).schema()
-            if now == schema and not admitted.refusal:
-                raise ConfigError(
-                    f"{work.name} cannot have columns for the unknown fields "
-                    f"{', '.join(repr('.'.join(path)) for path in sorted(result.unknown))}; nothing was written. "
-                    "Set iceberg.tables.evolve-schema-enabled=false, or correct the producer"
-                )
+        if (result.unknown or result.absent) and self.config.evolve_schema and table.table is not None:
+            table.evolve(result.unknown, result.absent, result.seen)
             return "again"
-        if result.wanted and work.table is not None:
-            work.before = work.strategy.before(work.target, work.table, all_wanted(result.wanted))
+        if result.wanted and table.table is not None:
+            table.find_before(all_wanted(result.wanted))
             return "again"
         return "divide" if result.overflow else "clean"
 
-    def _finish(self, works: Sequence[Work], results: Mapping[str, TableResult], ceiling: Offsets) -> None:
+    def _finish(self, tables: Sequence[SinkTable], results: Mapping[str, TableResult], ceiling: Offsets) -> None:
         """Dead letters first, then the commits that move the positions past them."""
-        names_tables = self.routed or len(self.works) > 1
-        for work in works:
-            found = results[work.name]
-            found.dead = [replace(letter, table=work.name if names_tables else "") for letter in found.dead]
-        self.letters.write([letter for work in works for letter in results[work.name].dead])
-        lows = {work.name: work.low(ceiling) for work in works}
+        names_tables = self.routed or len(self.tables) > 1
+        for table in tables:
+            found = results[table.name]
+            found.dead = [replace(letter, table=table.name if names_tables else "") for letter in found.dead]
+        self.letters.write([letter for table in tables for letter in results[table.name].dead])
+        lows = {table.name: table.low(ceiling) for table in tables}
         started = time.monotonic()
         try:
-            self._each(works, lambda work: self._commit(work, results[work.name], work.cap(ceiling)))
+            self._each(tables, lambda table: self._commit(table, results[table.name], table.cap(ceiling)))
         finally:
             self.totals.commit_s += time.monotonic() - started
-            self.totals.write_s += max((results[work.name].write_s for work in works), default=0.0)
-            for work in works:
-                if work.is_done(work.cap(ceiling)):
-                    self.totals.add(results[work.name])
-        for work in works:
-            dead = {letter.refusal for letter in results[work.name].dead}
-            self.letters.close_stored(work.name if names_tables else "", dead, lows[work.name], work.cap(ceiling))
+            self.totals.write_s += max((results[table.name].write_s for table in tables), default=0.0)
+            for table in tables:
+                if table.is_done(table.cap(ceiling)):
+                    self.totals.add(results[table.name])
+        for table in tables:
+            dead = {letter.refusal for letter in results[table.name].dead}
+            self.letters.close_stored(table.name if names_tables else "", dead, lows[table.name], table.cap(ceiling))
 
-    def _commit(self, work: Work, result: TableResult, ceiling: Offsets) -> None:
+    def _commit(self, table: SinkTable, result: TableResult, ceiling: Offsets) -> None:
         """Commit one table; a table that is to have none of the records stays as it is.
 
         One that was rolled back moves on with every batch, until it is where it was.
         """
-        if work.table is not None and (result.read or not self.routed or work.floor.rolled_back):
-            batch = Commit(
-                self.config.name,
-                result.files,
-                self.begin,
-                offsets.merge(result.next_offsets, ceiling),
-                self.identity,
-                valid_through(result, ceiling),
-                complete=self.begin if self.routed else {},
-                changes=result.changes,
+        if table.table is not None and (result.read or not self.routed or table.floor.rolled_back):
+            table.commit(
+                Commit(
+                    self.config.name,
+                    result.files,
+                    self.begin,
+                    offsets.merge(result.next_offsets, ceiling),
+                    self.identity,
+                    valid_through(result, ceiling),
+                    complete=self.begin if self.routed else {},
+                    changes=result.changes,
+                )
             )
-            work.strategy.commit(work.target, work.table, work.floor, batch)
-            work.commits += 1
-        work.before = None
-        work.reached = offsets.merge(work.reached, ceiling)
+        table.done(ceiling)
 
 
 def valid_through(result: TableResult, ceiling: Offsets) -> int | None:
-    """The lowest of the partitions' last record times in ms; None when a partition was idle (K06)."""
+    """The lowest of the partitions' last record times in ms; None when a partition was idle."""
     if ceiling.keys() - result.last_timestamps.keys():
         return None
     return min(result.last_timestamps.values(), default=None)

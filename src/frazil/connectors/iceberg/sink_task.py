@@ -10,12 +10,12 @@ from dataclasses import replace
 from pyiceberg.catalog import Catalog
 
 from frazil.clients.kafka import admin as kafka
-from frazil.connectors.iceberg.batch import BatchJob
+from frazil.connectors.iceberg.batch import Batch
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.position import positions, takeover
+from frazil.connectors.iceberg.sink_tables import SinkTables
 from frazil.connectors.iceberg.table.commit import Commit
-from frazil.connectors.iceberg.table.job import MapperFor
-from frazil.connectors.iceberg.tables import Tables
+from frazil.connectors.iceberg.table.writers import MapperFor
 from frazil.connectors.sink import CommitInterval, Due, MaintainedTables, SinkContext, SinkTask
 from frazil.errors import FrazilError
 from frazil.pipeline.letters.book import LetterBook
@@ -58,7 +58,7 @@ class IcebergSinkTask(SinkTask):
         self._source = source
         self._executor = context.executor
         self._letters = LetterBook(dead_letters, bootstrap, config.name)
-        self._tables = Tables(config, catalog, mapper_for, context.runs, context.executor)
+        self._tables = SinkTables(config, catalog, mapper_for, context.runs, context.executor)
         self._pace = CommitInterval(config.commit_interval_ms, config.max_records_per_batch)
         self._committed_at = time.monotonic()
         floors = self._tables.floors()
@@ -94,16 +94,16 @@ class IcebergSinkTask(SinkTask):
         end = due.ends
         self._pace.began()
         self._identify({topic for topic, _ in end})
-        job = BatchJob(self._config, self._tables.identity, self._letters, self._tables, self._position, end, self._run)
+        batch = Batch(self._config, self._tables.identity, self._letters, self._tables, self._position, end, self._run)
         try:
-            job.store()
-            self._note_position(job, end)
+            batch.store()
+            self._note_position(batch, end)
         except Exception:
-            if job.commits:
-                self._stored(job, committed)
+            if batch.commits:
+                self._stored(batch, committed)
             raise
         self._letters.forget(end)
-        self._stored(job, committed)
+        self._stored(batch, committed)
         self._position = end
 
     def maintained(self) -> MaintainedTables | None:
@@ -131,23 +131,23 @@ class IcebergSinkTask(SinkTask):
             ids = kafka.topic_ids(self._bootstrap, new)
             self._tables.identity = replace(identity, topic_ids={**identity.topic_ids, **ids})
 
-    def _note_position(self, job: BatchJob, end: Offsets) -> None:
+    def _note_position(self, batch: Batch, end: Offsets) -> None:
         """See to it that the position of a connector whose records match no table does not fall behind for ever."""
-        if job.commits:
+        if batch.commits:
             self._committed_at = time.monotonic()
-        self._tables.used(job.used)
+        self._tables.used(batch.used)
         route = self._config.route
         if route is None or route.names_tables or time.monotonic() - self._committed_at < _LONGEST_SILENCE_S:
             return
-        work = job.works[0]
-        self._tables.load(work, end)
-        if work.table is not None:
-            commit = Commit(self._config.name, [], job.begin, end, self._tables.identity, None, complete=end)
-            work.strategy.commit(work.target, work.table, work.floor, commit)
+        identity = self._tables.identity
+        table = batch.tables[0]
+        table.load(identity)
+        if table.table is not None:
+            table.commit(Commit(self._config.name, [], batch.begin, end, identity, None, complete=end))
             self._committed_at = time.monotonic()
 
-    def _stored(self, job: BatchJob, committed: Callable[[BatchReport], None]) -> None:
-        report = replace(job.report(), places=tuple(self._tables.branches()))
+    def _stored(self, batch: Batch, committed: Callable[[BatchReport], None]) -> None:
+        report = replace(batch.report(), places=tuple(self._tables.branches()))
         unrouted = report.skipped_by_reason.get("unrouted", 0)
         if unrouted:
             logger.warning(

@@ -9,14 +9,14 @@ from pyiceberg.table import Table
 
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.commit import Commit, Floor, Target
-from frazil.connectors.iceberg.table.job import MapperFor, decode_spec, file_writer
 from frazil.connectors.iceberg.table.schema import mapping_of
+from frazil.connectors.iceberg.table.writers import MapperFor, decode_spec, file_writer
 from frazil.pipeline.gaps import Before, WantedRows
 from frazil.pipeline.task import Bounds, TableSpec
 
 
 class Strategy(Protocol):
-    """One way; the target decides which it is."""
+    """How records become rows: the connector's configuration decides whether they are new rows or changes."""
 
     def check(self, table: Table) -> None:
         """Raises ConfigError for a table that cannot be written this way."""

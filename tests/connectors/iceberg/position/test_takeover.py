@@ -15,8 +15,8 @@ from pyiceberg.table import Table
 from frazil.clients.kafka import admin as kafka
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig, iceberg_sink_config
 from frazil.connectors.iceberg.position import positions, takeover
+from frazil.connectors.iceberg.sink_tables import SinkTables
 from frazil.connectors.iceberg.table.commit import Commit, Floor
-from frazil.connectors.iceberg.tables import Tables
 from frazil.connectors.positions import KafkaIdentity
 from frazil.connectors.sink import Runs
 from frazil.errors import Fenced, ServiceUnavailable
@@ -140,15 +140,14 @@ def test_both_at_once_are_told_after_the_first_commit_of_each(taken: Taken, befo
         table = taken.table.refresh()
         table.append(table.scan().to_arrow(), snapshot_properties=position)
 
-    def connector_commits(tables: Tables, begin: int) -> None:
-        (work,) = tables.works({key: begin})
-        tables.load(work, {key: begin})
-        assert work.table is not None
+    def connector_commits(tables: SinkTables, begin: int) -> None:
+        (table,) = tables.begin({key: begin})
+        table.load(KafkaIdentity())
         batch = Commit(taken.name, [], {key: begin}, {key: begin + 1}, KafkaIdentity(), None)
-        work.target.commit(work.table, work.floor, batch)
+        table.commit(batch)
 
-    def started() -> Tables:
-        tables = Tables(config, taken.table.catalog, lambda schema: None, Runs("run"), InlineExecutor())
+    def started() -> SinkTables:
+        tables = SinkTables(config, taken.table.catalog, lambda schema: None, Runs("run"), InlineExecutor())
         tables.floors()
         return tables
 

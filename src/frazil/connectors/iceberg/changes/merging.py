@@ -14,8 +14,8 @@ from frazil.connectors.iceberg.changes.merge import Merge, look_up_all, rewrites
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.config.row_changes import ID_COLUMNS, RowChanges
 from frazil.connectors.iceberg.table.commit import Commit, Floor, Target
-from frazil.connectors.iceberg.table.job import MapperFor, decode_spec, file_writer
 from frazil.connectors.iceberg.table.schema import mapping_of, struct_of
+from frazil.connectors.iceberg.table.writers import MapperFor, decode_spec, file_writer
 from frazil.errors import ConfigError
 from frazil.pipeline.changes import ChangeSpec, Path, key_error
 from frazil.pipeline.executor import Executor, spread

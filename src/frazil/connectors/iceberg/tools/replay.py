@@ -25,8 +25,8 @@ from frazil.connectors.iceberg.table.attempts import apply
 from frazil.connectors.iceberg.table.column_limits import Admitted, admit
 from frazil.connectors.iceberg.table.commit import COMMIT_ID, Floor, Target, append_files, has_commit
 from frazil.connectors.iceberg.table.evolve import evolve, evolved
-from frazil.connectors.iceberg.table.job import MapperFor, abandon, decode_spec, file_writer
 from frazil.connectors.iceberg.table.schema import mapping_of
+from frazil.connectors.iceberg.table.writers import MapperFor, abandon, decode_spec, file_writer
 from frazil.connectors.iceberg.tools import replayed
 from frazil.connectors.iceberg.tools.kept_rows import KeptRows
 from frazil.connectors.iceberg.tools.replay_routes import Routed, routed

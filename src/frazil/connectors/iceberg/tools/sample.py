@@ -16,8 +16,8 @@ from frazil.connectors.iceberg.table.column_limits import admit, first_columns
 from frazil.connectors.iceberg.table.commit import Target
 from frazil.connectors.iceberg.table.create import EMPTY, new_table
 from frazil.connectors.iceberg.table.evolve import evolved
-from frazil.connectors.iceberg.table.job import MapperFor, decode_spec, discovery
 from frazil.connectors.iceberg.table.schema import mapping_of, struct_of
+from frazil.connectors.iceberg.table.writers import MapperFor, decode_spec, discovery
 from frazil.connectors.iceberg.tools.kept_rows import KeptRows
 from frazil.errors import NotFound
 from frazil.pipeline.convert.decode import DecodeSpec

@@ -16,8 +16,8 @@ from frazil.clients import catalog as catalogs
 from frazil.connectors.checks.result import RangeCheck, Sum, row_digests
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.commit import Target
-from frazil.connectors.iceberg.table.job import MapperFor, decode_spec
 from frazil.connectors.iceberg.table.schema import mapping_of
+from frazil.connectors.iceberg.table.writers import MapperFor, decode_spec
 from frazil.connectors.iceberg.tools.kept_rows import KeptRows
 from frazil.errors import UsageError
 from frazil.pipeline import offsets

@@ -1,0 +1,237 @@
+"""One table of a running connector: what it has, what the tasks of a batch need of it, and what goes into it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field, replace
+
+from pyiceberg.table import Table
+
+from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
+from frazil.connectors.iceberg.pieces import before
+from frazil.connectors.iceberg.position import positions
+from frazil.connectors.iceberg.strategy import Strategy
+from frazil.connectors.iceberg.table.column_limits import admit, first_columns
+from frazil.connectors.iceberg.table.commit import Commit, Floor, Target
+from frazil.connectors.iceberg.table.create import EMPTY, create_table
+from frazil.connectors.iceberg.table.evolve import evolve
+from frazil.connectors.iceberg.table.writers import discovery
+from frazil.connectors.positions import KafkaIdentity
+from frazil.errors import CommitConflict, ConfigError, Fenced, FrazilError, NotFound
+from frazil.pipeline.convert import infer
+from frazil.pipeline.gaps import Before, WantedRows
+from frazil.pipeline.letters.deadletter import DeadLetter
+from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.task import Bounds, TableSpec
+from frazil.pipeline.types import Type
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Progress:
+    """How far a batch is done: up to `reached`. `bad` are records that may not be passed."""
+
+    reached: Offsets
+    bad: list[DeadLetter] = field(default_factory=list)
+
+    def low(self, ceiling: Offsets) -> Offsets:
+        """Where to read on, for each partition of `ceiling`."""
+        return {key: self.reached.get(key, 0) for key in ceiling}
+
+    def cap(self, ceiling: Offsets) -> Offsets:
+        """The ceiling, lowered to before the first bad record of each partition."""
+        return before(self.bad, ceiling) if self.bad else ceiling
+
+    def is_done(self, ceiling: Offsets) -> bool:
+        """Whether all below the ceiling is done."""
+        low = self.low(ceiling)
+        return all(low[key] >= offset for key, offset in ceiling.items())
+
+
+class SinkTable(Progress):
+    """A table while its connector runs; `begin` makes it ready for a batch, `load` reads it as it is then.
+
+    `table` is None while it does not exist, or cannot have a record: `refusal` says why. `no_more_columns` says why
+    records with unknown fields are refused. `before` are rows as the table has them, which the next run needs.
+    """
+
+    def __init__(self, config: IcebergSinkConfig, target: Target, strategy: Strategy) -> None:
+        super().__init__({})
+        self.target = target
+        self.idle = 0
+        """Batches without a record for it."""
+        self._config = config
+        self._strategy = strategy
+        self._begun = False
+        """This connector has committed to it since Kafka Connect's sink did, or that never has."""
+        self._behind: Offsets | None = None
+        """Its position at the start, when that is none or Kafka Connect's sink has taken the connector past it."""
+        self.begin({})
+
+    def begin(self, position: Offsets) -> None:
+        """Forget the batch before; the next one begins at the position."""
+        self.reached, self.bad = dict(position), []
+        self._first = dict(position)
+        self.table: Table | None = None
+        self.floor = Floor()
+        self.no_more_columns = ""
+        self.refusal = ""
+        self.commits = 0
+        self.before: Before | None = None
+
+    @property
+    def name(self) -> str:
+        """The table's name."""
+        return self.target.name
+
+    def low(self, ceiling: Offsets) -> Offsets:
+        """See `Progress`; what the table has is done as well."""
+        return {key: max(self.reached.get(key, 0), self.floor.offsets.get(key, 0)) for key in ceiling}
+
+    def start(self) -> Floor:
+        """The position when the connector starts, with the branch made where it lacks.
+
+        Raises as `Target.with_branch` does, and ConfigError for a table that cannot be written as configured.
+        """
+        try:
+            table = self.target.with_branch(self.target.load())
+        except NotFound:
+            if self._config.auto_create:
+                return Floor()
+            raise
+        self._strategy.check(table)
+        return self.target.floor(table, self._config.name)
+
+    def started(self, floor: Floor, *, taken_over: bool) -> None:
+        """Note the position at the start; `taken_over` is about the tables of the connector together."""
+        self._begun = bool(floor.offsets) and not floor.superseded
+        self._behind = floor.offsets if taken_over or not self._begun else None
+
+    def load(self, identity: KafkaIdentity) -> None:
+        """Read the table and its position as they are now.
+
+        A table that does not exist is to be created; if that may not be, or it cannot be written, it refuses its
+        records where they name it. Raises NotFound for any other, ConfigError, PositionLost, CommitConflict when the
+        table was rolled back, Fenced when Kafka Connect's sink writes to it too, and as `Target.load` does.
+        """
+        try:
+            self.table = self.target.with_branch(self.target.load())
+        except NotFound as error:
+            if self._config.auto_create:
+                self.table, self.floor = None, Floor()
+            else:
+                self._refuse(error)
+            return
+        try:
+            self._strategy.check(self.table)
+        except ConfigError as error:
+            self._refuse(error)
+            return
+        self.floor, self.refusal = self.target.floor(self.table, self._config.name), ""
+        taken_over = self._is_taken_over()
+        route = self._config.route
+        if route is not None and route.names_tables:
+            positions.check_identity(self.name, self.floor.identity, identity)
+            if self.floor.rolled_back:
+                logger.warning(
+                    "connector %s: table %s was rolled back. What it lost is not stored again, unless the offsets of "
+                    "the connector are moved back",
+                    self._config.name,
+                    self.name,
+                )
+        elif (route is None or self.floor.rolled_back) and not taken_over:
+            self._check_rollback()
+
+    def create(self, columns: Mapping[infer.Path, Type], seen: Mapping[infer.Path, int] | None = None) -> None:
+        """Make the table, which does not exist; without columns it refuses its records.
+
+        Raises as `create_table` does.
+        """
+        config = self._config
+        if columns:
+            create_table(self.target.catalog, self.name, first_columns(config, columns), config.creation, seen)
+            logger.info("connector %s has created table %s", config.name, self.name)
+        else:
+            self.refusal = EMPTY
+
+    def evolve(
+        self, unknown: Mapping[infer.Path, Type], absent: Set[infer.Path], seen: Mapping[infer.Path, int]
+    ) -> None:
+        """Add columns for unknown fields as far as the limits allow, and make absent ones optional.
+
+        Raises ConfigError when nothing can come of it, and as `evolve` does.
+        """
+        if self.table is None:
+            return
+        schema = self.table.schema()
+        admitted = admit(self._config, schema, unknown, seen)
+        self.no_more_columns = admitted.refusal or self.no_more_columns
+        now = evolve(self.target.catalog, self.table, admitted.fields, absent).schema()
+        if now == schema and not admitted.refusal:
+            raise ConfigError(
+                f"{self.name} cannot have columns for the unknown fields "
+                f"{', '.join(repr('.'.join(path)) for path in sorted(unknown))}; nothing was written. "
+                "Set iceberg.tables.evolve-schema-enabled=false, or correct the producer"
+            )
+
+    def spec(self, ceiling: Offsets) -> TableSpec:
+        """What the tasks of a run need."""
+        bounds = Bounds(self.low(ceiling), ceiling)
+        if self.table is None:
+            return TableSpec(self.name, discovery(self._config), None, bounds, self.refusal)
+        spec = self._strategy.spec(self.table, self.name, bounds, self.no_more_columns)
+        return replace(spec, before=self.before)
+
+    def find_before(self, wanted: WantedRows) -> None:
+        """Look up the rows that changes want, for the next run; raises as `search` of `match` does."""
+        if self.table is not None:
+            self.before = self._strategy.before(self.target, self.table, wanted)
+
+    def commit(self, commit: Commit) -> None:
+        """Put the files of a run into the table and move its floor, once; raises as `Target.commit` does."""
+        if self.table is not None:
+            self._strategy.commit(self.target, self.table, self.floor, commit)
+            self.commits += 1
+
+    def done(self, ceiling: Offsets) -> None:
+        """Note that everything below the ceiling is stored."""
+        self.before = None
+        for key, offset in ceiling.items():
+            self.reached[key] = max(offset, self.reached.get(key, 0))
+
+    def _check_rollback(self) -> None:
+        """Raise CommitConflict when the table has lost a position that this connector has read past."""
+        for (topic, partition), offset in self.floor.offsets.items():
+            read = self._first.get((topic, partition), 0)
+            if offset < read:
+                raise CommitConflict(
+                    f"table {self.name} was rolled back: it has {topic}-{partition} up to offset {offset}, and {read} "
+                    "was read. The connector starts again from the table's position and stores what was rolled back "
+                    "once more; stop it first when that is not wanted"
+                )
+
+    def _is_taken_over(self) -> bool:
+        """Whether the position is one that Kafka Connect's sink has gone on from, before this start.
+
+        Raises Fenced when that sink commits beside this connector.
+        """
+        has_committed = self._begun or self._behind not in (None, self.floor.offsets)
+        if self.floor.superseded and has_committed:
+            raise Fenced(
+                f"Kafka Connect's sink has committed to {self.name} for connector {self._config.name} while it runs "
+                "here; nothing of this batch is in the table, but what both had read before may be in it twice. Stop "
+                "the connector in Kafka Connect, then restart this one."
+            )
+        if self.floor.superseded or self.floor.offsets == self._behind:
+            return True
+        self._begun, self._behind = bool(self.floor.offsets), None
+        return False
+
+    def _refuse(self, error: FrazilError) -> None:
+        """The table can have no record; raises the error again where the table is one that has to be there."""
+        route = self._config.route
+        if route is None or not route.names_tables:
+            raise error
+        self.table, self.floor, self.refusal = None, Floor(), str(error)

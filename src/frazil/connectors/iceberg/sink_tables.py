@@ -1,0 +1,86 @@
+"""The tables of a running connector: a fixed list, or those that its records name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyiceberg.catalog import Catalog
+
+from frazil.connectors.iceberg.changes.merging import Merging
+from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
+from frazil.connectors.iceberg.position import positions
+from frazil.connectors.iceberg.sink_table import SinkTable
+from frazil.connectors.iceberg.strategy import Appending
+from frazil.connectors.iceberg.table.commit import Floor, Target
+from frazil.connectors.iceberg.table.writers import MapperFor
+from frazil.connectors.positions import KafkaIdentity
+from frazil.connectors.sink import Runs
+from frazil.pipeline.convert import infer
+from frazil.pipeline.executor import Executor
+from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.types import Type
+
+_IDLE_BATCHES = 20
+"""After so many batches without a record a table that records name is looked for only when one names it again."""
+
+
+@dataclass
+class SinkTables:
+    """Used from one thread, but for `branches`. `identity` is that of the cluster and topics that are read now."""
+
+    config: IcebergSinkConfig
+    catalog: Catalog
+    mapper_for: MapperFor
+    runs: Runs | None
+    executor: Executor
+    identity: KafkaIdentity = field(default_factory=KafkaIdentity)
+
+    def __post_init__(self) -> None:
+        self._known = {name: self._make(name) for name in self.config.tables}
+
+    def floors(self) -> dict[str, Floor]:
+        """The positions of the tables that are known from the beginning; raises as `SinkTable.start` does."""
+        floors = {name: table.start() for name, table in self._known.items()}
+        taken_over = any(floor.superseded for floor in floors.values())
+        for name, table in self._known.items():
+            table.started(floors[name], taken_over=taken_over)
+        return floors if self.config.route is None else positions.effective(floors)
+
+    def branches(self) -> dict[str, str]:
+        """The tables that are known now, each with its branch; for any thread."""
+        return {name: table.target.branch for name, table in tuple(self._known.items())}
+
+    def begin(self, position: Offsets) -> list[SinkTable]:
+        """All that are known, for a batch that begins at the position."""
+        for table in self._known.values():
+            table.begin(position)
+        return list(self._known.values())
+
+    def find(self, names: Mapping[str, Mapping[infer.Path, Type]], position: Offsets) -> list[SinkTable]:
+        """Tables that records of this batch are the first to name, with their columns; they are known from now on."""
+        found = {name: self._make(name) for name in names}
+        self._known |= found
+        for name, table in found.items():
+            table.begin(position)
+            if self.config.auto_create:
+                table.load(self.identity)
+                if table.table is None:
+                    table.create(names[name])
+        return list(found.values())
+
+    def used(self, names: set[str]) -> None:
+        """Forget tables that records have not named for long; these ones had records in the last batch."""
+        route = self.config.route
+        if route is None or not route.names_tables:
+            return
+        for name, table in self._known.items():
+            table.idle = 0 if name in names else table.idle + 1
+        self._known = {name: table for name, table in self._known.items() if table.idle < _IDLE_BATCHES}
+
+    def _make(self, name: str) -> SinkTable:
+        config = self.config
+        target = Target(self.catalog, name, config.branch_of(name), config.connect_sink.properties, self.runs)
+        if config.row_changes is None:
+            return SinkTable(config, target, Appending(config, self.mapper_for))
+        return SinkTable(config, target, Merging(config, config.row_changes, self.mapper_for, self.executor))
