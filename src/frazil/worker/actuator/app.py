@@ -21,7 +21,7 @@ from frazil.environment.settings import LOOPBACK
 from frazil.worker.actuator.health import Checks, connector_health, connector_states, worker_health
 from frazil.worker.app import Server, serve
 from frazil.worker.lifecycle.herder import Herder
-from frazil.worker.rest.http import on_error, on_http_exception
+from frazil.worker.rest.error import on_error, on_http_exception
 from frazil.worker.rest.paths import PathSegments
 from frazil.worker.rest.security.hosts import HostCheck, allowed_hosts
 from frazil.worker.watch.metrics import Metrics

@@ -153,7 +153,7 @@ class Herder:
         with self._writing:
             stored = self._find(name, "Connector {} not found")
             merged = {key: value for key, value in {**stored.config, **patch}.items() if value is not None}
-            self._checks.warn(name, merged)
+            self._checks.check(name, merged)
             tasks = self._info(name, stored).tasks
             self._save(name, lambda: self._store.put(name, replace(stored, config=merged)))
             return replace(self.info(name), tasks=tasks)

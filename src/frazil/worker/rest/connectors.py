@@ -1,4 +1,4 @@
-"""/connectors and /connectors/{name}, its config, status and lifecycle (connect-rest.md 2.2)."""
+"""/connectors and /connectors/{name}, its config, status and lifecycle."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from frazil.worker.rest.operation import operation
 from frazil.worker.rest.paths import location_of, name_of
 from frazil.worker.rest.schemas import FLAG
 from frazil.worker.rest.shapes import info_json, status_json
+from frazil.worker.rest.sources import sources_of
 
 _CREATE_FIELDS = ("name", "config", "initial_state")
 _INITIAL_STATES: dict[str, TargetState] = {"RUNNING": "RUNNING", "PAUSED": "PAUSED", "STOPPED": "STOPPED"}
@@ -30,10 +31,11 @@ class Connectors(Resource):
         query={"expand": {"type": "array", "items": {"enum": ["status", "info"]}}},
     )
     def get(self, request: Request) -> Response:
-        herder = herder_of(request)
+        herder, sources = herder_of(request), sources_of(request)
         asked = request.query_params.getlist("expand")
+        theirs = {} if sources is None else sources.connectors(request)
         if not asked:
-            return JSONResponse(herder.connectors())
+            return JSONResponse(sorted([*herder.connectors(), *theirs]))
         expanded: dict[str, dict[str, object]] = {}
         for name in herder.connectors():
             entry: dict[str, object] = {}
@@ -43,11 +45,13 @@ class Connectors(Resource):
                 if "info" in asked:
                     entry["info"] = info_json(herder.info(name))
             except NotFound:
-                continue  # deleted since it was listed: left out (A4)
+                continue  # deleted since it was listed: left out
             expanded[name] = entry
+        for name, told in theirs.items():
+            expanded[name] = {key: value for key, value in told.items() if key in asked}
         return JSONResponse(expanded)
 
-    @operation("Create a connector", {201: "ConnectorInfo"}, errors=(400, 409), body="NewConnector", place="leader")
+    @operation("Create a connector", {201: "ConnectorInfo"}, errors=(400, 409), body="NewConnector")
     def post(self, request: Request, body: Any) -> Response:
         name, config, target = _create_request(body)
         info = herder_of(request).create(name, config, target)
@@ -80,9 +84,7 @@ class Connector(Resource):
     def get(self, request: Request) -> Response:
         return JSONResponse(info_json(herder_of(request).info(name_of(request))))
 
-    @operation(
-        "Delete a connector; its table, topics and position stay", {204: None}, errors=(404, 409), place="leader"
-    )
+    @operation("Delete a connector; its table, topics and position stay", {204: None}, errors=(404, 409))
     def delete(self, request: Request) -> Response:
         herder_of(request).delete(name_of(request))
         info_of(request).active_topics.reset(name_of(request))
@@ -101,7 +103,6 @@ class ConnectorConfig(Resource):
         {200: "ConnectorInfo", 201: "ConnectorInfo"},
         errors=(400, 409),
         body="SentConfig",
-        place="leader",
     )
     def put(self, request: Request, body: Any) -> Response:
         name = name_of(request)
@@ -110,7 +111,7 @@ class ConnectorConfig(Resource):
             return JSONResponse(info_json(info), status_code=201, headers=location_of(request, name))
         return JSONResponse(info_json(info))
 
-    @operation("Change some keys", {200: "ConnectorInfo"}, errors=(400, 404, 409), body="ConfigPatch", place="leader")
+    @operation("Change some keys", {200: "ConnectorInfo"}, errors=(400, 404, 409), body="ConfigPatch")
     def patch(self, request: Request, body: Any) -> Response:
         info = herder_of(request).patch_config(name_of(request), config_map(body, "The request body"))
         return JSONResponse(info_json(info))
@@ -133,7 +134,6 @@ class Restart(Resource):
         {202: "Status", 204: None},
         errors=(404, 409),
         query={"includeTasks": {**FLAG, "default": False}, "onlyFailed": {**FLAG, "default": False}},
-        place="owner",
     )
     def post(self, request: Request) -> Response:
         herder = herder_of(request)
@@ -147,7 +147,7 @@ class Restart(Resource):
 class Pause(Resource):
     """Stop reading, keep the tasks."""
 
-    @operation("Stop reading and keep the tasks", {202: None}, errors=(404, 409), place="leader")
+    @operation("Stop reading and keep the tasks", {202: None}, errors=(404, 409))
     def put(self, request: Request) -> Response:
         herder_of(request).pause(name_of(request))
         return Response(status_code=202)
@@ -156,7 +156,7 @@ class Pause(Resource):
 class Resume(Resource):
     """Read again."""
 
-    @operation("Read again", {202: None}, errors=(404, 409), place="leader")
+    @operation("Read again", {202: None}, errors=(404, 409))
     def put(self, request: Request) -> Response:
         herder_of(request).resume(name_of(request))
         return Response(status_code=202)
@@ -165,7 +165,7 @@ class Resume(Resource):
 class Stop(Resource):
     """Stop reading, give up the tasks."""
 
-    @operation("Stop reading and give up the tasks", {204: None}, errors=(404, 409), place="leader")
+    @operation("Stop reading and give up the tasks", {204: None}, errors=(404, 409))
     def put(self, request: Request) -> Response:
         herder_of(request).stop(name_of(request))
         return Response(status_code=204)

@@ -1,10 +1,56 @@
-"""The body of every error (connect-rest.md 4.1)."""
+"""Every error that the REST API answers with: one table of statuses, one form of the body."""
 
 from __future__ import annotations
 
-from starlette.responses import JSONResponse
+import logging
+from collections.abc import Mapping
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from frazil.errors import AlreadyExists, ConfigError, Fenced, FrazilError, NotFound, Rebalancing
+
+logger = logging.getLogger(__name__)
+
+STATUSES: Mapping[type[FrazilError], int] = {
+    ConfigError: 400,
+    NotFound: 404,
+    AlreadyExists: 409,
+    Rebalancing: 409,
+    Fenced: 409,
+    FrazilError: 500,
+}
+"""Status by type of error, the first that fits. As in Kafka Connect, a service that does not answer is a 500."""
+
+_REASONS = {
+    404: "HTTP 404 Not Found",
+    405: "HTTP 405 Method Not Allowed",
+    406: "HTTP 406 Not Acceptable",
+    415: "HTTP 415 Unsupported Media Type",
+}
 
 
 def error_response(status: int, message: str) -> JSONResponse:
     """`{error_code, message}`."""
     return JSONResponse({"error_code": status, "message": message}, status_code=status)
+
+
+async def on_http_exception(request: Request, error: Exception) -> Response:
+    """Answer what HTTP itself refuses: an unknown path, 405, 406, 413, 415, and 403 and 503 with their own texts."""
+    if not isinstance(error, HTTPException):
+        raise error
+    return error_response(error.status_code, _REASONS.get(error.status_code, error.detail))
+
+
+async def on_frazil_error(request: Request, error: Exception) -> Response:
+    """Answer with the status of `STATUSES` and the error's own text; a 500 is logged."""
+    status = next(code for kind, code in STATUSES.items() if isinstance(error, kind))
+    if status == 500:
+        logger.error("%s %s failed: %s", request.method, request.url.path, error)
+    return error_response(status, str(error))
+
+
+async def on_error(request: Request, error: Exception) -> Response:
+    """Answer for a fault of the worker itself; the server logs it with its trace."""
+    return error_response(500, f"Internal error of the worker ({type(error).__name__}); its log has the details.")

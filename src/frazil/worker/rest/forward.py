@@ -8,14 +8,16 @@ from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 import httpx
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from frazil.errors import Rebalancing
+from frazil.worker.storage.configs import NO_LEADER
+
 logger = logging.getLogger(__name__)
 
-Place = Literal["any", "leader", "owner"]
-"""Who answers: any worker from what it has read, the one that writes configurations, or the one of the connector."""
+OtherWorker = Literal["leader", "owner"]
+"""The worker of the group that writes configurations, or the one that runs the connector."""
 
 _HOP, _TO = "frazil-forwarded-by", "frazil-forwarded-to"
 _AT = "frazil-config-offset"
@@ -37,7 +39,6 @@ _OWN = {
     "content-encoding",
     "accept-encoding",
 }
-_NO_LEADER = "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway."
 CONFLICT = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
 
 
@@ -93,24 +94,27 @@ class Forwarder:
         """Close the connections to the other workers."""
         self._http.close()
 
-    def elsewhere(self, place: Place, name: str | None) -> bool:
-        """Whether the request belongs to another worker; `name` is the connector in its path."""
-        if place == "leader":
-            return not self._group.leads
-        return place == "owner" and name is not None and not self._group.runs(name)
+    def is_here(self, place: OtherWorker, name: str | None) -> bool:
+        """Whether that worker is this one; `name` is the connector in the path."""
+        return self._group.leads if place == "leader" else name is None or self._group.runs(name)
+
+    def refuse_circle(self, request: Request) -> None:
+        """Raise Rebalancing for a request that another worker has sent to the leader, which this one is not."""
+        if sent_to(request) == "leader" and not self._group.leads:
+            raise Rebalancing(CONFLICT)
 
     def mark(self, response: Response) -> None:
         """Tell a worker that has sent the request on how far it has to read to know of the change."""
         response.headers[_AT] = str(self._group.position)
 
-    def send(self, request: Request, place: Place, name: str | None, body: bytes) -> Response:
+    def send(self, request: Request, place: OtherWorker, name: str | None, body: bytes) -> Response:
         """The answer of the other worker; this one has then read what the other one has changed.
 
-        Raises HTTPException 409 with Connect's text when it is not settled which one that is, when it does not answer,
-        and for a request that was sent on already.
+        Raises Rebalancing with Connect's text when it is not settled which one that is, when it does not answer, and
+        for a request that was sent on already.
         """
         if _HOP in request.headers:
-            raise HTTPException(409, CONFLICT)
+            raise Rebalancing(CONFLICT)
         path: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
         target = path.split(b"?")[0].decode("latin-1")
         headers = [(key, value) for key, value in request.headers.raw if key.decode().lower() not in _OWN]
@@ -127,7 +131,7 @@ class Forwarder:
             if answer is not None and not _refused(answer):
                 break
             if time.monotonic() >= give_up:
-                raise HTTPException(409, CONFLICT)
+                raise Rebalancing(CONFLICT)
             time.sleep(_ASK_S)
         if answer.headers.get(_AT, "").isdecimal():
             self._group.read_until(int(answer.headers[_AT]), _READ_S)
@@ -164,7 +168,7 @@ class Forwarder:
             logger.warning("the worker at %s: %s to %s", url.netloc.decode(), type(error).__name__, request.method)
             if asks or isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout)):
                 return None
-            raise HTTPException(409, CONFLICT) from None
+            raise Rebalancing(CONFLICT) from None
 
     def _settled_url(self, name: str | None, give_up: float) -> str:
         """Where the connector runs, or without a name where the leader is."""
@@ -173,7 +177,7 @@ class Forwarder:
             if url is not None:
                 return url
             if time.monotonic() >= give_up:
-                raise HTTPException(409, _NO_LEADER)
+                raise Rebalancing(NO_LEADER)
             time.sleep(_ASK_S)
 
 

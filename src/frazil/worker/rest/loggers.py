@@ -1,4 +1,4 @@
-"""Levels of the worker's loggers (connect-rest.md 2.6)."""
+"""Levels of the worker's loggers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Offsets of a connector: show, move, forget (connect-rest.md 2.4, 3.3, 11.2)."""
+"""Offsets of a connector: show, move, forget."""
 
 from __future__ import annotations
 
@@ -37,11 +37,7 @@ class Offsets(Resource):
         )
 
     @operation(
-        "Move the position of a STOPPED connector",
-        {200: "Message"},
-        errors=(400, 404, 409),
-        body="OffsetChanges",
-        place="owner",
+        "Move the position of a STOPPED connector", {200: "Message"}, errors=(400, 404, 409), body="OffsetChanges"
     )
     def patch(self, request: Request, body: Any) -> Response:
         entries = _entries(body)
@@ -51,7 +47,7 @@ class Offsets(Resource):
         )
         return _done("altered", remarks)
 
-    @operation("Forget the position of a STOPPED connector", {200: "Message"}, errors=(400, 404, 409), place="owner")
+    @operation("Forget the position of a STOPPED connector", {200: "Message"}, errors=(400, 404, 409))
     def delete(self, request: Request) -> Response:
         name, positions = name_of(request), info_of(request).positions
         remarks = herder_of(request).while_stopped(name, lambda config: positions.alter(name, config, None))
@@ -78,7 +74,7 @@ def _entries(body: Any) -> list[Any]:
 
 
 def parse_changes(entries: list[Any]) -> Changes:
-    """The changes that a PATCH asks for; raises ConfigError with Connect's texts (A12)."""
+    """The changes that a PATCH asks for; raises ConfigError with Connect's texts."""
     changes: dict[tuple[str, int], int | None] = {}
     for entry in entries:
         if not isinstance(entry, dict):

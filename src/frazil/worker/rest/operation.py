@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from frazil.worker.rest.forward import Place
-
 F = TypeVar("F", bound=Callable[..., Any])
 Schema = Mapping[str, Any]
 
@@ -22,7 +20,6 @@ class Operation:
 
     `answers` has the name of the body's schema by status, None for no body; `errors` are statuses whose body is
     `{error_code, message}`; `body` is the schema of the request's body; `query` has the schemas of the parameters.
-    `place` says which worker of a group answers.
     """
 
     summary: str
@@ -30,7 +27,6 @@ class Operation:
     errors: tuple[int, ...] = ()
     body: str | None = None
     query: Mapping[str, Schema] = field(default_factory=lambda: _NOTHING)
-    place: Place = "any"
 
 
 def operation(
@@ -39,10 +35,9 @@ def operation(
     errors: tuple[int, ...] = (),
     body: str | None = None,
     query: Mapping[str, Schema] = _NOTHING,
-    place: Place = "any",
 ) -> Callable[[F], F]:
     """Declare a method of a resource; see `Operation`."""
-    declared = Operation(summary, answers, errors, body, query, place)
+    declared = Operation(summary, answers, errors, body, query)
 
     def mark(method: F) -> F:
         setattr(method, _ATTRIBUTE, declared)

@@ -28,7 +28,7 @@ def location_of(request: Request, name: str) -> dict[str, str]:
 class PathSegments:
     """Decodes each path segment by itself, so that names with an escaped `/` or `%` have an address.
 
-    A trailing slash is dropped; an empty segment or an escape that is not UTF-8 gives 400 (connect-rest.md 2.2).
+    A trailing slash is dropped; an empty segment or an escape that is not UTF-8 gives 400.
     """
 
     def __init__(self, app: ASGIApp) -> None:

@@ -1,4 +1,4 @@
-"""Connector plugins, their keys, and validation (connect-rest.md 2.5)."""
+"""Connector plugins, their keys, and validation."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from frazil.worker.rest.http import Resource, flag
 from frazil.worker.rest.info import CONNECT_VERSION
 from frazil.worker.rest.operation import operation
 from frazil.worker.rest.schemas import FLAG, TEXT
+from frazil.worker.rest.sources import sources_of
 
 
 class Plugins(Resource):
@@ -25,11 +26,18 @@ class Plugins(Resource):
 
     @operation("Plugins of the worker", {200: "Plugins"}, query={"connectorsOnly": {**FLAG, "default": True}})
     def get(self, request: Request) -> Response:
-        plugins = [{"class": plugin.class_name, "type": plugin.type, "version": VERSION} for plugin in CONNECTORS]
+        plugins = [_entry(plugin.class_name, plugin.type, VERSION) for plugin in CONNECTORS]
         if not flag(request, "connectorsOnly", default=True):
             for kind, names in (("converter", CONVERTERS), ("header_converter", HEADER_CONVERTERS)):
-                plugins += [{"class": name, "type": kind, "version": CONNECT_VERSION} for name in names]
+                plugins += [_entry(name, kind, CONNECT_VERSION) for name in names]
+        sources = sources_of(request)
+        if sources is not None:
+            plugins += [_entry(plugin.class_name, plugin.type, plugin.version) for plugin in sources.plugins()]
         return JSONResponse(plugins)
+
+
+def _entry(class_name: str, kind: str, version: str | None) -> dict[str, str | None]:
+    return {"class": class_name, "type": kind, "version": version}
 
 
 class PluginConfig(Resource):

@@ -1,4 +1,4 @@
-"""GET / and GET /health (connect-rest.md 2.1)."""
+"""GET / and GET /health."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON shapes of connectors, tasks and statuses (connect-rest.md 3.1)."""
+"""JSON shapes of connectors, tasks and statuses."""
 
 from __future__ import annotations
 

@@ -1,16 +1,16 @@
-"""Tasks of a connector (connect-rest.md 2.3)."""
+"""Tasks of a connector."""
 
 from __future__ import annotations
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from frazil.errors import NotFound
+from frazil.errors import NotFound, Rebalancing
 from frazil.worker.rest.http import Resource, herder_of, number_of
 from frazil.worker.rest.operation import operation
 from frazil.worker.rest.paths import name_of
 from frazil.worker.rest.shapes import task_json
+from frazil.worker.storage.configs import NO_LEADER
 
 
 class Tasks(Resource):
@@ -37,7 +37,7 @@ class TaskState(Resource):
 class TaskRestart(Resource):
     """Start the query that the task is a part of anew."""
 
-    @operation("Restart a task", {204: None}, errors=(404, 409), place="owner")
+    @operation("Restart a task", {204: None}, errors=(404, 409))
     def post(self, request: Request) -> Response:
         herder, name, number = herder_of(request), name_of(request), number_of(request)
         try:
@@ -45,10 +45,6 @@ class TaskRestart(Resource):
         except NotFound:
             raise NotFound(f"Unknown connector: {name}") from None
         if stopped:
-            raise HTTPException(
-                409,
-                "Cannot complete request momentarily due to no known leader URL, "
-                "likely because a rebalance was underway.",
-            )
+            raise Rebalancing(NO_LEADER)
         herder.restart_task(name, number)
         return Response(status_code=204)

@@ -1,4 +1,4 @@
-"""Topics that a connector has read (connect-rest.md 2.4)."""
+"""Topics that a connector has read."""
 
 from __future__ import annotations
 
