@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from frazil.engine.runner_api import State, TargetState
+from frazil.worker.watch.loggers import LEVELS
 
 Record = tuple[str, bytes | None]
 """Key and value of a record; without a value it removes the key."""
@@ -138,7 +139,7 @@ def parse_config(key: str, value: bytes | None) -> ConfigRecord | TargetRecord |
     if key.startswith(_TARGET):
         return TargetRecord(key.removeprefix(_TARGET), None if value is None else _target(value))
     if key.startswith(_LOGGER):
-        return LoggerRecord(key.removeprefix(_LOGGER), None if value is None else _text(_object(value), "level"))
+        return LoggerRecord(key.removeprefix(_LOGGER), None if value is None else _level(value))
     return None
 
 
@@ -214,6 +215,13 @@ def _target(value: bytes) -> TargetState:
         if state == (_RUNNING if target == "RUNNING" else target):
             return target  # type: ignore[no-any-return]
     raise Malformed("its state is none that a connector can have")
+
+
+def _level(value: bytes) -> str:
+    level = _text(_object(value), "level").upper()
+    if level not in LEVELS:
+        raise Malformed(f"there is no level {level}")
+    return level
 
 
 def _status(value: bytes) -> Status:
