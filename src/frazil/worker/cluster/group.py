@@ -1,4 +1,4 @@
-"""A group of workers: shared connectors, who runs which, and where a request belongs."""
+"""A group of workers that share connectors: which worker runs which, and at which URL it answers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class GroupConfig:
 
 
 class WorkerGroup:
-    """This worker's part in its group. The topics exist when it is made.
+    """Membership of this worker in its group; creating it creates the storage topics that are missing.
 
     Raises ConfigError for topics that cannot serve, ServiceUnavailable when Kafka does not answer.
     """
@@ -85,28 +85,28 @@ class WorkerGroup:
 
     @property
     def leads(self) -> bool:
-        """Whether this worker is the one that changes configurations."""
+        """Whether this worker is the leader, which alone changes configurations."""
         return self._leader in self._member.slots
 
     def runs(self, name: str) -> bool:
-        """Whether a connector belongs to this worker."""
+        """Whether this worker runs a connector."""
         return slot_of(name, self._slots) in self._member.slots
 
     def leader_url(self) -> str | None:
-        """Where configurations are changed; None while that is not settled."""
+        """URL of the leader; None while the group rebalances."""
         return self.statuses.url_of(self._leader)
 
     def url_of(self, name: str) -> str | None:
-        """Where a connector runs; None while that is not settled."""
+        """URL of the worker that runs a connector; None while the group rebalances."""
         return self.statuses.url_of(slot_of(name, self._slots))
 
     @property
     def position(self) -> int:
-        """How far this worker has read the configurations."""
+        """Offset behind the last configuration that this worker has read."""
         return self.configs.position
 
     def read_until(self, position: int, timeout: float) -> bool:
-        """Whether this worker has read the configurations so far within `timeout` seconds."""
+        """Whether this worker has read the configurations up to that offset within `timeout` seconds."""
         return self.configs.read_until(position, timeout)
 
     def _assigned(self, slots: frozenset[int]) -> None:

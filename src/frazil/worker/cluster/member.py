@@ -26,12 +26,12 @@ _TAKE_OVER = "taking over its connectors"
 
 
 def slot_of(name: str, slots: int) -> int:
-    """The partition that a connector belongs to, of so many."""
+    """The partition that a connector belongs to; `slots` is the number of partitions."""
     return zlib.crc32(name.encode()) % slots
 
 
 def leader_slot(slots: int) -> int:
-    """The partition whose worker leads, of so many.
+    """The partition whose worker leads; `slots` is the number of partitions.
 
     The last one: librdkafka gives a worker that joins the first partitions of the others, so it stays where it is.
     """
@@ -40,8 +40,8 @@ def leader_slot(slots: int) -> int:
 
 @dataclass(frozen=True)
 class Timing:
-    """Of the membership, in milliseconds: how long a silent worker is waited for, how often it is heard of, and how
-    long it may take to give up connectors."""
+    """Timeouts of the membership in milliseconds: until a silent worker counts as lost, between two signs of life, and
+    for giving up connectors."""
 
     session_ms: int = 10_000
     heartbeat_ms: int = 3_000
@@ -49,7 +49,7 @@ class Timing:
 
 
 class GroupMember:
-    """One worker in its group, with a thread of its own that is never kept waiting but by `on_slots`."""
+    """Membership of one worker in its group. Its thread polls the coordinator; only `on_slots` may keep it waiting."""
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ _INITIAL_STATES: dict[str, TargetState] = {"RUNNING": "RUNNING", "PAUSED": "PAUS
 
 
 class Connectors(Resource):
-    """List and create."""
+    """All connectors."""
 
     @operation(
         "All connectors",
@@ -78,7 +78,7 @@ def _create_request(body: Any) -> tuple[str, dict[str, str | None], TargetState]
 
 
 class Connector(Resource):
-    """Show and delete."""
+    """One connector."""
 
     @operation("Configuration and tasks", {200: "ConnectorInfo"}, errors=(404,))
     def get(self, request: Request) -> Response:
@@ -92,7 +92,7 @@ class Connector(Resource):
 
 
 class ConnectorConfig(Resource):
-    """The configuration, exactly as it was sent."""
+    """Configuration of a connector, exactly as it was sent."""
 
     @operation("The configuration as it was sent", {200: "Config"}, errors=(404,))
     def get(self, request: Request) -> Response:
@@ -118,7 +118,7 @@ class ConnectorConfig(Resource):
 
 
 class Status(Resource):
-    """State of the connector and its tasks."""
+    """State of a connector and its tasks."""
 
     @operation("State of a connector and of its tasks", {200: "Status"}, errors=(404,))
     def get(self, request: Request) -> Response:
@@ -127,7 +127,7 @@ class Status(Resource):
 
 
 class Restart(Resource):
-    """Start the query anew."""
+    """Start the query of a connector anew."""
 
     @operation(
         "Restart a connector",
@@ -145,7 +145,7 @@ class Restart(Resource):
 
 
 class Pause(Resource):
-    """Stop reading, keep the tasks."""
+    """Pause a connector: it stops reading and keeps its tasks."""
 
     @operation("Stop reading and keep the tasks", {202: None}, errors=(404, 409))
     def put(self, request: Request) -> Response:
@@ -154,7 +154,7 @@ class Pause(Resource):
 
 
 class Resume(Resource):
-    """Read again."""
+    """Resume a connector: it reads again."""
 
     @operation("Read again", {202: None}, errors=(404, 409))
     def put(self, request: Request) -> Response:
@@ -163,7 +163,7 @@ class Resume(Resource):
 
 
 class Stop(Resource):
-    """Stop reading, give up the tasks."""
+    """Stop a connector: it stops reading and gives up its tasks."""
 
     @operation("Stop reading and give up the tasks", {204: None}, errors=(404, 409))
     def put(self, request: Request) -> Response:

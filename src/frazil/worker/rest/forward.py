@@ -1,4 +1,4 @@
-"""Sends a request on to the worker of the group that can answer it: one hop, and never in a circle."""
+"""Sends requests on to the leader of the group or the owner of a connector: one hop, and never in a circle."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from frazil.errors import Rebalancing
+from frazil.worker.rest.paths import sent_path
 from frazil.worker.storage.configs import NO_LEADER
 
 logger = logging.getLogger(__name__)
@@ -24,7 +25,7 @@ _AT = "frazil-config-offset"
 _READ_S = 5.0
 _ASK_S = 0.1
 _ANSWER_S, _TELL_S, _CONNECT_S = 95.0, 10.0, 5.0
-"""For a change, which may take as long as a client waits, and for a question; to be let in."""
+"""Seconds for the answer to a change, which clients wait for as long, to a question, and for a connection."""
 _LIST_S = 3.0
 # Of one connection only (RFC 9110, 7.6.1), or made anew by the client of this hop.
 _OWN = {
@@ -43,7 +44,7 @@ CONFLICT = "Cannot complete request because of a conflicting operation (e.g. wor
 
 
 class Group(Protocol):
-    """What forwarding asks of the group."""
+    """The group, as far as forwarding needs it."""
 
     @property
     def leads(self) -> bool:
@@ -51,29 +52,29 @@ class Group(Protocol):
         ...
 
     def runs(self, name: str) -> bool:
-        """Whether a connector belongs to this worker."""
+        """Whether this worker runs a connector."""
         ...
 
     def leader_url(self) -> str | None:
-        """URL of the worker that writes; None while that is not settled."""
+        """URL of the leader; None while the group rebalances."""
         ...
 
     def url_of(self, name: str) -> str | None:
-        """URL of the worker of a connector; None while that is not settled."""
+        """URL of the worker that runs a connector; None while the group rebalances."""
         ...
 
     @property
     def position(self) -> int:
-        """How far this worker has read the configurations."""
+        """Offset behind the last configuration that this worker has read."""
         ...
 
     def read_until(self, position: int, timeout: float) -> bool:
-        """Whether this worker has read so far within `timeout` seconds."""
+        """Whether this worker has read up to that offset within `timeout` seconds."""
         ...
 
 
 class Forwarder:
-    """Answers requests that belong to another worker with what that one answers."""
+    """Gets the answers of other workers of the group."""
 
     def __init__(
         self,
@@ -82,8 +83,8 @@ class Forwarder:
         make_client: Callable[[], httpx.Client] | None = None,
         patience_s: float = 5.0,
     ) -> None:
-        """`make_client` gives the client for requests to other workers, with what they ask of their clients. A group
-        that is being rearranged is waited for, for `patience_s` seconds at most."""
+        """`make_client` makes the HTTP client for requests to other workers. A group that rebalances is waited for, for
+        `patience_s` seconds at most."""
         self._group = group
         self._patience_s = patience_s
         self._worker_id = worker_id
@@ -95,7 +96,7 @@ class Forwarder:
         self._http.close()
 
     def is_here(self, place: OtherWorker, name: str | None) -> bool:
-        """Whether that worker is this one; `name` is the connector in the path."""
+        """Whether this worker is the leader, or the owner of connector `name`."""
         return self._group.leads if place == "leader" else name is None or self._group.runs(name)
 
     def refuse_circle(self, request: Request) -> None:
@@ -104,19 +105,18 @@ class Forwarder:
             raise Rebalancing(CONFLICT)
 
     def mark(self, response: Response) -> None:
-        """Tell a worker that has sent the request on how far it has to read to know of the change."""
+        """Add a header that tells the worker that has sent the request on up to which offset it has to read."""
         response.headers[_AT] = str(self._group.position)
 
     def send(self, request: Request, place: OtherWorker, name: str | None, body: bytes) -> Response:
-        """The answer of the other worker; this one has then read what the other one has changed.
+        """The answer of the other worker; what that one has changed, this one has read when this returns.
 
         Raises Rebalancing with Connect's text when it is not settled which one that is, when it does not answer, and
         for a request that was sent on already.
         """
         if _HOP in request.headers:
             raise Rebalancing(CONFLICT)
-        path: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
-        target = path.split(b"?")[0].decode("latin-1")
+        target = sent_path(request.scope).decode("latin-1")
         headers = [(key, value) for key, value in request.headers.raw if key.decode().lower() not in _OWN]
         # A connection for each request: one that was kept might be closed by the other worker at this very moment.
         headers += [
@@ -158,7 +158,7 @@ class Forwarder:
     def _ask(
         self, request: Request, target: str, headers: list[tuple[bytes, bytes]], body: bytes
     ) -> httpx.Response | None:
-        """None when the other worker cannot be reached, or not for a question, and so has done nothing."""
+        """Send the request; None when there is no answer and nothing was changed: no connection, or a question."""
         url = httpx.URL(target, query=request.scope.get("query_string", b""))
         asks = request.method in ("GET", "HEAD")
         timeout = httpx.Timeout(_TELL_S if asks else _ANSWER_S, connect=_CONNECT_S)
@@ -171,7 +171,7 @@ class Forwarder:
             raise Rebalancing(CONFLICT) from None
 
     def _settled_url(self, name: str | None, give_up: float) -> str:
-        """Where the connector runs, or without a name where the leader is."""
+        """URL of the worker of a connector, or without a name that of the leader."""
         while True:
             url = self._group.leader_url() if name is None else self._group.url_of(name)
             if url is not None:
@@ -182,10 +182,10 @@ class Forwarder:
 
 
 def sent_to(request: Request) -> str | None:
-    """What another worker took this one for when it has sent the request on; None when a client has sent it."""
+    """`leader` or `owner`, when another worker has sent the request on to it; None when a client has sent it."""
     return request.headers.get(_TO)
 
 
 def _refused(answer: httpx.Response) -> bool:
-    """Whether the other worker is not the right one either, and so has done nothing."""
+    """Whether the other worker has refused because it is not the right one either."""
     return answer.status_code == httpx.codes.CONFLICT and answer.json().get("message") == CONFLICT

@@ -110,7 +110,7 @@ def _offset(offset: Any) -> int | None:
 
 
 def _integer(value: Any, what: str) -> int:
-    """Numbers arrive as the text that they were written in."""
+    """A whole number, which `parse_json` leaves as the text that it was written in; raises ConfigError."""
     if not isinstance(value, str) or not _INTEGER.fullmatch(value):
         shown = "null" if value is None else value
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""What a method of a resource takes and answers, declared beside it; the OpenAPI document is made from this."""
+"""Declares what a method of a resource takes and answers; the OpenAPI document is made from this."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def operation(
 
 
 def operation_of(method: object) -> Operation:
-    """What was declared for a method; raises LookupError when nothing was."""
+    """The declaration of a method; raises LookupError when it has none."""
     declared = getattr(method, _ATTRIBUTE, None)
     if not isinstance(declared, Operation):
         raise LookupError(f"{method} has no @operation")

@@ -16,6 +16,7 @@ from frazil.connectors.registry import find_connector
 from frazil.errors import ConfigError, FrazilError
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.forward import Forwarder, sent_to
+from frazil.worker.rest.paths import sent_path
 from frazil.worker.sources.plugins import Plugin
 from frazil.worker.sources.runtime import SourceRuntime
 
@@ -88,9 +89,8 @@ class Sources:
 
     def relay(self, request: Request, content: bytes) -> Response:
         """The answer of the runtime; the address of a new connector is that of this worker."""
-        raw: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
         query: bytes = request.scope["query_string"]
-        target = raw.split(b"?")[0].decode("ascii") + (f"?{query.decode('latin-1')}" if query else "")
+        target = sent_path(request.scope).decode("latin-1") + (f"?{query.decode('latin-1')}" if query else "")
         headers = {name: request.headers[name] for name in _SENT if name in request.headers}
         answer = self._runtime.call(request.method, target, content or None, headers)
         kept = {name: answer.headers[name] for name in _KEPT if name in answer.headers}

@@ -14,7 +14,7 @@ from frazil.worker.storage.configs import NO_LEADER
 
 
 class Tasks(Resource):
-    """Tasks with their configuration."""
+    """Tasks of a connector with their configuration."""
 
     @operation("Tasks with their configuration", {200: "Tasks"}, errors=(404,))
     def get(self, request: Request) -> Response:
@@ -35,7 +35,7 @@ class TaskState(Resource):
 
 
 class TaskRestart(Resource):
-    """Start the query that the task is a part of anew."""
+    """Restart the query that a task is a part of."""
 
     @operation("Restart a task", {204: None}, errors=(404, 409))
     def post(self, request: Request) -> Response:

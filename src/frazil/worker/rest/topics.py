@@ -23,7 +23,7 @@ class Topics(Resource):
 
 
 class TopicsReset(Resource):
-    """Forget these topics."""
+    """Forget the topics that the connector has read."""
 
     @operation("Forget the topics that the connector has read", {202: None}, errors=(403,))
     def put(self, request: Request) -> Response:

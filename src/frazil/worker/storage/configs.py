@@ -71,7 +71,7 @@ class ConfigTopic:
         self._reader.close()
 
     def lead(self, leads: bool) -> None:
-        """Whether this worker may write from now on; told by the group's coordinator. Returns at once."""
+        """Let this worker write from now on, or not any more; returns at once."""
         if leads == (self._term is not None):
             return
         self._terms += leads
