@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from frazil.errors import FrazilError
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.connectors import Connector, ConnectorConfig, Connectors, Pause, Restart, Resume, Status, Stop
 from frazil.worker.rest.dispatch import Dispatcher
-from frazil.worker.rest.error import on_error, on_frazil_error, on_http_exception
+from frazil.worker.rest.error import ERROR_HANDLERS
 from frazil.worker.rest.forward import Forwarder
 from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.rest.loggers import AllLoggers, OneLogger
@@ -72,11 +70,7 @@ def rest_app(
     app = Starlette(
         routes=routes,
         middleware=[*(policy or RestPolicy()).middleware(), Middleware(PathSegments)],
-        exception_handlers={
-            HTTPException: on_http_exception,
-            FrazilError: on_frazil_error,
-            Exception: on_error,
-        },
+        exception_handlers=ERROR_HANDLERS,
     )
     app.router.redirect_slashes = False
     app.state.herder = herder

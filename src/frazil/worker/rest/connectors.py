@@ -12,7 +12,7 @@ from frazil.errors import ConfigError, NotFound
 from frazil.worker.rest.body import config_map
 from frazil.worker.rest.http import Resource, flag, herder_of
 from frazil.worker.rest.info import info_of
-from frazil.worker.rest.operation import operation
+from frazil.worker.rest.operation import Operation
 from frazil.worker.rest.paths import location_of, name_of
 from frazil.worker.rest.schemas import FLAG
 from frazil.worker.rest.shapes import info_json, status_json
@@ -25,7 +25,7 @@ _INITIAL_STATES: dict[str, TargetState] = {"RUNNING": "RUNNING", "PAUSED": "PAUS
 class Connectors(Resource):
     """All connectors."""
 
-    @operation(
+    @Operation(
         "All connectors",
         {200: "Connectors"},
         query={"expand": {"type": "array", "items": {"enum": ["status", "info"]}}},
@@ -51,7 +51,7 @@ class Connectors(Resource):
             expanded[name] = {key: value for key, value in told.items() if key in asked}
         return JSONResponse(expanded)
 
-    @operation("Create a connector", {201: "ConnectorInfo"}, errors=(400, 409), body="NewConnector")
+    @Operation("Create a connector", {201: "ConnectorInfo"}, errors=(400, 409), body="NewConnector")
     def post(self, request: Request, body: Any) -> Response:
         name, config, target = _create_request(body)
         info = herder_of(request).create(name, config, target)
@@ -80,11 +80,11 @@ def _create_request(body: Any) -> tuple[str, dict[str, str | None], TargetState]
 class Connector(Resource):
     """One connector."""
 
-    @operation("Configuration and tasks", {200: "ConnectorInfo"}, errors=(404,))
+    @Operation("Configuration and tasks", {200: "ConnectorInfo"}, errors=(404,))
     def get(self, request: Request) -> Response:
         return JSONResponse(info_json(herder_of(request).info(name_of(request))))
 
-    @operation("Delete a connector; its table, topics and position stay", {204: None}, errors=(404, 409))
+    @Operation("Delete a connector; its table, topics and position stay", {204: None}, errors=(404, 409))
     def delete(self, request: Request) -> Response:
         herder_of(request).delete(name_of(request))
         info_of(request).active_topics.reset(name_of(request))
@@ -94,11 +94,11 @@ class Connector(Resource):
 class ConnectorConfig(Resource):
     """Configuration of a connector, exactly as it was sent."""
 
-    @operation("The configuration as it was sent", {200: "Config"}, errors=(404,))
+    @Operation("The configuration as it was sent", {200: "Config"}, errors=(404,))
     def get(self, request: Request) -> Response:
         return JSONResponse(dict(herder_of(request).info(name_of(request)).config))
 
-    @operation(
+    @Operation(
         "Create a connector or replace its configuration",
         {200: "ConnectorInfo", 201: "ConnectorInfo"},
         errors=(400, 409),
@@ -111,7 +111,7 @@ class ConnectorConfig(Resource):
             return JSONResponse(info_json(info), status_code=201, headers=location_of(request, name))
         return JSONResponse(info_json(info))
 
-    @operation("Change some keys", {200: "ConnectorInfo"}, errors=(400, 404, 409), body="ConfigPatch")
+    @Operation("Change some keys", {200: "ConnectorInfo"}, errors=(400, 404, 409), body="ConfigPatch")
     def patch(self, request: Request, body: Any) -> Response:
         info = herder_of(request).patch_config(name_of(request), config_map(body, "The request body"))
         return JSONResponse(info_json(info))
@@ -120,7 +120,7 @@ class ConnectorConfig(Resource):
 class Status(Resource):
     """State of a connector and its tasks."""
 
-    @operation("State of a connector and of its tasks", {200: "Status"}, errors=(404,))
+    @Operation("State of a connector and of its tasks", {200: "Status"}, errors=(404,))
     def get(self, request: Request) -> Response:
         herder = herder_of(request)
         return JSONResponse(status_json(herder.status(name_of(request))))
@@ -129,7 +129,7 @@ class Status(Resource):
 class Restart(Resource):
     """Start the query of a connector anew."""
 
-    @operation(
+    @Operation(
         "Restart a connector",
         {202: "Status", 204: None},
         errors=(404, 409),
@@ -147,7 +147,7 @@ class Restart(Resource):
 class Pause(Resource):
     """Pause a connector: it stops reading and keeps its tasks."""
 
-    @operation("Stop reading and keep the tasks", {202: None}, errors=(404, 409))
+    @Operation("Stop reading and keep the tasks", {202: None}, errors=(404, 409))
     def put(self, request: Request) -> Response:
         herder_of(request).pause(name_of(request))
         return Response(status_code=202)
@@ -156,7 +156,7 @@ class Pause(Resource):
 class Resume(Resource):
     """Resume a connector: it reads again."""
 
-    @operation("Read again", {202: None}, errors=(404, 409))
+    @Operation("Read again", {202: None}, errors=(404, 409))
     def put(self, request: Request) -> Response:
         herder_of(request).resume(name_of(request))
         return Response(status_code=202)
@@ -165,7 +165,7 @@ class Resume(Resource):
 class Stop(Resource):
     """Stop a connector: it stops reading and gives up its tasks."""
 
-    @operation("Stop reading and give up the tasks", {204: None}, errors=(404, 409))
+    @Operation("Stop reading and give up the tasks", {204: None}, errors=(404, 409))
     def put(self, request: Request) -> Response:
         herder_of(request).stop(name_of(request))
         return Response(status_code=204)

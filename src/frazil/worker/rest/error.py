@@ -36,21 +36,18 @@ def error_response(status: int, message: str) -> JSONResponse:
     return JSONResponse({"error_code": status, "message": message}, status_code=status)
 
 
-async def on_http_exception(request: Request, error: Exception) -> Response:
-    """Answer what HTTP itself refuses: an unknown path, 405, 406, 413, 415, and 403 and 503 with their own texts."""
-    if not isinstance(error, HTTPException):
-        raise error
-    return error_response(error.status_code, _REASONS.get(error.status_code, error.detail))
-
-
-async def on_frazil_error(request: Request, error: Exception) -> Response:
-    """Answer with the status of `STATUSES` and the error's own text; a 500 is logged."""
+async def answer_error(request: Request, error: Exception) -> Response:
+    """Answer what HTTP itself refuses, an error of `STATUSES` with its own text, or a fault of the worker without
+    details. A 500 is logged: a fault by the server, with its trace."""
+    if isinstance(error, HTTPException):
+        return error_response(error.status_code, _REASONS.get(error.status_code, error.detail))
+    if not isinstance(error, FrazilError):
+        return error_response(500, f"Internal error of the worker ({type(error).__name__}); its log has the details.")
     status = next(code for kind, code in STATUSES.items() if isinstance(error, kind))
     if status == 500:
         logger.error("%s %s failed: %s", request.method, request.url.path, error)
     return error_response(status, str(error))
 
 
-async def on_error(request: Request, error: Exception) -> Response:
-    """Answer for a fault of the worker itself; the server logs it with its trace."""
-    return error_response(500, f"Internal error of the worker ({type(error).__name__}); its log has the details.")
+ERROR_HANDLERS = dict.fromkeys((HTTPException, FrazilError, Exception), answer_error)
+"""For the application: every error has its answer from here."""

@@ -12,7 +12,7 @@ from frazil.connectors.iceberg.position.alter import Changes
 from frazil.errors import ConfigError
 from frazil.worker.rest.http import Resource, herder_of
 from frazil.worker.rest.info import info_of
-from frazil.worker.rest.operation import operation
+from frazil.worker.rest.operation import Operation
 from frazil.worker.rest.paths import name_of
 
 _TOPIC, _PARTITION, _OFFSET = "kafka_topic", "kafka_partition", "kafka_offset"
@@ -23,7 +23,7 @@ _REPEATS = "Records that are read again are stored again, so rows may repeat."
 class Offsets(Resource):
     """Next offsets from the consumer group; PATCH moves and DELETE forgets them while the connector is STOPPED."""
 
-    @operation("Next offsets of the consumer group", {200: "Offsets"}, errors=(404,))
+    @Operation("Next offsets of the consumer group", {200: "Offsets"}, errors=(404,))
     def get(self, request: Request) -> Response:
         name = name_of(request)
         offsets = info_of(request).positions.of(name, herder_of(request).info(name).config)
@@ -36,7 +36,7 @@ class Offsets(Resource):
             }
         )
 
-    @operation(
+    @Operation(
         "Move the position of a STOPPED connector", {200: "Message"}, errors=(400, 404, 409), body="OffsetChanges"
     )
     def patch(self, request: Request, body: Any) -> Response:
@@ -47,7 +47,7 @@ class Offsets(Resource):
         )
         return _done("altered", remarks)
 
-    @operation("Forget the position of a STOPPED connector", {200: "Message"}, errors=(400, 404, 409))
+    @Operation("Forget the position of a STOPPED connector", {200: "Message"}, errors=(400, 404, 409))
     def delete(self, request: Request) -> Response:
         name, positions = name_of(request), info_of(request).positions
         remarks = herder_of(request).while_stopped(name, lambda config: positions.alter(name, config, None))

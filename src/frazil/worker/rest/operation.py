@@ -16,7 +16,7 @@ _ATTRIBUTE = "__operation__"
 
 @dataclass(frozen=True)
 class Operation:
-    """One method of one path.
+    """One method of one path; decorates the method of the resource.
 
     `answers` has the name of the body's schema by status, None for no body; `errors` are statuses whose body is
     `{error_code, message}`; `body` is the schema of the request's body; `query` has the schemas of the parameters.
@@ -28,27 +28,14 @@ class Operation:
     body: str | None = None
     query: Mapping[str, Schema] = field(default_factory=lambda: _NOTHING)
 
-
-def operation(
-    summary: str,
-    answers: Mapping[int, str | None],
-    errors: tuple[int, ...] = (),
-    body: str | None = None,
-    query: Mapping[str, Schema] = _NOTHING,
-) -> Callable[[F], F]:
-    """Declare a method of a resource; see `Operation`."""
-    declared = Operation(summary, answers, errors, body, query)
-
-    def mark(method: F) -> F:
-        setattr(method, _ATTRIBUTE, declared)
+    def __call__(self, method: F) -> F:
+        setattr(method, _ATTRIBUTE, self)
         return method
-
-    return mark
 
 
 def operation_of(method: object) -> Operation:
     """The declaration of a method; raises LookupError when it has none."""
     declared = getattr(method, _ATTRIBUTE, None)
     if not isinstance(declared, Operation):
-        raise LookupError(f"{method} has no @operation")
+        raise LookupError(f"{method} has no @Operation")
     return declared

@@ -7,7 +7,7 @@ from starlette.responses import JSONResponse, Response
 
 from frazil.errors import NotFound, Rebalancing
 from frazil.worker.rest.http import Resource, herder_of, number_of
-from frazil.worker.rest.operation import operation
+from frazil.worker.rest.operation import Operation
 from frazil.worker.rest.paths import name_of
 from frazil.worker.rest.shapes import task_json
 from frazil.worker.storage.configs import NO_LEADER
@@ -16,7 +16,7 @@ from frazil.worker.storage.configs import NO_LEADER
 class Tasks(Resource):
     """Tasks of a connector with their configuration."""
 
-    @operation("Tasks with their configuration", {200: "Tasks"}, errors=(404,))
+    @Operation("Tasks with their configuration", {200: "Tasks"}, errors=(404,))
     def get(self, request: Request) -> Response:
         name = name_of(request)
         configs = herder_of(request).task_configs(name)
@@ -28,7 +28,7 @@ class Tasks(Resource):
 class TaskState(Resource):
     """State of one task."""
 
-    @operation("State of a task", {200: "TaskStatus"}, errors=(404,))
+    @Operation("State of a task", {200: "TaskStatus"}, errors=(404,))
     def get(self, request: Request) -> Response:
         herder = herder_of(request)
         return JSONResponse(task_json(herder.task_status(name_of(request), number_of(request))))
@@ -37,7 +37,7 @@ class TaskState(Resource):
 class TaskRestart(Resource):
     """Restart the query that a task is a part of."""
 
-    @operation("Restart a task", {204: None}, errors=(404, 409))
+    @Operation("Restart a task", {204: None}, errors=(404, 409))
     def post(self, request: Request) -> Response:
         herder, name, number = herder_of(request), name_of(request), number_of(request)
         try:

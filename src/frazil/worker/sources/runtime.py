@@ -66,11 +66,6 @@ class SourceRuntime:
         self._answers = False
 
     @property
-    def in_use(self) -> bool:
-        """Whether a runtime runs or has connectors."""
-        return self._wanted or bool(self._seen)
-
-    @property
     def here(self) -> bool:
         """Whether this worker asks the runtime itself; if not, the leader of its group does."""
         return bool(self._external) or self._leads()
