@@ -96,9 +96,9 @@ class Herder:
             self._owns = owns
             lost = {name for name in self._actors.names() if not owns(name)}
             if not self._closing:
-                for name in self._stored.keys() - self._actors.names():
-                    if owns(name):
-                        self._actors.apply(name, self._stored[name], renew=True)
+                for name, stored in self._stored.items():
+                    if owns(name) and self._actors.status(name) is None:
+                        self._actors.apply(name, stored, renew=True)
         stopped = self._actors.release(lost, timeout)
         self._give_up(lost)
         return stopped

@@ -23,7 +23,7 @@ _INITIAL_STATES: dict[str, TargetState] = {"RUNNING": "RUNNING", "PAUSED": "PAUS
 
 
 class Connectors(Resource):
-    """All connectors."""
+    """List the connectors, or create one."""
 
     @Operation(
         "All connectors",
@@ -78,7 +78,7 @@ def _create_request(body: Any) -> tuple[str, dict[str, str | None], TargetState]
 
 
 class Connector(Resource):
-    """One connector."""
+    """Show or delete a connector."""
 
     @Operation("Configuration and tasks", {200: "ConnectorInfo"}, errors=(404,))
     def get(self, request: Request) -> Response:

@@ -71,7 +71,7 @@ class Dispatcher:
     def _place(self, request: Request, route: tuple[str, str], name: str | None, document: Any) -> Place:
         if self._forwarder is not None:
             self._forwarder.refuse_circle(request)
-        if self._sources is not None and _is_of(self._sources, request, route, name, document):
+        if self._sources is not None and _concerns(self._sources, request, route, name, document):
             return "runtime" if self._sources.here else "leader"
         place = PLACES.get(route)
         if place is None or self._forwarder is None or self._forwarder.is_here(place, name):
@@ -79,7 +79,7 @@ class Dispatcher:
         return place
 
 
-def _is_of(sources: Sources, request: Request, route: tuple[str, str], name: str | None, document: Any) -> bool:
+def _concerns(sources: Sources, request: Request, route: tuple[str, str], name: str | None, document: Any) -> bool:
     """Whether a request is about a connector or a plugin of the runtime. Raises as `Sources` does."""
     fields = document if isinstance(document, dict) else {}
     match route:
