@@ -26,14 +26,10 @@ def worker_group(worker: WorkerConfig, bootstrap: Bootstrap, loggers: Loggers) -
             parsed.number("rebalance.timeout.ms"),
         ),
     )
-    return WorkerGroup(config, bootstrap, VERSION, lambda logger, level: _set(loggers, logger, level))
+    return WorkerGroup(config, bootstrap, VERSION, loggers.set)
 
 
 def _topic(worker: WorkerConfig, kind: str, partitions: int) -> StorageTopic:
     key = f"{kind}.storage.topic"
     replication = worker.parsed.number(f"{kind}.storage.replication.factor")
     return StorageTopic(key, worker.parsed.text(key), partitions, replication, single=kind == "config")
-
-
-def _set(loggers: Loggers, logger: str, level: str) -> None:
-    loggers.set(logger, level)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from frazil.clients.kafka import admin as kafka
 from frazil.engine.runner_api import STOP_S
-from frazil.environment.bootstrap import Bootstrap, Client
+from frazil.environment.bootstrap import Bootstrap
 from frazil.worker.cluster.member import GroupMember, Timing, leader_slot, slot_of
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.storage.configs import ConfigTopic
@@ -19,8 +19,6 @@ from frazil.worker.storage.topics import StorageTopic, ensure_storage_topic
 logger = logging.getLogger(__name__)
 
 _JOIN_S = 60.0
-CONSUMER: Client = "consumer"
-PRODUCER: Client = "producer"
 
 
 @dataclass(frozen=True)
@@ -49,13 +47,13 @@ class WorkerGroup:
         config: GroupConfig,
         bootstrap: Bootstrap,
         version: str,
-        on_logger: Callable[[str, str], None] = lambda logger, level: None,
+        on_logger: Callable[[str, str], object] = lambda logger, level: None,
     ) -> None:
         for topic in (config.config_topic, config.status_topic):
             ensure_storage_topic(bootstrap, topic)
         self._slots = ensure_storage_topic(bootstrap, config.offset_topic)
         self._leader = leader_slot(self._slots)
-        consumer, producer = (kafka.client_config(bootstrap, kind) for kind in (CONSUMER, PRODUCER))
+        consumer, producer = kafka.client_config(bootstrap, "consumer"), kafka.client_config(bootstrap, "producer")
         name = config.config_topic.name
         self._url, self._worker_id = config.url, config.url.partition("://")[2]
         self.configs = ConfigTopic(

@@ -28,7 +28,7 @@ _NOT_STOPPED = (
     "Connectors must be in the STOPPED state before their offsets can be modified. This can be done for the specified "
     "connector by issuing a 'PUT' request to the '/connectors/{}/stop' endpoint"
 )
-_NOT_HERE = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
+CONFLICT = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
 
 
 class Herder:
@@ -281,7 +281,7 @@ class Herder:
 
     def _require_here(self, name: str) -> None:
         if not self._owns(name) or self._closing:
-            raise Rebalancing(_NOT_HERE)
+            raise Rebalancing(CONFLICT)
 
     def _changed(self, name: str, stored: StoredConnector | None, configured: bool) -> None:
         """What the store tells: bring the connector to it where it runs."""

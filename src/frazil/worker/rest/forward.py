@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from frazil.errors import Rebalancing
+from frazil.worker.lifecycle.herder import CONFLICT
 from frazil.worker.rest.paths import sent_path
 from frazil.worker.storage.configs import NO_LEADER
 
@@ -40,7 +41,6 @@ _OWN = {
     "content-encoding",
     "accept-encoding",
 }
-CONFLICT = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
 
 
 class Group(Protocol):

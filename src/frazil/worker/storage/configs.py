@@ -42,7 +42,7 @@ class ConfigTopic:
         topic: str,
         group: str,
         end: Callable[[], int],
-        on_logger: Callable[[str, str], None] = lambda logger, level: None,
+        on_logger: Callable[[str, str], object] = lambda logger, level: None,
     ) -> None:
         """`end` tells the offset behind the last record of the topic; `on_logger` gets the levels that are set for all
         workers from now on."""
