@@ -114,6 +114,22 @@ def assert_released(release: threading.Event) -> None:
     assert release.wait(10)
 
 
+def test_a_query_that_could_not_be_started_is_started_by_the_next_try(
+    herder: Herder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    herder.create("a", sink("a"))
+    with monkeypatch.context() as without_threads:
+        without_threads.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError):
+            herder.own(lambda name: True)
+    assert state(herder, "a")[0] == "UNASSIGNED"
+    herder.own(lambda name: True)
+    eventually(lambda: state(herder, "a") == ("RUNNING", "here:1"))
+
+
 def test_what_another_has_told_late_is_put_right(herder: Herder, board: Board) -> None:
     herder.create("a", sink("a"))
     herder.own(lambda name: True)

@@ -15,7 +15,7 @@ from tests.worker.lifecycle.runners import eventually
 Json = Any
 JSON = {"content-type": "application/json"}
 
-# What differs: an answer of 500 that is 400 here, since the client made a mistake (connect-rest.md 11.4).
+# What differs: an answer of 500 that is 400 here, since the client made a mistake.
 MISTAKE = (500, 400)
 
 

@@ -6,8 +6,7 @@ from urllib.parse import quote
 
 import httpx
 
-from frazil.worker.rest import openapi
-from frazil.worker.rest.app import ROUTES
+from frazil.worker.rest.dispatch import PLACES
 from tests.connectors.samples import MINIMAL_SINK
 from tests.worker.lifecycle.runners import eventually
 
@@ -33,9 +32,4 @@ def assert_error(response: httpx.Response, status: int, message: str) -> None:
 
 def placed() -> list[tuple[str, str]]:
     """Methods and paths that one certain worker of a group answers."""
-    return [
-        (method, route.path)
-        for route in ROUTES
-        for method, declared in openapi.operations(route)
-        if declared.place != "any"
-    ]
+    return [(method.lower(), path) for method, path in PLACES]

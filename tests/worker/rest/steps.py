@@ -1,4 +1,4 @@
-"""What a client asks of a Kafka Connect worker, from start to end of a connector (connect-rest.md 2 and 11)."""
+"""What a client asks of a Kafka Connect worker, from start to end of a connector."""
 
 from __future__ import annotations
 

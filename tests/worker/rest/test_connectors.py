@@ -1,4 +1,4 @@
-"""Cases A1 to A10 and A16 to A18 of connect-rest.md 9."""
+"""Life of connectors over HTTP: create, show, change, pause, stop, restart and delete."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.worker.rest.requests import assert_error, create, sink, wait_for
 WORKER = {"worker_id": "127.0.0.1:8083", "version": VERSION}
 
 
-def test_a1_the_name_is_trimmed(client: httpx.Client) -> None:
+def test_the_name_is_trimmed(client: httpx.Client) -> None:
     response = client.post("/connectors", json={"name": "  c ", "config": sink("c")})
     assert response.status_code == 201
     assert response.headers["location"] == f"{client.base_url}/connectors/c"
@@ -22,7 +22,7 @@ def test_a1_the_name_is_trimmed(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("body", [{}, {"name": "  "}, {"name": None}])
-def test_a1_a_name_is_needed(client: httpx.Client, body: dict[str, object]) -> None:
+def test_a_name_is_needed(client: httpx.Client, body: dict[str, object]) -> None:
     config = {key: value for key, value in sink().items() if key != "name"}
     response = client.post("/connectors", json={**body, "config": config})
     assert_error(
@@ -35,18 +35,18 @@ def test_a1_a_name_is_needed(client: httpx.Client, body: dict[str, object]) -> N
     )
 
 
-def test_a2_put_with_another_name(client: httpx.Client) -> None:
+def test_another_name_in_the_configuration_is_refused(client: httpx.Client) -> None:
     response = client.put("/connectors/c/config", json=sink("d"))
     assert_error(response, 400, "Connector name configuration (d) doesn't match connector name in the URL (c)")
 
 
-def test_a3_create_what_exists(client: httpx.Client) -> None:
+def test_a_name_is_given_once(client: httpx.Client) -> None:
     create(client)
     response = client.post("/connectors", json={"name": "c", "config": sink("c")})
     assert_error(response, 409, "Connector c already exists")
 
 
-def test_a4_expand(client: httpx.Client) -> None:
+def test_expand_shows_what_was_asked_for(client: httpx.Client) -> None:
     create(client, "a", tasks__max="2")
     status = {
         "name": "a",
@@ -70,11 +70,11 @@ def test_a4_expand(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "?includeTasks=true&onlyFailed=true"])
-def test_a5_restart_of_an_unknown_connector(client: httpx.Client, query: str) -> None:
+def test_restart_of_an_unknown_connector(client: httpx.Client, query: str) -> None:
     assert_error(client.post(f"/connectors/x/restart{query}"), 404, "Unknown connector: x")
 
 
-def test_a6_restart(client: httpx.Client, factory: ScriptedFactory) -> None:
+def test_restart_tells_what_it_restarts(client: httpx.Client, factory: ScriptedFactory) -> None:
     create(client)
     healthy = client.post("/connectors/c/restart?includeTasks=true&onlyFailed=true")
     assert healthy.status_code == 202
@@ -89,7 +89,7 @@ def test_a6_restart(client: httpx.Client, factory: ScriptedFactory) -> None:
     assert [task["state"] for task in chosen.json()["tasks"]] == ["RESTARTING"]
 
 
-def test_a7_pause_resume_stop_twice(client: httpx.Client) -> None:
+def test_pause_resume_and_stop_are_idempotent(client: httpx.Client) -> None:
     create(client)
     for verb, code, state in (("pause", 202, "PAUSED"), ("resume", 202, "RUNNING"), ("stop", 204, "STOPPED")):
         for _ in range(2):
@@ -101,7 +101,7 @@ def test_a7_pause_resume_stop_twice(client: httpx.Client) -> None:
     assert client.get("/connectors/c/status").json()["tasks"] == []
 
 
-def test_a8_stop_of_a_failed_connector(client: httpx.Client, factory: ScriptedFactory) -> None:
+def test_a_failed_connector_can_be_stopped_mended_and_resumed(client: httpx.Client, factory: ScriptedFactory) -> None:
     create(client)
     factory.last("c").fail("BadRecord: apilogs-0@7: column time is null")
     wait_for(client, "c", "FAILED")
@@ -117,14 +117,14 @@ def test_a8_stop_of_a_failed_connector(client: httpx.Client, factory: ScriptedFa
 
 
 @pytest.mark.parametrize(("sent", "state"), [("paused", "PAUSED"), ("STOPPED", "STOPPED"), (None, "RUNNING")])
-def test_a9_initial_state(client: httpx.Client, sent: str | None, state: str) -> None:
+def test_a_connector_begins_in_its_initial_state(client: httpx.Client, sent: str | None, state: str) -> None:
     body = {"name": "c", "config": sink(), "initial_state": sent}
     assert client.post("/connectors", json=body).status_code == 201
     wait_for(client, "c", state)
     assert len(client.get("/connectors/c/status").json()["tasks"]) == (1 if state == "RUNNING" else 0)
 
 
-def test_a10_patch(client: httpx.Client) -> None:
+def test_patch_merges_keys_and_null_removes_one(client: httpx.Client) -> None:
     create(client, "c", old="1")
     response = client.patch("/connectors/c/config", json={"tasks.max": "3", "add": "v", "old": None})
     assert (response.status_code, response.json()["config"]) == (200, {**sink(), "tasks.max": "3", "add": "v"})
@@ -166,7 +166,7 @@ def test_values_come_back_exactly_as_sent_and_numbers_keep_their_digits(client: 
     }
 
 
-def test_a18_delete(client: httpx.Client) -> None:
+def test_a_deleted_connector_is_gone(client: httpx.Client) -> None:
     create(client)
     response = client.delete("/connectors/c")
     assert (response.status_code, response.content) == (204, b"")
@@ -236,7 +236,7 @@ _NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(_NAMES)
-def test_a16_every_name_has_an_address_that_location_tells(client: httpx.Client, name: str) -> None:
+def test_every_name_has_an_address_that_location_tells(client: httpx.Client, name: str) -> None:
     config = {key: value for key, value in sink().items() if key != "name"}
     body = {"name": name, "config": config, "initial_state": "STOPPED"}
     created = client.post("/connectors", json=body)
@@ -250,19 +250,19 @@ def test_a16_every_name_has_an_address_that_location_tells(client: httpx.Client,
 @pytest.mark.parametrize(
     "name", ["a b", "a+b", "a?b#c;d", "a/b", "a%2Fb", "100%", "a\\b", "..", "日志", "name.with.dots"]
 )
-def test_a16_odd_names(client: httpx.Client, name: str) -> None:
+def test_odd_names_have_an_address(client: httpx.Client, name: str) -> None:
     created = client.post("/connectors", json={"name": name, "config": sink(name)})
     assert created.status_code == 201
     assert client.get(created.headers["location"] + "/status").json()["name"] == name
 
 
-def test_a16_control_characters(client: httpx.Client) -> None:
+def test_control_characters_in_a_name_are_refused(client: httpx.Client) -> None:
     response = client.post("/connectors", json={"name": "a\u0007b", "config": sink("a\u0007b")})
     assert response.status_code == 400
     assert "String may not contain control sequences but had the following ASCII chars: 7" in response.text
 
 
-def test_a17_trailing_slashes_and_flags_in_any_case(client: httpx.Client) -> None:
+def test_trailing_slashes_and_flags_in_any_case_are_taken(client: httpx.Client) -> None:
     create(client)
     assert client.get("/connectors/").json() == ["c"]
     assert client.get("/connectors/c/status/").status_code == 200

@@ -95,6 +95,12 @@ def test_a_request_is_sent_on_once(nodes: list[Node]) -> None:
         assert_error(ask(one, method, path), 409, CONFLICT)
 
 
+def test_a_body_that_is_no_json_is_refused_by_whoever_is_asked(nodes: list[Node]) -> None:
+    headers = {"content-type": "application/json"}
+    answer = nodes[0].client.put("/connectors/c/config", content=b"{", headers=headers)
+    assert answer.status_code == 400
+
+
 def test_a_worker_that_does_not_answer(nodes: list[Node], free_ports: Callable[[int], list[int]]) -> None:
     one = nodes[0]
     one.group.url = f"http://127.0.0.1:{free_ports(1)[0]}"

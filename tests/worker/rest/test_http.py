@@ -1,4 +1,4 @@
-"""Methods, content negotiation, bodies and error forms (connect-rest.md 2.7, 4.1, 11)."""
+"""Methods, content negotiation, bodies and error forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Case A15 of connect-rest.md 9."""
+"""Levels of loggers over HTTP."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def path() -> str:
     return f"/admin/loggers/rest-{uuid.uuid4().hex}"
 
 
-def test_a15_set_and_show(client: httpx.Client, path: str) -> None:
+def test_a_level_is_set_and_shown(client: httpx.Client, path: str) -> None:
     name = path.rpartition("/")[2]
     assert_error(client.get(path), 404, f"Logger {name} not found.")
     response = client.put(path, json={"level": "debug"})
@@ -38,13 +38,13 @@ def test_a15_set_and_show(client: httpx.Client, path: str) -> None:
         ([], 400, 'The request body is not a JSON object; send {"level": "DEBUG"}.'),
     ],
 )
-def test_a15_wrong_levels(client: httpx.Client, path: str, body: object, status: int, message: str) -> None:
+def test_wrong_levels_are_refused(client: httpx.Client, path: str, body: object, status: int, message: str) -> None:
     assert_error(client.put(path, json=body), status, message)
     assert client.get(path).status_code == 404, "nothing was made"
 
 
 @pytest.mark.parametrize(("scope", "status"), [("cluster", 204), ("CLUSTER", 204), ("worker", 200), ("other", 200)])
-def test_a15_scope(client: httpx.Client, path: str, scope: str, status: int) -> None:
+def test_the_scope_decides_what_is_answered(client: httpx.Client, path: str, scope: str, status: int) -> None:
     response = client.put(f"{path}?scope={scope}", json={"level": "ERROR"})
     assert (response.status_code, bool(response.content)) == (status, status == 200)
     assert logging.getLogger(path.rpartition("/")[2]).level == logging.ERROR

@@ -1,4 +1,4 @@
-"""Cases A11 to A13 of connect-rest.md 9."""
+"""Offsets of connectors over HTTP."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_move_and_forget(client: httpx.Client, positions: KeptPositions) -> None
 
 @pytest.mark.usefixtures("stopped")
 @pytest.mark.parametrize("body", [{}, {"offsets": []}, {"offsets": None}])
-def test_a11_nothing_to_alter(client: httpx.Client, body: object) -> None:
+def test_a_change_of_nothing_is_refused(client: httpx.Client, body: object) -> None:
     message = "Partitions / offsets need to be provided for an alter offsets request"
     assert_error(client.patch("/connectors/c/offsets", json=body), 400, message)
 
@@ -103,7 +103,9 @@ def test_a11_nothing_to_alter(client: httpx.Client, body: object) -> None:
         (None, "An entry of offsets is not an object with the fields partition and offset."),
     ],
 )
-def test_a12_malformed(client: httpx.Client, positions: KeptPositions, one: object, message: str) -> None:
+def test_malformed_entries_are_refused(
+    client: httpx.Client, positions: KeptPositions, one: object, message: str
+) -> None:
     assert_error(client.patch("/connectors/c/offsets", json={"offsets": [entry(), one]}), 400, message)
     assert positions.offsets == {}
 
@@ -123,7 +125,9 @@ def test_bodies_that_make_no_sense(client: httpx.Client, body: object, message: 
 
 
 @pytest.mark.parametrize("verb", [None, "pause"])
-def test_a13_only_while_stopped(client: httpx.Client, positions: KeptPositions, verb: str | None) -> None:
+def test_offsets_change_only_while_the_connector_is_stopped(
+    client: httpx.Client, positions: KeptPositions, verb: str | None
+) -> None:
     create(client)
     if verb:
         client.put(f"/connectors/c/{verb}")

@@ -49,7 +49,7 @@ def test_every_key_uses_the_closed_sets_that_clients_know(client: httpx.Client) 
         assert key["documentation"].endswith(".")
 
 
-def test_validate_of_the_seeds_configuration(client: httpx.Client) -> None:
+def test_validate_of_a_whole_configuration_has_no_errors(client: httpx.Client) -> None:
     response = client.put("/connector-plugins/IcebergSinkConnector/config/validate", json=SEED_SINK)
     assert response.status_code == 200
     body = response.json()

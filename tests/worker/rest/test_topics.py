@@ -21,7 +21,7 @@ def test_topics_until_reset_or_delete(client: httpx.Client, topics: ActiveTopics
     assert client.get("/connectors/c/topics").json() == {"c": {"topics": []}}
 
 
-def test_a14_tracking_may_be_off(client: httpx.Client, topics: ActiveTopics) -> None:
+def test_tracking_that_is_off_is_refused(client: httpx.Client, topics: ActiveTopics) -> None:
     topics.resettable = False
     assert client.get("/connectors/c/topics").status_code == 200
     assert_error(client.put("/connectors/c/topics/reset"), 403, "Topic tracking reset is disabled.")

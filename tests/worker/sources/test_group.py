@@ -145,6 +145,6 @@ def test_source_connectors_go_where_the_leader_is(members: list[Member], stack: 
         eventually(lambda: sum(member.runtime() is not None for member in members) == 1)
         eventually(lambda: [member.state("lines") for member in members] == ["RUNNING", "RUNNING"])
     assert [message.value() for message in messages(bootstrap, topic)] == expected
-    # 503 while it moves.
+    # 500 while it moves.
     eventually(lambda: two.client.delete("/connectors/lines").status_code == 204)
     eventually(lambda: [member.client.get("/connectors").json() for member in members] == [["sink"], ["sink"]])

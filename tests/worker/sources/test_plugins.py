@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import os
 import zipfile
 from pathlib import Path
+from typing import Literal
+
+import pytest
 
 from frazil.worker.sources.plugins import find_plugins
 
@@ -29,6 +33,25 @@ def test_classes_are_found_where_connect_looks_for_them(tmp_path: Path) -> None:
         ("y.OneConnector", "sink", "2.0-SNAPSHOT"),
     ]
     assert find_plugins("") == []
+
+
+def test_a_jar_is_read_again_when_it_was_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Path] = []
+
+    class Counted(zipfile.ZipFile):
+        def __init__(self, file: Path, mode: Literal["r", "w"] = "r") -> None:
+            super().__init__(file, mode)
+            opened.append(file)
+
+    one = jar(tmp_path / "one.jar", sink_SinkConnector="y.One")
+    monkeypatch.setattr(zipfile, "ZipFile", Counted)
+    assert [plugin.class_name for _ in range(3) for plugin in find_plugins(str(tmp_path))] == ["y.One"] * 3
+    assert opened == [one]
+    jar(one, sink_SinkConnector="y.Two")
+    os.utime(one, (1, 1))
+    assert [plugin.class_name for plugin in find_plugins(str(tmp_path))] == ["y.Two"]
+    one.unlink()
+    assert find_plugins(str(tmp_path)) == []
 
 
 def test_names_of_a_class(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import pytest
 
 from frazil.clients.kafka import admin as kafka
-from frazil.errors import Rebalancing
+from frazil.errors import Rebalancing, ServiceUnavailable
 from frazil.stack.local import LocalStack
 from frazil.worker.lifecycle.store import StoredConnector
 from frazil.worker.storage.configs import ConfigTopic
@@ -78,6 +78,34 @@ def test_only_the_leader_writes(open_store: Open) -> None:
     with pytest.raises(Rebalancing, match="no known leader URL"):
         store.put("a", StoredConnector({"name": "a"}, "RUNNING"))
     assert known == {}
+
+
+def test_a_change_that_cannot_be_carried_out_yet_is_tried_again(stack: LocalStack, topic: str) -> None:
+    bootstrap = stack.settings.bootstrap_servers
+    told: list[tuple[str, bool]] = []
+    faults = [True, True]
+    untold = f"the change is stored in topic {topic}, and could not"
+
+    def follow(name: str, connector: StoredConnector | None, configured: bool) -> None:
+        if faults:
+            faults.pop()
+            raise RuntimeError("can't start new thread")
+        told.append((name, connector is None))
+
+    client = kafka.client_config(bootstrap)
+    store = ConfigTopic(client, client, topic, topic, lambda: kafka.end_offsets(bootstrap, [topic])[topic, 0])
+    try:
+        store.open(follow)
+        store.lead(True)
+        with pytest.raises(ServiceUnavailable, match=untold):
+            store.put("a", StoredConnector({"name": "a"}, "RUNNING"))
+        eventually(lambda: told == [("a", False)])
+        faults.append(True)
+        with pytest.raises(ServiceUnavailable, match=untold):
+            store.delete("a")
+        eventually(lambda: told == [("a", False), ("a", True)])
+    finally:
+        store.close()
 
 
 def test_a_leader_that_was_replaced_cannot_write_any_more(open_store: Open) -> None:

@@ -67,6 +67,9 @@ def test_workers() -> None:
 
 def test_loggers() -> None:
     assert records.parse_config(*records.logger_record("frazil.x", "DEBUG")) == LoggerRecord("frazil.x", "DEBUG")
+    assert records.parse_config("logger-cluster-x", b'{"level":"warn"}') == LoggerRecord("x", "WARN")
+    with pytest.raises(Malformed, match="there is no level LOUD"):
+        records.parse_config("logger-cluster-x", b'{"level":"LOUD"}')
 
 
 def test_names_with_the_marks_of_keys_in_them() -> None:

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -21,7 +20,7 @@ from frazil.environment.settings import LOOPBACK
 from frazil.worker.actuator.health import Checks, connector_health, connector_states, worker_health
 from frazil.worker.app import Server, serve
 from frazil.worker.lifecycle.herder import Herder
-from frazil.worker.rest.http import on_error, on_http_exception
+from frazil.worker.rest.error import ERROR_HANDLERS
 from frazil.worker.rest.paths import PathSegments
 from frazil.worker.rest.security.hosts import HostCheck, allowed_hosts
 from frazil.worker.watch.metrics import Metrics
@@ -68,7 +67,7 @@ def actuator_app(herder: Herder, metrics: Metrics, checks: Checks) -> Starlette:
     return Starlette(
         routes=[Route(path, _endpoint(answer)) for path, answer in routes.items()],
         middleware=[Middleware(PathSegments)],
-        exception_handlers={HTTPException: on_http_exception, Exception: on_error},
+        exception_handlers=ERROR_HANDLERS,
     )
 
 

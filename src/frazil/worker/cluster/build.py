@@ -1,4 +1,4 @@
-"""A worker's part in its group, from the worker's configuration."""
+"""Makes the WorkerGroup that a worker's configuration describes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from frazil.worker.watch.loggers import Loggers
 
 
 def worker_group(worker: WorkerConfig, bootstrap: Bootstrap, loggers: Loggers) -> WorkerGroup:
-    """The group of `group.id`; raises as `WorkerGroup` does, and makes the storage topics that are missing."""
+    """Make the WorkerGroup of `group.id`, and the storage topics that are missing. Raises as `WorkerGroup` does."""
     parsed = worker.parsed
     config = GroupConfig(
         group=parsed.text("group.id"),
@@ -26,14 +26,10 @@ def worker_group(worker: WorkerConfig, bootstrap: Bootstrap, loggers: Loggers) -
             parsed.number("rebalance.timeout.ms"),
         ),
     )
-    return WorkerGroup(config, bootstrap, VERSION, lambda logger, level: _set(loggers, logger, level))
+    return WorkerGroup(config, bootstrap, VERSION, loggers.set)
 
 
 def _topic(worker: WorkerConfig, kind: str, partitions: int) -> StorageTopic:
     key = f"{kind}.storage.topic"
     replication = worker.parsed.number(f"{kind}.storage.replication.factor")
     return StorageTopic(key, worker.parsed.text(key), partitions, replication, single=kind == "config")
-
-
-def _set(loggers: Loggers, logger: str, level: str) -> None:
-    loggers.set(logger, level)

@@ -1,4 +1,4 @@
-"""A group of workers: shared connectors, who runs which, and where a request belongs."""
+"""A group of workers that share connectors: which worker runs which, and at which URL it answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from frazil.clients.kafka import admin as kafka
 from frazil.engine.runner_api import STOP_S
-from frazil.environment.bootstrap import Bootstrap, Client
+from frazil.environment.bootstrap import Bootstrap
 from frazil.worker.cluster.member import GroupMember, Timing, leader_slot, slot_of
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.storage.configs import ConfigTopic
@@ -19,8 +19,6 @@ from frazil.worker.storage.topics import StorageTopic, ensure_storage_topic
 logger = logging.getLogger(__name__)
 
 _JOIN_S = 60.0
-CONSUMER: Client = "consumer"
-PRODUCER: Client = "producer"
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ class GroupConfig:
 
 
 class WorkerGroup:
-    """This worker's part in its group. The topics exist when it is made.
+    """Membership of this worker in its group; creating it creates the storage topics that are missing.
 
     Raises ConfigError for topics that cannot serve, ServiceUnavailable when Kafka does not answer.
     """
@@ -49,13 +47,13 @@ class WorkerGroup:
         config: GroupConfig,
         bootstrap: Bootstrap,
         version: str,
-        on_logger: Callable[[str, str], None] = lambda logger, level: None,
+        on_logger: Callable[[str, str], object] = lambda logger, level: None,
     ) -> None:
         for topic in (config.config_topic, config.status_topic):
             ensure_storage_topic(bootstrap, topic)
         self._slots = ensure_storage_topic(bootstrap, config.offset_topic)
         self._leader = leader_slot(self._slots)
-        consumer, producer = (kafka.client_config(bootstrap, kind) for kind in (CONSUMER, PRODUCER))
+        consumer, producer = kafka.client_config(bootstrap, "consumer"), kafka.client_config(bootstrap, "producer")
         name = config.config_topic.name
         self._url, self._worker_id = config.url, config.url.partition("://")[2]
         self.configs = ConfigTopic(
@@ -85,28 +83,28 @@ class WorkerGroup:
 
     @property
     def leads(self) -> bool:
-        """Whether this worker is the one that changes configurations."""
+        """Whether this worker is the leader, which alone changes configurations."""
         return self._leader in self._member.slots
 
     def runs(self, name: str) -> bool:
-        """Whether a connector belongs to this worker."""
+        """Whether this worker runs a connector."""
         return slot_of(name, self._slots) in self._member.slots
 
     def leader_url(self) -> str | None:
-        """Where configurations are changed; None while that is not settled."""
+        """URL of the leader; None while the group rebalances."""
         return self.statuses.url_of(self._leader)
 
     def url_of(self, name: str) -> str | None:
-        """Where a connector runs; None while that is not settled."""
+        """URL of the worker that runs a connector; None while the group rebalances."""
         return self.statuses.url_of(slot_of(name, self._slots))
 
     @property
     def position(self) -> int:
-        """How far this worker has read the configurations."""
+        """Offset behind the last configuration that this worker has read."""
         return self.configs.position
 
     def read_until(self, position: int, timeout: float) -> bool:
-        """Whether this worker has read the configurations so far within `timeout` seconds."""
+        """Whether this worker has read the configurations up to that offset within `timeout` seconds."""
         return self.configs.read_until(position, timeout)
 
     def _assigned(self, slots: frozenset[int]) -> None:

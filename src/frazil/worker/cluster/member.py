@@ -22,15 +22,16 @@ logger = logging.getLogger(__name__)
 
 _POLL_S = 0.2
 _TICK_S = 1.0
+_TAKE_OVER = "taking over its connectors"
 
 
 def slot_of(name: str, slots: int) -> int:
-    """The partition that a connector belongs to, of so many."""
+    """The partition that a connector belongs to; `slots` is the number of partitions."""
     return zlib.crc32(name.encode()) % slots
 
 
 def leader_slot(slots: int) -> int:
-    """The partition whose worker leads, of so many.
+    """The partition whose worker leads; `slots` is the number of partitions.
 
     The last one: librdkafka gives a worker that joins the first partitions of the others, so it stays where it is.
     """
@@ -39,8 +40,8 @@ def leader_slot(slots: int) -> int:
 
 @dataclass(frozen=True)
 class Timing:
-    """Of the membership, in milliseconds: how long a silent worker is waited for, how often it is heard of, and how
-    long it may take to give up connectors."""
+    """Timeouts of the membership in milliseconds: until a silent worker counts as lost, between two signs of life, and
+    for giving up connectors."""
 
     session_ms: int = 10_000
     heartbeat_ms: int = 3_000
@@ -48,7 +49,7 @@ class Timing:
 
 
 class GroupMember:
-    """One worker in its group, with a thread of its own that is never kept waiting but by `on_slots`."""
+    """Membership of one worker in its group. Its thread polls the coordinator; only `on_slots` may keep it waiting."""
 
     def __init__(
         self,
@@ -61,14 +62,15 @@ class GroupMember:
         timing: Timing,
     ) -> None:
         """`on_slots` gets the partitions of this worker whenever they change, and returns when those connectors that
-        are not of this worker any more have stopped. `on_tick` is called every second. `url` names the worker in the
-        tools for consumer groups.
+        are not of this worker any more have stopped; when it raises, it is called again every second. `on_tick` is
+        called every second. `url` names the worker in the tools for consumer groups.
         """
         self._group = group
         self._topic = topic
         self._on_slots = on_slots
         self._on_tick = on_tick
         self._slots: frozenset[int] = frozenset()
+        self._failing: set[str] = set()
         self._joined = threading.Event()
         self._refused: KafkaError | None = None
         self._closing = threading.Event()
@@ -133,7 +135,9 @@ class GroupMember:
                     self._failed(told)
                 if self._joined.is_set() and time.monotonic() >= next_tick:
                     next_tick = time.monotonic() + _TICK_S
-                    self._guarded(self._on_tick)
+                    if _TAKE_OVER in self._failing:
+                        self._take_over()
+                    self._guarded("telling what it has", self._on_tick)
         finally:
             self._consumer.close()
             self._set(frozenset())
@@ -170,11 +174,18 @@ class GroupMember:
         if slots != self._slots:
             logger.info("group %s: %d of its partitions are of this worker", self._group, len(slots))
         self._slots = slots
-        self._guarded(lambda: self._on_slots(slots))
+        self._take_over()
 
-    def _guarded(self, call: Callable[[], None]) -> None:
+    def _take_over(self) -> None:
+        self._guarded(_TAKE_OVER, lambda: self._on_slots(self._slots))
+
+    def _guarded(self, what: str, call: Callable[[], None]) -> None:
         """A fault of ours must not end the thread: the worker would stay a member that does nothing."""
         try:
             call()
         except Exception:
-            logger.exception("group %s: taking over its connectors failed", self._group)
+            if what not in self._failing:
+                logger.exception("group %s: %s failed; it is tried again every second", self._group, what)
+            self._failing.add(what)
+        else:
+            self._failing.discard(what)

@@ -25,7 +25,7 @@ class ConfigChecks:
         self._complete = complete
 
     def whole(self, name: str, config: Config) -> dict[str, str]:
-        """The configuration with its `name`; raises ConfigError with Connect's texts (connect-rest.md 4.2)."""
+        """The configuration with its `name`; raises ConfigError with Connect's texts."""
         reason = non_empty_without_control_chars(name)
         if reason is not None:
             raise ConfigError(invalid_config_message([invalid_value("name", name, reason)]))
@@ -36,11 +36,11 @@ class ConfigChecks:
         if None in named.values():
             check_config(named)  # a null is an error
         checked = {key: value for key, value in named.items() if value is not None}
-        self.warn(name, checked)
+        self.check(name, checked)
         return checked
 
-    def warn(self, name: str, config: Mapping[str, str]) -> None:
-        """Log what changes nothing; raises ConfigError for a configuration that cannot run."""
+    def check(self, name: str, config: Mapping[str, str]) -> None:
+        """Raise ConfigError for a configuration that cannot run; log its keys that have no effect."""
         whole = self._complete(config)
         of_worker = tuple(f"{key} " for key in whole.keys() - config.keys())
         warnings = [text for text in check_config(whole) if not text.startswith(of_worker)]

@@ -28,7 +28,7 @@ _NOT_STOPPED = (
     "Connectors must be in the STOPPED state before their offsets can be modified. This can be done for the specified "
     "connector by issuing a 'PUT' request to the '/connectors/{}/stop' endpoint"
 )
-_NOT_HERE = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
+CONFLICT = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
 
 
 class Herder:
@@ -96,9 +96,9 @@ class Herder:
             self._owns = owns
             lost = {name for name in self._actors.names() if not owns(name)}
             if not self._closing:
-                for name in self._stored.keys() - self._actors.names():
-                    if owns(name):
-                        self._actors.apply(name, self._stored[name], renew=True)
+                for name, stored in self._stored.items():
+                    if owns(name) and self._actors.status(name) is None:
+                        self._actors.apply(name, stored, renew=True)
         stopped = self._actors.release(lost, timeout)
         self._give_up(lost)
         return stopped
@@ -153,7 +153,7 @@ class Herder:
         with self._writing:
             stored = self._find(name, "Connector {} not found")
             merged = {key: value for key, value in {**stored.config, **patch}.items() if value is not None}
-            self._checks.warn(name, merged)
+            self._checks.check(name, merged)
             tasks = self._info(name, stored).tasks
             self._save(name, lambda: self._store.put(name, replace(stored, config=merged)))
             return replace(self.info(name), tasks=tasks)
@@ -281,7 +281,7 @@ class Herder:
 
     def _require_here(self, name: str) -> None:
         if not self._owns(name) or self._closing:
-            raise Rebalancing(_NOT_HERE)
+            raise Rebalancing(CONFLICT)
 
     def _changed(self, name: str, stored: StoredConnector | None, configured: bool) -> None:
         """What the store tells: bring the connector to it where it runs."""

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.routing import Route
 
-from frazil.errors import FrazilError
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.connectors import Connector, ConnectorConfig, Connectors, Pause, Restart, Resume, Status, Stop
+from frazil.worker.rest.dispatch import Dispatcher
+from frazil.worker.rest.error import ERROR_HANDLERS
 from frazil.worker.rest.forward import Forwarder
-from frazil.worker.rest.http import on_error, on_frazil_error, on_http_exception
 from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.rest.loggers import AllLoggers, OneLogger
 from frazil.worker.rest.offsets import Offsets
@@ -22,9 +21,9 @@ from frazil.worker.rest.paths import PathSegments
 from frazil.worker.rest.plugins import PluginConfig, Plugins, Validate
 from frazil.worker.rest.root import Health, Root
 from frazil.worker.rest.security.policy import RestPolicy
+from frazil.worker.rest.sources import Sources
 from frazil.worker.rest.tasks import TaskRestart, Tasks, TaskState
 from frazil.worker.rest.topics import Topics, TopicsReset
-from frazil.worker.sources.forward import SourceForwarding
 from frazil.worker.sources.runtime import SourceRuntime
 
 ADMIN_ROUTES = [
@@ -68,18 +67,14 @@ def rest_app(
 ) -> Starlette:
     """The REST API over a herder; `routes` are those of a listener that does not serve all of them, `sources` is
     where connectors run that are not this worker's own; a worker of a group has a `forwarder`."""
-    own = [Middleware(SourceForwarding, herder=herder, sources=sources, forwarder=forwarder)] if sources else []
     app = Starlette(
         routes=routes,
-        middleware=[*(policy or RestPolicy()).middleware(), Middleware(PathSegments), *own],
-        exception_handlers={
-            HTTPException: on_http_exception,
-            FrazilError: on_frazil_error,
-            Exception: on_error,
-        },
+        middleware=[*(policy or RestPolicy()).middleware(), Middleware(PathSegments)],
+        exception_handlers=ERROR_HANDLERS,
     )
     app.router.redirect_slashes = False
     app.state.herder = herder
     app.state.info = info
-    app.state.forwarder = forwarder
+    app.state.sources = None if sources is None else Sources(sources, herder, forwarder)
+    app.state.dispatcher = Dispatcher(forwarder, app.state.sources)
     return app

@@ -1,8 +1,9 @@
-"""Request bodies: size, JSON, and flat maps of configuration values (connect-rest.md 6.1)."""
+"""Request bodies: size, JSON, and flat maps of configuration values."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from starlette.exceptions import HTTPException
@@ -13,18 +14,26 @@ from frazil.errors import ConfigError
 MAX_BODY_BYTES = 1 << 20
 
 
-async def read_body(request: Request) -> bytes:
-    """The whole body; raises HTTPException 413 when it is larger than `MAX_BODY_BYTES`."""
+@dataclass(frozen=True)
+class Body:
+    """A request's body as it was sent, and the JSON document that it is; numbers are the text they were written in."""
+
+    content: bytes
+    json: Any
+
+
+async def read_body(request: Request) -> Body:
+    """The whole body; raises HTTPException 413 when it is larger than `MAX_BODY_BYTES`, ConfigError for no JSON."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
         if len(body) > MAX_BODY_BYTES:
             raise HTTPException(413, f"The request body is larger than {MAX_BODY_BYTES} bytes; nothing was changed.")
-    return bytes(body)
+    return Body(bytes(body), parse_json(bytes(body)))
 
 
 def parse_json(body: bytes) -> Any:
-    """A JSON document with numbers as the text that they were written in (connect-rest.md 6.1).
+    """A JSON document with numbers as the text that they were written in.
 
     Raises ConfigError; the message names the place, never the text, which may hold secrets.
     """

@@ -1,4 +1,4 @@
-"""/connectors and /connectors/{name}, its config, status and lifecycle (connect-rest.md 2.2)."""
+"""/connectors and /connectors/{name}, its config, status and lifecycle."""
 
 from __future__ import annotations
 
@@ -12,28 +12,30 @@ from frazil.errors import ConfigError, NotFound
 from frazil.worker.rest.body import config_map
 from frazil.worker.rest.http import Resource, flag, herder_of
 from frazil.worker.rest.info import info_of
-from frazil.worker.rest.operation import operation
+from frazil.worker.rest.operation import Operation
 from frazil.worker.rest.paths import location_of, name_of
 from frazil.worker.rest.schemas import FLAG
 from frazil.worker.rest.shapes import info_json, status_json
+from frazil.worker.rest.sources import sources_of
 
 _CREATE_FIELDS = ("name", "config", "initial_state")
 _INITIAL_STATES: dict[str, TargetState] = {"RUNNING": "RUNNING", "PAUSED": "PAUSED", "STOPPED": "STOPPED"}
 
 
 class Connectors(Resource):
-    """List and create."""
+    """List the connectors, or create one."""
 
-    @operation(
+    @Operation(
         "All connectors",
         {200: "Connectors"},
         query={"expand": {"type": "array", "items": {"enum": ["status", "info"]}}},
     )
     def get(self, request: Request) -> Response:
-        herder = herder_of(request)
+        herder, sources = herder_of(request), sources_of(request)
         asked = request.query_params.getlist("expand")
+        theirs = {} if sources is None else sources.connectors(request)
         if not asked:
-            return JSONResponse(herder.connectors())
+            return JSONResponse(sorted([*herder.connectors(), *theirs]))
         expanded: dict[str, dict[str, object]] = {}
         for name in herder.connectors():
             entry: dict[str, object] = {}
@@ -43,11 +45,13 @@ class Connectors(Resource):
                 if "info" in asked:
                     entry["info"] = info_json(herder.info(name))
             except NotFound:
-                continue  # deleted since it was listed: left out (A4)
+                continue  # deleted since it was listed: left out
             expanded[name] = entry
+        for name, told in theirs.items():
+            expanded[name] = {key: value for key, value in told.items() if key in asked}
         return JSONResponse(expanded)
 
-    @operation("Create a connector", {201: "ConnectorInfo"}, errors=(400, 409), body="NewConnector", place="leader")
+    @Operation("Create a connector", {201: "ConnectorInfo"}, errors=(400, 409), body="NewConnector")
     def post(self, request: Request, body: Any) -> Response:
         name, config, target = _create_request(body)
         info = herder_of(request).create(name, config, target)
@@ -74,15 +78,13 @@ def _create_request(body: Any) -> tuple[str, dict[str, str | None], TargetState]
 
 
 class Connector(Resource):
-    """Show and delete."""
+    """Show or delete a connector."""
 
-    @operation("Configuration and tasks", {200: "ConnectorInfo"}, errors=(404,))
+    @Operation("Configuration and tasks", {200: "ConnectorInfo"}, errors=(404,))
     def get(self, request: Request) -> Response:
         return JSONResponse(info_json(herder_of(request).info(name_of(request))))
 
-    @operation(
-        "Delete a connector; its table, topics and position stay", {204: None}, errors=(404, 409), place="leader"
-    )
+    @Operation("Delete a connector; its table, topics and position stay", {204: None}, errors=(404, 409))
     def delete(self, request: Request) -> Response:
         herder_of(request).delete(name_of(request))
         info_of(request).active_topics.reset(name_of(request))
@@ -90,18 +92,17 @@ class Connector(Resource):
 
 
 class ConnectorConfig(Resource):
-    """The configuration, exactly as it was sent."""
+    """Configuration of a connector, exactly as it was sent."""
 
-    @operation("The configuration as it was sent", {200: "Config"}, errors=(404,))
+    @Operation("The configuration as it was sent", {200: "Config"}, errors=(404,))
     def get(self, request: Request) -> Response:
         return JSONResponse(dict(herder_of(request).info(name_of(request)).config))
 
-    @operation(
+    @Operation(
         "Create a connector or replace its configuration",
         {200: "ConnectorInfo", 201: "ConnectorInfo"},
         errors=(400, 409),
         body="SentConfig",
-        place="leader",
     )
     def put(self, request: Request, body: Any) -> Response:
         name = name_of(request)
@@ -110,30 +111,29 @@ class ConnectorConfig(Resource):
             return JSONResponse(info_json(info), status_code=201, headers=location_of(request, name))
         return JSONResponse(info_json(info))
 
-    @operation("Change some keys", {200: "ConnectorInfo"}, errors=(400, 404, 409), body="ConfigPatch", place="leader")
+    @Operation("Change some keys", {200: "ConnectorInfo"}, errors=(400, 404, 409), body="ConfigPatch")
     def patch(self, request: Request, body: Any) -> Response:
         info = herder_of(request).patch_config(name_of(request), config_map(body, "The request body"))
         return JSONResponse(info_json(info))
 
 
 class Status(Resource):
-    """State of the connector and its tasks."""
+    """State of a connector and its tasks."""
 
-    @operation("State of a connector and of its tasks", {200: "Status"}, errors=(404,))
+    @Operation("State of a connector and of its tasks", {200: "Status"}, errors=(404,))
     def get(self, request: Request) -> Response:
         herder = herder_of(request)
         return JSONResponse(status_json(herder.status(name_of(request))))
 
 
 class Restart(Resource):
-    """Start the query anew."""
+    """Start the query of a connector anew."""
 
-    @operation(
+    @Operation(
         "Restart a connector",
         {202: "Status", 204: None},
         errors=(404, 409),
         query={"includeTasks": {**FLAG, "default": False}, "onlyFailed": {**FLAG, "default": False}},
-        place="owner",
     )
     def post(self, request: Request) -> Response:
         herder = herder_of(request)
@@ -145,27 +145,27 @@ class Restart(Resource):
 
 
 class Pause(Resource):
-    """Stop reading, keep the tasks."""
+    """Pause a connector: it stops reading and keeps its tasks."""
 
-    @operation("Stop reading and keep the tasks", {202: None}, errors=(404, 409), place="leader")
+    @Operation("Stop reading and keep the tasks", {202: None}, errors=(404, 409))
     def put(self, request: Request) -> Response:
         herder_of(request).pause(name_of(request))
         return Response(status_code=202)
 
 
 class Resume(Resource):
-    """Read again."""
+    """Resume a connector: it reads again."""
 
-    @operation("Read again", {202: None}, errors=(404, 409), place="leader")
+    @Operation("Read again", {202: None}, errors=(404, 409))
     def put(self, request: Request) -> Response:
         herder_of(request).resume(name_of(request))
         return Response(status_code=202)
 
 
 class Stop(Resource):
-    """Stop reading, give up the tasks."""
+    """Stop a connector: it stops reading and gives up its tasks."""
 
-    @operation("Stop reading and give up the tasks", {204: None}, errors=(404, 409), place="leader")
+    @Operation("Stop reading and give up the tasks", {204: None}, errors=(404, 409))
     def put(self, request: Request) -> Response:
         herder_of(request).stop(name_of(request))
         return Response(status_code=204)

@@ -1,10 +1,53 @@
-"""The body of every error (connect-rest.md 4.1)."""
+"""Every error that the REST API answers with: one table of statuses, one form of the body."""
 
 from __future__ import annotations
 
-from starlette.responses import JSONResponse
+import logging
+from collections.abc import Mapping
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from frazil.errors import AlreadyExists, ConfigError, Fenced, FrazilError, NotFound, Rebalancing
+
+logger = logging.getLogger(__name__)
+
+STATUSES: Mapping[type[FrazilError], int] = {
+    ConfigError: 400,
+    NotFound: 404,
+    AlreadyExists: 409,
+    Rebalancing: 409,
+    Fenced: 409,
+    FrazilError: 500,
+}
+"""Status by type of error, the first that fits. As in Kafka Connect, a service that does not answer is a 500."""
+
+_REASONS = {
+    404: "HTTP 404 Not Found",
+    405: "HTTP 405 Method Not Allowed",
+    406: "HTTP 406 Not Acceptable",
+    415: "HTTP 415 Unsupported Media Type",
+}
 
 
 def error_response(status: int, message: str) -> JSONResponse:
     """`{error_code, message}`."""
     return JSONResponse({"error_code": status, "message": message}, status_code=status)
+
+
+async def answer_error(request: Request, error: Exception) -> Response:
+    """Answer what HTTP itself refuses, an error of `STATUSES` with its own text, or a fault of the worker without
+    details. A 500 is logged: a fault by the server, with its trace."""
+    if isinstance(error, HTTPException):
+        return error_response(error.status_code, _REASONS.get(error.status_code, error.detail))
+    if not isinstance(error, FrazilError):
+        return error_response(500, f"Internal error of the worker ({type(error).__name__}); its log has the details.")
+    status = next(code for kind, code in STATUSES.items() if isinstance(error, kind))
+    if status == 500:
+        logger.error("%s %s failed: %s", request.method, request.url.path, error)
+    return error_response(status, str(error))
+
+
+ERROR_HANDLERS = dict.fromkeys((HTTPException, FrazilError, Exception), answer_error)
+"""For the application: every error has its answer from here."""

@@ -1,4 +1,4 @@
-"""Sends a request on to the worker of the group that can answer it: one hop, and never in a circle."""
+"""Sends requests on to the leader of the group or the owner of a connector: one hop, and never in a circle."""
 
 from __future__ import annotations
 
@@ -8,21 +8,25 @@ from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 import httpx
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from frazil.errors import Rebalancing
+from frazil.worker.lifecycle.herder import CONFLICT
+from frazil.worker.rest.paths import sent_path
+from frazil.worker.storage.configs import NO_LEADER
+
 logger = logging.getLogger(__name__)
 
-Place = Literal["any", "leader", "owner"]
-"""Who answers: any worker from what it has read, the one that writes configurations, or the one of the connector."""
+OtherWorker = Literal["leader", "owner"]
+"""The worker of the group that writes configurations, or the one that runs the connector."""
 
 _HOP, _TO = "frazil-forwarded-by", "frazil-forwarded-to"
 _AT = "frazil-config-offset"
 _READ_S = 5.0
 _ASK_S = 0.1
 _ANSWER_S, _TELL_S, _CONNECT_S = 95.0, 10.0, 5.0
-"""For a change, which may take as long as a client waits, and for a question; to be let in."""
+"""Seconds for the answer to a change, which clients wait for as long, to a question, and for a connection."""
 _LIST_S = 3.0
 # Of one connection only (RFC 9110, 7.6.1), or made anew by the client of this hop.
 _OWN = {
@@ -37,12 +41,10 @@ _OWN = {
     "content-encoding",
     "accept-encoding",
 }
-_NO_LEADER = "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway."
-CONFLICT = "Cannot complete request because of a conflicting operation (e.g. worker rebalance)"
 
 
 class Group(Protocol):
-    """What forwarding asks of the group."""
+    """The group, as far as forwarding needs it."""
 
     @property
     def leads(self) -> bool:
@@ -50,29 +52,29 @@ class Group(Protocol):
         ...
 
     def runs(self, name: str) -> bool:
-        """Whether a connector belongs to this worker."""
+        """Whether this worker runs a connector."""
         ...
 
     def leader_url(self) -> str | None:
-        """URL of the worker that writes; None while that is not settled."""
+        """URL of the leader; None while the group rebalances."""
         ...
 
     def url_of(self, name: str) -> str | None:
-        """URL of the worker of a connector; None while that is not settled."""
+        """URL of the worker that runs a connector; None while the group rebalances."""
         ...
 
     @property
     def position(self) -> int:
-        """How far this worker has read the configurations."""
+        """Offset behind the last configuration that this worker has read."""
         ...
 
     def read_until(self, position: int, timeout: float) -> bool:
-        """Whether this worker has read so far within `timeout` seconds."""
+        """Whether this worker has read up to that offset within `timeout` seconds."""
         ...
 
 
 class Forwarder:
-    """Answers requests that belong to another worker with what that one answers."""
+    """Gets the answers of other workers of the group."""
 
     def __init__(
         self,
@@ -81,8 +83,8 @@ class Forwarder:
         make_client: Callable[[], httpx.Client] | None = None,
         patience_s: float = 5.0,
     ) -> None:
-        """`make_client` gives the client for requests to other workers, with what they ask of their clients. A group
-        that is being rearranged is waited for, for `patience_s` seconds at most."""
+        """`make_client` makes the HTTP client for requests to other workers. A group that rebalances is waited for, for
+        `patience_s` seconds at most."""
         self._group = group
         self._patience_s = patience_s
         self._worker_id = worker_id
@@ -93,26 +95,28 @@ class Forwarder:
         """Close the connections to the other workers."""
         self._http.close()
 
-    def elsewhere(self, place: Place, name: str | None) -> bool:
-        """Whether the request belongs to another worker; `name` is the connector in its path."""
-        if place == "leader":
-            return not self._group.leads
-        return place == "owner" and name is not None and not self._group.runs(name)
+    def is_here(self, place: OtherWorker, name: str | None) -> bool:
+        """Whether this worker is the leader, or the owner of connector `name`."""
+        return self._group.leads if place == "leader" else name is None or self._group.runs(name)
+
+    def refuse_circle(self, request: Request) -> None:
+        """Raise Rebalancing for a request that another worker has sent to the leader, which this one is not."""
+        if sent_to(request) == "leader" and not self._group.leads:
+            raise Rebalancing(CONFLICT)
 
     def mark(self, response: Response) -> None:
-        """Tell a worker that has sent the request on how far it has to read to know of the change."""
+        """Add a header that tells the worker that has sent the request on up to which offset it has to read."""
         response.headers[_AT] = str(self._group.position)
 
-    def send(self, request: Request, place: Place, name: str | None, body: bytes) -> Response:
-        """The answer of the other worker; this one has then read what the other one has changed.
+    def send(self, request: Request, place: OtherWorker, name: str | None, body: bytes) -> Response:
+        """The answer of the other worker; what that one has changed, this one has read when this returns.
 
-        Raises HTTPException 409 with Connect's text when it is not settled which one that is, when it does not answer,
-        and for a request that was sent on already.
+        Raises Rebalancing with Connect's text when it is not settled which one that is, when it does not answer, and
+        for a request that was sent on already.
         """
         if _HOP in request.headers:
-            raise HTTPException(409, CONFLICT)
-        path: bytes = request.scope.get("raw_path") or request.scope["path"].encode()
-        target = path.split(b"?")[0].decode("latin-1")
+            raise Rebalancing(CONFLICT)
+        target = sent_path(request.scope).decode("latin-1")
         headers = [(key, value) for key, value in request.headers.raw if key.decode().lower() not in _OWN]
         # A connection for each request: one that was kept might be closed by the other worker at this very moment.
         headers += [
@@ -127,7 +131,7 @@ class Forwarder:
             if answer is not None and not _refused(answer):
                 break
             if time.monotonic() >= give_up:
-                raise HTTPException(409, CONFLICT)
+                raise Rebalancing(CONFLICT)
             time.sleep(_ASK_S)
         if answer.headers.get(_AT, "").isdecimal():
             self._group.read_until(int(answer.headers[_AT]), _READ_S)
@@ -154,7 +158,7 @@ class Forwarder:
     def _ask(
         self, request: Request, target: str, headers: list[tuple[bytes, bytes]], body: bytes
     ) -> httpx.Response | None:
-        """None when the other worker cannot be reached, or not for a question, and so has done nothing."""
+        """Send the request; None when there is no answer and nothing was changed: no connection, or a question."""
         url = httpx.URL(target, query=request.scope.get("query_string", b""))
         asks = request.method in ("GET", "HEAD")
         timeout = httpx.Timeout(_TELL_S if asks else _ANSWER_S, connect=_CONNECT_S)
@@ -164,24 +168,24 @@ class Forwarder:
             logger.warning("the worker at %s: %s to %s", url.netloc.decode(), type(error).__name__, request.method)
             if asks or isinstance(error, (httpx.ConnectError, httpx.ConnectTimeout)):
                 return None
-            raise HTTPException(409, CONFLICT) from None
+            raise Rebalancing(CONFLICT) from None
 
     def _settled_url(self, name: str | None, give_up: float) -> str:
-        """Where the connector runs, or without a name where the leader is."""
+        """URL of the worker of a connector, or without a name that of the leader."""
         while True:
             url = self._group.leader_url() if name is None else self._group.url_of(name)
             if url is not None:
                 return url
             if time.monotonic() >= give_up:
-                raise HTTPException(409, _NO_LEADER)
+                raise Rebalancing(NO_LEADER)
             time.sleep(_ASK_S)
 
 
 def sent_to(request: Request) -> str | None:
-    """What another worker took this one for when it has sent the request on; None when a client has sent it."""
+    """`leader` or `owner`, when another worker has sent the request on to it; None when a client has sent it."""
     return request.headers.get(_TO)
 
 
 def _refused(answer: httpx.Response) -> bool:
-    """Whether the other worker is not the right one either, and so has done nothing."""
+    """Whether the other worker has refused because it is not the right one either."""
     return answer.status_code == httpx.codes.CONFLICT and answer.json().get("message") == CONFLICT

@@ -1,13 +1,10 @@
-"""Rules of every route: methods, content negotiation, bodies and errors (connect-rest.md 2.7, 4, 11).
+"""Rules of every route: methods, content negotiation and bodies.
 
-Where Kafka Connect 4.3.1 answers 500 to a client's mistake with the text of a Java exception (11.4: malformed JSON,
-no body, a field it does not know), this worker answers 400 with a text that says what to change.
+Where Kafka Connect 4.3.1 answers 500 to a client's mistake with the text of a Java exception (malformed JSON, no body,
+a field it does not know), this worker answers 400 with a text that says what to change.
 """
 
 from __future__ import annotations
-
-import logging
-from collections.abc import Callable
 
 from starlette.concurrency import run_in_threadpool
 from starlette.endpoints import HTTPEndpoint
@@ -15,51 +12,18 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from frazil.errors import AlreadyExists, ConfigError, Fenced, NotFound, Rebalancing
 from frazil.worker.lifecycle.herder import Herder
-from frazil.worker.rest.body import parse_json, read_body
-from frazil.worker.rest.error import error_response
-from frazil.worker.rest.forward import Forwarder
-from frazil.worker.rest.operation import operation_of
-from frazil.worker.rest.paths import name_of
-
-logger = logging.getLogger(__name__)
+from frazil.worker.rest.body import Body, read_body
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
-_REASONS = {
-    404: "HTTP 404 Not Found",
-    405: "HTTP 405 Method Not Allowed",
-    406: "HTTP 406 Not Acceptable",
-    415: "HTTP 415 Unsupported Media Type",
-}
-
-
-async def on_http_exception(request: Request, error: Exception) -> Response:
-    """404 unknown path, 405, 406, 413, 415 and other refusals."""
-    if not isinstance(error, HTTPException):
-        raise error
-    return error_response(error.status_code, _REASONS.get(error.status_code, error.detail))
-
-
-async def on_frazil_error(request: Request, error: Exception) -> Response:
-    """Errors of the herder: ConfigError 400, NotFound 404, AlreadyExists, Rebalancing and Fenced 409, others 500."""
-    codes = ((ConfigError, 400), (NotFound, 404), (AlreadyExists, 409), (Rebalancing, 409), (Fenced, 409))
-    status = next((code for kind, code in codes if isinstance(error, kind)), 500)
-    if status == 500:
-        logger.error("%s %s failed: %s", request.method, request.url.path, error)
-    return error_response(status, str(error))
-
-
-async def on_error(request: Request, error: Exception) -> Response:
-    """A fault of the worker itself; the server logs it with its trace."""
-    return error_response(500, f"Internal error of the worker ({type(error).__name__}); its log has the details.")
 
 
 class Resource(HTTPEndpoint):
     """A path. Methods `get`, `post`, `put`, `patch` and `delete` are called in a thread and return a response.
 
-    A method that names `body` among its parameters gets the parsed JSON body. Until the herder has read its store
-    the answer is 503: an empty list or "not found" would be wrong.
+    A method that names `body` among its parameters gets the parsed JSON body. The `Dispatcher` calls the method, or
+    has somebody else answer. Until the herder has read its store the answer is 503: an empty list or "not found" would
+    be wrong.
     """
 
     while_starting = False
@@ -73,26 +37,12 @@ class Resource(HTTPEndpoint):
             handler = getattr(self, method.lower(), None) if method in _METHODS else None
             if handler is None:
                 raise HTTPException(405)
-            _negotiate(request, method)
+            _negotiate(request)
             if not (self.while_starting or herder_of(request).started):
                 raise HTTPException(503, "Worker is still starting up.")
-            response = await self._answer(request, handler)
+            body: Body | None = await read_body(request) if "body" in handler.__annotations__ else None
+            response = await run_in_threadpool(request.app.state.dispatcher.answer, request, handler, body)
         await response(self.scope, self.receive, self.send)
-
-    async def _answer(self, request: Request, handler: Callable[..., Response]) -> Response:
-        takes_body = "body" in handler.__annotations__
-        body = await read_body(request) if takes_body else b""
-        forwarder: Forwarder | None = request.app.state.forwarder
-        place = operation_of(handler).place
-        if forwarder is not None and place != "any":
-            name = name_of(request) if "name" in request.path_params else None
-            if forwarder.elsewhere(place, name):
-                return await run_in_threadpool(forwarder.send, request, place, name, body)
-        arguments = (request, parse_json(body)) if takes_body else (request,)
-        response: Response = await run_in_threadpool(handler, *arguments)
-        if forwarder is not None and place == "leader":
-            forwarder.mark(response)
-        return response
 
     def _options(self, request: Request) -> Response:
         allowed = [method for method in _METHODS if hasattr(self, "get" if method == "HEAD" else method.lower())]
@@ -101,7 +51,7 @@ class Resource(HTTPEndpoint):
         return Response(allow if plain else "", headers={"Allow": allow}, media_type="text/plain" if plain else None)
 
 
-def _negotiate(request: Request, method: str) -> None:
+def _negotiate(request: Request) -> None:
     content_type = request.headers.get("content-type")
     sized = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
     if content_type is not None or sized:
@@ -122,6 +72,7 @@ def _admits(accept: str, kind: str, subtype: str) -> bool:
 
 
 def herder_of(request: Request) -> Herder:
+    """The Herder of the application."""
     herder: Herder = request.app.state.herder
     return herder
 

@@ -1,4 +1,4 @@
-"""What the REST API tells about the worker and takes from other parts of it."""
+"""Facts about the worker that the REST API answers with, and the parts of the worker that it uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Levels of the worker's loggers (connect-rest.md 2.6)."""
+"""Levels of the worker's loggers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from frazil.errors import ConfigError, NotFound
 from frazil.worker.rest.http import Resource
 from frazil.worker.rest.info import info_of
-from frazil.worker.rest.operation import operation
+from frazil.worker.rest.operation import Operation
 from frazil.worker.rest.schemas import TEXT
 from frazil.worker.watch.loggers import LEVELS
 
@@ -19,7 +19,7 @@ from frazil.worker.watch.loggers import LEVELS
 class AllLoggers(Resource):
     """Levels of all loggers of the worker."""
 
-    @operation("Levels of all loggers that are not OFF", {200: "Loggers"})
+    @Operation("Levels of all loggers that are not OFF", {200: "Loggers"})
     def get(self, request: Request) -> Response:
         return JSONResponse({name: asdict(level) for name, level in info_of(request).loggers.all().items()})
 
@@ -27,7 +27,7 @@ class AllLoggers(Resource):
 class OneLogger(Resource):
     """Level of one logger, and of those below it."""
 
-    @operation("Level of a logger", {200: "LoggerLevel"}, errors=(404,))
+    @Operation("Level of a logger", {200: "LoggerLevel"}, errors=(404,))
     def get(self, request: Request) -> Response:
         name: str = request.path_params["logger"]
         level = info_of(request).loggers.get(name)
@@ -35,7 +35,7 @@ class OneLogger(Resource):
             raise NotFound(f"Logger {name} not found.")
         return JSONResponse(asdict(level))
 
-    @operation(
+    @Operation(
         "Set the level of a logger and of those below it",
         {200: "Names", 204: None},
         errors=(400, 404),

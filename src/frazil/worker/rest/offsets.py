@@ -1,4 +1,4 @@
-"""Offsets of a connector: show, move, forget (connect-rest.md 2.4, 3.3, 11.2)."""
+"""Offsets of a connector: show, move, forget."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from frazil.connectors.positions import Changes
 from frazil.errors import ConfigError
 from frazil.worker.rest.http import Resource, herder_of
 from frazil.worker.rest.info import info_of
-from frazil.worker.rest.operation import operation
+from frazil.worker.rest.operation import Operation
 from frazil.worker.rest.paths import name_of
 
 _TOPIC, _PARTITION, _OFFSET = "kafka_topic", "kafka_partition", "kafka_offset"
@@ -23,7 +23,7 @@ _REPEATS = "Records that are read again are stored again, so rows may repeat."
 class Offsets(Resource):
     """Next offsets from the consumer group; PATCH moves and DELETE forgets them while the connector is STOPPED."""
 
-    @operation("Next offsets of the consumer group", {200: "Offsets"}, errors=(404,))
+    @Operation("Next offsets of the consumer group", {200: "Offsets"}, errors=(404,))
     def get(self, request: Request) -> Response:
         name = name_of(request)
         offsets = info_of(request).positions.of(name, herder_of(request).info(name).config)
@@ -36,12 +36,8 @@ class Offsets(Resource):
             }
         )
 
-    @operation(
-        "Move the position of a STOPPED connector",
-        {200: "Message"},
-        errors=(400, 404, 409),
-        body="OffsetChanges",
-        place="owner",
+    @Operation(
+        "Move the position of a STOPPED connector", {200: "Message"}, errors=(400, 404, 409), body="OffsetChanges"
     )
     def patch(self, request: Request, body: Any) -> Response:
         entries = _entries(body)
@@ -51,7 +47,7 @@ class Offsets(Resource):
         )
         return _done("altered", remarks)
 
-    @operation("Forget the position of a STOPPED connector", {200: "Message"}, errors=(400, 404, 409), place="owner")
+    @Operation("Forget the position of a STOPPED connector", {200: "Message"}, errors=(400, 404, 409))
     def delete(self, request: Request) -> Response:
         name, positions = name_of(request), info_of(request).positions
         remarks = herder_of(request).while_stopped(name, lambda config: positions.alter(name, config, None))
@@ -78,7 +74,7 @@ def _entries(body: Any) -> list[Any]:
 
 
 def parse_changes(entries: list[Any]) -> Changes:
-    """The changes that a PATCH asks for; raises ConfigError with Connect's texts (A12)."""
+    """The changes that a PATCH asks for; raises ConfigError with Connect's texts."""
     changes: dict[tuple[str, int], int | None] = {}
     for entry in entries:
         if not isinstance(entry, dict):
@@ -114,7 +110,7 @@ def _offset(offset: Any) -> int | None:
 
 
 def _integer(value: Any, what: str) -> int:
-    """Numbers arrive as the text that they were written in."""
+    """A whole number, which `parse_json` leaves as the text that it was written in; raises ConfigError."""
     if not isinstance(value, str) or not _INTEGER.fullmatch(value):
         shown = "null" if value is None else value
         raise ConfigError(

@@ -12,7 +12,7 @@ from starlette.routing import Route
 
 from frazil.connectors.registry import VERSION
 from frazil.worker.rest.http import Resource
-from frazil.worker.rest.operation import Operation, operation, operation_of
+from frazil.worker.rest.operation import Operation, operation_of
 from frazil.worker.rest.schemas import SCHEMAS, TEXT, WHOLE, Json, ref
 
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -30,7 +30,7 @@ class OpenApi(Resource):
 
     while_starting = True
 
-    @operation("This API as an OpenAPI document", {200: "OpenApi"})
+    @Operation("This API as an OpenAPI document", {200: "OpenApi"})
     def get(self, request: Request) -> Response:
         routes = (route for route in request.app.routes if isinstance(route, Route))
         return JSONResponse(document(routes))

@@ -1,4 +1,4 @@
-"""What a method of a resource takes and answers, declared beside it; the OpenAPI document is made from this."""
+"""Declares what a method of a resource takes and answers; the OpenAPI document is made from this."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, TypeVar
-
-from frazil.worker.rest.forward import Place
 
 F = TypeVar("F", bound=Callable[..., Any])
 Schema = Mapping[str, Any]
@@ -18,11 +16,10 @@ _ATTRIBUTE = "__operation__"
 
 @dataclass(frozen=True)
 class Operation:
-    """One method of one path.
+    """One method of one path; decorates the method of the resource.
 
     `answers` has the name of the body's schema by status, None for no body; `errors` are statuses whose body is
     `{error_code, message}`; `body` is the schema of the request's body; `query` has the schemas of the parameters.
-    `place` says which worker of a group answers.
     """
 
     summary: str
@@ -30,30 +27,15 @@ class Operation:
     errors: tuple[int, ...] = ()
     body: str | None = None
     query: Mapping[str, Schema] = field(default_factory=lambda: _NOTHING)
-    place: Place = "any"
 
-
-def operation(
-    summary: str,
-    answers: Mapping[int, str | None],
-    errors: tuple[int, ...] = (),
-    body: str | None = None,
-    query: Mapping[str, Schema] = _NOTHING,
-    place: Place = "any",
-) -> Callable[[F], F]:
-    """Declare a method of a resource; see `Operation`."""
-    declared = Operation(summary, answers, errors, body, query, place)
-
-    def mark(method: F) -> F:
-        setattr(method, _ATTRIBUTE, declared)
+    def __call__(self, method: F) -> F:
+        setattr(method, _ATTRIBUTE, self)
         return method
-
-    return mark
 
 
 def operation_of(method: object) -> Operation:
-    """What was declared for a method; raises LookupError when nothing was."""
+    """The declaration of a method; raises LookupError when it has none."""
     declared = getattr(method, _ATTRIBUTE, None)
     if not isinstance(declared, Operation):
-        raise LookupError(f"{method} has no @operation")
+        raise LookupError(f"{method} has no @Operation")
     return declared

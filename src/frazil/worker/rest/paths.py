@@ -12,6 +12,12 @@ from frazil.worker.rest.error import error_response
 _SLASH = "\x00"
 
 
+def sent_path(scope: Scope) -> bytes:
+    """The path as it was sent, percent-encoded and without the query."""
+    path: bytes = scope.get("raw_path") or scope["path"].encode()
+    return path.partition(b"?")[0]
+
+
 def name_of(request: Request) -> str:
     """The connector name in the path, decoded."""
     name: str = request.path_params["name"]
@@ -28,7 +34,7 @@ def location_of(request: Request, name: str) -> dict[str, str]:
 class PathSegments:
     """Decodes each path segment by itself, so that names with an escaped `/` or `%` have an address.
 
-    A trailing slash is dropped; an empty segment or an escape that is not UTF-8 gives 400 (connect-rest.md 2.2).
+    A trailing slash is dropped; an empty segment or an escape that is not UTF-8 gives 400.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -36,8 +42,7 @@ class PathSegments:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            raw: bytes = scope.get("raw_path") or scope["path"].encode()
-            segments = raw.split(b"?")[0].split(b"/")[1:]
+            segments = sent_path(scope).split(b"/")[1:]
             if len(segments) > 1 and not segments[-1]:
                 segments.pop()
             problem, decoded = _decode(segments)

@@ -1,4 +1,4 @@
-"""Connector plugins, their keys, and validation (connect-rest.md 2.5)."""
+"""Connector plugins, their keys, and validation."""
 
 from __future__ import annotations
 
@@ -16,26 +16,34 @@ from frazil.errors import ConfigError, NotFound
 from frazil.worker.rest.body import config_map
 from frazil.worker.rest.http import Resource, flag
 from frazil.worker.rest.info import CONNECT_VERSION
-from frazil.worker.rest.operation import operation
+from frazil.worker.rest.operation import Operation
 from frazil.worker.rest.schemas import FLAG, TEXT
+from frazil.worker.rest.sources import sources_of
 
 
 class Plugins(Resource):
     """Connectors, and with `connectorsOnly=false` the converters too."""
 
-    @operation("Plugins of the worker", {200: "Plugins"}, query={"connectorsOnly": {**FLAG, "default": True}})
+    @Operation("Plugins of the worker", {200: "Plugins"}, query={"connectorsOnly": {**FLAG, "default": True}})
     def get(self, request: Request) -> Response:
-        plugins = [{"class": plugin.class_name, "type": plugin.type, "version": VERSION} for plugin in CONNECTORS]
+        plugins = [_entry(plugin.class_name, plugin.type, VERSION) for plugin in CONNECTORS]
         if not flag(request, "connectorsOnly", default=True):
             for kind, names in (("converter", CONVERTERS), ("header_converter", HEADER_CONVERTERS)):
-                plugins += [{"class": name, "type": kind, "version": CONNECT_VERSION} for name in names]
+                plugins += [_entry(name, kind, CONNECT_VERSION) for name in names]
+        sources = sources_of(request)
+        if sources is not None:
+            plugins += [_entry(plugin.class_name, plugin.type, plugin.version) for plugin in sources.plugins()]
         return JSONResponse(plugins)
+
+
+def _entry(class_name: str, kind: str, version: str | None) -> dict[str, str | None]:
+    return {"class": class_name, "type": kind, "version": version}
 
 
 class PluginConfig(Resource):
     """Keys of a connector or converter: its own first, then the framework's."""
 
-    @operation("Keys of a plugin", {200: "Keys"}, errors=(400, 404), query={"version": {**TEXT, "default": "latest"}})
+    @Operation("Keys of a plugin", {200: "Keys"}, errors=(400, 404), query={"version": {**TEXT, "default": "latest"}})
     def get(self, request: Request) -> Response:
         plugin: str = request.path_params["plugin"]
         class_name, version, definition = _plugin(plugin)
@@ -61,7 +69,7 @@ def _plugin(name: str) -> tuple[str, str, ConfigDef]:
 class Validate(Resource):
     """All keys with their values and errors; 200 even when there are errors."""
 
-    @operation("Check a configuration", {200: "Validation"}, errors=(400,), body="ConfigPatch")
+    @Operation("Check a configuration", {200: "Validation"}, errors=(400,), body="ConfigPatch")
     def put(self, request: Request, body: Any) -> Response:
         plugin: str = request.path_params["plugin"]
         config = config_map(body, "The request body")

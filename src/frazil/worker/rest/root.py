@@ -1,4 +1,4 @@
-"""GET / and GET /health (connect-rest.md 2.1)."""
+"""GET / and GET /health."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from starlette.responses import JSONResponse, Response
 
 from frazil.worker.rest.http import Resource, herder_of
 from frazil.worker.rest.info import info_of
-from frazil.worker.rest.operation import operation
+from frazil.worker.rest.operation import Operation
 
 
 class Root(Resource):
     """Version of the API, build, and id of the Kafka cluster."""
 
-    @operation("Version, build and Kafka cluster", {200: "Root"})
+    @Operation("Version, build and Kafka cluster", {200: "Root"})
     def get(self, request: Request) -> Response:
         info = info_of(request)
         return JSONResponse({"version": info.version, "commit": info.commit, "kafka_cluster_id": info.kafka_cluster_id})
@@ -24,7 +24,7 @@ class Health(Resource):
 
     while_starting = True
 
-    @operation("Whether the worker can handle requests", {200: "Health", 503: "Health"})
+    @Operation("Whether the worker can handle requests", {200: "Health", 503: "Health"})
     def get(self, request: Request) -> Response:
         if herder_of(request).started:
             message = "Worker has completed startup and is ready to handle requests."

@@ -1,4 +1,4 @@
-"""JSON schemas of bodies: those of Kafka Connect 4.3.1 (connect-rest.md 3)."""
+"""JSON schemas of bodies: those of Kafka Connect 4.3.1."""
 
 from __future__ import annotations
 

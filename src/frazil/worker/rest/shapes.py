@@ -1,4 +1,4 @@
-"""JSON shapes of connectors, tasks and statuses (connect-rest.md 3.1)."""
+"""JSON shapes of connectors, tasks and statuses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from frazil.worker.lifecycle.status import ConnectorInfo, ConnectorStatus, TaskS
 
 
 def info_json(info: ConnectorInfo) -> dict[str, object]:
-    """ConnectorInfo."""
+    """Configuration, tasks and type of a connector."""
     return {
         "name": info.name,
         "config": dict(info.config),

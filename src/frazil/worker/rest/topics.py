@@ -1,4 +1,4 @@
-"""Topics that a connector has read (connect-rest.md 2.4)."""
+"""Topics that a connector has read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse, Response
 
 from frazil.worker.rest.http import Resource
 from frazil.worker.rest.info import info_of
-from frazil.worker.rest.operation import operation
+from frazil.worker.rest.operation import Operation
 from frazil.worker.rest.paths import name_of
 from frazil.worker.watch.topics import ActiveTopics
 
@@ -16,16 +16,16 @@ from frazil.worker.watch.topics import ActiveTopics
 class Topics(Resource):
     """Topics that the connector has read; none for a connector that does not exist."""
 
-    @operation("Topics that the connector has read", {200: "Topics"}, errors=(403,))
+    @Operation("Topics that the connector has read", {200: "Topics"}, errors=(403,))
     def get(self, request: Request) -> Response:
         name = name_of(request)
         return JSONResponse({name: {"topics": _tracked(request).of(name)}})
 
 
 class TopicsReset(Resource):
-    """Forget these topics."""
+    """Forget the topics that the connector has read."""
 
-    @operation("Forget the topics that the connector has read", {202: None}, errors=(403,))
+    @Operation("Forget the topics that the connector has read", {202: None}, errors=(403,))
     def put(self, request: Request) -> Response:
         topics = _tracked(request)
         if not topics.resettable:

@@ -6,6 +6,7 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 _SERVICES = {
@@ -31,7 +32,7 @@ class Plugin:
 
 def find_plugins(plugin_path: str) -> list[Plugin]:
     """Plugins of the folders and jars in `plugin.path`, separated by commas; folders that there are not have none."""
-    found = {plugin.class_name: plugin for jar in _jars(plugin_path.split(",")) for plugin in _declared(jar)}
+    found = {plugin.class_name: plugin for jar in _jars(plugin_path.split(",")) for plugin in _plugins(jar)}
     return sorted(found.values(), key=lambda plugin: plugin.class_name)
 
 
@@ -44,16 +45,23 @@ def _jars(places: Iterable[str]) -> Iterator[Path]:
             yield from sorted({*place.glob("*.jar"), *place.glob("*/*.jar"), *place.glob("*/lib/*.jar")})
 
 
-def _declared(jar: Path) -> Iterator[Plugin]:
-    version = _VERSION.search(jar.name)
+def _plugins(jar: Path) -> tuple[Plugin, ...]:
     try:
-        with zipfile.ZipFile(jar) as archive:
-            names = set(archive.namelist())
-            for service, kind in _SERVICES.items():
-                if service in names:
-                    lines = archive.read(service).decode("utf-8", "replace").splitlines()
-                    for class_name in (line.partition("#")[0].strip() for line in lines):
-                        if class_name:
-                            yield Plugin(class_name, kind, version[1] if version else None)
+        return _declared(jar, jar.stat().st_mtime_ns)
     except (OSError, zipfile.BadZipFile):
-        return  # Connect passes over such a file too, and says so in its log
+        return ()  # Connect passes over such a file too, and says so in its log
+
+
+@cache
+def _declared(jar: Path, changed_ns: int) -> tuple[Plugin, ...]:
+    """Read a jar, once for each time that it was changed."""
+    version = _VERSION.search(jar.name)
+    with zipfile.ZipFile(jar) as archive:
+        names = set(archive.namelist())
+        return tuple(
+            Plugin(class_name, kind, version[1] if version else None)
+            for service, kind in _SERVICES.items()
+            if service in names
+            for line in archive.read(service).decode("utf-8", "replace").splitlines()
+            if (class_name := line.partition("#")[0].strip())
+        )

@@ -31,8 +31,8 @@ _TIMEOUT = httpx.Timeout(90.0, connect=5.0)
 
 
 class SourceRuntime:
-    """Where source connectors run. The child is started with the first connector, and again when it has ended; it ends
-    with this worker, however that ends.
+    """Runtime of source connectors, a child of this worker. It is started with the first connector, and again when it
+    has ended; it ends with this worker, however that ends.
 
     The worker of a group that leads it has the child, and no other one. With `SOURCE_CONNECT_URL` a cluster of the
     user's is asked instead, and never started or stopped. `url` is where the REST API of the runtime is.
@@ -45,8 +45,8 @@ class SourceRuntime:
         leads: Callable[[], bool] = lambda: True,
         silence_s: float | None = None,
     ) -> None:
-        """`leads` tells whether this worker has the child; a worker of a group that was silent for `silence_s` seconds
-        has lost it."""
+        """`leads` tells whether this worker is to have the child; a worker of a group that was silent for `silence_s`
+        seconds has lost it."""
         self._settings = settings
         self._external = settings.source_connect_url
         self._leads = leads
@@ -64,11 +64,6 @@ class SourceRuntime:
         self._wanted = bool(self._external)
         self._asked_for = False
         self._answers = False
-
-    @property
-    def in_use(self) -> bool:
-        """Whether there is a runtime to ask; the child is there once a source connector was created."""
-        return self._wanted or bool(self._seen)
 
     @property
     def here(self) -> bool:
@@ -168,7 +163,7 @@ class SourceRuntime:
         )
 
     def _remembered(self) -> dict[str, Any]:
-        """What this worker has seen before it was started again: until the runtime answers, nothing else is known."""
+        """The connectors that were there before the worker was started again, until the runtime answers."""
         try:
             found = json.loads(self._memory.read_text("utf-8"))
         except (FileNotFoundError, ValueError):
@@ -222,7 +217,7 @@ class SourceRuntime:
                 wait, since = min(2 * wait, _LONGEST_WAIT_S), time.monotonic()
 
     def _care(self, leads: bool, led: bool) -> bool:
-        """Whether the child had to be started again."""
+        """Start or end the child as is due; true when it had ended by itself and was started again."""
         status = self._service.state().status
         if not leads:
             if status != Status.STOPPED:
@@ -261,14 +256,14 @@ def runtime_properties(settings: Settings, properties: Mapping[str, str], group:
 
 
 def _security(bootstrap: Bootstrap) -> dict[str, str]:
-    """Connect's worker takes bare keys for itself, and prefixed ones for the clients of its connectors."""
+    """Keys for the access to Kafka: bare ones for Connect's worker, prefixed ones for the clients of its connectors."""
     own = dict(bootstrap.settings("admin"))
     prefixed = {f"{kind}.{key}": value for kind in CLIENTS for key, value in bootstrap.settings(kind).items()}
     return {**own, **prefixed}
 
 
 def _unassigned(entry: Any) -> Any:
-    """A connector with its `info`, and nothing known of its state."""
+    """The entry of a connector as UNASSIGNED, with its `info`."""
     info = entry["info"]
     connector = {"state": "UNASSIGNED", "worker_id": ""}
     return {

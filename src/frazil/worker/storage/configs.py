@@ -42,7 +42,7 @@ class ConfigTopic:
         topic: str,
         group: str,
         end: Callable[[], int],
-        on_logger: Callable[[str, str], None] = lambda logger, level: None,
+        on_logger: Callable[[str, str], object] = lambda logger, level: None,
     ) -> None:
         """`end` tells the offset behind the last record of the topic; `on_logger` gets the levels that are set for all
         workers from now on."""
@@ -71,7 +71,7 @@ class ConfigTopic:
         self._reader.close()
 
     def lead(self, leads: bool) -> None:
-        """Whether this worker may write from now on; told by the group's coordinator. Returns at once."""
+        """Let this worker write from now on, or not any more; returns at once."""
         if leads == (self._term is not None):
             return
         self._terms += leads
@@ -126,6 +126,11 @@ class ConfigTopic:
                 self._writer = None
                 raise
             self._read_until(offset)
+            if self._reader.fails([key for key, _ in records]):
+                raise ServiceUnavailable(
+                    f"the change is stored in topic {self._topic}, and could not be carried out by this worker yet, "
+                    "which goes on trying. Its log has the reason; look at the connector in a moment."
+                )
 
     def _read_until(self, offset: int) -> None:
         if not self._reader.wait(0, offset, _READ_S):
@@ -137,9 +142,10 @@ class ConfigTopic:
     def _apply(self, key: str, value: bytes | None) -> None:
         match parse_config(key, value):
             case ConfigRecord(name, None):
-                self._targets.pop(name, None)
-                if self._configs.pop(name, None) is not None:
+                if name in self._configs:
                     self._on_change(name, None, True)
+                self._configs.pop(name, None)
+                self._targets.pop(name, None)
             case ConfigRecord(name, config) if config is not None:
                 self._configs[name] = config
                 self._on_change(name, self._stored(name), True)

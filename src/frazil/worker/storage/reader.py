@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -16,14 +16,21 @@ from frazil.worker.storage.records import Malformed
 logger = logging.getLogger(__name__)
 
 Apply = Callable[[str, bytes | None], None]
-"""Takes key and value of each record, in the order of its partition; raises Malformed for one to pass over."""
+"""Takes key and value of each record, in the order of its partition; raises Malformed for one to pass over.
+
+After any other error the newest record of a key is given again, so a call may repeat one that has ended half-way."""
 
 _POLL_S = 0.2
 _START_S = 60.0
+_AGAIN_S = 1.0
 
 
 class TopicReader:
-    """Calls `apply` for every committed record of a topic until it is closed."""
+    """Calls `apply` for every committed record of a topic until it is closed.
+
+    A record that `apply` fails on keeps no other from being read: it is given again every second, until it is applied
+    or a newer one of its key is.
+    """
 
     def __init__(self, client: Mapping[str, Any], group: str, topic: str, apply: Apply) -> None:
         self._topic = topic
@@ -44,9 +51,12 @@ class TopicReader:
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"read-{topic}", daemon=True)
         self._told: KafkaError | None = None
+        self._failed: dict[str, tuple[bytes | None, str]] = {}
+        """By key the value of the record that is to be applied again, and the place of the record."""
+        self._next_try = 0.0
 
     def start(self) -> None:
-        """Return when every record that the topic has was applied.
+        """Return when every record that the topic has was read.
 
         Raises ServiceUnavailable when that takes more than 60 s.
         """
@@ -70,12 +80,12 @@ class TopicReader:
                     )
 
     def position(self, partition: int) -> int:
-        """Offset behind the last record of a partition that was applied."""
+        """Offset behind the last record of a partition that was read."""
         with self._moved:
             return self._positions.get(partition, 0)
 
     def wait(self, partition: int, offset: int, timeout: float) -> bool:
-        """Whether all records of a partition before `offset` were applied within `timeout` seconds."""
+        """Whether all records of a partition before `offset` were read within `timeout` seconds."""
         deadline = time.monotonic() + timeout
         with self._moved:
             while self._positions.get(partition, -1) < offset:
@@ -83,6 +93,10 @@ class TopicReader:
                 if left <= 0 or not self._moved.wait(left):
                     return self._positions.get(partition, -1) >= offset
             return True
+
+    def fails(self, keys: Collection[str]) -> bool:
+        """Whether a record of one of the keys was read, and could not be applied yet."""
+        return any(key in self._failed for key in keys)
 
     def close(self) -> None:
         """End the thread; idempotent."""
@@ -101,6 +115,9 @@ class TopicReader:
                 continue
             if message is not None:
                 self._take(message)
+            if self._failed and time.monotonic() >= self._next_try:
+                for key, (value, place) in list(self._failed.items()):
+                    self._give(key, value, place, again=True)
 
     def _take(self, message: Message) -> None:
         error, partition = message.error(), message.partition()
@@ -129,11 +146,21 @@ class TopicReader:
         place = f"{self._topic}-{partition} at offset {offset}"
         try:
             text = key.decode() if isinstance(key, bytes) else key or ""
-            self._apply(text, value.encode() if isinstance(value, str) else value or None)
         except UnicodeDecodeError:
             logger.warning("the record in %s is passed over: its key is not UTF-8 text", place)
+            return
+        self._give(text, value.encode() if isinstance(value, str) else value or None, place)
+
+    def _give(self, key: str, value: bytes | None, place: str, again: bool = False) -> None:
+        try:
+            self._apply(key, value)
         except Malformed as problem:
             logger.warning("the record in %s is passed over: %s", place, problem)
         except Exception:
-            # What one record cannot do must not keep the others from being read.
-            logger.exception("the record in %s was not applied", place)
+            self._failed[key] = value, place
+            self._next_try = time.monotonic() + _AGAIN_S
+            if not again:
+                logger.exception("the record in %s was not applied; that is tried again every second", place)
+        else:
+            if self._failed.pop(key, None) is not None:
+                logger.info("the record in %s is applied now", place)

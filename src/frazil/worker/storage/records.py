@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from frazil.engine.runner_api import State, TargetState
+from frazil.worker.watch.loggers import LEVELS
 
 Record = tuple[str, bytes | None]
 """Key and value of a record; without a value it removes the key."""
@@ -32,7 +33,7 @@ class Malformed(ValueError):
 
 @dataclass(frozen=True)
 class ConfigRecord:
-    """The configuration of a connector; None when it was deleted."""
+    """The configuration of a connector; `config` is None when it was deleted."""
 
     name: str
     config: Mapping[str, str] | None
@@ -40,7 +41,7 @@ class ConfigRecord:
 
 @dataclass(frozen=True)
 class TargetRecord:
-    """The state that the user wants; None with the deletion of the connector."""
+    """The target state of a connector; `target` is None when the connector was deleted."""
 
     name: str
     target: TargetState | None
@@ -48,7 +49,7 @@ class TargetRecord:
 
 @dataclass(frozen=True)
 class LoggerRecord:
-    """The level of a logger on all workers; None when it was removed."""
+    """The level of a logger on all workers; `level` is None when it was removed."""
 
     logger: str
     level: str | None
@@ -65,7 +66,7 @@ class StatusRecord:
 
 @dataclass(frozen=True)
 class Status:
-    """What a part of a connector does, and the worker (host:port) that says so."""
+    """State of a connector or of a task, and the worker (host:port) that has reported it."""
 
     state: State
     worker_id: str
@@ -83,7 +84,7 @@ class TopicRecord:
 
 @dataclass(frozen=True)
 class WorkerRecord:
-    """Where a worker is, and the partitions of its group's topic that it has; `url` is None when it has left."""
+    """URL of a worker, and the partitions of the offset topic that it has; `url` is None when it has left."""
 
     worker_id: str
     url: str | None
@@ -132,18 +133,18 @@ def worker_record(worker: WorkerRecord) -> Record:
 
 
 def parse_config(key: str, value: bytes | None) -> ConfigRecord | TargetRecord | LoggerRecord | None:
-    """A record of the configuration topic; None for kinds that are not of concern here. Raises Malformed."""
+    """A record of the configuration topic; None for kinds that only Kafka Connect uses. Raises Malformed."""
     if key.startswith(_CONFIG):
         return ConfigRecord(key.removeprefix(_CONFIG), None if value is None else _properties(value))
     if key.startswith(_TARGET):
         return TargetRecord(key.removeprefix(_TARGET), None if value is None else _target(value))
     if key.startswith(_LOGGER):
-        return LoggerRecord(key.removeprefix(_LOGGER), None if value is None else _text(_object(value), "level"))
+        return LoggerRecord(key.removeprefix(_LOGGER), None if value is None else _level(value))
     return None
 
 
 def parse_status(key: str, value: bytes | None) -> StatusRecord | TopicRecord | WorkerRecord | None:
-    """A record of the status topic; None for kinds that are not of concern here. Raises Malformed."""
+    """A record of the status topic; None for kinds that only Kafka Connect uses. Raises Malformed."""
     if key.startswith(_CONNECTOR_STATUS):
         return StatusRecord(key.removeprefix(_CONNECTOR_STATUS), None, None if value is None else _status(value))
     if key.startswith(_TASK_STATUS):
@@ -214,6 +215,13 @@ def _target(value: bytes) -> TargetState:
         if state == (_RUNNING if target == "RUNNING" else target):
             return target  # type: ignore[no-any-return]
     raise Malformed("its state is none that a connector can have")
+
+
+def _level(value: bytes) -> str:
+    level = _text(_object(value), "level").upper()
+    if level not in LEVELS:
+        raise Malformed(f"there is no level {level}")
+    return level
 
 
 def _status(value: bytes) -> Status:

@@ -1,4 +1,4 @@
-"""What the connectors of a group do, and what they have read, in Kafka's `status.storage.topic`."""
+"""States of a group's connectors, the topics they have read, and URLs of workers in Kafka's `status.storage.topic`."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ logger = logging.getLogger(__name__)
 
 _FLUSH_S = 5.0
 _ANY, _WORKERS = -1, 0
-"""Partitions: the one that a key belongs to, and the one of all workers, so that their records have one order."""
+"""Partitions: that of the record's key, and the first one for the records of workers, which so have one order."""
 
 
 class StatusTopic:
-    """Tells the other workers what happens here, and knows what they tell.
+    """Publishes the states of this worker's connectors to the other workers, and keeps those that they publish.
 
     A state is sent once; `publish` may be called as often as one likes, and also puts right what a worker that was
     replaced has written late. Nothing here raises when Kafka does not answer: the next call sends again.
@@ -50,7 +50,7 @@ class StatusTopic:
         self._workers: dict[str, WorkerRecord] = {}
         """In the order of their records, which all are in one partition."""
         self._newest: dict[str, bytes | None] = {}
-        """By key the value that was sent or read last."""
+        """The value that was sent or read last, by key."""
         self._failing = False
         self._reader = TopicReader(consumer, group, topic, self._apply)
         self._producer = Producer(
@@ -58,11 +58,11 @@ class StatusTopic:
         )
 
     def start(self) -> None:
-        """Return when all that was told so far is known; raises ServiceUnavailable."""
+        """Return when all that the topic has was read; raises ServiceUnavailable."""
         self._reader.start()
 
     def close(self) -> None:
-        """Wait a moment for what was sent, and end; idempotent."""
+        """Flush, and end; idempotent."""
         self.flush()
         self._reader.close()
 
@@ -71,7 +71,7 @@ class StatusTopic:
         self._producer.flush(_FLUSH_S)
 
     def publish(self, status: ConnectorStatus) -> None:
-        """Tell the state of a connector and of its tasks; returns at once."""
+        """Publish the state of a connector and of its tasks; returns at once."""
         name, version = status.name, self._version
         own = {task.id: Status(task.state, task.worker_id, task.trace) for task in status.tasks}
         with self._lock:
@@ -82,7 +82,7 @@ class StatusTopic:
         self._send(records + [status_record(name, number, None, version) for number in sorted(gone)])
 
     def of(self, name: str) -> ConnectorStatus | None:
-        """What was told last of a connector, without its type."""
+        """The state of a connector that was published last, without its type; None when there is none."""
         with self._lock:
             found, tasks = self._connectors.get(name), sorted(self._tasks.get(name, {}).items())
         if found is None:
@@ -97,7 +97,7 @@ class StatusTopic:
         )
 
     def forget(self, name: str) -> None:
-        """Remove all that is known of a connector."""
+        """Remove states and topics of a connector."""
         with self._lock:
             numbers = list(self._tasks.get(name, ()))
             known = name in self._connectors
@@ -106,12 +106,12 @@ class StatusTopic:
         self.reset_topics(name)
 
     def names(self) -> set[str]:
-        """Connectors that something is known of."""
+        """Connectors with a state or topics."""
         with self._lock:
             return {*self._connectors, *self._tasks, *self._topics}
 
     def add_topic(self, name: str, topic: str) -> None:
-        """Tell that a connector has read a topic."""
+        """Publish that a connector has read a topic."""
         with self._lock:
             known = topic in self._topics.get(name, ())
         if not known:
@@ -127,17 +127,17 @@ class StatusTopic:
         self._send([topic_record(name, topic, None) for topic in self.topics_of(name)])
 
     def announce(self, worker: WorkerRecord) -> None:
-        """Tell where a worker is and what it has, or that it has left; returns at once."""
+        """Publish the URL and partitions of a worker, or that it has left; returns at once."""
         self._send([worker_record(worker)], partition=_WORKERS)
 
     def url_of(self, slot: int) -> str | None:
-        """Where the worker is that was the last to say that it has a partition; None when nobody says so."""
+        """URL of the worker that was the last to publish that it has a partition; None when there is none."""
         with self._lock:
             claims = [worker.url for worker in self._workers.values() if slot in worker.slots]
         return claims[-1] if claims else None
 
     def superseded(self) -> list[str]:
-        """Workers all of whose partitions others have by now."""
+        """Workers that are gone: others have all of their partitions."""
         with self._lock:
             last = {slot: worker.worker_id for worker in self._workers.values() for slot in worker.slots}
             return [name for name, worker in self._workers.items() if worker.slots and name not in last.values()]

@@ -65,7 +65,7 @@ class HostCheck:
 
 
 def _is_address(name: str) -> bool:
-    """An address means itself: nobody can make it lead elsewhere."""
+    """Whether the name is an IP address, which no page can make lead elsewhere."""
     try:
         ip_address(name.partition("%")[0])
     except ValueError:

@@ -29,7 +29,7 @@ _COST, _BLOCK, _MEMORY = 14, 8, 64 << 20
 
 
 def hashed(password: str) -> str:
-    """What stands for a password in a users file; every call gives another text."""
+    """Hash a password for a users file; each call salts it anew, and so gives another text."""
     salt = secrets.token_bytes(16)
     return f"scrypt${_COST}${_encode(salt)}${_encode(_digest(password, salt, _COST))}"
 

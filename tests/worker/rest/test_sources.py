@@ -77,7 +77,7 @@ def test_life_of_a_source_connector(
     lines.write_text("one\ntwo\n")
     source = {"connector.class": SOURCE, "file": str(lines), "topic": topic}
     runtime.start()
-    assert not runtime.in_use
+    assert (runtime.connectors(), pid_of(runtime)) == ({}, None)
     info = WorkerInfo("cluster-1", KeptPositions(), ActiveTopics(), Loggers())
     server = serve(rest_app(herder, info, sources=runtime), LOOPBACK, 0, "KAFKA_CONNECT_PORT")
     url = f"http://{LOOPBACK}:{server.port}"
@@ -94,7 +94,7 @@ def test_life_of_a_source_connector(
                 client.put_config("sink", source)
             with pytest.raises(AlreadyExists, match="Connector sink already exists"):
                 client.create("sink", source, "RUNNING")
-            assert not runtime.in_use
+            assert (runtime.connectors(), pid_of(runtime)) == ({}, None)
             client.create("lines", source, "RUNNING")
             with pytest.raises(AlreadyExists, match="Connector lines already exists"):
                 client.create("lines", SINK, "RUNNING")

@@ -1,0 +1,125 @@
+"""Source connectors at the REST API: a worker asks their runtime itself, or the leader of its group, which has it.
+
+Names are shared with the connectors of the workers: a name is given once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+from starlette.requests import Request
+from starlette.responses import Response
+
+from frazil.connectors.registry import find_connector
+from frazil.errors import ConfigError, FrazilError
+from frazil.worker.lifecycle.herder import Herder
+from frazil.worker.rest.forward import Forwarder, sent_to
+from frazil.worker.rest.paths import sent_path
+from frazil.worker.sources.plugins import Plugin
+from frazil.worker.sources.runtime import SourceRuntime
+
+_SENT = ("accept", "content-type")
+_KEPT = ("content-type", "location")
+
+
+class Sources:
+    """Connectors and plugins of the runtime.
+
+    `take`, `has` and `has_plugin` return true when a request is the runtime's; it is up then, or the leader is to be
+    asked. They raise StackError or ServiceUnavailable when it does not run.
+    """
+
+    def __init__(self, runtime: SourceRuntime, herder: Herder, forwarder: Forwarder | None = None) -> None:
+        self._runtime = runtime
+        self._herder = herder
+        self._forwarder = forwarder
+
+    @property
+    def here(self) -> bool:
+        """Whether this worker asks the runtime itself."""
+        return self._runtime.here
+
+    def take(self, name: str, config: Any, clash: FrazilError) -> bool:
+        """Whether a configuration is the runtime's; raises `clash` when the other side has a connector of the name."""
+        foreign = self._is_foreign(str(config.get("connector.class", "")) if isinstance(config, dict) else "")
+        if self.here:
+            if name in (self._herder.connectors() if foreign else self._runtime.connectors()):
+                raise clash
+            if foreign:
+                self._runtime.ensure()
+        return foreign
+
+    def has(self, name: str, request: Request) -> bool:
+        """Whether a connector is the runtime's; a follower leaves every name that it does not know to the leader."""
+        if name in self._herder.connectors():
+            return False
+        if not self.here:
+            return self._runtime.possible and sent_to(request) is None
+        if name not in self._runtime.connectors():
+            return False
+        self._runtime.require()
+        return True
+
+    def has_plugin(self, name: str) -> bool:
+        """Whether a connector class or its alias is the runtime's."""
+        foreign = self._is_foreign(name)
+        if foreign and self.here:
+            self._runtime.ensure()
+        return foreign
+
+    def connectors(self, request: Request) -> dict[str, Any]:
+        """All connectors of the runtime with `info` and `status` by name; while nobody tells, those that were told
+        last, as UNASSIGNED."""
+        if self.here or self._forwarder is None:
+            return self._beside_own(self._runtime.connectors())
+        if not self._runtime.possible:
+            return {}
+        told = self._forwarder.all_of_leader(request)
+        if told is None:
+            return self._beside_own(self._runtime.seen())
+        theirs = self._beside_own(told)
+        self._runtime.saw(theirs)
+        return theirs
+
+    def plugins(self) -> list[Plugin]:
+        """Connector classes of the runtime that are not this worker's own."""
+        return [plugin for plugin in self._runtime.plugins() if not _is_own(plugin.class_name)]
+
+    def relay(self, request: Request, content: bytes) -> Response:
+        """The answer of the runtime; the address of a new connector is that of this worker."""
+        query: bytes = request.scope["query_string"]
+        target = sent_path(request.scope).decode("latin-1") + (f"?{query.decode('latin-1')}" if query else "")
+        headers = {name: request.headers[name] for name in _SENT if name in request.headers}
+        answer = self._runtime.call(request.method, target, content or None, headers)
+        kept = {name: answer.headers[name] for name in _KEPT if name in answer.headers}
+        if "location" in kept:
+            path = httpx.URL(kept["location"]).raw_path.decode("ascii")
+            kept["location"] = f"{request.url.scheme}://{request.url.netloc}{path}"
+        return Response(answer.content, answer.status_code, kept)
+
+    def _beside_own(self, found: Mapping[str, Any]) -> dict[str, Any]:
+        own = self._herder.connectors()
+        return {name: entry for name, entry in found.items() if name not in own}
+
+    def _is_foreign(self, class_name: str) -> bool:
+        return (
+            bool(class_name)
+            and not _is_own(class_name)
+            and any(plugin.is_called(class_name) for plugin in self.plugins())
+        )
+
+
+def sources_of(request: Request) -> Sources | None:
+    """The Sources of the application; None for a worker without a runtime."""
+    sources: Sources | None = request.app.state.sources
+    return sources
+
+
+def _is_own(class_name: str) -> bool:
+    try:
+        find_connector(class_name)
+    except ConfigError:
+        return False
+    return True
