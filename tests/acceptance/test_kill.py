@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import random
-import shutil
 import signal
 import threading
 import time
@@ -57,8 +56,6 @@ def test_kills_lose_and_double_nothing(stack: LocalStack, tmp_path: Path, kills:
             time.sleep(rng.uniform(0, 2.5))
             worker.client.close()
             worker.kill()
-            if kill % 2:
-                shutil.rmtree(worker.settings.home / "worker" / "checkpoints", ignore_errors=True)
     finally:
         stop.set()
         producer.join()
