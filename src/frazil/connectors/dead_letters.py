@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from frazil.clients.kafka import admin as kafka
 from frazil.clients.kafka.security import secured
-from frazil.connectors.keys.framework import SinkConfig
+from frazil.connectors.keys.sink_config import SinkConfig
 from frazil.errors import ConfigError, TerminalError
 from frazil.pipeline.letters.deadletter import DeadLetterQueue
 from frazil.pipeline.letters.queues import DLQ

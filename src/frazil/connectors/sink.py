@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from frazil.connectors.breakers import Breakers
-from frazil.connectors.keys.framework import SinkConfig
 from frazil.connectors.keys.maintenance import MaintenanceConfig
+from frazil.connectors.keys.sink_config import SinkConfig
 from frazil.connectors.positions import Changes
 from frazil.errors import ConfigError, UsageError
 from frazil.pipeline.executor import Executor

@@ -8,7 +8,7 @@ from frazil.clients.kafka import admin as kafka
 from frazil.clients.kafka.consumer_settings import consumer_settings
 from frazil.clients.kafka.ranges import FETCH, RangeReader
 from frazil.clients.kafka.security import secured
-from frazil.connectors.keys.framework import SinkConfig
+from frazil.connectors.keys.sink_config import SinkConfig
 from frazil.errors import NotFound
 from frazil.pipeline.source import Source
 

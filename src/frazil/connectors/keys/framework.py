@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Literal, Protocol, cast
+from typing import Literal, cast
 
 from frazil.declare.definition import COMMON, Key, Parsed, Type, Validator, Value, invalid_value, parse_value
 from frazil.declare.placeholders import has_placeholder
@@ -21,28 +21,6 @@ from frazil.environment.bootstrap import is_security
 from frazil.pipeline.letters.queues import DLQ
 
 ErrorsTolerance = Literal["none", "all"]
-
-
-class SinkConfig(Protocol):
-    """What the checked configurations of all sinks have. Times are milliseconds."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def topics(self) -> tuple[str, ...]: ...
-    @property
-    def topics_regex(self) -> str | None: ...
-    @property
-    def errors_tolerance(self) -> ErrorsTolerance: ...
-    @property
-    def dead_letter_topic(self) -> str | None: ...
-    @property
-    def dead_letter_replication(self) -> int: ...
-    @property
-    def dead_letter_headers(self) -> bool: ...
-    @property
-    def consumer_overrides(self) -> Mapping[str, str]: ...
-
 
 TRANSFORMS, PREDICATES, ERRORS = "Transforms", "Predicates", "Error Handling"
 FRAMEWORK_GROUPS = (COMMON, TRANSFORMS, PREDICATES, ERRORS)
@@ -385,9 +363,9 @@ def _problem_of_override(name: str, text: str) -> str | None:
     return validator(value) if validator else None
 
 
-def group_id(name: str, config: Mapping[str, str]) -> str:
-    """Consumer group of a sink (connect-rest.md 6.2)."""
-    return config.get(OVERRIDE + "group.id", "").strip() or f"connect-{name}"
+def group_id(name: str, config: Mapping[str, str | None] | Mapping[str, str]) -> str:
+    """Consumer group of a sink, as Kafka Connect names it."""
+    return (config.get(OVERRIDE + "group.id") or "").strip() or f"connect-{name}"
 
 
 def consumer_overrides(parsed: Parsed) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 from frazil.connectors.iceberg.config.connect_sink import ConnectSink, connect_sink
 from frazil.connectors.iceberg.config.creation import Creation, check_creation, creation
@@ -12,31 +11,21 @@ from frazil.connectors.iceberg.config.keys import ICEBERG_KEYS
 from frazil.connectors.iceberg.config.row_changes import RowChanges, check_row_changes, row_changes
 from frazil.connectors.iceberg.config.tables import branches, check_tables, commit_threads, default_branch, route
 from frazil.connectors.keys.framework import (
-    ErrorsTolerance,
-    auto_offset_reset,
     check_sink,
-    consumer_overrides,
-    errors_tolerance,
-    group_id,
 )
 from frazil.connectors.keys.maintenance import MaintenanceConfig, maintenance_config
+from frazil.connectors.keys.sink_config import SinkConfig, sink_fields
 from frazil.connectors.keys.sink_definition import sink_definition
 from frazil.declare.converters import (
-    DEFAULTS,
     check_converters,
-    converter_class,
 )
-from frazil.declare.definition import ConfigDef, Parsed, invalid_config_message, invalid_value
+from frazil.declare.definition import ConfigDef, Parsed, invalid_value
 from frazil.declare.placeholders import has_placeholder
-from frazil.errors import ConfigError
 from frazil.pipeline.convert.column_types import ColumnType, check_column_types, column_types
-from frazil.pipeline.letters.queues import DLQ
 from frazil.pipeline.route import Route
 from frazil.pipeline.transforms.declaration import (
-    TransformChain,
     check_transforms,
     reads_text,
-    transform_chain,
 )
 
 _CATALOG = "iceberg.catalog"
@@ -44,20 +33,16 @@ _WRITE = "iceberg.tables.write-props"
 _CODECS = ("zstd", "gzip", "snappy", "lz4", "brotli", "uncompressed")
 
 
-@dataclass(frozen=True)
-class IcebergSinkConfig:
-    """A checked Iceberg sink configuration. Times are milliseconds.
+@dataclass(frozen=True, kw_only=True)
+class IcebergSinkConfig(SinkConfig):
+    """A checked Iceberg sink configuration; see `SinkConfig`.
 
-    Exactly one of `topics` and `topics_regex` is set. `tables` is empty when records name their tables, as `route`
+    `tables` is empty when records name their tables, as `route`
     says; without `route` every record goes to every table. `commit_branches` has every table of `tables`.
     `connect_sink` says where Kafka Connect has the state of the connector, before this one takes it over.
-    `catalog_properties`, `write_properties` and `consumer_overrides` are without their prefix; the group id and
-    `auto.offset.reset` are not among the overrides.
+    `catalog_properties` and `write_properties` are without their prefix.
     """
 
-    name: str
-    topics: tuple[str, ...]
-    topics_regex: str | None
     tables: tuple[str, ...]
     evolve_schema: bool
     auto_create: bool
@@ -68,22 +53,11 @@ class IcebergSinkConfig:
     catalog_name: str
     catalog_properties: Mapping[str, str]
     write_properties: Mapping[str, str]
-    group_id: str
-    auto_offset_reset: Literal["earliest", "latest"]
-    tasks_max: int
-    value_converter: str
-    schemas_enable: bool
-    errors_tolerance: ErrorsTolerance
-    dead_letter_topic: str | None
-    dead_letter_replication: int
-    dead_letter_headers: bool
-    consumer_overrides: Mapping[str, str]
     redact: bool
     max_records_per_batch: int
     max_new_columns_per_batch: int
     max_columns: int
     connect_sink: ConnectSink
-    transforms: TransformChain | None = None
     route: Route | None = None
     creation: Creation = field(default_factory=Creation)
     column_types: Mapping[tuple[str, ...], ColumnType | None] = field(default_factory=dict)
@@ -156,17 +130,10 @@ def _check_write_properties(parsed: Parsed) -> None:
 def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
     """The typed configuration; raises ConfigError with all errors in Connect's text when there are any."""
     parsed = parse_iceberg_sink(config)
-    errors = parsed.error_texts()
-    if errors:
-        raise ConfigError(invalid_config_message(errors))
-    tolerance = errors_tolerance(parsed)
+    common = sink_fields(parsed)
     tables = tuple(dict.fromkeys(parsed.items("iceberg.tables")))
-    name = parsed.text("name")
-    group = group_id(name, config)
     return IcebergSinkConfig(
-        name=name,
-        topics=tuple(dict.fromkeys(parsed.items("topics"))),
-        topics_regex=parsed.text("topics.regex") or None,
+        **common,
         tables=tables,
         evolve_schema=parsed.flag("iceberg.tables.evolve-schema-enabled"),
         auto_create=parsed.flag("iceberg.tables.auto-create-enabled"),
@@ -177,22 +144,11 @@ def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
         catalog_name=parsed.text(_CATALOG),
         catalog_properties={key: text.strip() for key, text in parsed.members(_CATALOG + ".*").items()},
         write_properties={key: text.strip() for key, text in parsed.members(_WRITE + ".*").items()},
-        group_id=group,
-        auto_offset_reset=auto_offset_reset(parsed),
-        tasks_max=parsed.number("tasks.max"),
-        value_converter=converter_class(parsed.text("value.converter")) or DEFAULTS["value"],
-        schemas_enable=parsed.values.get("value.converter.schemas.enable") is True,
-        errors_tolerance=tolerance,
-        dead_letter_topic=(parsed.text(DLQ + "topic.name") or None) if tolerance == "all" else None,
-        dead_letter_replication=parsed.number(DLQ + "topic.replication.factor"),
-        dead_letter_headers=parsed.flag(DLQ + "context.headers.enable"),
-        consumer_overrides=consumer_overrides(parsed),
         redact=parsed.flag("frazil.redact.enabled"),
         max_records_per_batch=parsed.number("frazil.batch.max.records"),
         max_new_columns_per_batch=parsed.number("frazil.schema.max.new.columns"),
         max_columns=parsed.number("frazil.schema.max.columns"),
-        connect_sink=connect_sink(name, config, parsed, group),
-        transforms=transform_chain(parsed),
+        connect_sink=connect_sink(common["name"], config, parsed, common["group_id"]),
         route=route(parsed),
         creation=creation(parsed),
         column_types=column_types(parsed),

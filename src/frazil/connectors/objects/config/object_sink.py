@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, cast
 
 from frazil.clients.object_store import ObjectStoreConfig, object_store_config
 from frazil.connectors.keys.framework import (
-    ErrorsTolerance,
-    auto_offset_reset,
     check_sink,
-    consumer_overrides,
-    errors_tolerance,
-    group_id,
 )
+from frazil.connectors.keys.sink_config import SinkConfig, sink_fields
 from frazil.connectors.keys.sink_definition import sink_definition
 from frazil.connectors.objects.config.delta_keys import DELTA_FORMAT, DeltaConfig, delta_config
 from frazil.connectors.objects.config.keys import FORMATS, OBJECT_KEYS
@@ -28,10 +24,8 @@ from frazil.connectors.objects.config.partitioner_keys import (
 )
 from frazil.connectors.objects.config.rules import check_objects, flag_text
 from frazil.declare.converters import DEFAULTS, converter_class
-from frazil.declare.definition import ConfigDef, Parsed, invalid_config_message
-from frazil.errors import ConfigError
-from frazil.pipeline.letters.queues import DLQ
-from frazil.pipeline.transforms.declaration import TransformChain, check_transforms, transform_chain
+from frazil.declare.definition import ConfigDef, Parsed
+from frazil.pipeline.transforms.declaration import check_transforms
 
 FormatKind = Literal["json", "bytes", "parquet", "avro"]
 Compatibility = Literal["NONE", "BACKWARD", "FORWARD", "FULL"]
@@ -42,7 +36,6 @@ _KINDS: Mapping[str, FormatKind] = {
     "AvroFormat": "avro",
     "DeltaFormat": "parquet",
 }
-_COMMIT_MS = 1000
 
 
 @dataclass(frozen=True)
@@ -112,18 +105,14 @@ class JsonSchemaConfig:
     text: bytes = b""
 
 
-@dataclass(frozen=True)
-class ObjectSinkConfig:
-    """A checked configuration of an object sink. Times are milliseconds.
+@dataclass(frozen=True, kw_only=True)
+class ObjectSinkConfig(SinkConfig):
+    """A checked configuration of an object sink; see `SinkConfig`.
 
-    Exactly one of `topics` and `topics_regex` is set. `keys` and `headers` are None when they are not stored.
+    `keys` and `headers` are None when they are not stored.
     With `metadata` records tell where they came from. With `delta` the objects are files of a Delta table.
-    `consumer_overrides` are without their prefix, and without group id and `auto.offset.reset`.
     """
 
-    name: str
-    topics: tuple[str, ...]
-    topics_regex: str | None
     store: ObjectStoreConfig
     layout: Layout
     partitioning: Partitioning
@@ -134,28 +123,12 @@ class ObjectSinkConfig:
     null_values: NullValues
     compatibility: Compatibility
     schema_affix: Literal["NONE", "PREFIX", "SUFFIX"]
-    value_converter: str
-    schemas_enable: bool
     key_converter: str
-    group_id: str
-    auto_offset_reset: Literal["earliest", "latest"]
-    tasks_max: int
-    errors_tolerance: ErrorsTolerance
-    dead_letter_topic: str | None
-    dead_letter_replication: int
-    dead_letter_headers: bool
     max_records_per_batch: int
     retry_ms: int
-    transforms: TransformChain | None = None
     json_schema: JsonSchemaConfig | None = None
     metadata: bool = False
     delta: DeltaConfig | None = None
-    consumer_overrides: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def commit_interval_ms(self) -> int:
-        """Longest time that records wait for a micro-batch."""
-        return _COMMIT_MS
 
     @property
     def reads_headers(self) -> bool:
@@ -186,17 +159,11 @@ def parse_object_sink(config: Mapping[str, str | None]) -> Parsed:
 def object_sink_config(config: Mapping[str, str]) -> ObjectSinkConfig:
     """The typed configuration; raises ConfigError with all errors in Connect's text when there are any."""
     parsed = parse_object_sink(config)
-    errors = parsed.error_texts()
-    if errors:
-        raise ConfigError(invalid_config_message(errors))
-    tolerance = errors_tolerance(parsed)
+    common = sink_fields(parsed)
     is_delta = class_of(parsed.text("format.class"), (DELTA_FORMAT,)) is not None
     division = partitioning(parsed)
-    name = parsed.text("name")
     return ObjectSinkConfig(
-        name=name,
-        topics=tuple(dict.fromkeys(parsed.items("topics"))),
-        topics_regex=parsed.text("topics.regex") or None,
+        **common,
         store=object_store_config(parsed),
         layout=Layout(
             parsed.text("topics.dir"),
@@ -217,23 +184,12 @@ def object_sink_config(config: Mapping[str, str]) -> ObjectSinkConfig:
         ),
         compatibility=_compatibility(parsed.text("schema.compatibility")),
         schema_affix=cast(Literal["NONE", "PREFIX", "SUFFIX"], parsed.text("s3.schema.partition.affix.type").upper()),
-        value_converter=converter_class(parsed.text("value.converter")) or DEFAULTS["value"],
-        schemas_enable=parsed.values.get("value.converter.schemas.enable") is True,
         key_converter=converter_class(parsed.text("key.converter")) or DEFAULTS["key"],
-        group_id=group_id(name, config),
-        auto_offset_reset=auto_offset_reset(parsed),
-        tasks_max=parsed.number("tasks.max"),
-        errors_tolerance=tolerance,
-        dead_letter_topic=(parsed.text(DLQ + "topic.name") or None) if tolerance == "all" else None,
-        dead_letter_replication=parsed.number(DLQ + "topic.replication.factor"),
-        dead_letter_headers=parsed.flag(DLQ + "context.headers.enable"),
         max_records_per_batch=parsed.number("frazil.batch.max.records"),
         retry_ms=parsed.number("retry.backoff.ms"),
-        transforms=transform_chain(parsed),
         json_schema=_json_schema(parsed),
         metadata=parsed.flag("frazil.metadata.enable"),
         delta=delta_config(parsed) if is_delta else None,
-        consumer_overrides=consumer_overrides(parsed),
     )
 
 

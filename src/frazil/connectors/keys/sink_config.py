@@ -1,0 +1,68 @@
+"""What the checked configurations of all sinks have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from frazil.connectors.keys.framework import (
+    ErrorsTolerance,
+    auto_offset_reset,
+    consumer_overrides,
+    errors_tolerance,
+    group_id,
+)
+from frazil.declare.converters import DEFAULTS, converter_class
+from frazil.declare.definition import Parsed, invalid_config_message
+from frazil.errors import ConfigError
+from frazil.pipeline.letters.queues import DLQ
+from frazil.pipeline.transforms.declaration import TransformChain, transform_chain
+
+
+@dataclass(frozen=True, kw_only=True)
+class SinkConfig:
+    """A checked configuration; each sink adds what it has. Times are milliseconds.
+
+    Exactly one of `topics` and `topics_regex` is set. `consumer_overrides` are without their prefix, and without group
+    id and `auto.offset.reset`.
+    """
+
+    name: str
+    topics: tuple[str, ...]
+    topics_regex: str | None = None
+    group_id: str
+    auto_offset_reset: Literal["earliest", "latest"] = "earliest"
+    tasks_max: int = 1
+    value_converter: str = DEFAULTS["value"]
+    schemas_enable: bool = False
+    errors_tolerance: ErrorsTolerance = "none"
+    dead_letter_topic: str | None = None
+    dead_letter_replication: int = 3
+    dead_letter_headers: bool = False
+    consumer_overrides: Mapping[str, str] = field(default_factory=dict)
+    transforms: TransformChain | None = None
+
+
+def sink_fields(parsed: Parsed) -> dict[str, Any]:
+    """The fields of `SinkConfig`, by their names; raises ConfigError with all errors in Connect's text."""
+    errors = parsed.error_texts()
+    if errors:
+        raise ConfigError(invalid_config_message(errors))
+    name, tolerance = parsed.text("name"), errors_tolerance(parsed)
+    return {
+        "name": name,
+        "topics": tuple(dict.fromkeys(parsed.items("topics"))),
+        "topics_regex": parsed.text("topics.regex") or None,
+        "group_id": group_id(name, parsed.config),
+        "auto_offset_reset": auto_offset_reset(parsed),
+        "tasks_max": parsed.number("tasks.max"),
+        "value_converter": converter_class(parsed.text("value.converter")) or DEFAULTS["value"],
+        "schemas_enable": parsed.values.get("value.converter.schemas.enable") is True,
+        "errors_tolerance": tolerance,
+        "dead_letter_topic": (parsed.text(DLQ + "topic.name") or None) if tolerance == "all" else None,
+        "dead_letter_replication": parsed.number(DLQ + "topic.replication.factor"),
+        "dead_letter_headers": parsed.flag(DLQ + "context.headers.enable"),
+        "consumer_overrides": consumer_overrides(parsed),
+        "transforms": transform_chain(parsed),
+    }
