@@ -16,7 +16,7 @@ from frazil.clients.credentials import with_store_access
 from frazil.clients.kafka import admin as kafka
 from frazil.connectors.objects.config.object_sink import object_sink_config
 from frazil.connectors.objects.delta.table import Place
-from frazil.connectors.objects.topics.topic_connectors import topic_connectors
+from frazil.connectors.topics.topic_connectors import topic_connectors
 from frazil.environment.settings import Settings
 from frazil.stack.local import LocalStack
 from tests.acceptance.objects import BUCKET, ObjectPipe

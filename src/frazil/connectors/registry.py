@@ -2,93 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from importlib.metadata import version
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import entry_points
 
-from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_definition, parse_iceberg_sink
-from frazil.connectors.objects.config.object_sink import object_sink_definition, parse_object_sink
-from frazil.declare.definition import ConfigDef, Parsed, invalid_config_message
-from frazil.environment.bootstrap import Bootstrap
-from frazil.environment.settings import Settings
+from frazil.connectors.iceberg.plugin import PLUGINS as ICEBERG
+from frazil.connectors.objects.plugin import PLUGINS as OBJECTS
+from frazil.connectors.plugin import ConnectorPlugin
+from frazil.declare.definition import invalid_config_message
 from frazil.errors import ConfigError
 
-if TYPE_CHECKING:
-    from frazil.connectors.sink import Sink
-
-VERSION = version("frazil")
+GROUP = "frazil.connectors"
+"""Entry points of packages that bring sinks: each is a ConnectorPlugin (docs/write-a-sink.md)."""
 
 
-@dataclass(frozen=True)
-class ConnectorPlugin:
-    """A connector class: its name, the class name of its tasks, and how its configuration is checked."""
+@cache
+def plugins() -> tuple[ConnectorPlugin, ...]:
+    """Every connector class: frazil's own, then those of other installed packages by their names.
 
-    class_name: str
-    task_class: str
-    type: Literal["sink", "source"]
-    definition: Callable[[Mapping[str, str | None]], ConfigDef]
-    parse: Callable[[Mapping[str, str | None]], Parsed]
-    open: Callable[[Mapping[str, str], Settings, Bootstrap], Sink]
-    """Makes the sink of a configuration whose placeholders are resolved; raises ConfigError."""
-
-    @property
-    def simple_name(self) -> str:
-        return self.class_name.rpartition(".")[2]
-
-
-def _open_iceberg(config: Mapping[str, str], settings: Settings, bootstrap: Bootstrap) -> Sink:
-    from frazil.connectors.iceberg.sink import IcebergSink
-
-    return IcebergSink(config, settings, bootstrap)
-
-
-def _open_objects(config: Mapping[str, str], settings: Settings, bootstrap: Bootstrap) -> Sink:
-    from frazil.connectors.objects.sink import ObjectSink
-
-    return ObjectSink(config, settings, bootstrap)
-
-
-def _iceberg_sink(package: str) -> ConnectorPlugin:
-    return ConnectorPlugin(
-        class_name=f"{package}.IcebergSinkConnector",
-        task_class=f"{package}.IcebergSinkTask",
-        type="sink",
-        definition=iceberg_sink_definition,
-        parse=parse_iceberg_sink,
-        open=_open_iceberg,
-    )
-
-
-def _object_sink(class_name: str) -> ConnectorPlugin:
-    return ConnectorPlugin(
-        class_name=class_name,
-        task_class=class_name.removesuffix("Connector") + "Task",
-        type="sink",
-        definition=object_sink_definition,
-        parse=parse_object_sink,
-        open=_open_objects,
-    )
-
-
-CONNECTORS: tuple[ConnectorPlugin, ...] = (
-    _iceberg_sink("org.apache.iceberg.connect"),
-    _iceberg_sink("io.tabular.iceberg.connect"),
-    _object_sink("io.confluent.connect.s3.S3SinkConnector"),
-    _object_sink("frazil.ObjectSinkConnector"),
-)
+    Raises ConfigError for an entry point that is no ConnectorPlugin.
+    """
+    others: list[ConnectorPlugin] = []
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        found = point.load()
+        if not isinstance(found, ConnectorPlugin):
+            raise ConfigError(
+                f"entry point {point.name} of {GROUP} ({point.value}) is no ConnectorPlugin. Remove or renew the "
+                "package that brings it."
+            )
+        others.append(found)
+    return (*ICEBERG, *OBJECTS, *others)
 
 
 def find_connector(name: str) -> ConnectorPlugin:
     """The connector of a class name or alias; an alias of both generations is the Apache one.
 
-    Raises ConfigError with Connect's text when there is none (connect-rest.md 11.2).
+    Raises ConfigError with Connect's text when there is none.
     """
-    for plugin in CONNECTORS:
+    for plugin in plugins():
         simple = plugin.simple_name
         if name in (plugin.class_name, simple, simple.removesuffix("Connector")):
             return plugin
-    available = ", ".join(f"{plugin.class_name} ({plugin.type} {VERSION})" for plugin in CONNECTORS)
+    available = ", ".join(f"{plugin.class_name} ({plugin.type} {plugin.version})" for plugin in plugins())
     raise ConfigError(
         f"Failed to find any class that implements Connector and which name matches {name}, "
         f"available connectors are: {available}"
@@ -116,7 +71,7 @@ def check_config(config: Mapping[str, str | None]) -> list[str]:
 
 
 def config_infos(config: Mapping[str, str | None]) -> dict[str, object]:
-    """The ConfigInfos body of a validate request (connect-rest.md 3.2); raises ConfigError without a known class."""
+    """The ConfigInfos body of a validate request; raises ConfigError without a known class."""
     parsed = connector_of(config).parse(config)
     return {
         "name": config["connector.class"],

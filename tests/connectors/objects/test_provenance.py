@@ -6,10 +6,10 @@ import json
 
 import numpy as np
 
+from frazil.connectors.keys.versions import VERSION
 from frazil.connectors.objects.clock import MAX_TICKS, Clock
 from frazil.connectors.objects.provenance import with_metadata
 from frazil.connectors.objects.task import ObjectsSpec, run
-from frazil.connectors.registry import VERSION
 from tests.connectors.objects.samples import FolderStore, records, sink_with
 from tests.pipeline.kafka_rows import Row, chunks
 

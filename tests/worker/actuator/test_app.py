@@ -8,7 +8,7 @@ from datetime import datetime
 import httpx
 import pytest
 
-from frazil.connectors.registry import VERSION
+from frazil.connectors.keys.versions import VERSION
 from frazil.pipeline.report import BatchReport
 from frazil.worker.actuator.app import actuator_app
 from frazil.worker.actuator.health import connector_states

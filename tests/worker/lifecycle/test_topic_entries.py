@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from frazil.connectors.objects.topics.topic_connectors import topic_connectors
+from frazil.connectors.topics.topic_connectors import topic_connectors
 from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable
 from frazil.worker.lifecycle.herder import Herder

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from frazil.connectors.registry import VERSION
+from frazil.connectors.keys.versions import VERSION
 from tests.worker.lifecycle.runners import ScriptedFactory, eventually
 from tests.worker.rest.requests import assert_error, create, sink, wait_for
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import httpx
 
-from frazil.connectors.registry import VERSION
+from frazil.connectors.keys.versions import VERSION
 from tests.connectors.samples import SEED_SINK
 from tests.worker.rest.requests import assert_error
 

@@ -4,7 +4,7 @@ import re
 
 import httpx
 
-from frazil.connectors.registry import VERSION
+from frazil.connectors.keys.versions import VERSION
 from frazil.worker.app import serve
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.lifecycle.store import FileConfigStore

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import httpx
 
-from frazil.connectors.registry import VERSION
+from frazil.connectors.keys.versions import VERSION
 from tests.worker.lifecycle.runners import ScriptedFactory, eventually
 from tests.worker.rest.requests import assert_error, create, sink, wait_for
 

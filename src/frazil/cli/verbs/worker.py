@@ -42,7 +42,7 @@ def worker(
     The connectors of --topics are those of the file at each start: new ones are made, changed ones changed, and those
     whose entry is gone deleted. Other connectors are left alone.
     """
-    from frazil.connectors.objects.topics.topic_connectors import topic_connectors
+    from frazil.connectors.topics.topic_connectors import topic_connectors
     from frazil.environment.worker import WorkerConfig
     from frazil.worker.main import Worker
 

@@ -1,10 +1,13 @@
-"""Versions and version ranges of plugins, in Maven's notation (connect-rest.md 2.5, 11.2)."""
+"""Versions and version ranges of plugins, in Maven's notation."""
 
 from __future__ import annotations
 
 import re
+from importlib.metadata import version
 
 from frazil.errors import ConfigError
+
+VERSION = version("frazil")
 
 _RANGE = re.compile(r"([\[(])([^\[\](),]*)(?:(,)([^\[\](),]*))?([\])])")
 
@@ -20,9 +23,9 @@ def check_version(plugin: str, wanted: str, installed: str) -> None:
     text = wanted if found else f"[{wanted},{wanted}]"
     opened, low, comma, high, closed = (found or _RANGE.fullmatch(text)).groups()  # type: ignore[union-attr]
     high = high if comma else low
-    version = _order(installed)
-    fits = (not low or _order(low) < version or (opened == "[" and _order(low) == version)) and (
-        not high or version < _order(high) or (closed == "]" and version == _order(high))
+    own = _order(installed)
+    fits = (not low or _order(low) < own or (opened == "[" and _order(low) == own)) and (
+        not high or own < _order(high) or (closed == "]" and own == _order(high))
     )
     if not fits:
         raise ConfigError(

@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from frazil.connectors.keys.versions import VERSION
 from frazil.connectors.objects.records import Records
 from frazil.connectors.objects.rotation import Numbers
-from frazil.connectors.registry import VERSION
 from frazil.pipeline.convert.strict import ConversionError
 
 MEMBER = "_metadata"

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from frazil.connectors.registry import VERSION
+from frazil.connectors.keys.versions import VERSION
 from frazil.environment.listeners import Listener
 from frazil.environment.settings import LOOPBACK
 from frazil.worker.actuator.health import Checks, connector_health, connector_states, worker_health

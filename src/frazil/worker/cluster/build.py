@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from frazil.connectors.registry import VERSION
+from frazil.connectors.keys.versions import VERSION
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.worker import WorkerConfig
 from frazil.worker.cluster.group import GroupConfig, WorkerGroup

@@ -11,7 +11,7 @@ from frazil.clients.credentials import with_store_access
 from frazil.clients.kafka import admin as kafka
 from frazil.clients.objects import ObjectStore
 from frazil.connectors.objects.config.object_sink import object_sink_config
-from frazil.connectors.objects.topics.topic_connectors import ENTRY_KEY
+from frazil.connectors.topics.topic_connectors import ENTRY_KEY
 from frazil.environment.settings import Settings
 from frazil.errors import FrazilError, NotFound
 from frazil.worker.lifecycle.herder import Herder

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from starlette.requests import Request
 
-from frazil.connectors.registry import VERSION
+from frazil.connectors.keys.versions import VERSION
 from frazil.worker.watch.loggers import Loggers
 from frazil.worker.watch.positions import Positions
 from frazil.worker.watch.topics import ActiveTopics

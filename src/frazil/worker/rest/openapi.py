@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from frazil.connectors.registry import VERSION
+from frazil.connectors.keys.versions import VERSION
 from frazil.worker.rest.http import Resource
 from frazil.worker.rest.operation import Operation, operation_of
 from frazil.worker.rest.schemas import SCHEMAS, TEXT, WHOLE, Json, ref

@@ -9,7 +9,8 @@ from starlette.responses import JSONResponse, Response
 
 from frazil.connectors.keys.framework import FRAMEWORK_GROUPS
 from frazil.connectors.keys.versions import check_version
-from frazil.connectors.registry import CONNECTORS, VERSION, config_infos, find_connector
+from frazil.connectors.registry import config_infos, find_connector
+from frazil.connectors.registry import plugins as connector_plugins
 from frazil.declare.converters import CONVERTERS, HEADER_CONVERTERS, converter_class, converter_definition
 from frazil.declare.definition import ConfigDef
 from frazil.errors import ConfigError, NotFound
@@ -26,7 +27,7 @@ class Plugins(Resource):
 
     @Operation("Plugins of the worker", {200: "Plugins"}, query={"connectorsOnly": {**FLAG, "default": True}})
     def get(self, request: Request) -> Response:
-        plugins = [_entry(plugin.class_name, plugin.type, VERSION) for plugin in CONNECTORS]
+        plugins = [_entry(plugin.class_name, plugin.type, plugin.version) for plugin in connector_plugins()]
         if not flag(request, "connectorsOnly", default=True):
             for kind, names in (("converter", CONVERTERS), ("header_converter", HEADER_CONVERTERS)):
                 plugins += [_entry(name, kind, CONNECT_VERSION) for name in names]
@@ -63,7 +64,7 @@ def _plugin(name: str) -> tuple[str, str, ConfigDef]:
         connector = find_connector(name)
     except ConfigError:
         raise NotFound(f"Unknown plugin {name}.") from None
-    return connector.class_name, VERSION, connector.definition({})
+    return connector.class_name, connector.version, connector.definition({})
 
 
 class Validate(Resource):

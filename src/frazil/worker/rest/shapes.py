@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from frazil.connectors.registry import VERSION
+from frazil.connectors.keys.versions import VERSION
 from frazil.worker.lifecycle.status import ConnectorInfo, ConnectorStatus, TaskStatus
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from frazil.connectors.objects.config.delta_keys import DELTA_FORMAT
 from frazil.connectors.objects.config.partitioner_keys import COLUMNS, TIME_COLUMNS
-from frazil.connectors.objects.topics.topics_file import DeltaOptions, TopicEntry, read_topics_file
 from frazil.connectors.registry import check_config
+from frazil.connectors.topics.topics_file import DeltaOptions, TopicEntry, read_topics_file
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError
 from frazil.pipeline.letters.queues import DLQ

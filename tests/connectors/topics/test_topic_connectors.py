@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from frazil.connectors.objects.config.object_sink import object_sink_config
-from frazil.connectors.objects.topics.topic_connectors import ENTRY_KEY, topic_connectors
+from frazil.connectors.topics.topic_connectors import ENTRY_KEY, topic_connectors
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError
 

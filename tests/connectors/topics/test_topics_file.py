@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from frazil.connectors.objects.topics.topics_file import DeltaOptions, TopicEntry, read_topics_file
+from frazil.connectors.topics.topics_file import DeltaOptions, TopicEntry, read_topics_file
 from frazil.errors import ConfigError
 
 SEED = """\

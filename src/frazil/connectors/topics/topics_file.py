@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from frazil.connectors.objects.topics.yaml_document import Section, read_sections
+from frazil.connectors.topics.yaml_document import Section, read_sections
 from frazil.errors import ConfigError
 
 _ENTRY = ("topic-name", "kafka-topic", "schema-file", "destination", "processing", "connector-config")

@@ -1,0 +1,26 @@
+"""The connector classes of the object sink."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from frazil.connectors.objects.config.object_sink import object_sink_definition, parse_object_sink
+from frazil.connectors.plugin import ConnectorPlugin
+from frazil.environment.bootstrap import Bootstrap
+from frazil.environment.settings import Settings
+
+if TYPE_CHECKING:
+    from frazil.connectors.objects.sink import ObjectSink
+
+
+def _open(config: Mapping[str, str], settings: Settings, cluster: Bootstrap) -> ObjectSink:
+    from frazil.connectors.objects.sink import ObjectSink
+
+    return ObjectSink(config, settings, cluster)
+
+
+PLUGINS = tuple(
+    ConnectorPlugin(name, object_sink_definition, parse_object_sink, _open)
+    for name in ("io.confluent.connect.s3.S3SinkConnector", "frazil.ObjectSinkConnector")
+)

@@ -1,0 +1,45 @@
+"""A connector class that a configuration may name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from frazil.connectors.keys.versions import VERSION
+from frazil.declare.definition import ConfigDef, Parsed
+from frazil.environment.bootstrap import Bootstrap
+from frazil.environment.settings import Settings
+
+if TYPE_CHECKING:
+    from frazil.connectors.sink import Sink
+
+
+@dataclass(frozen=True)
+class ConnectorPlugin:
+    """A sink: its class name, its keys, how its configuration is checked, and what opens it.
+
+    `open` gets a configuration without placeholders and the cluster as the connector sees it; it raises ConfigError
+    for a configuration that cannot run. It imports what only a running sink needs.
+    """
+
+    class_name: str
+    definition: Callable[[Mapping[str, str | None]], ConfigDef]
+    parse: Callable[[Mapping[str, str | None]], Parsed]
+    open: Callable[[Mapping[str, str], Settings, Bootstrap], Sink]
+    version: str = VERSION
+
+    @property
+    def type(self) -> str:
+        """What Kafka Connect calls it."""
+        return "sink"
+
+    @property
+    def simple_name(self) -> str:
+        """The class name without its package."""
+        return self.class_name.rpartition(".")[2]
+
+    @property
+    def task_class(self) -> str:
+        """The class name that its tasks have in Kafka Connect."""
+        return self.class_name.removesuffix("Connector") + "Task"
