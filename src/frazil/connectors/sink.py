@@ -44,11 +44,15 @@ class Runs:
 
 @dataclass(frozen=True)
 class SinkContext:
-    """What runs a sink: where its tasks run, the breakers of stores, and the runs of the worker, if one runs it."""
+    """What runs a sink: where its tasks run, the breakers of stores, and the runs of the worker, if one runs it.
+
+    `at_once`: records do not wait for a commit interval.
+    """
 
     executor: Executor
     breakers: Breakers = field(default_factory=Breakers)
     runs: Runs | None = None
+    at_once: bool = False
 
 
 @dataclass(frozen=True)

@@ -69,11 +69,13 @@ class TaskResult:
     """Results by table; `rest` is that of the records that no table was to have.
 
     `missing` are tables that records name and the run does not know, with the columns that their records would need.
+    `bytes_read` is the size of all values.
     """
 
     tables: dict[str, TableResult] = field(default_factory=dict)
     rest: TableResult = field(default_factory=TableResult)
     missing: dict[str, dict[infer.Path, Type]] = field(default_factory=dict)
+    bytes_read: int = 0
 
 
 def combine(results: Iterable[TaskResult]) -> TaskResult:
@@ -81,6 +83,7 @@ def combine(results: Iterable[TaskResult]) -> TaskResult:
     whole = TaskResult()
     for part in results:
         whole.rest.add(part.rest)
+        whole.bytes_read += part.bytes_read
         for name, result in part.tables.items():
             whole.tables.setdefault(name, TableResult()).add(result)
         for name, columns in part.missing.items():

@@ -34,6 +34,11 @@ class Rows:
     def __len__(self) -> int:
         return len(self.values)
 
+    @property
+    def size(self) -> int:
+        """Bytes of all values."""
+        return sum(map(len, filter(None, self.values)))
+
     def where(self, mask: np.ndarray[Any, np.dtype[np.bool_]]) -> Rows:
         """Keep some of the records, in the same order."""
         return self if mask.all() else self.take(np.flatnonzero(mask).tolist())

@@ -145,13 +145,15 @@ def run(chunks: Iterable[Rows], spec: TaskSpec) -> TaskResult:
     groups = _groups(spec)
     tables = [table for group in groups for table in group.tables.values()]
     missing: dict[str, dict[infer.Path, Type]] = {}
+    size = 0
     for rows in chunks:
+        size += rows.size
         for group in groups:
             group.take(rows, missing)
         while sum(table.waiting_bytes for table in tables) > MAX_WAITING_BYTES:
             max(tables, key=lambda table: table.waiting_bytes).encode_largest()
     rest = next((group.rest.result for group in groups if group.rest is not None), TableResult())
-    return TaskResult({table.name: table.close() for table in tables}, rest, missing)
+    return TaskResult({table.name: table.close() for table in tables}, rest, missing, size)
 
 
 class _TableOutput(Bookings):

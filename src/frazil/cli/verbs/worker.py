@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from frazil.cli.ui.usage import examples
-from frazil.environment.settings import Settings
 
 
 def register(app: typer.Typer) -> None:
@@ -42,14 +41,8 @@ def worker(
     The connectors of --topics are those of the file at each start: new ones are made, changed ones changed, and those
     whose entry is gone deleted. Other connectors are left alone.
     """
-    from frazil.connectors.topics.topic_connectors import topic_connectors
-    from frazil.environment.worker import WorkerConfig
-    from frazil.worker.main import Worker
+    from frazil.api.worker import Worker
 
-    settings = Settings.load()
-    config = WorkerConfig.load(settings, properties)
-    settings = config.settings(settings)
-    file = topics or settings.topics_file
-    running = Worker(settings, config, None if file is None else topic_connectors(file, settings))
+    running = Worker.from_env(properties, topics)
     running.stop_on_signals()
     running.run()

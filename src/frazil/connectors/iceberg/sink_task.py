@@ -59,7 +59,8 @@ class IcebergSinkTask(SinkTask):
         self._executor = context.executor
         self._letters = LetterBook(dead_letters, bootstrap, config.name)
         self._tables = SinkTables(config, catalog, mapper_for, context.runs, context.executor)
-        self._pace = CommitInterval(config.commit_interval_ms, config.max_records_per_batch)
+        interval_ms = 0 if context.at_once else config.commit_interval_ms
+        self._pace = CommitInterval(interval_ms, config.max_records_per_batch)
         self._committed_at = time.monotonic()
         floors = self._tables.floors()
         self._tables.identity = positions.identity(bootstrap, topics, floors)
@@ -121,7 +122,9 @@ class IcebergSinkTask(SinkTask):
         results = self._executor.run(calls, described(ranges), records)
         ids = self._tables.identity.topic_ids
         positions.check_topics(self._bootstrap, {one.topic: ids[one.topic] for one in ranges})
-        return combine(results)
+        result = combine(results)
+        self._pace.measured(records, result.bytes_read)
+        return result
 
     def _identify(self, topics: set[str]) -> None:
         """Learn the ids of topics that a pattern stands for since the start."""
