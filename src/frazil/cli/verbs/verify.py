@@ -233,14 +233,12 @@ def _with_waiting(
 
 def _dead_letters(bootstrap: Any, sink: Any, config: Mapping[str, str], topics: list[str]) -> set[tuple[str, int, int]]:
     """Records that have a dead letter."""
-    from frazil.clients.kafka.security import secured
     from frazil.pipeline.letters.deadletter import DeadLetterQueue
 
     if sink.errors_tolerance == "none":
         return set()
-    client = tuple(secured(bootstrap, "consumer").items())
     queue = DeadLetterQueue(
-        client, sink.name, config.get("connector.class", ""), sink.dead_letter_topic, sink.dead_letter_headers
+        bootstrap, sink.name, config.get("connector.class", ""), sink.dead_letter_topic, sink.dead_letter_headers
     )
     return {refusal[:3] for refusal in queue.written_since(topics, 0)}
 

@@ -91,7 +91,7 @@ class Bench:
     def write(self, *values: object, first: int = 0, table: str = "", copies: int = 1) -> None:
         """A dead letter of each value, of records from offset `first` on."""
         sink = "org.apache.iceberg.connect.IcebergSinkConnector"
-        queue = DeadLetterQueue((("bootstrap.servers", self.bootstrap),), self.name, sink, self.queue, True)
+        queue = DeadLetterQueue(self.bootstrap, self.name, sink, self.queue, True)
         queue.write(
             [
                 DeadLetter(SOURCE, 0, first + n, 0, None, json.dumps(value).encode(), (), "n", "too large", table=table)
