@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from frazil.clients.kafka import admin as kafka
@@ -40,6 +41,20 @@ class Connector:
         """The text without the secrets of the configuration."""
         return hide_secrets(text, self.resolved.config, self.resolved.secrets)
 
+    @contextmanager
+    def hiding(self) -> Iterator[Sink]:
+        """The sink; what is raised meanwhile has no secret of the configuration in its text."""
+        with _hiding(self.resolved):
+            yield self.sink
+
+
+@contextmanager
+def _hiding(resolved: Resolved) -> Iterator[None]:
+    try:
+        yield
+    except FrazilError as error:
+        raise type(error)(hide_secrets(str(error), resolved.config, resolved.secrets)) from None
+
 
 def open_connector(name: str, config: Mapping[str, str], settings: Settings, providers: ConfigProviders) -> Connector:
     """Open a connector from its configuration as it is stored.
@@ -53,10 +68,8 @@ def open_resolved(name: str, resolved: Resolved, settings: Settings) -> Connecto
     """The same, of a configuration whose placeholders are resolved."""
     config = {**resolved.config, "name": name}
     cluster = settings.bootstrap_servers.overridden(config)
-    try:
+    with _hiding(resolved):
         sink = connector_of(config).open(config, settings, cluster)
-    except FrazilError as error:
-        raise type(error)(hide_secrets(str(error), config, resolved.secrets)) from None
     return Connector(name, resolved, cluster, sink)
 
 

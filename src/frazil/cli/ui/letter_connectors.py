@@ -41,6 +41,12 @@ class Connectors:
             raise UsageError(f"--config {file} is of connector {own}, not of {name}")
         return cls({own: config}, only=own)
 
+    def check(self, name: str) -> None:
+        """Raises NotFound for a connector that has no dead letter and does not exist, as far as that is known."""
+        if name not in self.configs and not self.unknown:
+            known = ", ".join(sorted(self.configs)) or "none"
+            raise NotFound(f"connector {name} does not exist, nor such a dead letter of it. Connectors here: {known}.")
+
     def config_of(self, name: str) -> Mapping[str, str]:
         """Raises NotFound for a connector that does not exist, ServiceUnavailable when nobody can tell."""
         if name in self.configs:

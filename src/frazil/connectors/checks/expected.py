@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +18,8 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 class Expected:
     """Records of a partition that are to be stored, and how often each was found.
 
-    They are looked up by digest; where files have columns by folder, and their texts are kept in a temporary file.
+    They are looked up by digest. Those of files with columns are looked up by folder, and their texts are kept in a
+    temporary file.
     """
 
     def __init__(self, check: RangeCheck) -> None:
@@ -29,9 +30,11 @@ class Expected:
         self._folders: dict[str, array[int]] = defaultdict(lambda: array("q"))
         """Places among the offsets."""
         self._texts: Texts | None = None
+        self._taken: Counter[int] = Counter()
+        """How many of equal records were found, by the place of the first."""
 
     def add(self, offset: int, digest_: int) -> None:
-        """Expect a record with this text."""
+        """Expect a record with this digest; one of equal digests is as good as the other."""
         self._offsets.append(offset)
         self._digests.append(digest_)
         self.total.add(digest_)
@@ -58,6 +61,25 @@ class Expected:
         wanted = np.array(digests, np.uint64)
         begin, end = (np.searchsorted(self._sorted, wanted, side) for side in ("left", "right"))
         return list(zip(begin.tolist(), end.tolist(), strict=True))
+
+    def count(self, place: int, digest_: int) -> None:
+        """Note that the record at a place is stored, once more if it was found before."""
+        self.counts[place] += 1
+        self.found.add(digest_)
+        self.check.stored += 1
+
+    def take(self, begin: int, end: int, digest_: int) -> bool:
+        """Count one of equal records that was not found yet; False when all were."""
+        place = begin + self._taken[begin]
+        if place >= end:
+            return False
+        self._taken[begin] += 1
+        self.count(place, digest_)
+        return True
+
+    def lacking(self) -> Counter[int]:
+        """Digests of the records that were not found."""
+        return Counter(self._sorted[self.counts == 0].tolist())
 
     def after(self, begin: int, end: int, last: int) -> int:
         """Of equal records the next one behind an offset that was not found yet; else the next, else the first."""

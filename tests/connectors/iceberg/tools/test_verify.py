@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from confluent_kafka import Message
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import DoubleType, ListType, LongType, NestedField, StringType, StructType
 
 from frazil.clients.kafka import admin as kafka
-from frazil.clients.kafka.ranges import read_ranges
+from frazil.connectors.checks.compare import Part
 from frazil.connectors.checks.result import RangeCheck
 from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_config
 from frazil.connectors.iceberg.table.commit import Commit, Target
@@ -63,12 +62,11 @@ class Case:
     def check(self, dead: Sequence[int] = (), begin: int = 0, changes: Mapping[str, str] | None = None) -> RangeCheck:
         config = iceberg_sink_config({**self.keys, **(changes or {})})
         lost = {(self.topic, 0, offset) for offset in dead}
-        starts = {(self.topic, 0): begin}
-
-        def read() -> Iterator[list[Message]]:
-            return read_ranges(self.bootstrap, starts, self.end)
-
-        (found,) = TableCheck(config, lambda schema: None, starts, self.end, lost).compare(read)
+        part = Part({(self.topic, 0): begin}, self.end, frozenset(lost), bootstrap=self.bootstrap)
+        check = TableCheck(config, lambda schema: None, part)
+        for rows in part.read():
+            check.take(rows)
+        (found,) = check.finish(lambda what, done, total: None)
         return found
 
 
