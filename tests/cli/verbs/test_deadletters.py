@@ -276,6 +276,14 @@ def test_connectors_name_their_queues(place: Place, tmp_path: Path) -> None:
             app, ["deadletters", "list", "--connector", place.name, "-o", "json"], env={"KAFKA_CONNECT_URL": url}
         )
         assert [group["topic"] for group in json.loads(answer.stdout)] == [odd]
+        for verb in (["list"], ["list", "--all"], ["replay"], ["drop", "--yes"]):
+            none = CliRunner().invoke(app, ["deadletters", *verb, "--connector", "c"], env={"KAFKA_CONNECT_URL": url})
+            assert (none.exit_code, none.exception) == (0, None)
+            gone = CliRunner().invoke(
+                app, ["deadletters", *verb, "--connector", "nope"], env={"KAFKA_CONNECT_URL": url}
+            )
+            assert isinstance(gone.exception, NotFound)
+            assert str(gone.exception).startswith("connector nope does not exist")
         refused = CliRunner().invoke(
             app, ["deadletters", "list", "--topic", place.name], env={"KAFKA_CONNECT_URL": url}
         )
