@@ -13,6 +13,7 @@ from frazil.cli.ui.console import make_console
 from frazil.cli.ui.output import Output, OutputOption, show_json, show_table
 from frazil.cli.ui.usage import examples
 from frazil.cli.verbs.stack import requested, services
+from frazil.environment.bootstrap import is_security
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import FrazilError, ServiceUnavailable
 
@@ -182,8 +183,8 @@ def _connectors(settings: Settings, expected: Sequence[str], found: StackStatus,
                     try:
                         lag = _lag(settings, providers, name, config)
                     except FrazilError as error:
-                        found.errors.append(str(error))
-                        ask_lag = not isinstance(error, ServiceUnavailable)
+                        found.errors.append(providers.hide(str(error)))
+                        ask_lag = _has_login(config) or not isinstance(error, ServiceUnavailable)
                 found.connectors.append(
                     ConnectorRow(
                         name,
@@ -208,6 +209,11 @@ def _connectors(settings: Settings, expected: Sequence[str], found: StackStatus,
             except FrazilError as error:
                 found.errors.append(str(error))
     return tables
+
+
+def _has_login(config: Mapping[str, str]) -> bool:
+    """Whether a connector sees the cluster in another way than the worker."""
+    return any(is_security(key.partition(".override.")[2]) for key in config)
 
 
 def _lag(settings: Settings, providers: ConfigProviders, name: str, config: dict[str, str]) -> int | None:

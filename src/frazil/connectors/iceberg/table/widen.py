@@ -37,7 +37,7 @@ def widen(
     `schema` is what the records were judged by, that of the table when it is left out. Raises ConfigError, whose text
     has `ending` for what is left and what to do, when that changes nothing; else as `evolve` does.
     """
-    before = schema or table.schema()
+    before = table.schema() if schema is None else schema
     admitted = admit(config, before, result.unknown, result.seen)
     if catalog is None:
         now = evolved(table, admitted.fields, result.absent)

@@ -82,4 +82,5 @@ def decode_of(
     no_more_columns: str = "",
 ) -> DecodeSpec:
     """How records become rows of a table, or of the `schema` that it would have; else as `decode_spec`."""
-    return decode_spec(config, schema or table.schema(), mapper_for, no_more_columns, mapping_of(table))
+    columns = table.schema() if schema is None else schema
+    return decode_spec(config, columns, mapper_for, no_more_columns, mapping_of(table))
