@@ -136,7 +136,7 @@ def show(checks: Mapping[str, Sequence[RangeCheck]], failed: Mapping[str, Frazil
         red=[index for index, (_, one) in enumerate(lines) if not one.complete],
     )
     for name, one in lines:
-        for what, offsets in (("missing", one.missing), ("doubled", [at for at in one.doubled if at >= 0])):
+        for what, offsets in (("missing", one.missing), ("doubled", one.doubled)):
             if offsets:
                 shown = ", ".join(map(str, offsets[:_SHOWN])) + (" …" if len(offsets) > _SHOWN else "")
                 console.print(f"{name}: {what} of {one.place}: offsets {shown}", soft_wrap=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -42,23 +42,18 @@ class Limits:
 class Part:
     """The records that are compared: from `begin` to below `end` of each partition.
 
-    `dead` are records that have, or had, a dead letter.
+    `dead` are records that have, or had, a dead letter; `limits` is what was asked for.
     """
 
     begin: Offsets
     end: Offsets
     dead: frozenset[Coordinates] = frozenset()
     limits: Limits = Limits()
-    bootstrap: str = ""
 
     @property
     def everything(self) -> bool:
         """Whether nothing is stored but records of the part."""
         return self.limits == Limits() and not any(self.begin.values())
-
-    def read(self) -> Iterator[Rows]:
-        """The records, those of one partition in order. Raises as `read_ranges` does."""
-        return map(rows_of, read_ranges(self.bootstrap, self.begin, self.end))
 
     def divided(self, rows: Rows) -> tuple[Rows, Rows]:
         """The rows without a dead letter, and those with one."""
@@ -97,12 +92,12 @@ def compare(
     begin, end = limits.cut(first, {key: at for key, at in position(first).items() if key in first})
     queue = queue_of(config, bootstrap, connector_class)
     dead = () if queue is None else queue.written_since(topics, 0)
-    part = Part(begin, end, frozenset(refusal[:3] for refusal in dead), limits, bootstrap)
+    part = Part(begin, end, frozenset(refusal[:3] for refusal in dead), limits)
     comparison = check(part)
     done, total = 0, sum(end.values()) - sum(begin.values())
-    for rows in part.read():
-        comparison.take(rows)
-        done += len(rows)
+    for records in read_ranges(bootstrap, begin, end):
+        comparison.take(rows_of(records))
+        done += len(records)
         progress("records", done, total)
     found = comparison.finish(progress)
     if limits.end is None:

@@ -77,10 +77,6 @@ class Expected:
         self.count(place, digest_)
         return True
 
-    def lacking(self) -> Counter[int]:
-        """Digests of the records that were not found."""
-        return Counter(self._sorted[self.counts == 0].tolist())
-
     def after(self, begin: int, end: int, last: int) -> int:
         """Of equal records the next one behind an offset that was not found yet; else the next, else the first."""
         place = begin + int(np.searchsorted(self.offsets[begin:end], last, side="right"))
@@ -113,7 +109,7 @@ class Expected:
         if self._texts is not None:
             self._texts.close()
         check.missing = sorted([*check.missing, *self.offsets[self.counts == 0].tolist()])
-        check.doubled = sorted(self.offsets[self.counts > 1].tolist())
+        check.doubled = sorted(np.repeat(self.offsets, np.maximum(self.counts, 1) - 1).tolist())
         if compared:
             check.expected_sum, check.stored_sum = str(self.total), str(self.found)
         return check

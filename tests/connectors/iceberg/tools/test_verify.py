@@ -13,6 +13,7 @@ from pyiceberg.table import Table
 from pyiceberg.types import DoubleType, ListType, LongType, NestedField, StringType, StructType
 
 from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka.ranges import read_ranges
 from frazil.connectors.checks.compare import Part
 from frazil.connectors.checks.result import RangeCheck
 from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_config
@@ -20,6 +21,7 @@ from frazil.connectors.iceberg.table.commit import Commit, Target
 from frazil.connectors.iceberg.tools.verify import TableCheck, table_floor
 from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import UsageError
+from frazil.pipeline.rows import rows_of
 from frazil.stack.local import LocalStack
 from tests.connectors.iceberg.conftest import MakeTable
 from tests.harness import send
@@ -62,10 +64,10 @@ class Case:
     def check(self, dead: Sequence[int] = (), begin: int = 0, changes: Mapping[str, str] | None = None) -> RangeCheck:
         config = iceberg_sink_config({**self.keys, **(changes or {})})
         lost = {(self.topic, 0, offset) for offset in dead}
-        part = Part({(self.topic, 0): begin}, self.end, frozenset(lost), bootstrap=self.bootstrap)
+        part = Part({(self.topic, 0): begin}, self.end, frozenset(lost))
         check = TableCheck(config, lambda schema: None, part)
-        for rows in part.read():
-            check.take(rows)
+        for records in read_ranges(self.bootstrap, part.begin, part.end):
+            check.take(rows_of(records))
         (found,) = check.finish(lambda what, done, total: None)
         return found
 
@@ -91,7 +93,7 @@ def test_rows_that_are_lost_twice_or_others(case: Case) -> None:
     case.table.delete("id = 1")
     case.append(ROWS[0], {"id": 0, "x": 2.0})
     found = case.check()
-    assert (found.missing, len(found.doubled), found.foreign, found.stored) == ([1], 1, 1, 5)
+    assert (found.missing, found.doubled, found.foreign, found.stored) == ([1], [0], 1, 5)
     assert found.expected_sum != found.stored_sum
 
 

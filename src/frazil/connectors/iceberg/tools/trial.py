@@ -60,10 +60,18 @@ def tried(
     decodes: Mapping[str, DecodeSpec],
     records: Iterable[Rows],
     refusals: Mapping[str, str] = MappingProxyType({}),
+    *,
+    places: bool = False,
 ) -> Trial:
-    """Make rows of records for the tables of `decodes`; `refusals` says why some of these cannot have any record."""
+    """Make rows of records for the tables of `decodes`; `refusals` says why some of these cannot have any record.
+
+    With `places` rows have the columns of `PLACE` too.
+    """
     kept = {name: KeptRows() for name in decodes}
-    tables = [TableSpec(name, decode, kept[name], refusal=refusals.get(name, "")) for name, decode in decodes.items()]
+    tables = [
+        TableSpec(name, decode, kept[name], refusal=refusals.get(name, ""), places=places)
+        for name, decode in decodes.items()
+    ]
     routing = None if config.route is None else Routing(config.route, Bounds(), frozenset(decodes))
     result = run(records, TaskSpec(tuple(tables), config.transforms, routing, config.schemas_enable))
     return Trial(result.tables, result.rest, {name: each.parts for name, each in kept.items()}, result.missing)

@@ -18,13 +18,13 @@ from frazil.connectors.checks.expected import Expected
 from frazil.connectors.checks.result import RangeCheck, row_digests
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.job import MapperFor
-from frazil.connectors.iceberg.tools.trial import Trial, decode_of, target_of, tried
+from frazil.connectors.iceberg.tools.trial import decode_of, target_of, tried
 from frazil.errors import UsageError
 from frazil.pipeline import offsets
+from frazil.pipeline.changes import OFFSET
 from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.results import TableResult
 from frazil.pipeline.rows import Rows
-
-_NO_OFFSET = -1
 
 
 def table_floor(config: IcebergSinkConfig) -> Offsets:
@@ -43,27 +43,15 @@ class _Rows:
         self._table, self._branch = table, branch
         self._columns = [field.name for field in table.schema().fields]
 
-    def digests(self, rows: pa.Table) -> list[int]:
+    def digests(self, rows: pa.Table | pa.RecordBatch) -> list[int]:
+        """By the columns of the table."""
         return list(row_digests(rows, self._columns))
 
     def stored(self) -> Iterator[list[int]]:
-        """Digests of the rows of the table."""
+        """Digests of the rows that the table has."""
         snapshot = self._table.snapshot_by_name(self._branch)
         scan = self._table.scan(snapshot_id=None if snapshot is None else snapshot.snapshot_id)
-        for batch in scan.to_arrow_batch_reader():
-            yield self.digests(batch)
-
-    def conclude(self) -> RangeCheck:
-        """What was found; rows do not tell their offsets."""
-        check, counts = self.expected.check, self.expected.counts
-        refused = check.missing
-        self.expected.conclude(compared=True)
-        check.missing = refused
-        surplus = int((counts[counts > 1] - 1).sum())
-        check.doubled = [_NO_OFFSET] * surplus
-        if surplus:
-            check.notes.append(f"{surplus:,} rows are there once more than the topic has them")
-        return check
+        yield from map(self.digests, scan.to_arrow_batch_reader())
 
 
 class TableCheck:
@@ -92,56 +80,31 @@ class TableCheck:
 
     def take(self, rows: Rows) -> None:
         """Take records of one partition."""
-        alive, dead = self._part.divided(rows)
-        if len(alive):
-            self._expect(self._tried(alive))
-        if len(dead):
-            trial = self._tried(dead)
-            for name, table in self._tables.items():
-                read = trial.results[name].read
-                table.expected.check.read += read
-                table.expected.check.dead += read
-                table.dead.update(one for part in trial.rows[name] for one in table.digests(part))
+        for chosen, take in zip(self._part.divided(rows), (self._expect, self._note_dead), strict=True):
+            if len(chosen):
+                trial = tried(self._config, self._decodes, [chosen], places=True)
+                for name, table in self._tables.items():
+                    table.expected.check.read += trial.results[name].read
+                    take(table, trial.results[name], trial.rows[name])
 
-    def _expect(self, trial: Trial) -> None:
-        for name, table in self._tables.items():
-            result, check = trial.results[name], table.expected.check
-            skipped = result.skipped.total()
-            check.read += result.read
-            check.skipped += skipped
-            check.expected += result.read - skipped
-            if result.dead and not check.notes:
-                check.notes.append(f"{result.dead[0]} cannot be stored, and there is no dead letter for it")
-            check.missing += [letter.offset for letter in result.dead]
-            for part in trial.rows[name]:
-                for one in table.digests(part):
-                    table.expected.add(_NO_OFFSET, one)
+    def _expect(self, table: _Rows, result: TableResult, rows: list[pa.Table]) -> None:
+        check = table.expected.check
+        check.skipped += result.skipped.total()
+        check.expected += result.read - result.skipped.total()
+        if result.dead and not check.notes:
+            check.notes.append(f"{result.dead[0]} cannot be stored, and there is no dead letter for it")
+        check.missing += [letter.offset for letter in result.dead]
+        for part in rows:
+            for offset, one in zip(part.column(OFFSET).to_pylist(), table.digests(part), strict=True):
+                table.expected.add(offset, one)
 
-    def _tried(self, rows: Rows) -> Trial:
-        return tried(self._config, self._decodes, [rows])
+    def _note_dead(self, table: _Rows, result: TableResult, rows: list[pa.Table]) -> None:
+        table.expected.check.dead += result.read
+        table.dead.update(one for part in rows for one in table.digests(part))
 
     def finish(self, progress: Progress) -> list[RangeCheck]:
         """Look at the rows of the tables. Raises ServiceUnavailable."""
-        lacking: dict[str, Counter[int]] = {}
         for name, table in self._tables.items():
             progress(f"rows of {name}", 0, 0)
             match(table.stored(), [table.expected], whole=self._part.everything, dead=table.dead)
-            lacking[name] = table.expected.lacking()
-        checks = {name: table.conclude() for name, table in self._tables.items()}
-        if any(lacking.values()):
-            progress("records whose rows are missing", 0, 0)
-            self._name_missing(checks, lacking)
-        return list(checks.values())
-
-    def _name_missing(self, checks: dict[str, RangeCheck], lacking: dict[str, Counter[int]]) -> None:
-        """Find the offsets of records whose rows are missing: they are read again, and tried one by one."""
-        for chunk in self._part.read():
-            alive, _ = self._part.divided(chunk)
-            for index, offset in enumerate(alive.offsets.tolist()):
-                for name, rows in self._tried(alive.take([index])).rows.items():
-                    for one in (one for part in rows for one in self._tables[name].digests(part)):
-                        if lacking[name][one] > 0:
-                            lacking[name][one] -= 1
-                            checks[name].missing.append(offset)
-            if not any(+counter for counter in lacking.values()):
-                return
+        return [table.expected.conclude(compared=True) for table in self._tables.values()]
