@@ -65,7 +65,7 @@ def open_connector(name: str, config: Mapping[str, str], settings: Settings, pro
 
 
 def open_resolved(name: str, resolved: Resolved, settings: Settings) -> Connector:
-    """The same, of a configuration whose placeholders are resolved."""
+    """Open a connector whose placeholders are resolved. Raises as `open_connector` does."""
     config = {**resolved.config, "name": name}
     cluster = settings.bootstrap_servers.overridden(config)
     with _hiding(resolved):
@@ -75,7 +75,7 @@ def open_resolved(name: str, resolved: Resolved, settings: Settings) -> Connecto
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a connector stands in its consumer group, which needs no more of its configuration than its login."""
+    """The consumer group of a connector as it sees it; its topics are those that it names, none for a pattern."""
 
     cluster: Bootstrap
     group: str
@@ -83,14 +83,14 @@ class Standing:
 
     @classmethod
     def of(cls, name: str, config: Mapping[str, str], servers: Bootstrap, providers: ConfigProviders) -> Standing:
-        """Of a stored configuration. Raises ConfigError for a placeholder that cannot be resolved."""
+        """Take what a stored configuration says. Raises ConfigError for a placeholder that cannot be resolved."""
         own = {key: text for key, text in config.items() if key.startswith(_CLUSTER_KEYS) or key == "topics"}
         resolved = providers.resolve(own).config
         topics = (topic.strip() for topic in resolved.get("topics", "").split(","))
         return cls(servers.overridden(resolved), group_id(name, resolved), tuple(filter(None, topics)))
 
     def position(self) -> Offsets:
-        """What the consumer group has committed; raises ServiceUnavailable."""
+        """Next offsets that the consumer group has committed. Raises ServiceUnavailable."""
         return kafka.all_group_offsets(self.cluster, self.group)
 
     def lag(self) -> Offsets:

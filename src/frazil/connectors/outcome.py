@@ -1,4 +1,4 @@
-"""What became of a dead letter that was replayed."""
+"""Outcomes of the replay of dead letters."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Literal
 from frazil.pipeline.letters.letter import Letter
 
 Verdict = Literal["stored", "present", "skipped", "waits", "fails"]
-"""Of a dead letter: stored now; in the table already; nothing to store (a transform leaves it out); its connector has
-not read past the record yet and may still store it itself; still refused. The first three close it."""
+"""Verdict on a dead letter: stored now; in the table already; nothing to store (a transform leaves it out); its
+connector has not read past the record yet and may still store it itself; still refused. The first three close it."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a dead letter; `reason` says why it stays open."""
+    """Outcome for a dead letter; `reason` says why it stays open."""
 
     letter: Letter
     verdict: Verdict

@@ -1,4 +1,4 @@
-"""What a connector would make of some of its records, without storing them."""
+"""Verdicts on a sample of records that are not stored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Verdict = Literal["stored", "dead letter", "skipped"]
 
 @dataclass(frozen=True)
 class Judged:
-    """What would become of a record in a table, or without one; `reason` tells why it gives no row."""
+    """Verdict on a record, for a table or, with an empty name, for none; `reason` tells why it gives no row."""
 
     topic: str
     partition: int
@@ -22,7 +22,7 @@ class Judged:
 
 @dataclass
 class TableSample:
-    """What a table would get: new and changed columns with their types, and the first rows.
+    """New and changed columns that a table would get, with their types, and the first rows.
 
     `problem`: why it gets none, or that it does not exist yet.
     """

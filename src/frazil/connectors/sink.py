@@ -136,7 +136,7 @@ class Sink(ABC):
         """
 
     def replayer(self, queues: Sequence[Queue], *, dry_run: bool) -> Replayer:
-        """What stores dead letters of the queues after all; with `dry_run` it only tells what would become of them.
+        """Make what stores dead letters of the queues after all; with `dry_run` it only tells their outcomes.
 
         Raises ConfigError where the sink cannot store them.
         """

@@ -21,7 +21,7 @@ class Connectors:
 
     @classmethod
     def known(cls, settings: Settings) -> Connectors:
-        """Those of the worker; none when it does not answer."""
+        """Ask the worker; no connectors are known when it does not answer."""
         from frazil.clients.connect import ConnectClient
 
         try:
@@ -32,7 +32,7 @@ class Connectors:
 
     @classmethod
     def read(cls, file: Path, name: str | None) -> Connectors:
-        """From a file in one of the two shapes that Connect's REST API takes. Raises UsageError."""
+        """Read a file in one of the two shapes that Connect's REST API takes. Raises UsageError."""
         own, config = read_connector(file, f"--config {file}")
         own = own or name or ""
         if not own:
@@ -42,13 +42,13 @@ class Connectors:
         return cls({own: config}, only=own)
 
     def check(self, name: str) -> None:
-        """Raises NotFound for a connector that has no dead letter and does not exist, as far as that is known."""
+        """Raise NotFound for a connector, without dead letters, that does not exist, as far as that is known."""
         if name not in self.configs and not self.unknown:
             known = ", ".join(sorted(self.configs)) or "none"
             raise NotFound(f"connector {name} does not exist, nor such a dead letter of it. Connectors here: {known}.")
 
     def config_of(self, name: str) -> Mapping[str, str]:
-        """Raises NotFound for a connector that does not exist, ServiceUnavailable when nobody can tell."""
+        """Configuration of a connector. Raises NotFound, or ServiceUnavailable when nobody can tell."""
         if name in self.configs:
             return self.configs[name]
         if self.unknown:

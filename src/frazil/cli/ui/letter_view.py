@@ -1,4 +1,4 @@
-"""How dead letters are printed."""
+"""Prints dead letters."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Groups:
     by_kind: dict[tuple[str, str, str], Group] = field(default_factory=dict)
 
     def counting(self, letters: Iterable[Letter]) -> Iterator[Letter]:
-        """The same letters, counted as they pass."""
+        """Pass letters on, and count them."""
         for letter in letters:
             key = letter.topic, letter.connector, letter.kind
             group = self.by_kind.get(key)
@@ -64,7 +64,7 @@ class Groups:
             yield letter
 
     def objects(self) -> list[dict[str, Any]]:
-        """As JSON, the largest first."""
+        """Groups as objects of JSON, the largest first."""
         return [
             {
                 "topic": topic,
@@ -87,7 +87,7 @@ def grouped(letters: Iterable[Letter]) -> Groups:
 
 
 def print_groups(groups: Groups, limit: int, output: Output) -> None:
-    """One line for each group, `limit` of them, the largest first."""
+    """Print a line for each group, `limit` of them, the largest first."""
     rows = groups.objects()
     if output is Output.JSON:
         _print_json(rows[:limit])
@@ -115,7 +115,7 @@ class Newest:
 
     @classmethod
     def of(cls, letters: Iterable[Letter], limit: int) -> Newest:
-        """Read all of them, and keep `limit`."""
+        """Read all letters, and keep `limit`."""
         total = 0
 
         def counted() -> Iterator[Letter]:
@@ -129,7 +129,7 @@ class Newest:
 
 
 def print_letters(newest: Newest, output: Output) -> None:
-    """One line for each."""
+    """Print a line for each."""
     if output is Output.JSON:
         _print_json([brief(letter) for letter in newest.letters])
         return
@@ -157,7 +157,7 @@ def print_letters(newest: Newest, output: Output) -> None:
 
 
 def print_letter(letter: Letter, is_open: bool, output: Output, *, raw: bool) -> None:
-    """Everything about one dead letter; `raw` shows credentials."""
+    """Print everything about one dead letter; `raw` shows credentials."""
     hide: Callable[[bytes], bytes] = bytes if raw else redact_bytes
     headers = [(name, value if raw else _header(name, value)) for name, value in letter.headers]
     context = {name: hide(text.encode()).decode() for name, text in letter.context.items()}
@@ -237,7 +237,7 @@ def print_outcomes(outcomes: Iterable[Outcome], say: Callable[[str], None], outp
 
 
 def print_dropped(groups: Groups, dropped: int, output: Output) -> None:
-    """The end of `drop`."""
+    """Print the end of `drop`."""
     if output is Output.JSON:
         _print_json([{"dropped": dropped, "meant": groups.total, "groups": groups.objects()}], single=True)
     elif groups.total:
@@ -331,12 +331,12 @@ def _lines(data: bytes) -> Sequence[str]:
 
 
 def _print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """One line for each, whatever reasons have in them."""
+    """Print a line for each row, whatever reasons have in them."""
     lines = [[printable(str(value)) for value in row] for row in rows]
     show_table(header, lines, numbers=("count", "partition", "offset"))
 
 
 def _print_json(items: Sequence[object], *, single: bool = False) -> None:
-    """One item in a line."""
+    """Print items, one in a line."""
     lines = [json_text(item) for item in items]
     typer.echo(lines[0] if single else "[" + ",\n ".join(lines) + "]")

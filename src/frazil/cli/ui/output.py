@@ -13,7 +13,7 @@ from frazil.query.values import json_text, printable_lines
 
 
 class Output(StrEnum):
-    """How an answer is printed."""
+    """Form of an answer."""
 
     TABLE = "table"
     JSON = "json"

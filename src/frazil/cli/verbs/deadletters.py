@@ -206,7 +206,7 @@ def drop(
 
 @dataclass
 class _Look:
-    """What a command has found; `say` shows a step."""
+    """Dead letters that a command is about, and what it needs to change them; `say` shows a step."""
 
     settings: Settings
     connectors: Connectors

@@ -225,7 +225,7 @@ def _lag(settings: Settings, providers: ConfigProviders, name: str, config: dict
 
 
 def _dead_letters(settings: Settings, configs: Sequence[dict[str, str]]) -> int | None:
-    """How many dead letters are open; None when that would take long."""
+    """Count the open dead letters; None when that would take long."""
     from frazil.clients.kafka import admin as kafka
     from frazil.pipeline.letters.log import LetterLog
     from frazil.pipeline.letters.queues import queue_topics
@@ -310,7 +310,7 @@ def _print(found: StackStatus) -> None:
 
 
 def _print_missing(console: Console, found: StackStatus) -> None:
-    """What to do about what is MISSING: `init` makes what it has to do with, the rest is the user's."""
+    """Say what to do about what is MISSING: `init` makes what it has to do with, the rest is the user's."""
     from frazil.logs.tables import TABLE_NAMES
 
     tables = [row.name for row in found.tables if row.state == MISSING]

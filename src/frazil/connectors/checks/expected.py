@@ -31,7 +31,7 @@ class Expected:
         """Places among the offsets."""
         self._texts: Texts | None = None
         self._taken: Counter[int] = Counter()
-        """How many of equal records were found, by the place of the first."""
+        """Number of equal records that were found, by the place of the first."""
 
     def add(self, offset: int, digest_: int) -> None:
         """Expect a record with this digest; one of equal digests is as good as the other."""
@@ -48,7 +48,7 @@ class Expected:
         self.total.add(digest(text))
 
     def close(self) -> None:
-        """No more are expected; from now on they stand in the order of their digests, equal ones in that of offsets."""
+        """End the list of records; they stand in the order of their digests now, equal ones in that of offsets."""
         offsets = np.frombuffer(self._offsets, np.int64) if self._offsets else np.zeros(0, np.int64)
         digests = np.frombuffer(self._digests, np.uint64) if self._digests else np.zeros(len(offsets), np.uint64)
         order = np.argsort(digests, kind="stable")
@@ -57,7 +57,7 @@ class Expected:
         self.counts = np.zeros(len(offsets), np.uint32)
 
     def ranges(self, digests: Sequence[int]) -> list[tuple[int, int]]:
-        """For each digest where its records stand."""
+        """Find where the records of each digest stand."""
         wanted = np.array(digests, np.uint64)
         begin, end = (np.searchsorted(self._sorted, wanted, side) for side in ("left", "right"))
         return list(zip(begin.tolist(), end.tolist(), strict=True))
@@ -78,7 +78,7 @@ class Expected:
         return True
 
     def after(self, begin: int, end: int, last: int) -> int:
-        """Of equal records the next one behind an offset that was not found yet; else the next, else the first."""
+        """Place of the next of equal records behind an offset that was not found yet; else the next, else the first."""
         place = begin + int(np.searchsorted(self.offsets[begin:end], last, side="right"))
         if place < end and not self.counts[place]:
             return place
@@ -88,7 +88,7 @@ class Expected:
         return place if place < end else begin
 
     def at(self, begin: int, end: int, offset: int) -> int | None:
-        """Of equal records the one with this offset."""
+        """Place of that of equal records which has this offset; None when there is none."""
         place = begin + int(np.searchsorted(self.offsets[begin:end], offset))
         return place if place < end and self.offsets[place] == offset else None
 
@@ -104,7 +104,7 @@ class Expected:
         return self._texts.get(place)
 
     def conclude(self, *, compared: bool) -> RangeCheck:
-        """What was found, when nothing more is asked; without `compared` texts were only counted."""
+        """Sum up, once everything stored was looked at; without `compared` texts were only counted."""
         check = self.check
         if self._texts is not None:
             self._texts.close()

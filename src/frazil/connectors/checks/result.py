@@ -45,7 +45,7 @@ class Sum:
 
 @dataclass
 class RangeCheck:
-    """One Kafka partition from `begin` to below `end`, or, where rows do not tell theirs, a whole topic.
+    """Findings for a Kafka partition from `begin` to below `end`, or, where rows do not tell theirs, for whole topics.
 
     `partition` is None then. `read` records are `expected` in the store, `dead` letters, or `skipped`. `missing` and
     `doubled` are offsets; `foreign` counts stored records that are no record of the topic, `unknown` those that lie

@@ -1,4 +1,4 @@
-"""What every comparison of an object sink begins with: which records of a topic are to be stored."""
+"""Base of the comparisons of an object sink: which records of a topic are to be stored."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class DeadLetter:
 
 @dataclass(frozen=True)
 class DeadLetterQueue:
-    """Where the dead letters of one connector go, in the cluster as the connector sees it.
+    """Dead-letter topics of one connector, in the cluster as the connector sees it.
 
     `topic` is None when each source topic has its own, `<topic>-dlq`. `context_headers` adds the headers
     `__connect.errors.*`.

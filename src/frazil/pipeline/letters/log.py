@@ -86,7 +86,7 @@ class LetterLog:
                 yield letter
 
     def letter(self, topic: str, partition: int, offset: int) -> Letter:
-        """One dead letter, open or closed. Raises NotFound or ServiceUnavailable."""
+        """Read one dead letter, open or closed. Raises NotFound or ServiceUnavailable."""
         low = kafka.begin_offsets(self._bootstrap, [topic]).get((topic, partition), 0)
         high = kafka.end_offsets(self._bootstrap, [topic]).get((topic, partition), 0)
         if not low <= offset < high:

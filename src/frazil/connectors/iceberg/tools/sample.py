@@ -1,4 +1,4 @@
-"""What a connector would make of some records: the path of its tasks, with nothing written anywhere."""
+"""Judges records by the path of a connector's tasks, with nothing written anywhere."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class _Sampler:
         return sorted(tried(self._config, {}, by_partition(records)).missing)
 
     def _decode(self, table: TableSample, records: Sequence[Message]) -> DecodeSpec:
-        """How records become rows after the evolution or creation that they would cause."""
+        """Make the decoding of a table as it would be after the evolution or creation that the records cause."""
         config = self._config
         try:
             loaded = target_of(config, self._catalog, table.name).load()
@@ -89,7 +89,7 @@ class _Sampler:
         return decode_of(config, self._mapper_for, loaded, wider.schema, wider.refusal)
 
     def _decode_new(self, table: TableSample, records: Sequence[Message]) -> DecodeSpec:
-        """For a table that would be made of these records."""
+        """Make the decoding of a table that would be made of these records."""
         result = self._result(table.name, discovery(self._config), records)
         columns = first_columns(self._config, result.unknown)
         if not columns:

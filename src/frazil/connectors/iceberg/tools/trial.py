@@ -30,7 +30,7 @@ class KeptRows:
     waiting_bytes: int = 0
 
     def open(self) -> KeptRows:
-        """Itself: it is for one task."""
+        """Return the writer itself: it is for one task."""
         return self
 
     def add(self, table: pa.Table) -> None:
@@ -38,10 +38,10 @@ class KeptRows:
         self.parts.append(table)
 
     def encode_largest(self) -> None:
-        """Nothing waits."""
+        """Do nothing, for no rows wait."""
 
     def close(self) -> list[Any]:
-        """No files."""
+        """Return no files."""
         return []
 
 
@@ -89,6 +89,6 @@ def decode_of(
     schema: Schema | None = None,
     no_more_columns: str = "",
 ) -> DecodeSpec:
-    """How records become rows of a table, or of the `schema` that it would have; else as `decode_spec`."""
+    """Make the decoding of records to rows of a table, or of the `schema` that it would have; see `decode_spec`."""
     columns = table.schema() if schema is None else schema
     return decode_spec(config, columns, mapper_for, no_more_columns, mapping_of(table))

@@ -28,7 +28,7 @@ from frazil.pipeline.rows import Rows
 
 
 def table_floor(config: IcebergSinkConfig) -> Offsets:
-    """What the tables of a connector have: everything below these offsets. Raises as `Target.load` does."""
+    """Next offsets that the tables of a connector have. Raises as `Target.load` does."""
     catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
     targets = [target_of(config, catalog, name) for name in config.tables]
     return offsets.merge({}, *(target.floor(target.load(), config.name).offsets for target in targets))
@@ -44,7 +44,7 @@ class _Rows:
         self._columns = [field.name for field in table.schema().fields]
 
     def digests(self, rows: pa.Table | pa.RecordBatch) -> list[int]:
-        """By the columns of the table."""
+        """Digests of rows by the columns of the table."""
         return list(row_digests(rows, self._columns))
 
     def stored(self) -> Iterator[list[int]]:
