@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from frazil import errors
 
 if TYPE_CHECKING:
-    from frazil.api.connector import Connector, open_connector as open
+    from frazil.api.connector import Connector
+    from frazil.api.connector import open_connector as open
     from frazil.api.query import query
     from frazil.api.worker import Worker
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from frazil.connectors.checks.compare import Limits
 from frazil.connectors.connector import Standing, open_connector
 from frazil.declare.providers import ConfigProviders, EnvironmentProvider
 from frazil.environment.bootstrap import Bootstrap
-from frazil.errors import ConfigError
+from frazil.errors import ConfigError, NotFound, UsageError
 from tests.connectors.samples import MINIMAL_S3_SINK, MINIMAL_SINK
 from tests.isolation import isolated_settings
 
@@ -31,6 +32,29 @@ def test_errors_hide_what_providers_gave(tmp_path: Path) -> None:
         open_connector("c", config, isolated_settings(tmp_path), PROVIDERS)
     assert "flush.size" in str(raised.value)
     assert "hush" not in str(raised.value)
+
+
+def test_what_its_sink_raises_has_no_secret(tmp_path: Path) -> None:
+    own = {"iceberg.catalog.token": "topsecret", "iceberg.catalog.user": "${env:BAD}-4711"}
+    opened = open_connector("c", MINIMAL_SINK | own, isolated_settings(tmp_path), PROVIDERS)
+    with pytest.raises(NotFound) as raised, opened.hiding() as sink:
+        raise NotFound(f"no table of {sink.name} for topsecret, hush-4711")
+    assert "topsecret" not in str(raised.value)
+    assert str(raised.value).startswith("no table of c for [hidden]")
+
+
+def test_object_sinks_have_no_rows_to_sample(tmp_path: Path) -> None:
+    keys = {"aws.access.key.id": "a", "aws.secret.access.key": "topsecret"}
+    opened = open_connector("s", MINIMAL_S3_SINK | keys, isolated_settings(tmp_path), PROVIDERS)
+    with pytest.raises(UsageError, match="--sample is for sinks of tables"), opened.hiding() as sink:
+        sink.sample(5, 5, print)
+
+
+def test_rows_of_tables_are_compared_as_a_whole(tmp_path: Path) -> None:
+    opened = open_connector("c", MINIMAL_SINK, isolated_settings(tmp_path), PROVIDERS)
+    for limits in (Limits(partition=0), Limits(begin=0), Limits(end=5)):
+        with pytest.raises(UsageError, match="Nothing was compared; leave them out"):
+            opened.sink.verify(limits, lambda what, done, total: None)
 
 
 def test_where_a_connector_stands_needs_its_group_its_topics_and_its_login_alone() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
-from frazil.query.engine import Engine
+from frazil.query.embedded import embedded_engine
 from frazil.query.result import Result
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def query(sql: str, *, env: Mapping[str, str] | None = None) -> Answer:
     `env` takes the place of the process' environment and `.env`. Raises QueryError for what cannot be answered,
     UsageError for several statements, ServiceUnavailable when the catalog or the object store does not answer.
     """
-    answers = list(Engine.of(Settings.load(env)).run(sql))
+    answers = list(embedded_engine(Settings.load(env)).run(sql))
     if len(answers) != 1:
         raise UsageError(f"query answers one statement; these are {len(answers)}")
     return Answer(answers[0])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from frazil.clients.kafka import admin as kafka
@@ -40,6 +41,20 @@ class Connector:
         """The text without the secrets of the configuration."""
         return hide_secrets(text, self.resolved.config, self.resolved.secrets)
 
+    @contextmanager
+    def hiding(self) -> Iterator[Sink]:
+        """The sink; what is raised meanwhile has no secret of the configuration in its text."""
+        with _hiding(self.resolved):
+            yield self.sink
+
+
+@contextmanager
+def _hiding(resolved: Resolved) -> Iterator[None]:
+    try:
+        yield
+    except FrazilError as error:
+        raise type(error)(hide_secrets(str(error), resolved.config, resolved.secrets)) from None
+
 
 def open_connector(name: str, config: Mapping[str, str], settings: Settings, providers: ConfigProviders) -> Connector:
     """Open a connector from its configuration as it is stored.
@@ -50,19 +65,17 @@ def open_connector(name: str, config: Mapping[str, str], settings: Settings, pro
 
 
 def open_resolved(name: str, resolved: Resolved, settings: Settings) -> Connector:
-    """The same, of a configuration whose placeholders are resolved."""
+    """Open a connector whose placeholders are resolved. Raises as `open_connector` does."""
     config = {**resolved.config, "name": name}
     cluster = settings.bootstrap_servers.overridden(config)
-    try:
+    with _hiding(resolved):
         sink = connector_of(config).open(config, settings, cluster)
-    except FrazilError as error:
-        raise type(error)(hide_secrets(str(error), config, resolved.secrets)) from None
     return Connector(name, resolved, cluster, sink)
 
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a connector stands in its consumer group, which needs no more of its configuration than its login."""
+    """The consumer group of a connector as it sees it; its topics are those that it names, none for a pattern."""
 
     cluster: Bootstrap
     group: str
@@ -70,14 +83,14 @@ class Standing:
 
     @classmethod
     def of(cls, name: str, config: Mapping[str, str], servers: Bootstrap, providers: ConfigProviders) -> Standing:
-        """Of a stored configuration. Raises ConfigError for a placeholder that cannot be resolved."""
+        """Take what a stored configuration says. Raises ConfigError for a placeholder that cannot be resolved."""
         own = {key: text for key, text in config.items() if key.startswith(_CLUSTER_KEYS) or key == "topics"}
         resolved = providers.resolve(own).config
         topics = (topic.strip() for topic in resolved.get("topics", "").split(","))
         return cls(servers.overridden(resolved), group_id(name, resolved), tuple(filter(None, topics)))
 
     def position(self) -> Offsets:
-        """What the consumer group has committed; raises ServiceUnavailable."""
+        """Next offsets that the consumer group has committed. Raises ServiceUnavailable."""
         return kafka.all_group_offsets(self.cluster, self.group)
 
     def lag(self) -> Offsets:

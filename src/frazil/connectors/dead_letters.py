@@ -14,23 +14,27 @@ from frazil.pipeline.letters.queues import DLQ
 _DEAD_LETTER_BYTES = 64 << 20
 
 
+def queue_of(config: SinkConfig, bootstrap: str, connector_class: str) -> DeadLetterQueue | None:
+    """The queue of a connector, whose topics may not exist; None when it tolerates no bad record."""
+    if config.errors_tolerance == "none":
+        return None
+    return DeadLetterQueue(
+        bootstrap, config.name, connector_class, config.dead_letter_topic, config.dead_letter_headers
+    )
+
+
 def dead_letter_queue(
     config: SinkConfig, bootstrap: str, connector_class: str, topics: Sequence[str]
 ) -> DeadLetterQueue | None:
-    """The queue of a connector; None when it tolerates no bad record. Each of `topics` that exists has its dead-letter
-    topic afterwards.
+    """The queue of a connector that runs: each of `topics` that exists has its dead-letter topic afterwards.
 
-    Raises ConfigError for a replication factor that the cluster cannot have, ServiceUnavailable.
+    Raises ConfigError for a replication factor that the cluster cannot have, and for security settings of the producer
+    that cannot be used; ServiceUnavailable.
     """
-    if config.errors_tolerance == "none":
+    queue = queue_of(config, bootstrap, connector_class)
+    if queue is None:
         return None
-    queue = DeadLetterQueue(
-        tuple(secured(bootstrap, "producer").items()),
-        config.name,
-        connector_class,
-        config.dead_letter_topic,
-        config.dead_letter_headers,
-    )
+    secured(bootstrap, "producer")
     settings = {"max.message.bytes": str(_DEAD_LETTER_BYTES)}
     present = set(topics).intersection(kafka.topics(bootstrap))
     try:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from frazil.connectors.breakers import Breakers
 from frazil.connectors.keys.maintenance import MaintenanceConfig
@@ -22,9 +22,10 @@ from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.report import BatchReport
 
 if TYPE_CHECKING:
-    from confluent_kafka import Message
-
+    from frazil.connectors.checks.compare import Limits, Progress
     from frazil.connectors.checks.result import RangeCheck
+    from frazil.connectors.outcome import Outcome
+    from frazil.connectors.sample import Sample
     from frazil.pipeline.letters.letter import Letter
     from frazil.pipeline.letters.log import Queue
 
@@ -123,16 +124,26 @@ class Sink(ABC):
     def alter(self, changes: Changes | None) -> list[str]:
         """Move the position of a connector that does not run, or forget it with None; returns remarks for the user."""
 
-    def sample(self, records: Sequence[Message], most_rows: int) -> Any:
-        """Judge records without writing anything. Raises UsageError where the sink has no such judgement."""
+    def sample(self, count: int, most_rows: int, say: Callable[[str], None]) -> Sample:
+        """Judge the newest `count` records of the topics, and show at most `most_rows` rows of each table.
+
+        Nothing is written, and no consumer group is used; `say` shows a step. Raises UsageError where the sink has no
+        such judgement.
+        """
         raise UsageError(f"--sample is for sinks of tables; leave it out to check the configuration of {self.name}")
 
-    def verify(self, begin: int | None, end: int | None, partition: int | None) -> Iterable[RangeCheck]:
-        """Compare the topics with what is stored of them. Raises UsageError where the sink cannot."""
+    def verify(self, limits: Limits, progress: Progress) -> list[RangeCheck]:
+        """Compare the topics, up to the stored position, with what is stored of them.
+
+        Raises UsageError for what cannot be compared, NotFound or ServiceUnavailable.
+        """
         raise UsageError(f"what {self.name} stores cannot be compared with its topics")
 
     def replayer(self, queues: Sequence[Queue], *, dry_run: bool) -> Replayer:
-        """What stores dead letters of the queues after all. Raises ConfigError where the sink cannot."""
+        """Make what stores dead letters of the queues after all; with `dry_run` it only tells their outcomes.
+
+        Raises ConfigError where the sink cannot store them.
+        """
         raise ConfigError(
             f"dead letters of {self.name} cannot be replayed, for it is no sink of tables; nothing was done"
         )
@@ -146,8 +157,12 @@ class Sink(ABC):
 class Replayer(Protocol):
     """Stores dead letters of one connector."""
 
-    def replay(self, letters: Sequence[Letter]) -> Sequence[Any]:
-        """Store letters that can be stored by now; an outcome for each."""
+    def replay(self, letters: Sequence[Letter]) -> Sequence[Outcome]:
+        """Store those of a chunk that can be stored by now; the caller then writes the markers of the closed ones.
+
+        Raises NotFound or ConfigError when the connector cannot store any; after a TransientError the same call may be
+        repeated.
+        """
 
 
 class CommitInterval:

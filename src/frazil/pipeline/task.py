@@ -80,7 +80,7 @@ class TableSpec:
     """One table of a run, as its tasks need it; without `writer` its columns are only looked for.
 
     `refusal`: why the table cannot have any record. `changes`: how records change rows, where they do. `before`: rows
-    as they were, which a run before this one wanted.
+    as they were, which a run before this one wanted. `places`: rows have the columns of `PLACE`, as changes do.
     """
 
     name: str
@@ -90,6 +90,7 @@ class TableSpec:
     refusal: str = ""
     changes: ChangeSpec | None = None
     before: Before | None = None
+    places: bool = False
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,7 @@ class _TableOutput(Bookings):
         self.name = spec.name
         self._refusal = spec.refusal
         self._decode = spec.decode
-        self._changes = spec.changes is not None
+        self._places = spec.places or spec.changes is not None
         self._records: Decoder = change_decoder(spec.decode, spec.changes) if spec.changes else decoder(spec.decode)
         self._gaps: GapFiller | None = None
         if spec.changes is not None and spec.changes.operation is not None:
@@ -206,7 +207,7 @@ class _TableOutput(Bookings):
         self.result.stored[rows.topic] += decoded.table.num_rows
         if self._files is not None and not self._lacks:
             started = time.monotonic()
-            self._files.add(with_places(decoded, rows) if self._changes else decoded.table)
+            self._files.add(with_places(decoded, rows) if self._places else decoded.table)
             self.result.write_s += time.monotonic() - started
 
     def close(self) -> TableResult:

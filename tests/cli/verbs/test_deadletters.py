@@ -44,8 +44,7 @@ class Place:
 
     def write(self, *letters: tuple[int, bytes | None, str, str], connector: str | None = None) -> None:
         """Dead letters from offset of the record, value, column path and reason."""
-        client = (("bootstrap.servers", self.settings.bootstrap_servers),)
-        queue = DeadLetterQueue(client, connector or self.name, "Sink", self.queue, True)
+        queue = DeadLetterQueue(self.settings.bootstrap_servers, connector or self.name, "Sink", self.queue, True)
         headers = (("trace", b"t1"), ("Cookie", b"very-secret"))
         queue.write(
             [DeadLetter(self.name, 0, n, 0, b"key", value, headers, path, why) for n, value, path, why in letters]
@@ -271,14 +270,20 @@ def test_connectors_name_their_queues(place: Place, tmp_path: Path) -> None:
         }
         with ConnectClient(url) as client:
             client.put_config("c", config)
-        client_of_queue = DeadLetterQueue(
-            (("bootstrap.servers", place.settings.bootstrap_servers),), place.name, "S", odd, True
-        )
+        client_of_queue = DeadLetterQueue(place.settings.bootstrap_servers, place.name, "S", odd, True)
         client_of_queue.write([DeadLetter(place.name, 0, 0, 0, None, b"", (), "", "wrong")])
         answer = CliRunner().invoke(
             app, ["deadletters", "list", "--connector", place.name, "-o", "json"], env={"KAFKA_CONNECT_URL": url}
         )
         assert [group["topic"] for group in json.loads(answer.stdout)] == [odd]
+        for verb in (["list"], ["list", "--all"], ["replay"], ["drop", "--yes"]):
+            none = CliRunner().invoke(app, ["deadletters", *verb, "--connector", "c"], env={"KAFKA_CONNECT_URL": url})
+            assert (none.exit_code, none.exception) == (0, None)
+            gone = CliRunner().invoke(
+                app, ["deadletters", *verb, "--connector", "nope"], env={"KAFKA_CONNECT_URL": url}
+            )
+            assert isinstance(gone.exception, NotFound)
+            assert str(gone.exception).startswith("connector nope does not exist")
         refused = CliRunner().invoke(
             app, ["deadletters", "list", "--topic", place.name], env={"KAFKA_CONNECT_URL": url}
         )

@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from frazil.cli.main import app
+from frazil.cli.ui.output import Output
 from frazil.cli.verbs.maintain import print_results
-from frazil.cli.verbs.status import Output
 from frazil.connectors.iceberg.maintenance.policy import Step, StepResult
 from frazil.errors import UsageError
 

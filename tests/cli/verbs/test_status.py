@@ -13,6 +13,7 @@ from frazil.cli.main import app
 from frazil.cli.verbs.status import MISSING, ConnectorRow, ServiceRow, StackStatus, TableRow, look
 from frazil.clients.catalog import connect
 from frazil.clients.connect import ConnectClient
+from frazil.clients.kafka import admin as kafka
 from frazil.environment.settings import Settings
 from frazil.logs.connectors import CONNECTOR_NAMES, connectors
 from frazil.logs.deploy import deploy
@@ -152,6 +153,25 @@ def test_lag_counts_the_records_that_are_not_committed(deployed: tuple[Settings,
         "iceberg-sink-errorlogs": 7,
         "iceberg-sink-auditlogs": 0,
     }
+
+
+@pytest.mark.stack
+def test_a_connector_whose_own_login_fails_leaves_the_others_as_they_are(
+    deployed: tuple[Settings, ScriptedFactory], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka, "TIMEOUT_S", 2.0)
+    settings, _ = deployed
+    login = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="a" password="hush-4711";'
+    own = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": login}
+    config = connectors(settings)["iceberg-sink-apilogs"]
+    with ConnectClient(settings.connect_url) as client:
+        client.put_config("a", config | {f"consumer.override.{key}": value for key, value in own.items()})
+    found = look(settings)
+    assert {row.name: row.lag for row in found.connectors} == dict.fromkeys(CONNECTOR_NAMES.values(), 0) | {"a": None}
+    assert found.dead_letters is not None
+    [error] = found.errors
+    assert "consumer.override.security.protocol=SASL_PLAINTEXT" in error
+    assert "hush" not in error
 
 
 @pytest.mark.stack

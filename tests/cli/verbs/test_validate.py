@@ -52,6 +52,13 @@ def test_all_errors_are_told(tmp_path: Path) -> None:
     assert body["sample"] is None
 
 
+def test_errors_hide_secrets(tmp_path: Path) -> None:
+    result = validate(tmp_path, {**CONFIG, "iceberg.catalog.token": "hush-4711", "tasks.max": "hush-4711"})
+    assert result.exit_code == 1
+    assert "tasks.max" in result.output
+    assert "hush" not in result.output
+
+
 @pytest.mark.parametrize("text", ["[]", "no json"])
 def test_what_is_no_connector_is_refused(tmp_path: Path, text: str) -> None:
     file = tmp_path / "c.json"

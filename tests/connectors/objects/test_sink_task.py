@@ -66,8 +66,7 @@ class Driver:
     def restart(self) -> None:
         queue = None
         if self.config.errors_tolerance == "all":
-            client = tuple(secured(self.bootstrap, "producer").items())
-            queue = DeadLetterQueue(client, self.topic, "c", None, True)
+            queue = DeadLetterQueue(self.bootstrap, self.topic, "c", None, True)
             kafka.ensure_topics(self.bootstrap, {f"{self.topic}-dlq": (1, {})})
         schema = None
         kept = FolderStore(f"{self.store.folder}/kept")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from frazil.connectors.checks.compare import Limits, Part
 from frazil.connectors.checks.result import RangeCheck
 from frazil.connectors.objects.clock import Clock
 from frazil.connectors.objects.task import ObjectsSpec, run
 from frazil.connectors.objects.verify import ObjectCheck, object_place
 from frazil.errors import UsageError
+from frazil.pipeline.letters.deadletter import Coordinates
 from tests.connectors.objects.samples import BY_TIME, FORMAT, STORAGE, FolderStore, sink_with
 from tests.pipeline.kafka_rows import Row, chunk, chunks
 
@@ -41,10 +43,13 @@ class Case:
         spec = ObjectsSpec(self.config, self.store, {KEY: 0}, {KEY: 12}, {} if clock is None else {KEY: clock})
         self.result = run(chunks(rows), spec).partitions[KEY]
 
-    def check(self, begin: int = 0, end: int = 12, **more: Any) -> RangeCheck:
-        found = ObjectCheck(self.config, {KEY: begin}, {KEY: end}, more.pop("dead", ()), **more)
+    def check(
+        self, begin: int = 0, end: int = 12, *, dead: Iterable[Coordinates] = (), cut: bool = False
+    ) -> RangeCheck:
+        limits = Limits(end=end if cut else None)
+        found = ObjectCheck(self.config, Part({KEY: begin}, {KEY: end}, frozenset(dead), limits), self.store)
         found.take(chunk([row for row in self.rows if begin <= row.offset < end]))
-        (check,) = found.finish(self.store)
+        (check,) = found.finish(lambda what, done, total: None)
         return check
 
     def file(self, part: str) -> Path:
@@ -200,7 +205,7 @@ def test_a_part_of_the_range(tmp_path: Path) -> None:
     case = Case(tmp_path)
     assert case.check(4, 12).complete
     assert case.check(4, 12).unknown == 4
-    cut = case.check(0, 7, whole=False)
+    cut = case.check(0, 7, cut=True)
     assert (cut.stored, cut.unknown, cut.complete) == (7, 2, True)
 
 
@@ -210,7 +215,7 @@ def test_what_cannot_be_compared(tmp_path: Path) -> None:
         {**BY_TIME, "timestamp.extractor": "Wallclock", "format.class": FORMAT + "parquet.ParquetFormat"},
     ):
         with pytest.raises(UsageError, match="Nothing was compared"):
-            ObjectCheck(sink_with(changes), {KEY: 0}, {KEY: 12}, ())
+            ObjectCheck(sink_with(changes), Part({KEY: 0}, {KEY: 12}), FolderStore(str(tmp_path)))
 
 
 def test_names() -> None:

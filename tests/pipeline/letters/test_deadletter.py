@@ -36,7 +36,7 @@ def test_a_letter_reads_as_where_and_why() -> None:
 
 
 def test_a_letter_knows_where_its_record_failed() -> None:
-    queue = DeadLetterQueue((), "c", CONNECTOR_CLASS, None, True)
+    queue = DeadLetterQueue("b:9092", "c", CONNECTOR_CLASS, None, True)
     origin = ("TRANSFORMATION", "org.apache.kafka.connect.transforms.Cast$Value")
 
     assert queue.origin(letter()) == ("TASK_PUT", CONNECTOR_CLASS)
@@ -45,8 +45,8 @@ def test_a_letter_knows_where_its_record_failed() -> None:
 
 
 def test_each_topic_has_its_own_queue_unless_one_is_named() -> None:
-    assert DeadLetterQueue((), "c", CONNECTOR_CLASS, None, True).topic_for("apilogs") == "apilogs-dlq"
-    assert DeadLetterQueue((), "c", CONNECTOR_CLASS, "dead", True).topic_for("apilogs") == "dead"
+    assert DeadLetterQueue("b:9092", "c", CONNECTOR_CLASS, None, True).topic_for("apilogs") == "apilogs-dlq"
+    assert DeadLetterQueue("b:9092", "c", CONNECTOR_CLASS, "dead", True).topic_for("apilogs") == "dead"
 
 
 class TestBroker:
@@ -64,8 +64,7 @@ class TestBroker:
         return name
 
     def queue(self, bootstrap: str, connector: str = "sink-1", *, context_headers: bool = True) -> DeadLetterQueue:
-        client = (("bootstrap.servers", bootstrap),)
-        return DeadLetterQueue(client, connector, CONNECTOR_CLASS, None, context_headers)
+        return DeadLetterQueue(bootstrap, connector, CONNECTOR_CLASS, None, context_headers)
 
     def read(self, bootstrap: str, topic: str) -> list[Message]:
         ends = kafka.end_offsets(bootstrap, [topic])
@@ -191,9 +190,7 @@ def test_a_broker_that_is_gone_is_told_in_bounded_time(
 ) -> None:
     monkeypatch.setattr(deadletter, "_FLUSH_S", 3.0)
     (port,) = free_ports(1)
-    queue = DeadLetterQueue(
-        (("bootstrap.servers", f"127.0.0.1:{port}"), ("log_level", "0")), "c", CONNECTOR_CLASS, None, False
-    )
+    queue = DeadLetterQueue(f"127.0.0.1:{port}", "c", CONNECTOR_CLASS, None, False)
     started = time.monotonic()
     with pytest.raises(
         ServiceUnavailable, match=f"of {count} dead letters were not acknowledged .*nothing was committed"
@@ -204,9 +201,7 @@ def test_a_broker_that_is_gone_is_told_in_bounded_time(
 
 def test_a_broker_that_is_gone_cannot_be_searched(free_ports: Callable[[int], list[int]]) -> None:
     (port,) = free_ports(1)
-    queue = DeadLetterQueue(
-        (("bootstrap.servers", f"127.0.0.1:{port}"), ("log_level", "0")), "c", CONNECTOR_CLASS, None, True
-    )
+    queue = DeadLetterQueue(f"127.0.0.1:{port}", "c", CONNECTOR_CLASS, None, True)
     started = time.monotonic()
     with pytest.raises(ServiceUnavailable, match="the dead letters of c cannot be read"):
         queue.written_since(["t"], 0)

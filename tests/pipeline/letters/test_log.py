@@ -37,8 +37,7 @@ def topic(stack: LocalStack) -> str:
 
 
 def write(stack: LocalStack, topic: str, numbers: range, value: bytes = b"{}", connector: str = "c") -> None:
-    client = (("bootstrap.servers", stack.settings.bootstrap_servers),)
-    queue = DeadLetterQueue(client, connector, "Sink", topic, True)
+    queue = DeadLetterQueue(stack.settings.bootstrap_servers, connector, "Sink", topic, True)
     queue.write([DeadLetter("source", 0, n, 0, b"key", value, (("h", None),), "a", f"reason {n}") for n in numbers])
 
 
@@ -90,7 +89,7 @@ def test_a_marker_that_names_what_comes_later_does_not_close_it(stack: LocalStac
 
 def test_the_worker_does_not_take_markers_for_dead_letters(stack: LocalStack, log: LetterLog, topic: str) -> None:
     write(stack, topic, range(3))
-    queue = DeadLetterQueue((("bootstrap.servers", stack.settings.bootstrap_servers),), "c", "Sink", topic, True)
+    queue = DeadLetterQueue(stack.settings.bootstrap_servers, "c", "Sink", topic, True)
     before = queue.written_since(["source"], 0)
     letters = open_letters(log, topic)
     log.close(log.look([topic], quiet), by_partition(x.position for x in letters), "replayed")

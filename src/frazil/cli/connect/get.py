@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from frazil.cli.connect.offsets import show_offsets
-from frazil.cli.connect.output import Output, OutputOption, show, show_table, shown_config
+from frazil.cli.connect.output import Output, OutputOption, show, shown_config
 from frazil.cli.connect.plugins import loggers as show_loggers
 from frazil.cli.connect.plugins import plugins as show_plugins
 from frazil.cli.connect.session import (
@@ -18,6 +18,7 @@ from frazil.cli.connect.session import (
     complete_connectors,
     connect,
 )
+from frazil.cli.ui.output import show_table
 from frazil.cli.ui.usage import examples
 
 _HELP = {"help_option_names": ["-h", "--help"]}

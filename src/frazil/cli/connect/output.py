@@ -1,4 +1,4 @@
-"""Forms in which the verbs for connectors print: tables for people, JSON and YAML for programs."""
+"""Forms in which the verbs for connectors print: those of all verbs, and YAML."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from frazil.cli.ui.console import make_console
+from frazil.cli.ui.output import show_table
 from frazil.declare.definition import HIDDEN
 from frazil.declare.placeholders import has_placeholder
 from frazil.declare.secrets import is_secret
@@ -29,21 +29,9 @@ OutputOption = Annotated[Output, typer.Option("--output", "-o", help="A table, o
 def show(output: Output, document: Any, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print `document` as JSON or YAML, or `rows` below `header` as a table."""
     if output is Output.TABLE:
-        show_table(header, rows)
+        show_table(header, list(rows))
     else:
         typer.echo(as_text(document, output))
-
-
-def show_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table; a row with FAILED in it is red."""
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(*header, box=None, pad_edge=False)
-    for row in rows:
-        texts = [str(value) for value in row]
-        table.add_row(*map(Text, texts), style="red" if any("FAILED" in text for text in texts) else None)
-    make_console().print(table)
 
 
 def as_text(document: Any, output: Output) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -38,9 +37,6 @@ def open_engine(settings: Settings, name: EngineName | None = None) -> Engine | 
         from frazil.query.trino import TrinoEngine
 
         return TrinoEngine(settings)
-    from frazil.clients.catalog import connect
-    from frazil.query.engine import Engine
+    from frazil.query.embedded import embedded_engine
 
-    # The catalogs in question know views without saying so.
-    properties = {**settings.catalog_properties(), "view-endpoints-supported": "true"}
-    return Engine(cache(lambda: connect(properties)), settings.warehouse, settings.namespace)
+    return embedded_engine(settings)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from frazil.connectors.document import read_connector
 from frazil.environment.settings import Settings
 from frazil.errors import NotFound, ServiceUnavailable, UsageError
 
@@ -21,7 +21,7 @@ class Connectors:
 
     @classmethod
     def known(cls, settings: Settings) -> Connectors:
-        """Those of the worker; none when it does not answer."""
+        """Ask the worker; no connectors are known when it does not answer."""
         from frazil.clients.connect import ConnectClient
 
         try:
@@ -32,7 +32,7 @@ class Connectors:
 
     @classmethod
     def read(cls, file: Path, name: str | None) -> Connectors:
-        """From a file in one of the two shapes that Connect's REST API takes. Raises UsageError."""
+        """Read a file in one of the two shapes that Connect's REST API takes. Raises UsageError."""
         own, config = read_connector(file, f"--config {file}")
         own = own or name or ""
         if not own:
@@ -41,8 +41,14 @@ class Connectors:
             raise UsageError(f"--config {file} is of connector {own}, not of {name}")
         return cls({own: config}, only=own)
 
+    def check(self, name: str) -> None:
+        """Raise NotFound for a connector, without dead letters, that does not exist, as far as that is known."""
+        if name not in self.configs and not self.unknown:
+            known = ", ".join(sorted(self.configs)) or "none"
+            raise NotFound(f"connector {name} does not exist, nor such a dead letter of it. Connectors here: {known}.")
+
     def config_of(self, name: str) -> Mapping[str, str]:
-        """Raises NotFound for a connector that does not exist, ServiceUnavailable when nobody can tell."""
+        """Configuration of a connector. Raises NotFound, or ServiceUnavailable when nobody can tell."""
         if name in self.configs:
             return self.configs[name]
         if self.unknown:
@@ -51,21 +57,3 @@ class Connectors:
                 "Start it with `start`, or give the configuration with --config"
             )
         raise NotFound(f"connector {name} does not exist; give its configuration with --config")
-
-
-def read_connector(file: Path, what: str) -> tuple[str, dict[str, str]]:
-    """Name, empty when there is none, and configuration of a connector, in one of the shapes that the REST API takes.
-
-    Raises UsageError that begins with `what`.
-    """
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{what} cannot be read: {error}") from None
-    except RecursionError:
-        raise UsageError(f"{what} cannot be read: it is nested too deeply") from None
-    config = found.get("config", found) if isinstance(found, dict) else None
-    if not isinstance(config, dict) or not all(isinstance(v, str | int | float | bool) for v in config.values()):
-        raise UsageError(f"{what}: expected the keys and values of one connector as a JSON object")
-    name = str(found.get("name") or config.get("name") or "")
-    return name, {key: v if isinstance(v, str) else json.dumps(v) for key, v in config.items()}

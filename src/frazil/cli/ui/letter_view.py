@@ -1,4 +1,4 @@
-"""How dead letters are printed."""
+"""Prints dead letters."""
 
 from __future__ import annotations
 
@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import typer
 
-from frazil.cli.ui.console import make_console
-from frazil.cli.verbs.status import Output
+from frazil.cli.ui.output import Output, show_table
 from frazil.logs.redact import REDACTED, SENSITIVE_KEYS, redact_bytes
 from frazil.pipeline.letters.letter import Letter, described
 from frazil.query.values import json_text, printable
 
 if TYPE_CHECKING:
-    from frazil.connectors.iceberg.tools.replay import Outcome
+    from frazil.connectors.outcome import Outcome
 
 _HEX_WIDTH = 16
 _ALIKE = 3
@@ -53,7 +52,7 @@ class Groups:
     by_kind: dict[tuple[str, str, str], Group] = field(default_factory=dict)
 
     def counting(self, letters: Iterable[Letter]) -> Iterator[Letter]:
-        """The same letters, counted as they pass."""
+        """Pass letters on, and count them."""
         for letter in letters:
             key = letter.topic, letter.connector, letter.kind
             group = self.by_kind.get(key)
@@ -65,7 +64,7 @@ class Groups:
             yield letter
 
     def objects(self) -> list[dict[str, Any]]:
-        """As JSON, the largest first."""
+        """Groups as objects of JSON, the largest first."""
         return [
             {
                 "topic": topic,
@@ -88,9 +87,9 @@ def grouped(letters: Iterable[Letter]) -> Groups:
 
 
 def print_groups(groups: Groups, limit: int, output: Output) -> None:
-    """One line for each group, `limit` of them, the largest first."""
+    """Print a line for each group, `limit` of them, the largest first."""
     rows = groups.objects()
-    if output == Output.JSON:
+    if output is Output.JSON:
         _print_json(rows[:limit])
         return
     if not rows:
@@ -116,7 +115,7 @@ class Newest:
 
     @classmethod
     def of(cls, letters: Iterable[Letter], limit: int) -> Newest:
-        """Read all of them, and keep `limit`."""
+        """Read all letters, and keep `limit`."""
         total = 0
 
         def counted() -> Iterator[Letter]:
@@ -130,8 +129,8 @@ class Newest:
 
 
 def print_letters(newest: Newest, output: Output) -> None:
-    """One line for each."""
-    if output == Output.JSON:
+    """Print a line for each."""
+    if output is Output.JSON:
         _print_json([brief(letter) for letter in newest.letters])
         return
     if not newest.letters:
@@ -158,11 +157,11 @@ def print_letters(newest: Newest, output: Output) -> None:
 
 
 def print_letter(letter: Letter, is_open: bool, output: Output, *, raw: bool) -> None:
-    """Everything about one dead letter; `raw` shows credentials."""
+    """Print everything about one dead letter; `raw` shows credentials."""
     hide: Callable[[bytes], bytes] = bytes if raw else redact_bytes
     headers = [(name, value if raw else _header(name, value)) for name, value in letter.headers]
     context = {name: hide(text.encode()).decode() for name, text in letter.context.items()}
-    if output == Output.JSON:
+    if output is Output.JSON:
         whole = {
             **brief(letter),
             "state": "open" if is_open else "closed",
@@ -216,7 +215,7 @@ def print_outcomes(outcomes: Iterable[Outcome], say: Callable[[str], None], outp
         counts[outcome.verdict] += 1
         words = _WORDS[outcome.verdict][dry_run]
         reason = masked(outcome.reason)
-        if output == Output.JSON:
+        if output is Output.JSON:
             line = {**brief(outcome.letter), "verdict": outcome.verdict, "verdict_reason": reason or None}
             typer.echo(("," if printed else "[") + "\n " + json_text(line), nl=False)
             printed += 1
@@ -229,7 +228,7 @@ def print_outcomes(outcomes: Iterable[Outcome], say: Callable[[str], None], outp
             if alike <= _ALIKE:
                 typer.echo(f"{topic} {partition} {offset}  {words}{': ' if reason else ''}{printable(reason)}")
         say(f"{counts.total():,} dead letters judged")
-    if output == Output.JSON:
+    if output is Output.JSON:
         typer.echo("\n]" if printed else "[]")
     else:
         tell_alike()
@@ -238,8 +237,8 @@ def print_outcomes(outcomes: Iterable[Outcome], say: Callable[[str], None], outp
 
 
 def print_dropped(groups: Groups, dropped: int, output: Output) -> None:
-    """The end of `drop`."""
-    if output == Output.JSON:
+    """Print the end of `drop`."""
+    if output is Output.JSON:
         _print_json([{"dropped": dropped, "meant": groups.total, "groups": groups.objects()}], single=True)
     elif groups.total:
         typer.echo(f"{dropped:,} dead letters dropped." if dropped else "Nothing was dropped.")
@@ -332,18 +331,12 @@ def _lines(data: bytes) -> Sequence[str]:
 
 
 def _print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False)
-    for name in header:
-        numbers = name in ("count", "partition", "offset")
-        table.add_column(name, justify="right" if numbers else "left", overflow="fold", no_wrap=numbers)
-    for row in rows:
-        table.add_row(*(Text(printable(str(value))) for value in row))
-    make_console().print(table)
+    """Print a line for each row, whatever reasons have in them."""
+    lines = [[printable(str(value)) for value in row] for row in rows]
+    show_table(header, lines, numbers=("count", "partition", "offset"))
 
 
 def _print_json(items: Sequence[object], *, single: bool = False) -> None:
+    """Print items, one in a line."""
     lines = [json_text(item) for item in items]
     typer.echo(lines[0] if single else "[" + ",\n ".join(lines) + "]")

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from frazil.cli.ui.console import make_console
+from frazil.cli.ui.output import Output, OutputOption
 from frazil.cli.ui.progress import Records, progress
 from frazil.cli.ui.usage import examples
-from frazil.cli.verbs.status import Output
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 
@@ -42,7 +42,6 @@ _Since = Annotated[
 _Until = Annotated[str | None, typer.Option("--until", help="Only those before then; written like --since.")]
 _Limit = Annotated[int | None, typer.Option("-n", "--count", min=1, help="So many at most.")]
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would happen; nothing is changed.")]
-_Output = Annotated[Output, typer.Option("--output", "-o", help="For people or for programs.")]
 _Config = Annotated[
     Path | None,
     typer.Option(
@@ -103,7 +102,7 @@ def list_letters(
     count: Annotated[
         int | None, typer.Option("-n", "--count", min=1, help=f"So many lines at most; {FEW} when left out.")
     ] = None,
-    output: _Output = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Count open dead letters by topic, connector and reason.
 
@@ -127,7 +126,7 @@ def show(
     partition: Annotated[int, typer.Argument(help="Its partition.", min=0)],
     offset: Annotated[int, typer.Argument(help="Offset of the dead letter in it.", min=0)],
     raw: Annotated[bool, typer.Option("--raw", help="Do not mask credentials.")] = False,
-    output: _Output = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Show a dead letter: reason, headers and the original record.
 
@@ -153,7 +152,7 @@ def replay(
     count: _Limit = None,
     config: _Config = None,
     dry_run: _DryRun = False,
-    output: _Output = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Store records again that their tables take by now.
 
@@ -162,7 +161,7 @@ def replay(
     stay open.
     """
     from frazil.cli.ui import letter_view
-    from frazil.connectors.iceberg.tools.replay_all import replay_all
+    from frazil.connectors.replay import replay_all
 
     with _looked(connector, topic, reason, since, until, count, config) as look:
         letters, config_of = look.letters(), look.connectors.config_of
@@ -181,7 +180,7 @@ def drop(
     count: _Limit = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     dry_run: _DryRun = False,
-    output: _Output = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Mark dead letters as dropped; asks first.
 
@@ -190,12 +189,12 @@ def drop(
     from frazil.cli.ui import letter_view
     from frazil.pipeline.letters.ranges import by_partition
 
-    if output == Output.JSON and not (yes or dry_run):
+    if output is Output.JSON and not (yes or dry_run):
         raise UsageError("drop -o json cannot ask. Nothing was dropped; pass --yes or --dry-run.")
     with _looked(connector, topic, reason, since, until, count) as look:
         groups = letter_view.Groups()
         chosen = by_partition(letter.position for letter in groups.counting(look.letters()))
-    if output == Output.TABLE:
+    if output is Output.TABLE:
         letter_view.print_groups(groups, FEW, output)
     if chosen and not dry_run and (yes or _agreed(groups.total)):
         look.log.close(look.queues, chosen, "dropped")
@@ -207,7 +206,7 @@ def drop(
 
 @dataclass
 class _Look:
-    """What a command has found; `say` shows a step."""
+    """Dead letters that a command is about, and what it needs to change them; `say` shows a step."""
 
     settings: Settings
     connectors: Connectors
@@ -217,11 +216,16 @@ class _Look:
     say: Callable[[str], None]
 
     def letters(self) -> Iterator[Letter]:
-        """The open dead letters that are meant."""
+        """The open dead letters that are meant. Raises NotFound when there is neither one nor the connector."""
         topics = ", ".join(queue.topic for queue in self.queues)
-        return self.choice.of(
+        found = False
+        for letter in self.choice.of(
             self.log.letters(self.queues, self.choice.since_ms, _advance(self.say, f"reading {topics}"))
-        )
+        ):
+            found = True
+            yield letter
+        if not found and self.choice.connector is not None:
+            self.connectors.check(self.choice.connector)
 
 
 @contextmanager

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from frazil.cli.ui.console import make_console
+from frazil.cli.ui.output import Output, OutputOption, show_json, show_table
 from frazil.cli.ui.progress import progress
 from frazil.cli.ui.tables import known_table
 from frazil.cli.ui.usage import examples
-from frazil.cli.verbs.status import Output
 from frazil.environment.settings import Settings
 
 if TYPE_CHECKING:
@@ -89,7 +87,7 @@ def maintain(
     orphan_days: _OrphanDays = 3,
     force: _Force = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")] = False,
-    output: Annotated[Output, typer.Option("--output", "-o", help="For people or for programs.")] = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Compact a table and remove what it does not need any more.
 
@@ -146,20 +144,18 @@ def _existing(settings: Settings, table: str) -> str:
 
 
 def print_results(name: str, results: list[StepResult], output: Output, *, dry_run: bool) -> None:
-    """The steps as a table, or as one JSON object."""
-    if output == Output.JSON:
+    """The steps as a table, or as one document."""
+    if output is Output.JSON:
         steps = [asdict(result) | {"seconds": round(result.seconds, 1)} for result in results]
-        typer.echo(json.dumps({"table": name, "dry_run": dry_run, "steps": steps}, indent=2))
+        show_json({"table": name, "dry_run": dry_run, "steps": steps})
         return
-    console = make_console()
-    console.print(f"{name}{': nothing was changed; this would be done' if dry_run else ''}")
-    table = Table("STEP", "OF", box=None, pad_edge=False)
-    for heading in ("BEFORE", "AFTER", "MB FREED", "SECONDS"):
-        table.add_column(heading, justify="right")
-    table.add_column("NOTE")
-    for result in results:
-        freed = "" if result.bytes_removed is None else f"{result.bytes_removed / 1e6:,.1f}"
-        counts = ["" if number is None else f"{number:,}" for number in (result.before, result.after)]
-        note = f"FAILED: {result.note}" if result.failed else result.note
-        table.add_row(result.step, result.unit, *counts, freed, f"{result.seconds:.1f}", note)
-    console.print(table)
+    make_console().print(f"{name}{': nothing was changed; this would be done' if dry_run else ''}")
+    numbers = ("BEFORE", "AFTER", "MB FREED", "SECONDS")
+    show_table(("STEP", "OF", *numbers, "NOTE"), [_row(result) for result in results], numbers=numbers)
+
+
+def _row(result: StepResult) -> tuple[str, ...]:
+    freed = "" if result.bytes_removed is None else f"{result.bytes_removed / 1e6:,.1f}"
+    before, after = ("" if number is None else f"{number:,}" for number in (result.before, result.after))
+    note = f"FAILED: {result.note}" if result.failed else result.note
+    return result.step, result.unit, before, after, freed, f"{result.seconds:.1f}", note

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
+from frazil.cli.ui.output import Output, OutputOption, show_json
 from frazil.cli.ui.usage import examples
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
-
-
-class Output(StrEnum):
-    """Forms of the answer."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 def register(app: typer.Typer) -> None:
@@ -30,7 +22,7 @@ def publish(
     table: Annotated[str, typer.Argument(help="Table, with or without its namespace.")],
     branch: Annotated[str, typer.Option("--branch", "-b", help="Branch whose commits are published.")],
     to: Annotated[str, typer.Option("--to", help="Branch that gets them.")] = "main",
-    output: Annotated[Output, typer.Option("--output", "-o", help="Form of the answer.")] = Output.TEXT,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Publish the commits of a branch.
 
@@ -46,7 +38,7 @@ def publish(
     name = table if "." in table else f"{settings.namespace}.{table}"
     done = move(connect(settings.catalog_properties()), name, branch, to)
     if output is Output.JSON:
-        typer.echo(json.dumps(asdict(done)))
+        show_json(asdict(done))
     elif not done.commits:
         typer.echo(f"{to} of {name} is at the head of {branch} already")
     else:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from frazil.cli.ui.console import make_console
+from frazil.cli.ui.output import Output, OutputOption, show_json, show_table
 from frazil.cli.ui.usage import examples
 from frazil.cli.verbs.stack import requested, services
+from frazil.environment.bootstrap import is_security
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import FrazilError, ServiceUnavailable
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
+
+    from frazil.declare.providers import ConfigProviders
 
 MISSING = "MISSING"
 EXTERNAL = "external"
@@ -28,13 +29,6 @@ _COUNTED = 20_000
 # What a user has paused or stopped is as it should be; RESTARTING waits for a part that does not answer.
 _STARTING = "UNASSIGNED"
 _FINE = ("RUNNING", "PAUSED", "STOPPED", _STARTING)
-
-
-class Output(StrEnum):
-    """How status is printed."""
-
-    TABLE = "table"
-    JSON = "json"
 
 
 @dataclass(frozen=True)
@@ -114,7 +108,7 @@ def register(app: typer.Typer) -> None:
 
 
 def status(
-    output: Annotated[Output, typer.Option("--output", "-o", help="For people or for programs.")] = Output.TABLE,
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """Show services, connectors with lag, last commits, dead letters.
 
@@ -122,10 +116,10 @@ def status(
     does not answer, or one of the three log connectors or tables that is missing.
     """
     found = look(Settings.load())
-    if output is Output.JSON:
-        typer.echo(json.dumps({"up": found.up, **asdict(found)}, indent=2))
-    else:
+    if output is Output.TABLE:
         _print(found)
+    else:
+        show_json({"up": found.up, **asdict(found)})
     if not found.up:
         raise typer.Exit(1)
 
@@ -171,10 +165,12 @@ def _connectors(settings: Settings, expected: Sequence[str], found: StackStatus,
     """Add the connectors to `found`, and the dead letters; the tables that they write to, and whether each of them has
     to exist beforehand."""
     from frazil.clients.connect import ConnectClient
+    from frazil.declare.providers import ConfigProviders
 
     tables: dict[str, bool] = {}
     configs: list[dict[str, str]] = []
     try:
+        providers = ConfigProviders.load(settings.config_providers, settings.env)
         with ConnectClient(settings.connect_access) as client:
             names = client.expanded()
             for name, entry in names.items():
@@ -185,10 +181,10 @@ def _connectors(settings: Settings, expected: Sequence[str], found: StackStatus,
                 lag = None
                 if ask_lag:
                     try:
-                        lag = _lag(settings, name, config)
+                        lag = _lag(settings, providers, name, config)
                     except FrazilError as error:
-                        found.errors.append(str(error))
-                        ask_lag = not isinstance(error, ServiceUnavailable)
+                        found.errors.append(providers.hide(str(error)))
+                        ask_lag = _has_login(config) or not isinstance(error, ServiceUnavailable)
                 found.connectors.append(
                     ConnectorRow(
                         name,
@@ -215,16 +211,21 @@ def _connectors(settings: Settings, expected: Sequence[str], found: StackStatus,
     return tables
 
 
-def _lag(settings: Settings, name: str, config: dict[str, str]) -> int | None:
-    from frazil.clients.kafka import admin as kafka
-    from frazil.connectors.keys.framework import group_id
+def _has_login(config: Mapping[str, str]) -> bool:
+    """Whether a connector sees the cluster in another way than the worker."""
+    return any(is_security(key.partition(".override.")[2]) for key in config)
 
-    topics = [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()]
-    return sum(kafka.lag(settings.bootstrap_servers, topics, group_id(name, config)).values()) if topics else None
+
+def _lag(settings: Settings, providers: ConfigProviders, name: str, config: dict[str, str]) -> int | None:
+    """Records that a connector has not stored yet; None for one that does not name its topics."""
+    from frazil.connectors.connector import Standing
+
+    standing = Standing.of(name, config, settings.bootstrap_servers, providers)
+    return sum(standing.lag().values()) if standing.topics else None
 
 
 def _dead_letters(settings: Settings, configs: Sequence[dict[str, str]]) -> int | None:
-    """How many dead letters are open; None when that would take long."""
+    """Count the open dead letters; None when that would take long."""
     from frazil.clients.kafka import admin as kafka
     from frazil.pipeline.letters.log import LetterLog
     from frazil.pipeline.letters.queues import queue_topics
@@ -271,26 +272,24 @@ def _time(epoch_ms: int) -> str:
 
 def _print(found: StackStatus) -> None:
     console = make_console()
-    for table in (
-        _table(
-            ("service", "state", "address", "pid"),
-            [(r.up, r.name, _state(r), r.address, r.pid or "") for r in found.services],
-        ),
-        _table(
-            ("connector", "state", "tasks", "lag"),
-            [(r.up, r.name, r.state, " ".join(r.tasks) or "-", _number(r.lag)) for r in found.connectors],
-        ),
-        _table(
-            ("table", "rows", "last commit", "snapshot"),
-            [
-                (r.up, r.name, _number(r.rows) if r.up else r.state, r.last_commit or "never", r.snapshot or "-")
-                for r in found.tables
-            ],
-        ),
-    ):
-        if table.row_count:
-            console.print(table)
-            console.print()
+    _print_rows(
+        console,
+        ("service", "state", "address", "pid"),
+        [(r.up, r.name, _state(r), r.address, r.pid or "") for r in found.services],
+    )
+    _print_rows(
+        console,
+        ("connector", "state", "tasks", "lag"),
+        [(r.up, r.name, r.state, " ".join(r.tasks) or "-", _number(r.lag)) for r in found.connectors],
+    )
+    _print_rows(
+        console,
+        ("table", "rows", "last commit", "snapshot"),
+        [
+            (r.up, r.name, _number(r.rows) if r.up else r.state, r.last_commit or "never", r.snapshot or "-")
+            for r in found.tables
+        ],
+    )
     starting = [row.name for row in found.connectors if row.state == _STARTING]
     if starting:
         console.print(f"Still starting: {', '.join(starting)}.", soft_wrap=True)
@@ -311,7 +310,7 @@ def _print(found: StackStatus) -> None:
 
 
 def _print_missing(console: Console, found: StackStatus) -> None:
-    """What to do about what is MISSING: `init` makes what it has to do with, the rest is the user's."""
+    """Say what to do about what is MISSING: `init` makes what it has to do with, the rest is the user's."""
     from frazil.logs.tables import TABLE_NAMES
 
     tables = [row.name for row in found.tables if row.state == MISSING]
@@ -326,14 +325,11 @@ def _print_missing(console: Console, found: StackStatus) -> None:
         )
 
 
-def _table(header: Sequence[str], rows: Iterable[tuple[object, ...]]) -> Table:
-    """The first value of a row says whether it is as it should be."""
-    from rich.table import Table
-
-    table = Table(*header, box=None, pad_edge=False)
-    for up, *values in rows:
-        table.add_row(*map(str, values), style=None if up else "red")
-    return table
+def _print_rows(console: Console, header: Sequence[str], rows: Sequence[tuple[object, ...]]) -> None:
+    """A table with an empty line below it. The first value of a row says whether it is as it should be."""
+    if rows:
+        show_table(header, [row[1:] for row in rows], red=[index for index, row in enumerate(rows) if not row[0]])
+        console.print()
 
 
 def _state(row: ServiceRow) -> str:

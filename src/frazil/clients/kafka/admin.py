@@ -243,6 +243,17 @@ def end_offsets(bootstrap: str, topics: Iterable[str], *, committed: bool = Fals
     return _list_offsets(bootstrap, list(topics), latest, isolation)
 
 
+@_until_settled
+def offsets_since(bootstrap: str, topics: Iterable[str], since_ms: int) -> Offsets:
+    """Offset of the first record that is as new as a time in epoch ms, per (topic, partition) that has one.
+
+    Raises NotFound or ServiceUnavailable.
+    """
+    wanted = OffsetSpec.for_timestamp(max(since_ms, 0))
+    found = _list_offsets(bootstrap, list(topics), wanted)
+    return {key: offset for key, offset in found.items() if offset >= 0}
+
+
 @dataclass(frozen=True)
 class TopicEnds:
     """Offsets behind the last records by (topic, partition), and what is wrong with other topics."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from confluent_kafka import Message
 
 from frazil.clients.kafka.admin import begin_offsets, end_offsets
-from frazil.clients.kafka.ranges import read_ranges
+from frazil.clients.kafka.ranges import place_of, read_ranges
 
 
 def newest_records(bootstrap: str, topics: Sequence[str], count: int) -> list[Message]:
@@ -26,4 +26,4 @@ def newest_records(bootstrap: str, topics: Sequence[str], count: int) -> list[Me
             starts[key] = end[key] - share
         left -= share
     found = [record for part in read_ranges(bootstrap, starts, end, committed=True) for record in part]
-    return sorted(found, key=lambda record: (record.topic() or "", record.partition() or 0, record.offset() or 0))
+    return sorted(found, key=place_of)

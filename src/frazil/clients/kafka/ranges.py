@@ -228,7 +228,7 @@ class RangeReader:
             why = f" ({self._refusal.reason})" if self._refusal.reason else ""
             raise ServiceUnavailable(
                 f"Kafka at {self._servers} has sent nothing for {_STALLED_S:.0f} s{why}; nothing of what was being "
-                "read is stored, it is read again"
+                "read is stored"
             )
         elif self._group and not self._is_new and now - self._heard > _RENEW_S:
             self._reopen()
@@ -243,6 +243,11 @@ class RangeReader:
         if error.code() in _BROKEN:
             return TerminalError(f"records of Kafka are damaged: {what}. What was read before is stored")
         return ServiceUnavailable(f"records cannot be read at {self._servers}: {what}")
+
+
+def place_of(message: Message) -> tuple[str, int, int]:
+    """Topic, partition and offset of a record."""
+    return message.topic() or "", message.partition() or 0, message.offset() or 0
 
 
 def records_gone(what: str) -> PositionLost:

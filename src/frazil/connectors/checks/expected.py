@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +18,8 @@ Numbers = np.ndarray[Any, np.dtype[np.int64]]
 class Expected:
     """Records of a partition that are to be stored, and how often each was found.
 
-    They are looked up by digest; where files have columns by folder, and their texts are kept in a temporary file.
+    They are looked up by digest. Those of files with columns are looked up by folder, and their texts are kept in a
+    temporary file.
     """
 
     def __init__(self, check: RangeCheck) -> None:
@@ -29,9 +30,11 @@ class Expected:
         self._folders: dict[str, array[int]] = defaultdict(lambda: array("q"))
         """Places among the offsets."""
         self._texts: Texts | None = None
+        self._taken: Counter[int] = Counter()
+        """Number of equal records that were found, by the place of the first."""
 
     def add(self, offset: int, digest_: int) -> None:
-        """Expect a record with this text."""
+        """Expect a record with this digest; one of equal digests is as good as the other."""
         self._offsets.append(offset)
         self._digests.append(digest_)
         self.total.add(digest_)
@@ -45,7 +48,7 @@ class Expected:
         self.total.add(digest(text))
 
     def close(self) -> None:
-        """No more are expected; from now on they stand in the order of their digests, equal ones in that of offsets."""
+        """End the list of records; they stand in the order of their digests now, equal ones in that of offsets."""
         offsets = np.frombuffer(self._offsets, np.int64) if self._offsets else np.zeros(0, np.int64)
         digests = np.frombuffer(self._digests, np.uint64) if self._digests else np.zeros(len(offsets), np.uint64)
         order = np.argsort(digests, kind="stable")
@@ -54,13 +57,28 @@ class Expected:
         self.counts = np.zeros(len(offsets), np.uint32)
 
     def ranges(self, digests: Sequence[int]) -> list[tuple[int, int]]:
-        """For each digest where its records stand."""
+        """Find where the records of each digest stand."""
         wanted = np.array(digests, np.uint64)
         begin, end = (np.searchsorted(self._sorted, wanted, side) for side in ("left", "right"))
         return list(zip(begin.tolist(), end.tolist(), strict=True))
 
+    def count(self, place: int, digest_: int) -> None:
+        """Note that the record at a place is stored, once more if it was found before."""
+        self.counts[place] += 1
+        self.found.add(digest_)
+        self.check.stored += 1
+
+    def take(self, begin: int, end: int, digest_: int) -> bool:
+        """Count one of equal records that was not found yet; False when all were."""
+        place = begin + self._taken[begin]
+        if place >= end:
+            return False
+        self._taken[begin] += 1
+        self.count(place, digest_)
+        return True
+
     def after(self, begin: int, end: int, last: int) -> int:
-        """Of equal records the next one behind an offset that was not found yet; else the next, else the first."""
+        """Place of the next of equal records behind an offset that was not found yet; else the next, else the first."""
         place = begin + int(np.searchsorted(self.offsets[begin:end], last, side="right"))
         if place < end and not self.counts[place]:
             return place
@@ -70,7 +88,7 @@ class Expected:
         return place if place < end else begin
 
     def at(self, begin: int, end: int, offset: int) -> int | None:
-        """Of equal records the one with this offset."""
+        """Place of that of equal records which has this offset; None when there is none."""
         place = begin + int(np.searchsorted(self.offsets[begin:end], offset))
         return place if place < end and self.offsets[place] == offset else None
 
@@ -86,12 +104,12 @@ class Expected:
         return self._texts.get(place)
 
     def conclude(self, *, compared: bool) -> RangeCheck:
-        """What was found, when nothing more is asked; without `compared` texts were only counted."""
+        """Sum up, once everything stored was looked at; without `compared` texts were only counted."""
         check = self.check
         if self._texts is not None:
             self._texts.close()
         check.missing = sorted([*check.missing, *self.offsets[self.counts == 0].tolist()])
-        check.doubled = sorted(self.offsets[self.counts > 1].tolist())
+        check.doubled = sorted(np.repeat(self.offsets, np.maximum(self.counts, 1) - 1).tolist())
         if compared:
             check.expected_sum, check.stored_sum = str(self.total), str(self.found)
         return check

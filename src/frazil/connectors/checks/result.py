@@ -1,4 +1,4 @@
-"""What a comparison of a topic with what is stored of it has found."""
+"""Results of a comparison of a topic with what is stored of it, and digests of records."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _MASK = (1 << 64) - 1
 
 
 def digest(text: bytes) -> int:
-    """64 bits of a record; those of many are added, so that their order does not matter."""
+    """64 bits of a record's bytes; those of many records are added, so that their order does not matter."""
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "big")
 
 
 def row_digests(
     rows: pa.Table | pa.RecordBatch, columns: Sequence[str], empty_is_null: Collection[str] = ()
 ) -> Iterator[int]:
-    """A digest of each row: of the values of all columns, those that are absent null."""
+    """Digests of the rows: of the values of these columns, null where the rows have no such column."""
     present = set(rows.schema.names)
     values = [rows.column(name).to_pylist() if name in present else [None] * rows.num_rows for name in columns]
     for place, name in enumerate(columns):
@@ -45,7 +45,7 @@ class Sum:
 
 @dataclass
 class RangeCheck:
-    """One Kafka partition from `begin` to below `end`, or, where rows do not tell theirs, a whole topic.
+    """Findings for a Kafka partition from `begin` to below `end`, or, where rows do not tell theirs, for whole topics.
 
     `partition` is None then. `read` records are `expected` in the store, `dead` letters, or `skipped`. `missing` and
     `doubled` are offsets; `foreign` counts stored records that are no record of the topic, `unknown` those that lie
@@ -69,6 +69,11 @@ class RangeCheck:
     expected_sum: str | None = None
     stored_sum: str | None = None
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def place(self) -> str:
+        """Topic and partition, or the topics."""
+        return self.topic if self.partition is None else f"{self.topic}-{self.partition}"
 
     def refuse(self, offset: int, error: object) -> None:
         """Count a record that cannot be stored, and has no dead letter."""

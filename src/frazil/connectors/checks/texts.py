@@ -14,12 +14,12 @@ class Texts:
         self._ends = array("q", [0])
 
     def add(self, text: bytes) -> None:
-        """Add the next one."""
+        """Add a text; its number is one more than that of the text before."""
         self._file.write(text)
         self._ends.append(self._ends[-1] + len(text))
 
     def get(self, number: int) -> bytes:
-        """One that was added."""
+        """The text with a number."""
         begin, end = self._ends[number], self._ends[number + 1]
         self._file.seek(begin)
         return self._file.read(end - begin)

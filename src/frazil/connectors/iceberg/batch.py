@@ -182,7 +182,7 @@ class Batch:
             table.create(result.unknown, result.seen)
             return "again"
         if (result.unknown or result.absent) and self.config.evolve_schema and table.table is not None:
-            table.evolve(result.unknown, result.absent, result.seen)
+            table.evolve(result)
             return "again"
         if result.wanted and table.table is not None:
             table.find_before(all_wanted(result.wanted))

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from pyiceberg.schema import Schema
 
 from frazil.clients import catalog as catalogs
 from frazil.clients.credentials import with_credentials
+from frazil.connectors.checks.compare import Limits, Progress, compare
+from frazil.connectors.checks.result import RangeCheck
 from frazil.connectors.dead_letters import dead_letter_queue
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig, iceberg_sink_config
 from frazil.connectors.iceberg.position.alter import alter_positions
 from frazil.connectors.iceberg.sink_task import IcebergSinkTask
 from frazil.connectors.positions import Changes
-from frazil.connectors.sink import Sink, SinkContext
-from frazil.connectors.source import task_source
+from frazil.connectors.sample import Sample
+from frazil.connectors.sink import Replayer, Sink, SinkContext
+from frazil.connectors.source import task_source, topics_of
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
+from frazil.errors import UsageError
 from frazil.logs.mapper import mapper_for
+from frazil.pipeline.letters.log import Queue
 from frazil.pipeline.mapper import RecordMapper
 
 
@@ -55,6 +60,43 @@ class IcebergSink(Sink):
     def alter(self, changes: Changes | None) -> list[str]:
         """See `Sink`."""
         return alter_positions(self._config, self._bootstrap, changes)
+
+    def sample(self, count: int, most_rows: int, say: Callable[[str], None]) -> Sample:
+        """See `Sink`."""
+        from frazil.clients.kafka.newest import newest_records
+        from frazil.connectors.iceberg.tools.sample import sample
+
+        topics = topics_of(self._config, self._bootstrap)
+        say(f"reading the newest records of {', '.join(topics)}")
+        records = newest_records(self._bootstrap, topics, count)
+        say(f"converting {len(records):,} records")
+        return sample(self._config, self._mapper_for, records, most_rows)
+
+    def verify(self, limits: Limits, progress: Progress) -> list[RangeCheck]:
+        """See `Sink`. All is compared, without limits."""
+        from frazil.connectors.iceberg.tools.verify import TableCheck, table_floor
+
+        config = self._config
+        if limits != Limits():
+            raise UsageError(
+                "--partition, --from and --to are not for Iceberg sinks: rows do not tell which record they are. "
+                "Nothing was compared; leave them out to compare all."
+            )
+        return compare(
+            config,
+            self._bootstrap,
+            self._class,
+            limits,
+            progress,
+            position=lambda first: table_floor(config),
+            check=lambda part: TableCheck(config, self._mapper_for, part),
+        )
+
+    def replayer(self, queues: Sequence[Queue], *, dry_run: bool) -> Replayer:
+        """See `Sink`."""
+        from frazil.connectors.iceberg.tools.replay import TableReplayer
+
+        return TableReplayer(self._config, self._bootstrap, self._mapper_for, queues, dry_run=dry_run)
 
     def _mapper_for(self, schema: Schema) -> RecordMapper | None:
         return mapper_for(schema, redact=self._config.redact)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pyiceberg.table import Table
@@ -12,10 +12,10 @@ from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.pieces import before
 from frazil.connectors.iceberg.position import positions
 from frazil.connectors.iceberg.strategy import Strategy
-from frazil.connectors.iceberg.table.column_limits import admit, first_columns
+from frazil.connectors.iceberg.table.column_limits import first_columns
 from frazil.connectors.iceberg.table.commit import Commit, Floor, Target
 from frazil.connectors.iceberg.table.create import EMPTY, create_table
-from frazil.connectors.iceberg.table.evolve import evolve
+from frazil.connectors.iceberg.table.widen import widen
 from frazil.connectors.iceberg.table.writers import discovery
 from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import CommitConflict, ConfigError, Fenced, FrazilError, NotFound
@@ -23,6 +23,7 @@ from frazil.pipeline.convert import infer
 from frazil.pipeline.gaps import Before, WantedRows
 from frazil.pipeline.letters.deadletter import DeadLetter
 from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.results import TableResult
 from frazil.pipeline.task import Bounds, TableSpec
 from frazil.pipeline.types import Type
 
@@ -156,25 +157,16 @@ class SinkTable(Progress):
         else:
             self.refusal = EMPTY
 
-    def evolve(
-        self, unknown: Mapping[infer.Path, Type], absent: Set[infer.Path], seen: Mapping[infer.Path, int]
-    ) -> None:
+    def evolve(self, result: TableResult) -> None:
         """Add columns for unknown fields as far as the limits allow, and make absent ones optional.
 
         Raises ConfigError when nothing can come of it, and as `evolve` does.
         """
         if self.table is None:
             return
-        schema = self.table.schema()
-        admitted = admit(self._config, schema, unknown, seen)
-        self.no_more_columns = admitted.refusal or self.no_more_columns
-        now = evolve(self.target.catalog, self.table, admitted.fields, absent).schema()
-        if now == schema and not admitted.refusal:
-            raise ConfigError(
-                f"{self.name} cannot have columns for the unknown fields "
-                f"{', '.join(repr('.'.join(path)) for path in sorted(unknown))}; nothing was written. "
-                "Set iceberg.tables.evolve-schema-enabled=false, or correct the producer"
-            )
+        ending = "nothing was written. Set iceberg.tables.evolve-schema-enabled=false, or correct the producer"
+        widened = widen(self._config, self.table, result, self.target.catalog, ending=ending)
+        self.no_more_columns = widened.refusal or self.no_more_columns
 
     def spec(self, ceiling: Offsets) -> TableSpec:
         """What the tasks of a run need."""

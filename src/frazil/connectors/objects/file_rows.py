@@ -24,13 +24,13 @@ class FileRows:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of rows."""
         if self._kind == "avro":
             return sum(block.num_records for block in fastavro.block_reader(io.BytesIO(self._data)))
         return int(pq.ParquetFile(io.BytesIO(self._data)).metadata.num_rows)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Each with its values by column, but where its record came from (`_metadata`)."""
+        """Rows as values by column, without where the record came from (`_metadata`)."""
         rows: Iterable[Any] = fastavro.reader(io.BytesIO(self._data)) if self._kind == "avro" else self._parquet()
         for row in rows:
             yield {name: value for name, value in row.items() if name != MEMBER}

@@ -6,17 +6,22 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from frazil.clients.credentials import with_store_access
+from frazil.clients.kafka import admin as kafka
 from frazil.clients.objects import ObjectStore
+from frazil.connectors.checks.compare import Check, Limits, Part, Progress, compare
+from frazil.connectors.checks.result import RangeCheck
 from frazil.connectors.dead_letters import dead_letter_queue
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig, object_sink_config
 from frazil.connectors.objects.known_topics import KnownTopics, topics_object
 from frazil.connectors.objects.schema_file import SchemaFile, schema_object
 from frazil.connectors.objects.sink_task import ObjectSinkTask
+from frazil.connectors.objects.verify import ObjectCheck
 from frazil.connectors.positions import Changes, alter_group, check_changes
 from frazil.connectors.sink import Sink, SinkContext
 from frazil.connectors.source import task_source
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
+from frazil.pipeline.offsets import Offsets
 
 if TYPE_CHECKING:
     from frazil.connectors.objects.delta.table import DeltaTarget
@@ -76,6 +81,24 @@ class ObjectSink(Sink):
         remarks.append("Objects that are stored stay, and get the same content when their records are read again.")
         remarks.append("Those of a topic that was made again are replaced by objects of the same names.")
         return remarks
+
+    def verify(self, limits: Limits, progress: Progress) -> list[RangeCheck]:
+        """See `Sink`."""
+        table = self._table()
+
+        def position(first: Offsets) -> Offsets:
+            if table is None:
+                return kafka.group_offsets(self._bootstrap, self._config.group_id, first)
+            return table.start(list(first))
+
+        def check(part: Part) -> Check:
+            if table is None:
+                return ObjectCheck(self._config, part, self._store)
+            from frazil.connectors.objects.delta.verify import DeltaCheck
+
+            return DeltaCheck(self._config, part, table)
+
+        return compare(self._config, self._bootstrap, self._class, limits, progress, position=position, check=check)
 
     def _known_topics(self) -> KnownTopics:
         return KnownTopics(topics_object(self._config.layout, self._config.name), self._store)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Iterator
 from typing import Protocol
 
+from frazil.connectors.checks.compare import Part, Progress
 from frazil.connectors.checks.expected import Expected
 from frazil.connectors.checks.result import RangeCheck, digest
 from frazil.connectors.checks.values import holds
@@ -20,8 +21,6 @@ from frazil.connectors.objects.partitioners import Folders, Partitioner
 from frazil.connectors.objects.records import Records
 from frazil.declare.converters import JSON_CONVERTER
 from frazil.errors import UsageError
-from frazil.pipeline.offsets import Offsets
-from frazil.pipeline.rows import Rows
 
 _METADATA = b'"_metadata":{"processing_timestamp":'
 _OFFSET = re.compile(rb'"kafka_offset":([0-9]+),"kafka_timestamp":')
@@ -37,54 +36,35 @@ class ObjectReader(Protocol):
         """An object; None when there is none."""
 
 
-class ObjectCheck:
-    """Takes the records of a range, then looks at the objects; see `RangeCheck` for what it finds.
+class ObjectCheck(Judged):
+    """Compares records with the objects of a bucket; see `RangeCheck` for what it finds."""
 
-    `dead` are the records that have dead letters. Raises UsageError for a format whose records cannot be told apart.
-    """
+    def __init__(self, config: ObjectSinkConfig, part: Part, store: ObjectReader) -> None:
+        """Raises UsageError for a connector whose records cannot be told apart.
 
-    def __init__(
-        self,
-        config: ObjectSinkConfig,
-        begin: Offsets,
-        end: Offsets,
-        dead: Collection[tuple[str, int, int]],
-        *,
-        whole: bool = True,
-    ) -> None:
-        """With `whole` the range ends where the connector stands: no object begun in it has records behind it."""
+        A part that ends where the connector stands has all records of the objects that begin in it.
+        """
         if config.format.kind == "bytes":
             raise UsageError(
                 f"connector {config.name} stores bytes, whose records cannot be told apart. Nothing was compared; "
                 "count them with tools that know their format."
             )
-        self._config = config
-        self._whole = whole
-        self._judged = Judged(config, f"s3://{config.store.bucket}", begin, end, dead)
-        self._ranges = self._judged.ranges
+        super().__init__(config, f"s3://{config.store.bucket}", part)
+        self._store = store
         self._folders = Folders()
-        self._partitioner = Partitioner(config, self._folders, self._judged.preparer.schemas)
+        self._partitioner = Partitioner(config, self._folders, self._preparer.schemas)
         self._by_rows = config.format.kind in ("parquet", "avro")
         self._by_values = self._by_rows and config.value_converter == JSON_CONVERTER and not config.schemas_enable
         """Columns of a schema do not tell the JSON that they were made from, such as a date from its number."""
         self._renamed = 0
-        if self._by_rows and self._wallclock:
+        partitioning = config.partitioning
+        if self._by_rows and partitioning.duration_ms > 0 and partitioning.extractor == "Wallclock":
             raise UsageError(
                 f"connector {config.name} divides files with columns by the wall clock, so what belongs in which "
                 "cannot be told afterwards. Nothing was compared."
             )
 
-    @property
-    def _wallclock(self) -> bool:
-        partitioning = self._config.partitioning
-        return partitioning.duration_ms > 0 and partitioning.extractor == "Wallclock"
-
-    def take(self, rows: Rows) -> None:
-        """Take rows of one partition, in order."""
-        taken = self._judged.take(rows)
-        if taken is None:
-            return
-        expected, records = taken
+    def _expect(self, expected: Expected, records: Records) -> None:
         check = expected.check
         names = self._names_of(records) if self._by_rows else None
         for index, text in enumerate(records.texts.to_pylist()):
@@ -102,11 +82,11 @@ class ObjectCheck:
         divided = self._partitioner.divide(records)
         return [self._folders.names[code] if code >= 0 else "" for code in divided.codes]
 
-    def finish(self, store: ObjectReader, advance: Callable[[str], None] = lambda name: None) -> list[RangeCheck]:
-        """Look at the objects; `advance` gets the name of each. Raises as `ObjectReader` does."""
+    def finish(self, progress: Progress) -> list[RangeCheck]:
+        """See `Judged`. Raises as `ObjectReader` does."""
         for expected in self._ranges.values():
             expected.close()
-        for name in store.names(self._prefix()):
+        for name in self._store.names(self._prefix()):
             place = object_place(name, self._config)
             if place is None:
                 continue
@@ -114,8 +94,8 @@ class ObjectCheck:
             of_partition = self._ranges.get((topic, partition))
             if of_partition is None or first >= of_partition.check.end:
                 continue
-            advance(name)
-            data = store.get(name)
+            progress(f"object {name}", 0, 0)
+            data = self._store.get(name)
             if data is None:
                 continue  # replaced by a lifecycle rule or by somebody since it was listed; its records are missing
             if self._by_rows:
@@ -146,9 +126,7 @@ class ObjectCheck:
                 self._not_found(expected, first)
                 continue
             last = max(last, int(expected.offsets[place]))
-            expected.check.stored += 1
-            expected.found.add(one)
-            expected.counts[place] += 1
+            expected.count(place, one)
 
     def _match_rows(self, expected: Expected, folder: str, first: int, file: FileRows) -> None:
         places = expected.rows(folder, first, file.count).tolist()
@@ -159,9 +137,7 @@ class ObjectCheck:
                     self._not_found(expected, first)
                     continue
                 self._renamed += 1
-            expected.found.add(digest(text))
-            expected.counts[place] += 1
-            expected.check.stored += 1
+            expected.count(place, digest(text))
         if not self._by_values:
             expected.counts[places] += 1
             expected.check.stored += len(places)
@@ -173,7 +149,7 @@ class ObjectCheck:
 
     def _not_found(self, expected: Expected, first: int) -> None:
         check = expected.check
-        if first < check.begin or not self._whole:
+        if first < check.begin or self._part.limits.end is not None:
             check.unknown += 1
         else:
             check.stored += 1

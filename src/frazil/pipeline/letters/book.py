@@ -30,7 +30,7 @@ class LetterBook:
 
     @property
     def written(self) -> Set[Refusal]:
-        """Those of records that may be read again."""
+        """Refusals of records that may be read again."""
         return self._written.keys()
 
     def start(self, topics: Iterable[str], since_ms: int, begin: Offsets) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
-from tenacity import retry, retry_if_exception, stop_after_delay, wait_fixed
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from frazil.clients.kafka import admin as kafka
 from frazil.clients.kafka.headers import headers_of
+from frazil.clients.kafka.ranges import place_of, read_ranges
+from frazil.clients.kafka.security import secured
 from frazil.errors import ConfigError, ServiceUnavailable
 
 PREFIX = "__connect.errors."
@@ -25,16 +27,6 @@ _CLOCK_MARGIN_MS = 300_000
 Coordinates = tuple[str, int, int]
 Refusal = tuple[str, int, int, str]
 """Coordinates of a record, and the table that refused it; empty for the only table of a connector."""
-
-
-def _is_settling(error: BaseException) -> bool:
-    """Whether a partition has no leader that answers for it yet, as that of a topic that was made a moment ago."""
-    return isinstance(error, KafkaException) and error.args[0].code() in (
-        KafkaError.LEADER_NOT_AVAILABLE,
-        KafkaError.NOT_LEADER_FOR_PARTITION,
-        KafkaError.UNKNOWN_LEADER_EPOCH,
-        KafkaError.FENCED_LEADER_EPOCH,
-    )
 
 
 @dataclass(frozen=True)
@@ -72,19 +64,20 @@ class DeadLetter:
 
 @dataclass(frozen=True)
 class DeadLetterQueue:
-    """Where the dead letters of one connector go.
+    """Dead-letter topics of one connector, in the cluster as the connector sees it.
 
-    `topic` is None when each source topic has its own, `<topic>-dlq`. `context_headers` adds
-    `__connect.errors.*` (iceberg-sink.md 1.2).
+    `topic` is None when each source topic has its own, `<topic>-dlq`. `context_headers` adds the headers
+    `__connect.errors.*`.
     """
 
-    client: tuple[tuple[str, str], ...] = field(repr=False)
+    bootstrap: str
     connector: str
     connector_class: str
     topic: str | None
     context_headers: bool
 
     def topic_for(self, source: str) -> str:
+        """The dead-letter topic of a topic."""
         return self.topic or f"{source}-dlq"
 
     def write(self, letters: Sequence[DeadLetter]) -> None:
@@ -100,7 +93,12 @@ class DeadLetterQueue:
                 failures.append(error)
 
         producer = Producer(
-            {**dict(self.client), "acks": "all", "enable.idempotence": True, "message.max.bytes": 64 << 20}
+            {
+                **secured(self.bootstrap, "producer"),
+                "acks": "all",
+                "enable.idempotence": True,
+                "message.max.bytes": 64 << 20,
+            }
         )
         deadline = time.monotonic() + _FLUSH_S
         for letter in letters:
@@ -158,56 +156,24 @@ class DeadLetterQueue:
         return "VALUE_CONVERTER", "org.apache.kafka.connect.json.JsonConverter"
 
     def written_since(self, sources: Iterable[str], since_ms: int) -> dict[Refusal, list[Coordinates]]:
-        """What this connector has written since a time: where the dead letters of a record, and of a table, are.
+        """Places of the dead letters that this connector has written since a time, by record and table.
 
         A worker that was killed after it wrote dead letters, and before it committed, reads their records again.
+        Raises ServiceUnavailable, or ConfigError when the connector may not read the topics.
         """
         found: dict[Refusal, list[Coordinates]] = {}
         if not self.context_headers:
             return found
-        consumer = Consumer({**dict(self.client), "group.id": f"frazil-{self.connector}", "enable.auto.commit": False})
         try:
-            for topic in {self.topic_for(source) for source in sources}:
-                for refusal, position in self._scan(consumer, topic, since_ms - _CLOCK_MARGIN_MS):
-                    found.setdefault(refusal, []).append(position)
-        except KafkaException as error:
+            topics = {self.topic_for(source) for source in sources}.intersection(kafka.topics(self.bootstrap))
+            starts = kafka.offsets_since(self.bootstrap, topics, since_ms - _CLOCK_MARGIN_MS)
+            for messages in read_ranges(self.bootstrap, starts, kafka.end_offsets(self.bootstrap, topics)):
+                for message in messages:
+                    refusal = self._refusal(dict(headers_of(message)))
+                    if refusal is not None:
+                        found.setdefault(refusal, []).append(place_of(message))
+        except ServiceUnavailable as error:
             raise ServiceUnavailable(f"the dead letters of {self.connector} cannot be read: {error}") from error
-        finally:
-            consumer.close()
-        return found
-
-    @retry(retry=retry_if_exception(_is_settling), stop=stop_after_delay(10), wait=wait_fixed(0.2), reraise=True)
-    def _scan(self, consumer: Consumer, topic: str, since_ms: int) -> list[tuple[Refusal, Coordinates]]:
-        metadata = consumer.list_topics(topic, timeout=10).topics[topic]
-        if metadata.error is not None:
-            if metadata.error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                return []
-            raise KafkaException(metadata.error)
-        starts = consumer.offsets_for_times(
-            [TopicPartition(topic, partition, max(since_ms, 0)) for partition in metadata.partitions], timeout=10
-        )
-        remaining: dict[int, int] = {}
-        for start in starts:
-            if start.error is not None:
-                raise KafkaException(start.error)
-            _, end = consumer.get_watermark_offsets(start, timeout=10)
-            if 0 <= start.offset < end:
-                remaining[start.partition] = end
-        consumer.assign([start for start in starts if start.partition in remaining])
-        found: list[tuple[Refusal, Coordinates]] = []
-        deadline = time.monotonic() + _FLUSH_S
-        while remaining and time.monotonic() < deadline:
-            for message in consumer.consume(1000, timeout=1):
-                if message.error() is not None:
-                    raise KafkaException(message.error())
-                refusal = self._refusal(dict(headers_of(message)))
-                if refusal is not None:
-                    found.append((refusal, (topic, message.partition() or 0, message.offset() or 0)))
-            for position in consumer.position([TopicPartition(topic, partition) for partition in remaining]):
-                if position.offset >= remaining[position.partition]:
-                    del remaining[position.partition]
-        if remaining:
-            raise ServiceUnavailable(f"the dead letters in topic {topic} cannot be read within {_FLUSH_S:.0f} s")
         return found
 
     def _refusal(self, headers: Mapping[str, Any]) -> Refusal | None:

@@ -49,7 +49,7 @@ class Letter:
 
     @property
     def position(self) -> Coordinates:
-        """Where the dead letter is: its own topic, partition and offset."""
+        """Topic, partition and offset of the dead letter itself."""
         return self.topic, self.partition, self.offset
 
     @property

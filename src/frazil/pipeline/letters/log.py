@@ -5,16 +5,15 @@ A dead letter is open until a later record of its partition, a marker, names its
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import KafkaError, Message
 
 from frazil.clients.kafka import admin as kafka
 from frazil.clients.kafka.producer import PolledProducer
+from frazil.clients.kafka.ranges import place_of, read_ranges
 from frazil.clients.kafka.security import secured
 from frazil.errors import NotFound, ServiceUnavailable, TerminalError
 from frazil.pipeline.letters.letter import CLOSED, CLOSED_AT, STATE, Letter, State, closed_letters, read_letter
@@ -23,9 +22,6 @@ from frazil.pipeline.letters.ranges import Ranges
 Advance = Callable[[int, int], None]
 """Told how many records of how many were read."""
 
-_MOST, _FEW = 2000, 16
-_CHUNK_BYTES = 8 << 20
-"""Records that are taken at a time: a few at first, then as many as have about so many bytes."""
 _STALLED_S = 60.0
 _RANGES_PER_MARKER = 500
 
@@ -90,20 +86,15 @@ class LetterLog:
                 yield letter
 
     def letter(self, topic: str, partition: int, offset: int) -> Letter:
-        """One dead letter, open or closed. Raises NotFound or ServiceUnavailable."""
+        """Read one dead letter, open or closed. Raises NotFound or ServiceUnavailable."""
         low = kafka.begin_offsets(self._bootstrap, [topic]).get((topic, partition), 0)
         high = kafka.end_offsets(self._bootstrap, [topic]).get((topic, partition), 0)
         if not low <= offset < high:
             has = f"offsets {low} to {high - 1}" if high > low else "no record"
             raise NotFound(f"{topic}, partition {partition} has {has}: there is no dead letter {offset}")
-        with self._consumer() as consumer:
-            consumer.assign([TopicPartition(topic, partition, offset)])
-            message = consumer.poll(kafka.TIMEOUT_S)
-        if message is None:
-            raise ServiceUnavailable(f"{topic}, partition {partition} does not answer for offset {offset}; try again")
-        if message.error() is not None:
-            raise KafkaException(message.error())
-        letter = read_letter(message) if message.offset() == offset else None
+        key = topic, partition
+        found = [message for part in read_ranges(self._bootstrap, {key: offset}, {key: offset + 1}) for message in part]
+        letter = read_letter(found[0]) if found else None
         if letter is None:
             raise NotFound(f"offset {offset} of {topic}, partition {partition} is no dead letter but a marker")
         return letter
@@ -143,70 +134,20 @@ class LetterLog:
 
     def _messages(self, queues: Sequence[Queue], since_ms: int | None, advance: Advance) -> Iterator[Message]:
         """Every message from the begin, or a time on, to the end that the queues had when they were looked at."""
-        with self._consumer() as consumer:
-            ends = {(queue.topic, partition): end for queue in queues for partition, end in queue.end.items()}
-            starts = {(queue.topic, partition): begin for queue in queues for partition, begin in queue.begin.items()}
-            if since_ms is not None:
-                starts = self._from_time(consumer, starts, since_ms)
-            waiting = {key for key, start in starts.items() if 0 <= start < ends[key]}
-            total = sum(ends[key] - starts[key] for key in waiting)
-            consumer.assign([TopicPartition(*key, starts[key]) for key in waiting])
-            heard = time.monotonic()
-            count = _FEW
-            while waiting:
-                messages = consumer.consume(count, timeout=0.1)
-                size = sum(len(message) for message in messages)
-                count = max(1, min(_MOST, len(messages) * _CHUNK_BYTES // max(size, 1))) if messages else count
-                for message in messages:
-                    if message.error() is not None:
-                        raise KafkaException(message.error())
-                    if (message.offset() or 0) < ends[message.topic() or "", message.partition() or 0]:
-                        yield message
-                    heard = time.monotonic()
-                positions = consumer.position([TopicPartition(*key) for key in waiting])
-                reached = {(p.topic, p.partition): max(p.offset, starts[p.topic, p.partition]) for p in positions}
-                waiting -= {key for key, offset in reached.items() if offset >= ends[key]}
-                left = sum(ends[key] - reached[key] for key in waiting)
-                advance(total - left, total)
-                if time.monotonic() - heard > _STALLED_S:
-                    names = ", ".join(f"{topic}-{partition}" for topic, partition in sorted(waiting))
-                    raise ServiceUnavailable(
-                        f"Kafka at {self._bootstrap} has sent nothing of {names} for {_STALLED_S:.0f} s. What was done "
-                        "so far is done; try again for the rest."
-                    )
-
-    def _from_time(
-        self, consumer: Consumer, starts: Mapping[tuple[str, int], int], since_ms: int
-    ) -> dict[tuple[str, int], int]:
-        wanted = [TopicPartition(*key, max(since_ms, 0)) for key in starts]
-        found = consumer.offsets_for_times(wanted, timeout=kafka.TIMEOUT_S) if wanted else []
-        for partition in found:
-            if partition.error is not None:
-                raise KafkaException(partition.error)
-        return {(p.topic, p.partition): p.offset for p in found}
-
-    @contextmanager
-    def _consumer(self) -> Iterator[Consumer]:
-        consumer = Consumer(
-            {
-                **secured(self._bootstrap, "consumer"),
-                "group.id": "frazil-deadletters",
-                "enable.auto.commit": False,
-                "auto.offset.reset": "earliest",
-                "fetch.message.max.bytes": 4 << 20,
-                "queued.max.messages.kbytes": 32 << 10,
-                "log_level": 0,
-            }
-        )
+        ends = {(queue.topic, partition): end for queue in queues for partition, end in queue.end.items()}
+        starts = {(queue.topic, partition): begin for queue in queues for partition, begin in queue.begin.items()}
+        if since_ms is not None:
+            starts = kafka.offsets_since(self._bootstrap, [queue.topic for queue in queues], since_ms)
+        sizes = {key: ends[key] - start for key, start in starts.items() if start < ends.get(key, 0)}
+        total, read = sum(sizes.values()), dict.fromkeys(sizes, 0)
         try:
-            yield consumer
-        except KafkaException as error:
-            raise ServiceUnavailable(
-                f"the dead letters at {self._bootstrap} cannot be read: {error.args[0].str()}. No dead letter was "
-                "changed. Start Kafka (`start kafka`) or correct KAFKA_BOOTSTRAP_SERVERS, then try again."
-            ) from error
-        finally:
-            consumer.close()
+            for messages in read_ranges(self._bootstrap, {key: starts[key] for key in sizes}, ends):
+                yield from messages
+                topic, partition, offset = place_of(messages[-1])
+                read[topic, partition] = offset + 1 - starts[topic, partition]
+                advance(sum(read.values()), total)
+        except ServiceUnavailable as error:
+            raise ServiceUnavailable(f"{error}. What was done so far is done; try again for the rest.") from error
 
 
 def _unmarked(failure: KafkaError | None, state: State, bootstrap: str) -> ServiceUnavailable | TerminalError:

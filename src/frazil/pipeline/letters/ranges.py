@@ -30,7 +30,7 @@ class Ranges:
 
     @classmethod
     def parse(cls, text: str) -> Ranges:
-        """From the text that `str` gives. Raises ValueError for any other."""
+        """Read the text that `str` gives. Raises ValueError for any other."""
         return cls(map(_pair, text.split(","))) if text else cls()
 
     def pairs(self) -> list[tuple[int, int]]:

@@ -17,9 +17,9 @@ from frazil.clients.kafka import admin as kafka
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig, iceberg_sink_config
 from frazil.connectors.iceberg.table import attempts
 from frazil.connectors.iceberg.table.commit import Commit, Target
-from frazil.connectors.iceberg.tools import replay
-from frazil.connectors.iceberg.tools.replay import Outcome, Replayer, chunks
+from frazil.connectors.iceberg.tools.replay import TableReplayer
 from frazil.connectors.iceberg.tools.replayed import DEADLETTERS
+from frazil.connectors.outcome import Outcome
 from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import CommitStateUnknown, ConfigError, NotFound, ServiceUnavailable
 from frazil.pipeline.letters.deadletter import DeadLetter, DeadLetterQueue
@@ -91,7 +91,7 @@ class Bench:
     def write(self, *values: object, first: int = 0, table: str = "", copies: int = 1) -> None:
         """A dead letter of each value, of records from offset `first` on."""
         sink = "org.apache.iceberg.connect.IcebergSinkConnector"
-        queue = DeadLetterQueue((("bootstrap.servers", self.bootstrap),), self.name, sink, self.queue, True)
+        queue = DeadLetterQueue(self.bootstrap, self.name, sink, self.queue, True)
         queue.write(
             [
                 DeadLetter(SOURCE, 0, first + n, 0, None, json.dumps(value).encode(), (), "n", "too large", table=table)
@@ -128,8 +128,8 @@ class Bench:
         *,
         dry_run: bool = False,
         uri: str | None = None,
-    ) -> Replayer:
-        return Replayer(self.config(uri, more), self.bootstrap, lambda schema: None, queues, dry_run=dry_run)
+    ) -> TableReplayer:
+        return TableReplayer(self.config(uri, more), self.bootstrap, lambda schema: None, queues, dry_run=dry_run)
 
 
 def name_of(table: Table) -> str:
@@ -431,16 +431,16 @@ def test_another_replay_in_between_is_noticed(bench: Bench, table: Table, monkey
     bench.write(*(big(n) for n in range(4)))
     widen(table)
     queues, letters = bench.open()
-    judged = Replayer._judge  # noqa: SLF001
+    judged = TableReplayer._judge  # noqa: SLF001
     others = iter([letters[:3]])
 
-    def judge(self: Replayer, *arguments: Any) -> Any:
+    def judge(self: TableReplayer, *arguments: Any) -> Any:
         result = judged(self, *arguments)
         for several in others:
             assert {o.verdict for o in bench.replayer(queues).replay(several)} == {"stored"}
         return result
 
-    monkeypatch.setattr(Replayer, "_judge", judge)
+    monkeypatch.setattr(TableReplayer, "_judge", judge)
     outcomes = bench.replayer(queues).replay(letters)
     assert [outcome.verdict for outcome in outcomes] == ["present"] * 3 + ["stored"]
     assert ids(table) == [0, 1, 2, 3]
@@ -510,12 +510,3 @@ def test_a_tables_record_that_cannot_be_read_stops_all(bench: Bench, table: Tabl
         change.update_snapshot(snapshot_properties={DEADLETTERS: '{"t":5}'}).fast_append().commit()
     with pytest.raises(ConfigError, match="Nothing was replayed"):
         bench.replay()
-
-
-def test_chunks_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    letters = [Letter("t", 0, n, 0, None, b"x" * 1000) for n in range(25)]
-    monkeypatch.setattr(replay, "_CHUNK_LETTERS", 10)
-    assert [len(chunk) for chunk in chunks(letters)] == [10, 10, 5]
-    monkeypatch.setattr(replay, "_CHUNK_BYTES", 3000)
-    assert [len(chunk) for chunk in chunks(letters)] == [2] * 12 + [1]
-    assert list(chunks([])) == []

@@ -18,7 +18,7 @@ from frazil.errors import CommitConflict, CommitStateUnknown, ConfigError, NotFo
 
 @dataclass(frozen=True)
 class Published:
-    """What a branch got: its new head, and the commits and rows that came with it.
+    """New head of a branch, and the commits and rows that came with it.
 
     `rows` is how many rows more the branch has, less than 0 for fewer; None when the snapshots do not say.
     """
@@ -97,7 +97,7 @@ def _new_commits(source: Target, table: Table, before: Snapshot | None) -> list[
 
 
 def _rows(snapshot: Snapshot | None) -> int | None:
-    """What the summary says; with delete files it counts rows that are not there any more."""
+    """Number of rows by the summary; None with delete files, for then it counts rows that are not there any more."""
     if snapshot is None:
         return 0
     summary = summary_of(snapshot)

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Literal
 
 import numpy as np
 from pyiceberg.schema import Schema
@@ -22,15 +20,14 @@ from frazil.clients import catalog as catalogs
 from frazil.clients.kafka import admin as kafka
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.attempts import apply
-from frazil.connectors.iceberg.table.column_limits import Admitted, admit
 from frazil.connectors.iceberg.table.commit import COMMIT_ID, Floor, Target, append_files, has_commit
-from frazil.connectors.iceberg.table.evolve import evolve, evolved
-from frazil.connectors.iceberg.table.schema import mapping_of
-from frazil.connectors.iceberg.table.writers import MapperFor, abandon, decode_spec, file_writer
+from frazil.connectors.iceberg.table.widen import Widened, widen
+from frazil.connectors.iceberg.table.writers import MapperFor, abandon, file_writer
 from frazil.connectors.iceberg.tools import replayed
-from frazil.connectors.iceberg.tools.kept_rows import KeptRows
 from frazil.connectors.iceberg.tools.replay_routes import Routed, routed
 from frazil.connectors.iceberg.tools.replayed import DEADLETTERS
+from frazil.connectors.iceberg.tools.trial import KeptRows, decode_of, target_of
+from frazil.connectors.outcome import Outcome, Verdict
 from frazil.errors import CommitConflict, CommitStateUnknown, ConfigError, NotFound, ServiceUnavailable
 from frazil.pipeline.letters.deadletter import Coordinates
 from frazil.pipeline.letters.letter import Letter, described
@@ -39,47 +36,14 @@ from frazil.pipeline.results import TableResult
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.task import TableSpec, TaskSpec, Writer, run
 
-Verdict = Literal["stored", "present", "skipped", "waits", "fails"]
-"""Of a dead letter: stored now; in the table already; nothing to store (a transform leaves it out); its connector has
-not read past the record yet and may still store it itself; still refused. The first three close it."""
-
-_CHUNK_BYTES = 8 << 20
-_CHUNK_LETTERS = 10_000
-_LETTER_BYTES = 500
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a dead letter; `reason` says why it stays open."""
-
-    letter: Letter
-    verdict: Verdict
-    reason: str = ""
-
-    @property
-    def closed(self) -> bool:
-        return self.verdict not in ("waits", "fails")
+_NO_COLUMNS = "the dead letters stay open. Set iceberg.tables.evolve-schema-enabled=false, or drop those that have them"
 
 
 class _Overtaken(Exception):
     """While this commit was tried, another one changed what may be stored."""
 
 
-def chunks(letters: Iterable[Letter]) -> Iterator[list[Letter]]:
-    """The dead letters in pieces of some MB."""
-    chunk: list[Letter] = []
-    size = 0
-    for letter in letters:
-        chunk.append(letter)
-        size += letter.size + _LETTER_BYTES
-        if size >= _CHUNK_BYTES or len(chunk) >= _CHUNK_LETTERS:
-            yield chunk
-            chunk, size = [], 0
-    if chunk:
-        yield chunk
-
-
-class Replayer:
+class TableReplayer:
     """Replays the dead letters of one connector; with `dry_run` it only says what would become of them."""
 
     def __init__(
@@ -153,15 +117,11 @@ class Replayer:
 
     def _into_table(self, name: str, letters: Sequence[Letter]) -> Sequence[Outcome]:
         try:
-            return self._into(self._target(name), letters)
+            return self._into(target_of(self._config, self._catalog, name), letters)
         except NotFound as error:
             if not self._named_by_records:
                 raise
             return [Outcome(letter, "fails", str(error)) for letter in letters]
-
-    def _target(self, name: str) -> Target:
-        config = self._config
-        return Target(self._catalog, name, config.branch_of(name), config.connect_sink.properties)
 
     def _into(self, target: Target, letters: Sequence[Letter]) -> list[Outcome]:
         """Store in one table; letters of the same record are one row."""
@@ -175,7 +135,7 @@ class Replayer:
             verdicts = self._known(target, table, same)
             todo = [several[0] for record, several in same.items() if record not in verdicts]
             result = self._judge(target, table, todo, refusal) if todo else TableResult()
-            if isinstance(result, Admitted):
+            if isinstance(result, Widened):
                 refusal = result.refusal or refusal
                 continue
             dead = {letter.coordinates: described(letter.path, letter.reason) for letter in result.dead}
@@ -229,7 +189,7 @@ class Replayer:
             self._group[key] = next((offsets[key] for offsets in several if key in offsets), 0)
         return self._group[key]
 
-    def _judge(self, target: Target, table: Table, letters: Sequence[Letter], refusal: str) -> TableResult | Admitted:
+    def _judge(self, target: Target, table: Table, letters: Sequence[Letter], refusal: str) -> TableResult | Widened:
         """Convert and write the records, or tell what the table has columns for now; then it has to be read again.
 
         `refusal`: why records with unknown fields are refused.
@@ -237,40 +197,35 @@ class Replayer:
         config, schema = self._config, table.schema()
         while True:
             writer = KeptRows() if self._dry_run else file_writer(config, table)
-            result = self._run(table, schema, letters, refusal, writer)
+            result = self._run(table, letters, writer, schema, refusal)
             if not ((result.unknown or result.absent) and config.evolve_schema):
                 return result
             abandon(table, result.files)
-            admitted = admit(config, schema, result.unknown, result.seen)
-            if self._dry_run:
-                wider = evolved(table, admitted.fields, result.absent)
-            else:
-                wider = evolve(target.catalog, table, admitted.fields, result.absent).schema()
-            if wider == schema and not admitted.refusal:
-                names = ", ".join(repr(".".join(path)) for path in sorted(result.unknown))
-                raise ConfigError(
-                    f"{target.name} cannot have columns for the unknown fields {names}; the dead letters stay open. "
-                    "Set iceberg.tables.evolve-schema-enabled=false, or drop those that have them"
-                )
+            catalog = None if self._dry_run else target.catalog
+            widened = widen(config, table, result, catalog, schema=schema, ending=_NO_COLUMNS)
             if not self._dry_run:
-                return admitted
-            schema, refusal = wider, admitted.refusal or refusal
+                return widened
+            schema, refusal = widened.schema, widened.refusal or refusal
 
     def _skipped(self, table: Table, letters: Sequence[Letter], count: int) -> Sequence[Letter]:
         """Which of the letters give no row, `count` of them; found by judging halves again."""
         if count in (0, len(letters)):
             return letters[:count]
         first, second = letters[: len(letters) // 2], letters[len(letters) // 2 :]
-        here = self._run(table, table.schema(), first, "", KeptRows()).skipped.total()
+        here = self._run(table, first, KeptRows()).skipped.total()
         return [*self._skipped(table, first, here), *self._skipped(table, second, count - here)]
 
     def _run(
-        self, table: Table, schema: Schema, letters: Sequence[Letter], no_more_columns: str, writer: Writer
+        self,
+        table: Table,
+        letters: Sequence[Letter],
+        writer: Writer,
+        schema: Schema | None = None,
+        no_more_columns: str = "",
     ) -> TableResult:
-        decode = decode_spec(self._config, schema, self._mapper_for, no_more_columns, mapping_of(table))
         config = self._config
-        tables = (TableSpec("", decode, writer),)
-        spec = TaskSpec(tables, transforms=config.transforms, envelope=config.schemas_enable)
+        decode = decode_of(config, self._mapper_for, table, schema, no_more_columns)
+        spec = TaskSpec((TableSpec("", decode, writer),), config.transforms, envelope=config.schemas_enable)
         return run(_rows(letters), spec).tables[""]
 
     def _commit(self, target: Target, table: Table, result: TableResult, rows: dict[Coordinates, list[Letter]]) -> None:

@@ -1,4 +1,4 @@
-"""What a table knows of the dead letters that were stored in it: the same snapshot has the rows and says of which ones.
+"""Names of replayed dead letters in the table that has their rows: the same snapshot has both.
 
 A copy in the table's properties names those that may still be open, for when their snapshots have been expired.
 """
@@ -42,7 +42,7 @@ def stored(target: Target, table: Table) -> Replayed:
 
 
 def union(several: Iterable[Replayed]) -> Replayed:
-    """What is in any of them."""
+    """Join several sets."""
     result: dict[Place, Ranges] = {}
     for one in several:
         for place, ranges in one.items():

@@ -1,65 +1,31 @@
-"""What a connector would make of some records: the path of its tasks, with nothing written anywhere."""
+"""Judges records by the path of a connector's tasks, with nothing written anywhere."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
 
 from confluent_kafka import Message
 from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField
 
 from frazil.clients import catalog as catalogs
+from frazil.clients.kafka.ranges import place_of
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
-from frazil.connectors.iceberg.table.column_limits import admit, first_columns
-from frazil.connectors.iceberg.table.commit import Target
+from frazil.connectors.iceberg.table.column_limits import first_columns
 from frazil.connectors.iceberg.table.create import EMPTY, new_table
-from frazil.connectors.iceberg.table.evolve import evolved
-from frazil.connectors.iceberg.table.schema import mapping_of, struct_of
+from frazil.connectors.iceberg.table.schema import struct_of
+from frazil.connectors.iceberg.table.widen import widen
 from frazil.connectors.iceberg.table.writers import MapperFor, decode_spec, discovery
-from frazil.connectors.iceberg.tools.kept_rows import KeptRows
+from frazil.connectors.iceberg.tools.trial import Trial, decode_of, target_of, tried
+from frazil.connectors.sample import Judged, Sample, TableSample, Verdict
 from frazil.errors import NotFound
 from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.letters.letter import described
-from frazil.pipeline.results import TableResult, TaskResult
-from frazil.pipeline.rows import by_partition
-from frazil.pipeline.task import ANY_COLUMNS, Bounds, Routing, TableSpec, TaskSpec, run
+from frazil.pipeline.results import TableResult
+from frazil.pipeline.rows import by_partition, rows_of
+from frazil.pipeline.task import ANY_COLUMNS
 
-Verdict = Literal["stored", "dead letter", "skipped"]
-
-
-@dataclass(frozen=True)
-class Judged:
-    """What would become of a record in a table, or without one; `reason` tells why it gives no row."""
-
-    topic: str
-    partition: int
-    offset: int
-    table: str
-    verdict: Verdict
-    reason: str = ""
-
-
-@dataclass
-class TableSample:
-    """What a table would get: new and changed columns with their types, and the first rows.
-
-    `problem`: why it gets none, or that it does not exist yet.
-    """
-
-    name: str
-    changes: dict[str, str] = field(default_factory=dict)
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    problem: str = ""
-
-
-@dataclass
-class Sample:
-    """All verdicts, in the order of the records, and the tables that the records go to."""
-
-    judged: list[Judged] = field(default_factory=list)
-    tables: list[TableSample] = field(default_factory=list)
+_NO_COLUMNS = "the connector would fail. Set iceberg.tables.evolve-schema-enabled=false, or correct the producer"
 
 
 def sample(config: IcebergSinkConfig, mapper_for: MapperFor, records: Sequence[Message], most_rows: int) -> Sample:
@@ -88,11 +54,10 @@ class _Sampler:
             decodes[name] = self._decode(table, records)
         problems = {table.name: table.problem for table in found.tables if decodes[table.name] is ANY_COLUMNS}
         for record in records:
-            kept = {name: KeptRows() for name in decodes}
-            result = self._run(decodes, problems, kept, [record])
-            found.judged += _verdicts(record, result)
+            trial = tried(self._config, decodes, [rows_of([record])], problems)
+            found.judged += _verdicts(record, trial)
             for table in found.tables:
-                rows = [row for part in kept[table.name].parts for row in part.to_pylist()]
+                rows = [row for part in trial.rows[table.name] for row in part.to_pylist()]
                 table.rows += rows[: most_rows - len(table.rows)]
         return found
 
@@ -101,14 +66,13 @@ class _Sampler:
         route = self._config.route
         if route is None or not route.names_tables:
             return list(self._config.tables)
-        spec = TaskSpec((), self._config.transforms, Routing(route, Bounds()), envelope=self._config.schemas_enable)
-        return sorted(run(by_partition(records), spec).missing)
+        return sorted(tried(self._config, {}, by_partition(records)).missing)
 
     def _decode(self, table: TableSample, records: Sequence[Message]) -> DecodeSpec:
-        """How records become rows after the evolution or creation that they would cause."""
+        """Make the decoding of a table as it would be after the evolution or creation that the records cause."""
         config = self._config
         try:
-            loaded = Target(self._catalog, table.name, config.branch_of(table.name)).load()
+            loaded = target_of(config, self._catalog, table.name).load()
         except NotFound as error:
             if config.auto_create:
                 return self._decode_new(table, records)
@@ -116,18 +80,16 @@ class _Sampler:
                 raise
             table.problem = str(error)
             return ANY_COLUMNS
-        schema, names = loaded.schema(), mapping_of(loaded)
-        decode = decode_spec(config, schema, self._mapper_for, name_mapping=names)
+        decode = decode_of(config, self._mapper_for, loaded)
         result = self._result(table.name, decode, records)
         if not ((result.unknown or result.absent) and config.evolve_schema):
             return decode
-        admitted = admit(config, schema, result.unknown, result.seen)
-        wider = evolved(loaded, admitted.fields, result.absent)
-        table.changes = _changes(schema, wider)
-        return decode_spec(config, wider, self._mapper_for, admitted.refusal, names)
+        wider = widen(config, loaded, result, None, ending=_NO_COLUMNS)
+        table.changes = _changes(loaded.schema(), wider.schema)
+        return decode_of(config, self._mapper_for, loaded, wider.schema, wider.refusal)
 
     def _decode_new(self, table: TableSample, records: Sequence[Message]) -> DecodeSpec:
-        """For a table that would be made of these records."""
+        """Make the decoding of a table that would be made of these records."""
         result = self._result(table.name, discovery(self._config), records)
         columns = first_columns(self._config, result.unknown)
         if not columns:
@@ -139,22 +101,7 @@ class _Sampler:
         return decode_spec(self._config, schema, self._mapper_for)
 
     def _result(self, name: str, decode: DecodeSpec, records: Sequence[Message]) -> TableResult:
-        return self._run({name: decode}, {}, {name: KeptRows()}, records).tables[name]
-
-    def _run(
-        self,
-        decodes: Mapping[str, DecodeSpec],
-        problems: Mapping[str, str],
-        kept: Mapping[str, KeptRows],
-        records: Sequence[Message],
-    ) -> TaskResult:
-        tables = tuple(
-            TableSpec(name, decode, kept[name], refusal=problems.get(name, "")) for name, decode in decodes.items()
-        )
-        route = self._config.route
-        routing = None if route is None else Routing(route, Bounds(), frozenset(decodes))
-        spec = TaskSpec(tables, self._config.transforms, routing, envelope=self._config.schemas_enable)
-        return run(by_partition(records), spec)
+        return tried(self._config, {name: decode}, by_partition(records)).results[name]
 
 
 def _changes(before: Schema, after: Schema) -> dict[str, str]:
@@ -181,11 +128,10 @@ def _type_text(column: NestedField) -> str:
     return str(struct_of(Schema(column)).fields[0].type)
 
 
-def _verdicts(record: Message, result: TaskResult) -> Iterator[Judged]:
-    place = record.topic() or "", record.partition() or 0, record.offset() or 0
-    for name, of_table in [*result.tables.items(), ("", result.rest)]:
+def _verdicts(record: Message, trial: Trial) -> Iterator[Judged]:
+    for name, of_table in [*trial.results.items(), ("", trial.rest)]:
         if of_table.read:
-            yield Judged(*place, name, *_verdict(of_table))
+            yield Judged(*place_of(record), name, *_verdict(of_table))
 
 
 def _verdict(result: TableResult) -> tuple[Verdict, str]:

@@ -2,58 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterator
 
 import pyarrow as pa
 
+from frazil.connectors.checks.compare import Part, Progress
+from frazil.connectors.checks.contents import match
 from frazil.connectors.checks.expected import Expected
 from frazil.connectors.checks.result import RangeCheck, row_digests
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
 from frazil.connectors.objects.config.partitioner_keys import TIME_COLUMNS
+from frazil.connectors.objects.delta.table import DeltaTarget
 from frazil.connectors.objects.judged import Judged
 from frazil.connectors.objects.provenance import MEMBER
+from frazil.connectors.objects.records import Records
 from frazil.pipeline.convert.decode import DecodeSpec, decoder
-from frazil.pipeline.offsets import Offsets
-from frazil.pipeline.rows import Rows
-from frazil.pipeline.types import Struct
 
 
-class DeltaCheck:
-    """Takes the records of ranges, then the rows of the table; see `RangeCheck` for what it finds.
+class DeltaCheck(Judged):
+    """Compares records with the rows of a table that was started; see `RangeCheck` for what it finds."""
 
-    `dead` are the records that have dead letters. With `whole` the ranges are all that the table has.
-    """
-
-    def __init__(
-        self,
-        config: ObjectSinkConfig,
-        columns: Struct,
-        begin: Offsets,
-        end: Offsets,
-        dead: Collection[tuple[str, int, int]],
-        *,
-        whole: bool = True,
-    ) -> None:
-        self._columns = columns
-        self._whole = whole and not any(begin.values())
-        self._judged = Judged(config, f"s3://{config.store.bucket}/{config.layout.topics_dir}", begin, end, dead)
-        self._ranges = self._judged.ranges
+    def __init__(self, config: ObjectSinkConfig, part: Part, table: DeltaTarget) -> None:
+        super().__init__(config, f"s3://{config.store.bucket}/{config.layout.topics_dir}", part)
+        self._table = table
+        self._decoder = decoder(DecodeSpec(table.columns.struct, evolve=False))
+        names = [field.name for field in table.columns.struct.fields]
+        self._compared = [name for name in names if name not in (MEMBER, *TIME_COLUMNS)]
         self._divided = set(config.partitioning.fields)
 
-    @property
-    def compared(self) -> list[str]:
-        """The columns that are compared."""
-        return [field.name for field in self._columns.fields if field.name not in (MEMBER, *TIME_COLUMNS)]
-
-    def take(self, rows: Rows) -> None:
-        """Take rows of one Kafka partition, in order."""
-        taken = self._judged.take(rows)
-        if taken is None:
-            return
-        expected, records = taken
+    def _expect(self, expected: Expected, records: Records) -> None:
         check = expected.check
         texts, offsets = records.texts.to_pylist(), records.offsets.tolist()
-        decoded = decoder(DecodeSpec(self._columns, evolve=False)).decode(texts)
+        decoded = self._decoder.decode(texts)
         check.skipped += len(decoded.skipped)
         for index, error in decoded.rejected:
             check.refuse(offsets[index], error)
@@ -62,34 +42,13 @@ class DeltaCheck:
         for position in sorted(digests):
             expected.add(offsets[position], digests[position])
 
-    def finish(self, batches: Iterable[pa.RecordBatch]) -> list[RangeCheck]:
-        """Look at the rows of the table, with the compared columns."""
+    def finish(self, progress: Progress) -> list[RangeCheck]:
+        """See `Judged`. Raises ServiceUnavailable."""
+        progress("rows of the table", 0, 0)
         ranges = list(self._ranges.values())
-        for expected in ranges:
-            expected.close()
-        for batch in batches:
-            digests = list(self._digests(batch))
-            found = [expected.ranges(digests) for expected in ranges]
-            for index, one in enumerate(digests):
-                places = [(expected, *of[index]) for expected, of in zip(ranges, found, strict=True)]
-                self._match(one, [place for place in places if place[1] < place[2]])
+        rows = self._table.rows(self._compared)
+        match((list(self._digests(batch)) for batch in rows), ranges, whole=self._part.everything)
         return [expected.conclude(compared=True) for expected in ranges]
 
-    def _match(self, one: int, candidates: list[tuple[Expected, int, int]]) -> None:
-        """Count a row for one of the records that it may be, one that was not found yet if there is any."""
-        chosen = [(expected, expected.after(begin, end, -1)) for expected, begin, end in candidates]
-        fresh = [(expected, place) for expected, place in chosen if not expected.counts[place]]
-        for expected, place in (fresh or chosen)[:1]:
-            expected.counts[place] += 1
-            expected.found.add(one)
-            expected.check.stored += 1
-        if not chosen:
-            check = next(iter(self._ranges.values())).check
-            if self._whole:
-                check.foreign += 1
-                check.stored += 1
-            else:
-                check.unknown += 1
-
     def _digests(self, rows: pa.Table | pa.RecordBatch) -> Iterator[int]:
-        return row_digests(rows, self.compared, self._divided)
+        return row_digests(rows, self._compared, self._divided)

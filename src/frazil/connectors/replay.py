@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
-from frazil.clients.credentials import with_credentials
-from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_config
-from frazil.connectors.iceberg.tools.replay import Outcome, Replayer, chunks
-from frazil.connectors.registry import connector_of
+from frazil.connectors.connector import Connector, open_connector
+from frazil.connectors.outcome import Outcome
+from frazil.connectors.sink import Replayer
 from frazil.declare.providers import ConfigProviders
-from frazil.declare.secrets import hide_secrets
 from frazil.environment.settings import Settings
-from frazil.errors import ConfigError, NotFound, TerminalError
-from frazil.logs.mapper import mapper_for
+from frazil.errors import NotFound, TerminalError
 from frazil.pipeline.letters.letter import Letter
 from frazil.pipeline.letters.log import LetterLog, Queue
 from frazil.pipeline.letters.ranges import by_partition
 
 ConfigOf = Callable[[str], Mapping[str, str]]
 """The configuration of a connector by its name; raises NotFound or ServiceUnavailable."""
+
+_CHUNK_BYTES = 8 << 20
+_CHUNK_LETTERS = 10_000
+_LETTER_BYTES = 500
+
+
+def chunks(letters: Iterable[Letter]) -> Iterator[list[Letter]]:
+    """The dead letters in pieces of some MB."""
+    chunk: list[Letter] = []
+    size = 0
+    for letter in letters:
+        chunk.append(letter)
+        size += letter.size + _LETTER_BYTES
+        if size >= _CHUNK_BYTES or len(chunk) >= _CHUNK_LETTERS:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
 
 
 def replay_all(
@@ -36,16 +50,24 @@ def replay_all(
     The dead letters of a connector that cannot run stay open, with the reason. Raises a TransientError when a service
     fails; what was told before is done, and the same call may be repeated. With `dry_run` nothing is changed.
     """
-    replayers: dict[str, Replayer] = {}
+    opened: dict[str, tuple[Connector, Replayer]] = {}
+
+    def replayed(name: str, several: Sequence[Letter]) -> Sequence[Outcome]:
+        if name not in opened:
+            connector = _opened(settings, config_of, name)
+            with connector.hiding() as sink:
+                opened[name] = connector, sink.replayer(queues, dry_run=dry_run)
+        connector, replayer = opened[name]
+        with connector.hiding():
+            return replayer.replay(several)
+
     for chunk in chunks(letters):
         by_connector: dict[str, list[Letter]] = {}
         for letter in chunk:
             by_connector.setdefault(letter.connector, []).append(letter)
         for name, several in by_connector.items():
             try:
-                if name not in replayers:
-                    replayers[name] = _replayer(settings, config_of, name, queues, dry_run=dry_run)
-                outcomes = replayers[name].replay(several)
+                outcomes = replayed(name, several)
             except TerminalError as error:
                 outcomes = [Outcome(letter, "fails", str(error)) for letter in several]
             closed = [outcome.letter.position for outcome in outcomes if outcome.closed]
@@ -54,22 +76,8 @@ def replay_all(
             yield from outcomes
 
 
-def _replayer(
-    settings: Settings, config_of: ConfigOf, name: str, queues: Sequence[Queue], *, dry_run: bool
-) -> Replayer:
+def _opened(settings: Settings, config_of: ConfigOf, name: str) -> Connector:
     if not name:
         raise NotFound("it does not tell its connector (no __connect.errors.* headers)")
-    resolved = ConfigProviders.load(settings.config_providers, settings.env).resolve(config_of(name))
-    if "Iceberg" not in connector_of(resolved.config).simple_name:
-        raise ConfigError(f"dead letters of {name} cannot be replayed, for it is no sink of tables; nothing was done")
-    try:
-        config = iceberg_sink_config({**resolved.config, "name": name})
-    except ConfigError as error:
-        raise ConfigError(hide_secrets(str(error), resolved.config, resolved.secrets)) from None
-    return Replayer(
-        replace(config, catalog_properties=with_credentials(config.catalog_properties, settings)),
-        settings.bootstrap_servers.overridden(resolved.config),
-        lambda schema: mapper_for(schema, redact=config.redact),
-        queues,
-        dry_run=dry_run,
-    )
+    providers = ConfigProviders.load(settings.config_providers, settings.env)
+    return open_connector(name, config_of(name), settings, providers)

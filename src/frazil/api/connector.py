@@ -1,0 +1,148 @@
+"""A connector in the program that asks for one: checked, tried, run, compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from frazil.connectors import connector as opened
+from frazil.connectors.document import connector_in, read_connector
+from frazil.connectors.registry import connector_of
+from frazil.declare.providers import ConfigProviders
+from frazil.declare.secrets import hide_secrets
+from frazil.environment.settings import Settings
+from frazil.errors import UsageError
+from frazil.pipeline.offsets import Offsets
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from frazil.connectors.checks.result import RangeCheck
+    from frazil.connectors.outcome import Outcome
+    from frazil.connectors.sample import Sample
+    from frazil.engine.drain import Drained
+    from frazil.pipeline.report import BatchReport
+
+
+@dataclass(frozen=True)
+class Check:
+    """What a worker would say of a configuration: with `errors` it does not run, `warnings` change nothing."""
+
+    errors: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        """Whether the connector can run."""
+        return not self.errors
+
+
+class Connector:
+    """One connector, by itself: no worker has to run, and none knows of it.
+
+    Every method but `check` raises ConfigError for a configuration with errors, and ServiceUnavailable when Kafka, the
+    catalog or the store do not answer.
+    """
+
+    def __init__(self, name: str, config: Mapping[str, str], settings: Settings) -> None:
+        self.name = name
+        self.config = {**config, "name": name}
+        self._settings = settings
+        self._providers = ConfigProviders.load(settings.config_providers, settings.env)
+
+    def __repr__(self) -> str:
+        return f"<connector {self.name} of class {self.config.get('connector.class', '(none)')}>"
+
+    @cached_property
+    def _opened(self) -> opened.Connector:
+        return opened.open_connector(self.name, self.config, self._settings, self._providers)
+
+    def check(self) -> Check:
+        """Check the configuration; nothing is asked of any service. Raises ConfigError for an unknown class."""
+        parsed = connector_of(self.config).parse(self.config)
+        errors = tuple(hide_secrets(text, self.config) for text in parsed.error_texts())
+        return Check(errors, (*parsed.warnings, *self._providers.unknown(self.config)))
+
+    def sample(self, count: int = 200, rows: int = 3) -> Sample:
+        """Judge the newest records of the topics, and show some rows of each table; nothing is written.
+
+        Raises UsageError for a sink that has no tables.
+        """
+        with self._opened.hiding() as sink:
+            return sink.sample(count, rows, lambda step: None)
+
+    def lag(self) -> Offsets:
+        """Records that are not stored yet, by topic and partition, of the topics that are named."""
+        return opened.Standing.of(self.name, self.config, self._settings.bootstrap_servers, self._providers).lag()
+
+    def drain(
+        self, spark: SparkSession | None = None, observe: Callable[[BatchReport], None] = lambda report: None
+    ) -> Drained:
+        """Store what the topics have now, and return; what comes meanwhile is left for the next call.
+
+        The tasks run in this process, or on the executors of a Spark session. `observe` gets a report of each batch
+        that is stored. The positions are those that a worker has, so a worker goes on where this ends; both at once are
+        not allowed. Raises BadRecord, PositionLost or Fenced as a running connector fails with.
+        """
+        from frazil.engine.drain import drain
+        from frazil.pipeline.executor import InlineExecutor
+
+        if spark is None:
+            return drain(self._opened, InlineExecutor(), observe)
+        from frazil.engine.jobs import SparkJobs
+
+        jobs = SparkJobs(spark)
+        try:
+            return drain(self._opened, jobs.of(self.name), observe)
+        finally:
+            jobs.close()
+
+    def verify(
+        self, partition: int | None = None, begin: int | None = None, end: int | None = None
+    ) -> list[RangeCheck]:
+        """Compare the topics with what is stored of them; each result tells whether it is `complete`.
+
+        Only a partition, or offsets from `begin` to below `end`, where that is given. Raises UsageError for what cannot
+        be compared.
+        """
+        from frazil.connectors.checks.compare import Limits
+
+        with self._opened.hiding() as sink:
+            return sink.verify(Limits(partition, begin, end), lambda what, done, total: None)
+
+    def replay(self, dry_run: bool = False) -> list[Outcome]:
+        """Store open dead letters of this connector that its tables take by now; with `dry_run` only tell."""
+        from frazil.connectors.dead_letters import queue_of
+        from frazil.connectors.replay import replay_all
+        from frazil.pipeline.letters.log import LetterLog
+
+        connector = self._opened
+        queue = queue_of(connector.sink.config, connector.cluster, self.config["connector.class"])
+        topics = sorted({queue.topic_for(topic) for topic in connector.topics()}) if queue is not None else []
+        log = LetterLog(connector.cluster)
+        queues = log.look(topics, lambda done, total: None)
+        letters = (one for one in log.letters(queues, None, lambda done, total: None) if one.connector == self.name)
+        return list(replay_all(self._settings, lambda name: self.config, log, queues, letters, dry_run=dry_run))
+
+
+def open_connector(
+    source: str | Path | Mapping[str, object], name: str = "", *, env: Mapping[str, str] | None = None
+) -> Connector:
+    """Open a connector from its JSON file, or from keys and values, as they are sent to a worker.
+
+    `name` counts where the configuration has none; a file's own name is taken then. `env` takes the place of the
+    process' environment and `.env`, which say where Kafka, store and catalog are. Raises UsageError for what is no
+    connector's configuration.
+    """
+    if isinstance(source, Mapping):
+        own, config = connector_in(dict(source), "the configuration")
+        fallback = ""
+    else:
+        own, config = read_connector(Path(source), str(source))
+        fallback = Path(source).stem
+    chosen = own or name or fallback
+    if not chosen:
+        raise UsageError("the configuration has no name; give one: frazil.open(config, name=…)")
+    return Connector(chosen, config, Settings.load(env))

@@ -1,0 +1,94 @@
+"""Records tried on the tables of a connector: the path of its tasks, with the rows kept in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.catalog import Catalog
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+
+from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
+from frazil.connectors.iceberg.table.commit import Target
+from frazil.connectors.iceberg.table.schema import mapping_of
+from frazil.connectors.iceberg.table.writers import MapperFor, decode_spec
+from frazil.pipeline.convert.decode import DecodeSpec
+from frazil.pipeline.results import TableResult
+from frazil.pipeline.rows import Rows
+from frazil.pipeline.task import Bounds, Routing, TableSpec, TaskSpec, run
+
+
+@dataclass
+class KeptRows:
+    """A writer of tasks that keeps the rows in `parts`."""
+
+    parts: list[pa.Table] = field(default_factory=list)
+    waiting_bytes: int = 0
+
+    def open(self) -> KeptRows:
+        """Return the writer itself: it is for one task."""
+        return self
+
+    def add(self, table: pa.Table) -> None:
+        """Keep rows."""
+        self.parts.append(table)
+
+    def encode_largest(self) -> None:
+        """Do nothing, for no rows wait."""
+
+    def close(self) -> list[Any]:
+        """Return no files."""
+        return []
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Results of records by table and of those that go to none, the rows of each table, and tables that they miss."""
+
+    results: Mapping[str, TableResult]
+    rest: TableResult
+    rows: Mapping[str, list[pa.Table]]
+    missing: Iterable[str]
+
+
+def tried(
+    config: IcebergSinkConfig,
+    decodes: Mapping[str, DecodeSpec],
+    records: Iterable[Rows],
+    refusals: Mapping[str, str] = MappingProxyType({}),
+    *,
+    places: bool = False,
+) -> Trial:
+    """Make rows of records for the tables of `decodes`; `refusals` says why some of these cannot have any record.
+
+    With `places` rows have the columns of `PLACE` too.
+    """
+    kept = {name: KeptRows() for name in decodes}
+    tables = [
+        TableSpec(name, decode, kept[name], refusal=refusals.get(name, ""), places=places)
+        for name, decode in decodes.items()
+    ]
+    routing = None if config.route is None else Routing(config.route, Bounds(), frozenset(decodes))
+    result = run(records, TaskSpec(tuple(tables), config.transforms, routing, config.schemas_enable))
+    return Trial(result.tables, result.rest, {name: each.parts for name, each in kept.items()}, result.missing)
+
+
+def target_of(config: IcebergSinkConfig, catalog: Catalog, name: str) -> Target:
+    """The branch of a table that a connector writes to."""
+    return Target(catalog, name, config.branch_of(name), config.connect_sink.properties)
+
+
+def decode_of(
+    config: IcebergSinkConfig,
+    mapper_for: MapperFor,
+    table: Table,
+    schema: Schema | None = None,
+    no_more_columns: str = "",
+) -> DecodeSpec:
+    """Make the decoding of records to rows of a table, or of the `schema` that it would have; see `decode_spec`."""
+    columns = table.schema() if schema is None else schema
+    return decode_spec(config, columns, mapper_for, no_more_columns, mapping_of(table))

@@ -1,0 +1,41 @@
+"""Verdicts on a sample of records that are not stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Verdict = Literal["stored", "dead letter", "skipped"]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Verdict on a record, for a table or, with an empty name, for none; `reason` tells why it gives no row."""
+
+    topic: str
+    partition: int
+    offset: int
+    table: str
+    verdict: Verdict
+    reason: str = ""
+
+
+@dataclass
+class TableSample:
+    """New and changed columns that a table would get, with their types, and the first rows.
+
+    `problem`: why it gets none, or that it does not exist yet.
+    """
+
+    name: str
+    changes: dict[str, str] = field(default_factory=dict)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    problem: str = ""
+
+
+@dataclass
+class Sample:
+    """All verdicts, in the order of the records, and the tables that the records go to."""
+
+    judged: list[Judged] = field(default_factory=list)
+    tables: list[TableSample] = field(default_factory=list)

@@ -1,0 +1,16 @@
+"""The embedded engine over the catalog that settings describe."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from frazil.clients.catalog import connect
+from frazil.environment.settings import Settings
+from frazil.query.engine import Engine
+
+
+def embedded_engine(settings: Settings) -> Engine:
+    """Make the engine; a catalog that does not answer shows with the first statement that names a table."""
+    # The catalogs in question know views without saying so.
+    properties = {**settings.catalog_properties(), "view-endpoints-supported": "true"}
+    return Engine(cache(lambda: connect(properties)), settings.warehouse, settings.namespace)

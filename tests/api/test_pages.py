@@ -1,0 +1,110 @@
+"""The pages about Python: their examples run on the real parts."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import frazil
+from frazil.clients.kafka import admin as kafka
+from frazil.stack.local import LocalStack
+from tests.harness import send
+
+ROOT = Path(__file__).resolve().parents[2]
+_BLOCKS = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: str) -> list[str]:
+    return _BLOCKS.findall((ROOT / "docs" / page).read_text())
+
+
+@pytest.mark.stack
+def test_the_examples_of_the_page_run_one_after_the_other(stack: LocalStack, tmp_path: Path) -> None:
+    settings = stack.settings
+    kafka.ensure_topics(settings.bootstrap_servers, {"orders": (3, {})})
+    good = [json.dumps({"id": n, "price": n / 4, "item": f"item {n}"}).encode() for n in range(40)]
+    send(settings.bootstrap_servers, "orders", [*good, b"{no json"])
+    example = json.loads((ROOT / "docs/examples/orders.json").read_text())
+    here = {f"iceberg.catalog.{key}": value for key, value in settings.catalog_properties().items()}
+    (tmp_path / "docs" / "examples").mkdir(parents=True)
+    (tmp_path / "docs" / "examples" / "orders.json").write_text(json.dumps(example | here))
+    program = "\n".join(blocks("python.md"))
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        env=dict(settings.env), cwd=tmp_path, capture_output=True, text=True, timeout=200,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "40 rows in 1 batches, 1 dead letters" in done.stdout
+    assert "('n', 'most') [(40, 9.75)]" in done.stdout
+    assert "orders" in done.stdout and "fails" in done.stdout
+    assert "Must specify Iceberg catalog properties" in done.stdout
+
+
+@pytest.mark.stack
+def test_the_sink_of_the_page_stores_each_record_once(stack: LocalStack, tmp_path: Path) -> None:
+    (source,) = blocks("write-a-sink.md")
+    assert source == (ROOT / "docs/examples/arrow_files.py").read_text()
+    package = tmp_path / "site"
+    (package / "arrow_files-1.dist-info").mkdir(parents=True)
+    (package / "arrow_files.py").write_text(source)
+    (package / "arrow_files-1.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: arrow-files\nVersion: 1\n"
+    )
+    entry = "[frazil.connectors]\narrow-files = arrow_files:PLUGIN\n"
+    (package / "arrow_files-1.dist-info" / "entry_points.txt").write_text(entry)
+    settings = stack.settings
+    kafka.ensure_topics(settings.bootstrap_servers, {"arrows": (2, {})})
+    send(settings.bootstrap_servers, "arrows", [b"%d" % n for n in range(30)])
+    folder = tmp_path / "files"
+    config = {"name": "arrows", "connector.class": "ArrowFiles", "topics": "arrows", "arrow.folder": str(folder)}
+    drain = f"import frazil; c = frazil.open({config!r}); assert c.check(); print(c.drain().stored, c.drain().stored)"
+
+    def run() -> str:
+        env = {**settings.env, "PYTHONPATH": os.pathsep.join([str(package), str(ROOT / "src")])}
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "-c", drain],
+            env=env, cwd=tmp_path, capture_output=True, text=True, timeout=100,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    assert run() == "30 0"
+    position = kafka.end_offsets(settings.bootstrap_servers, ["arrows"])
+    leftover = folder / f"arrows+0+{position['arrows', 0]}+999.arrow"  # of a worker that was killed
+    leftover.write_bytes(b"half a file")
+    send(settings.bootstrap_servers, "arrows", [b"%d" % n for n in range(30, 50)])
+    assert run() == "20 0"
+    values = [
+        value.as_py() for path in sorted(folder.glob("*.arrow")) for value in pa.ipc.open_file(path).read_all()["value"]
+    ]
+    assert sorted(values) == sorted(b"%d" % n for n in range(50))
+
+
+def test_only_what_is_promised_is_public() -> None:
+    assert frazil.__all__ == ["Connector", "Worker", "errors", "open", "query"]
+    assert all(getattr(frazil, name) is not None for name in frazil.__all__)
+    with pytest.raises(AttributeError, match="has no attribute 'nope'"):
+        _ = frazil.nope
+
+
+def test_a_connector_is_opened_from_a_file_or_from_keys_and_values(tmp_path: Path) -> None:
+    file = tmp_path / "orders.json"
+    file.write_text(json.dumps({"connector.class": "IcebergSink", "tasks.max": 2}))
+    opened = frazil.open(file, env={})
+    assert (opened.name, opened.config["tasks.max"]) == ("orders", "2")
+    assert not opened.check()
+    assert any("topics" in text for text in opened.check().errors)
+    with pytest.raises(frazil.errors.ConfigError, match="Must configure one of topics or topics.regex"):
+        opened.drain()
+    assert frazil.open({"name": "a", "config": {"connector.class": "S3Sink"}}, env={}).name == "a"
+    with pytest.raises(frazil.errors.UsageError, match="has no name"):
+        frazil.open({"connector.class": "S3Sink"}, env={})
+    with pytest.raises(frazil.errors.UsageError, match="cannot be read"):
+        frazil.open(tmp_path / "none.json", env={})

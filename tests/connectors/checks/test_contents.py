@@ -1,0 +1,64 @@
+"""Rows found by their contents among the records that are expected."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frazil.connectors.checks.contents import match
+from frazil.connectors.checks.expected import Expected
+from frazil.connectors.checks.result import RangeCheck
+
+DIGESTS = st.lists(st.integers(0, 5), max_size=12)
+
+
+def expected(digests: Sequence[int], partition: int = 0, dead: int = 0) -> Expected:
+    made = Expected(RangeCheck("table", "t", partition, 0, len(digests), dead=dead))
+    for offset, one in enumerate(digests):
+        made.add(offset, one)
+        made.check.expected += 1
+    return made
+
+
+@given(st.lists(DIGESTS, min_size=1, max_size=3), DIGESTS, DIGESTS)
+def test_every_row_counts_once(topics: list[list[int]], dead: list[int], rows: list[int]) -> None:
+    ranges = [expected(digests, partition) for partition, digests in enumerate(topics)]
+    ranges[0].check.dead = len(dead)
+    match([rows[:5], rows[5:]], ranges, whole=True, dead=Counter(dead))
+    wanted = Counter(one for digests in topics for one in digests)
+    have = Counter(rows)
+    left = have - wanted
+    stored_after_all = left & Counter(dead)
+    others = left - stored_after_all
+    checks = [each.conclude(compared=True) for each in ranges]
+    assert sum(len(check.missing) for check in checks) == (wanted - have).total()
+    assert sum(len(check.doubled) for check in checks) == sum(others[one] for one in others if one in wanted)
+    assert sum(check.foreign for check in checks) == sum(others[one] for one in others if one not in wanted)
+    assert checks[0].dead == len(dead) - stored_after_all.total()
+    assert sum(check.stored for check in checks) == len(rows)
+    if have == wanted + stored_after_all:
+        assert all(check.complete for check in checks)
+        assert sum(int(check.expected_sum or "", 16) for check in checks) == sum(rows)
+
+
+def test_rows_of_no_record_are_unknown_when_the_table_has_more_than_the_ranges() -> None:
+    records = expected([1, 2])
+    match([[1, 2, 2, 3]], [records], whole=False)
+    check = records.conclude(compared=True)
+    assert (check.unknown, check.foreign, check.doubled, check.stored) == (1, 0, [1], 3)
+
+
+def test_without_ranges_nothing_is_compared() -> None:
+    match([[1]], [], whole=True)
+
+
+def test_many_equal_rows_take_no_longer_than_others() -> None:
+    records = expected([7] * 100_000)
+    started = time.monotonic()
+    match(([7] * 10_000 for _ in range(10)), [records], whole=True)
+    assert time.monotonic() - started < 20
+    assert records.conclude(compared=True).complete
