@@ -44,5 +44,8 @@ class Runner(Protocol):
         ...
 
 
-RunnerFactory = Callable[[str, Resolved], Runner]
-"""Makes the runner of a connector from its name and its configuration without placeholders; may raise FrazilError."""
+RunnerFactory = Callable[[str, Resolved, Callable[[], None]], Runner]
+"""Makes the runner of a connector from its name and its configuration without placeholders; may raise FrazilError.
+
+The third argument is what the runner calls, from any thread, when its status has changed; it returns at once.
+"""

@@ -11,11 +11,15 @@ from frazil.declare.providers import ConfigProviders, EnvironmentProvider
 from frazil.engine import failures
 from frazil.engine.runner_api import TargetState
 from frazil.errors import ConfigError, Fenced, ServiceUnavailable, TransientError
-from frazil.worker.lifecycle.actor import ActorStatus, ConnectorActor, RestartPolicy, Wanted
+from frazil.worker.lifecycle.actor import ActorStatus, ConnectorActor, Wanted
+from frazil.worker.lifecycle.restart_policy import RestartPolicy
+from frazil.worker.lifecycle.threads import ActorThreads
 from tests.worker.lifecycle.runners import ScriptedFactory, eventually
 
 RUNNING = ActorStatus("RUNNING", "RUNNING", 2)
-Make = Callable[[Wanted], ConnectorActor]
+QUICK = RestartPolicy(first_s=0.05, longest_s=0.1)
+NO_PROVIDERS = ConfigProviders()
+Make = Callable[..., ConnectorActor]
 
 
 def wanted(target: TargetState = "RUNNING", generation: int = 1) -> Wanted:
@@ -24,12 +28,11 @@ def wanted(target: TargetState = "RUNNING", generation: int = 1) -> Wanted:
 
 @pytest.fixture
 def make(factory: ScriptedFactory) -> Iterator[Make]:
+    threads = ActorThreads()
     actors: list[ConnectorActor] = []
 
-    def make(first: Wanted) -> ConnectorActor:
-        actors.append(
-            ConnectorActor("c", first, factory, RestartPolicy(first_s=0.05, longest_s=0.1), ConfigProviders())
-        )
+    def make(first: Wanted, policy: RestartPolicy = QUICK, providers: ConfigProviders = NO_PROVIDERS) -> ConnectorActor:
+        actors.append(ConnectorActor("c", first, factory, policy, providers, threads))
         return actors[-1]
 
     yield make
@@ -37,6 +40,7 @@ def make(factory: ScriptedFactory) -> Iterator[Make]:
     for actor in actors:
         actor.close(deadline)
         assert actor.join(deadline)
+    threads.close()
 
 
 def test_waits_double_up_to_the_longest() -> None:
@@ -274,12 +278,11 @@ def test_an_action_of_an_actor_that_has_ended_or_ends_is_cancelled(make: Make) -
 
 
 def test_placeholders_are_resolved_at_each_start_and_shown_nowhere(
-    factory: ScriptedFactory, caplog: pytest.LogCaptureFixture
+    make: Make, factory: ScriptedFactory, caplog: pytest.LogCaptureFixture
 ) -> None:
     environ = {"URI": "http://first"}
     providers = ConfigProviders({"env": EnvironmentProvider(environ)})
-    first = Wanted({"uri": "${env:URI}"}, 1, "RUNNING", 1)
-    actor = ConnectorActor("c", first, factory, RestartPolicy(first_s=0.05, longest_s=0.1), providers)
+    actor = make(Wanted({"uri": "${env:URI}"}, 1, "RUNNING", 1), providers=providers)
     eventually(lambda: factory.life("c") == ["start"])
     assert factory.last("c").config == {"uri": "http://first"}
     environ["URI"] = "http://second"
@@ -290,18 +293,14 @@ def test_placeholders_are_resolved_at_each_start_and_shown_nowhere(
     eventually(lambda: actor.status().state == "FAILED")
     assert actor.status().trace == "ConfigError: [hidden] is wrong"
     assert "http://" not in caplog.text
-    actor.close(time.monotonic() + 10)
-    assert actor.join(time.monotonic() + 10)
 
 
-def test_a_value_that_no_provider_has_is_a_failure_with_a_reason(factory: ScriptedFactory) -> None:
+def test_a_value_that_no_provider_has_is_a_failure_with_a_reason(make: Make, factory: ScriptedFactory) -> None:
     providers = ConfigProviders({"env": EnvironmentProvider({})})
-    actor = ConnectorActor("c", Wanted({"a": "${env:NONE}"}, 1, "RUNNING", 1), factory, RestartPolicy(), providers)
+    actor = make(Wanted({"a": "${env:NONE}"}, 1, "RUNNING", 1), providers=providers)
     eventually(lambda: actor.status().state == "FAILED")
     trace = actor.status().trace or ""
     assert trace.startswith(
         "frazil.errors.ConfigError: a: no value for ${env:NONE}: there is no NONE in the environment. Nothing was read."
     )
     assert factory.life("c") == []
-    actor.close(time.monotonic() + 10)
-    assert actor.join(time.monotonic() + 10)

@@ -10,8 +10,8 @@ import pytest
 from frazil.declare.providers import ConfigProviders, EnvironmentProvider
 from frazil.errors import AlreadyExists, ConfigError, NotFound, ServiceUnavailable
 from frazil.worker.lifecycle import herder as herder_module
-from frazil.worker.lifecycle.actor import RestartPolicy
 from frazil.worker.lifecycle.herder import Herder
+from frazil.worker.lifecycle.restart_policy import RestartPolicy
 from frazil.worker.lifecycle.store import FileConfigStore, StoredConnector
 from tests.connectors.samples import MINIMAL_SINK
 from tests.worker.lifecycle.runners import ScriptedFactory, eventually

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from frazil.errors import NotFound, Rebalancing
-from frazil.worker.lifecycle.actor import RestartPolicy
 from frazil.worker.lifecycle.herder import Herder
+from frazil.worker.lifecycle.restart_policy import RestartPolicy
 from frazil.worker.lifecycle.status import ConnectorStatus
 from frazil.worker.lifecycle.store import FileConfigStore
 from tests.worker.lifecycle.runners import ScriptedFactory, eventually

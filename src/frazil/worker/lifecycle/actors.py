@@ -12,8 +12,10 @@ from typing import TypeVar
 from frazil.connectors.keys.framework import MOST_TASKS
 from frazil.declare.providers import ConfigProviders
 from frazil.engine.runner_api import RunnerFactory
-from frazil.worker.lifecycle.actor import ActorStatus, ConnectorActor, Observe, RestartPolicy, Wanted
+from frazil.worker.lifecycle.actor import ActorStatus, ConnectorActor, Observe, Wanted
+from frazil.worker.lifecycle.restart_policy import RestartPolicy
 from frazil.worker.lifecycle.store import StoredConnector
+from frazil.worker.lifecycle.threads import ActorThreads
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +35,7 @@ class Actors:
         self._policy = policy
         self._providers = providers
         self._observe = observe
+        self._threads = ActorThreads()
         self._generations = itertools.count(1)
         self._wanted: dict[str, Wanted] = {}
         self._actors: dict[str, ConnectorActor] = {}
@@ -54,7 +57,14 @@ class Actors:
         actor = self._actors.get(name)
         if actor is None or not actor.want(wanted):
             self._actors[name] = ConnectorActor(
-                name, wanted, self._factory, self._policy, self._providers, self._observe, after=actor
+                name,
+                wanted,
+                self._factory,
+                self._policy,
+                self._providers,
+                self._threads,
+                self._observe,
+                after=actor,
             )
 
     def remove(self, name: str) -> None:
@@ -75,7 +85,10 @@ class Actors:
 
     def close(self, timeout: float) -> bool:
         """Stop all queries within `timeout` seconds; False when some did not."""
-        return _close(dict(self._actors), time.monotonic() + timeout, timeout)
+        stopped = _close(dict(self._actors), time.monotonic() + timeout, timeout)
+        if stopped:
+            self._threads.close()
+        return stopped
 
     def status(self, name: str) -> ActorStatus | None:
         """What a connector does; None when it is not to run here."""

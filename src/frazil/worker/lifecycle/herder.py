@@ -13,9 +13,10 @@ from frazil.connectors.registry import connector_of
 from frazil.declare.providers import ConfigProviders
 from frazil.engine.runner_api import STOP_S, RunnerFactory, State, TargetState
 from frazil.errors import AlreadyExists, ConfigError, NotFound, Rebalancing, ServiceUnavailable
-from frazil.worker.lifecycle.actor import NEW, ActorStatus, RestartPolicy
+from frazil.worker.lifecycle.actor import NEW, ActorStatus
 from frazil.worker.lifecycle.actors import Actors
 from frazil.worker.lifecycle.checks import Config, ConfigChecks, type_of
+from frazil.worker.lifecycle.restart_policy import RestartPolicy
 from frazil.worker.lifecycle.status import ConnectorInfo, ConnectorStatus, StatusBoard, TaskStatus
 from frazil.worker.lifecycle.store import ConfigStore, StoredConnector
 
