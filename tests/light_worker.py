@@ -1,4 +1,4 @@
-"""A worker of a group without Spark: REST, storage topics and membership are real, its queries only keep a diary.
+"""A worker of a group without Spark: REST, storage topics and membership are real, its runners only keep a diary.
 
 `python -m tests.light_worker worker.properties [HOME]`; the diary goes to stdout. With a home it has the runtime of
 source connectors too. Tests kill and stop it.

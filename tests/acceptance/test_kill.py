@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import random
-import shutil
 import signal
 import threading
 import time
@@ -57,8 +56,6 @@ def test_kills_lose_and_double_nothing(stack: LocalStack, tmp_path: Path, kills:
             time.sleep(rng.uniform(0, 2.5))
             worker.client.close()
             worker.kill()
-            if kill % 2:
-                shutil.rmtree(worker.settings.home / "worker" / "checkpoints", ignore_errors=True)
     finally:
         stop.set()
         producer.join()
@@ -76,7 +73,7 @@ def test_kills_lose_and_double_nothing(stack: LocalStack, tmp_path: Path, kills:
 def test_a_signal_for_the_whole_process_group_stops_in_order(
     stack: LocalStack, tmp_path: Path, number: signal.Signals
 ) -> None:
-    """As of a shell's `kill %1`, or of a terminal: the JVM goes when the queries have stopped."""
+    """As of a shell's `kill %1`, or of a terminal: the JVM goes when the connectors have stopped."""
     with own_worker(stack.settings, tmp_path) as worker:
         pipe = Pipe(worker.settings, f"signalled_{number.name.lower()}").create()
         worker.client.put_config(pipe.connector, pipe.config())
@@ -88,5 +85,5 @@ def test_a_signal_for_the_whole_process_group_stops_in_order(
         os.killpg(process.pid, number)
         psutil.wait_procs([process, *family], timeout=120)
         log = worker.log()
-        assert f"the query of connector {pipe.connector} has stopped" in log
+        assert f"connector {pipe.connector} has stopped" in log
         assert not any(word in log for word in ("ERROR", "Traceback", "given up"))

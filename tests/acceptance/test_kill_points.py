@@ -8,7 +8,6 @@ of two tables of one batch.
 from __future__ import annotations
 
 import json
-import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -232,8 +231,6 @@ def killed_there(stack: LocalStack, home: Path, names: Sequence[str], prefix: st
         at_kill = {victim.pipe.name: victim.snapshots() for victim in victims}
         for victim in victims:
             victim.proxy.let_go()
-        if first:
-            shutil.rmtree(worker.settings.home / "worker" / "checkpoints")
 
         worker.start()
         for victim in victims:

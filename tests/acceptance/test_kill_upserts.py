@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 import threading
 import time
 from pathlib import Path
@@ -85,8 +84,6 @@ def killed_again_and_again(stack: LocalStack, home: Path, kills: int, mode: str)
             time.sleep(chance.uniform(0, 2.5))
             worker.client.close()
             worker.kill()
-            if kill % 2:
-                shutil.rmtree(worker.settings.home / "worker" / "checkpoints", ignore_errors=True)
     finally:
         changes.stop()
 

@@ -1,4 +1,4 @@
-"""A runner whose query is a script of the test: the real one needs Spark and has tests of its own."""
+"""A runner that does what the test says: the real one needs Spark and has tests of its own."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_a_connector_that_is_created_paused_has_no_tasks(make: Make, factory: Sc
     assert factory.life("c") == []
 
 
-def test_paused_shows_only_when_the_query_has_stopped(make: Make, factory: ScriptedFactory) -> None:
+def test_paused_shows_only_when_the_runner_has_stopped(make: Make, factory: ScriptedFactory) -> None:
     actor = make(wanted())
     eventually(lambda: actor.status() == RUNNING)
     release = threading.Event()
@@ -106,7 +106,7 @@ def _wait(event: threading.Event) -> None:
     assert event.wait(10)
 
 
-def test_pause_and_resume_before_the_thread_notices_keep_the_query(make: Make, factory: ScriptedFactory) -> None:
+def test_pause_and_resume_before_the_next_turn_keep_the_runner(make: Make, factory: ScriptedFactory) -> None:
     started = threading.Event()
     factory.before_start = lambda name: _wait(started)
     actor = make(wanted())
@@ -171,7 +171,9 @@ def test_a_transient_error_is_tried_again_until_it_succeeds(make: Make, factory:
     assert len(factory.runners["c"]) == 4
 
 
-def test_a_running_query_that_fails_for_good_stays_failed_until_restart(make: Make, factory: ScriptedFactory) -> None:
+def test_a_running_connector_that_fails_for_good_stays_failed_until_restart(
+    make: Make, factory: ScriptedFactory
+) -> None:
     actor = make(wanted())
     eventually(lambda: actor.status() == RUNNING)
     factory.last("c").fail("BadRecord: apilogs-0@7 column time")
@@ -182,7 +184,7 @@ def test_a_running_query_that_fails_for_good_stays_failed_until_restart(make: Ma
     assert factory.life("c") == ["start", "stop", "start"]
 
 
-def test_a_running_query_that_fails_for_a_while_is_started_again(make: Make, factory: ScriptedFactory) -> None:
+def test_a_running_connector_that_fails_for_a_while_is_started_again(make: Make, factory: ScriptedFactory) -> None:
     actor = make(wanted())
     eventually(lambda: actor.status() == RUNNING)
     factory.last("c").fail("ServiceUnavailable: broker", transient=True)
@@ -231,7 +233,7 @@ def test_a_deleted_actor_ends_and_can_be_wanted_again_before_that(make: Make, fa
     assert not actor.want(wanted(generation=3))
 
 
-def test_a_query_that_does_not_stop_in_order_does_not_block_the_connector(
+def test_a_runner_that_does_not_stop_in_order_does_not_block_the_connector(
     make: Make, factory: ScriptedFactory, caplog: pytest.LogCaptureFixture
 ) -> None:
     actor = make(wanted())
@@ -248,7 +250,7 @@ def test_a_query_that_does_not_stop_in_order_does_not_block_the_connector(
     assert "s3cr3t" not in caplog.text
 
 
-def test_an_action_runs_when_the_query_has_stopped(make: Make, factory: ScriptedFactory) -> None:
+def test_an_action_runs_when_the_runner_has_stopped(make: Make, factory: ScriptedFactory) -> None:
     actor = make(wanted())
     eventually(lambda: actor.status() == RUNNING)
     actor.want(wanted("STOPPED"))

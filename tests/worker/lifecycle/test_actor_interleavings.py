@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -17,6 +18,7 @@ from frazil.worker.lifecycle.threads import ActorThreads
 from tests.worker.lifecycle.runners import ScriptedFactory
 
 NAME = "c"
+Operation = tuple[object, ...]
 NEVER = time.monotonic() + 1e6
 TARGETS = st.sampled_from(["RUNNING", "RUNNING", "PAUSED", "STOPPED"])
 
@@ -58,7 +60,7 @@ class Interleavings(RuleBasedStateMachine):
         self.threads = ManualThreads()
         self.factory = ScriptedFactory()
         self.factory.before_start = self.factory.before_stop = lambda name: self.happen()
-        self.meanwhile: list[Callable[[], None]] = []
+        self.meanwhile: Operation | None = None
         self.generation = 1
         self.target: TargetState | None = "RUNNING"
         self.may_have_failed = False
@@ -73,8 +75,15 @@ class Interleavings(RuleBasedStateMachine):
         return Wanted({"generation": str(self.generation)}, 1, target, self.generation)
 
     def happen(self) -> None:
-        if self.meanwhile:
-            self.meanwhile.pop(0)()
+        """What others do while a start or a stop waits."""
+        operation, self.meanwhile = self.meanwhile, None
+        if operation is not None:
+            self.do(operation)
+        self.threads.run()
+
+    def do(self, operation: Operation) -> None:
+        name, *arguments = operation
+        getattr(self, str(name))(*arguments)
 
     def want(self, target: TargetState, renew: bool) -> None:
         if self.target is None:
@@ -113,34 +122,29 @@ class Interleavings(RuleBasedStateMachine):
     operations = st.one_of(
         st.tuples(st.just("want"), TARGETS, st.booleans()),
         st.tuples(st.just("fail"), st.booleans()),
-        st.sampled_from([("delete",), ("release",), ("act",), ("turn",), ("ring",), ("wake",)]),
+        st.sampled_from([("delete",), ("release",), ("act",), ("ring",), ("wake",)]),
     )
 
-    @rule(operation=operations, while_it_runs=st.booleans())
-    def operate(self, operation: tuple[object, ...], while_it_runs: bool) -> None:
-        name, *arguments = operation
-        call = getattr(self, str(name))
-        if while_it_runs:
-            self.meanwhile.append(lambda: call(*arguments))
-        else:
-            call(*arguments)
-
-    @rule()
-    def turn(self) -> None:
-        self.threads.run()
+    @rule(operation=operations, meanwhile=st.none() | operations, turns=st.sampled_from([0, 0, 1, 1, 2, 99]))
+    def operate(self, operation: Operation, meanwhile: Operation | None, turns: int) -> None:
+        self.do(operation)
+        self.meanwhile = meanwhile
+        if turns == 99:
+            self.settle()
+        for _ in range(turns):
+            self.threads.run()
 
     @invariant()
     def one_runner_at_a_time(self) -> None:
         life = self.factory.life(NAME)
         assert life == (["start", "stop"] * len(life))[: len(life)]
 
-    @rule()
     def settle(self) -> None:
-        self.meanwhile.clear()
+        """Take all turns, with nothing new after what was to happen meanwhile, and look what has come of it."""
         while self.threads.turns or self.threads.alarms:
+            self.threads.run()
             self.threads.ring()
-            while self.threads.turns:
-                self.threads.run()
+        self.meanwhile = None
         runs = self.factory.life(NAME)[-1:] == ["start"]
         status = self.actor.status()
         if self.target is None:
@@ -164,3 +168,4 @@ class Interleavings(RuleBasedStateMachine):
 
 
 TestInterleavings = Interleavings.TestCase
+TestInterleavings.settings = settings(stateful_step_count=20)

@@ -96,7 +96,7 @@ def test_what_is_taken_away_has_stopped_before_that_is_told(
     eventually(lambda: len(herder.status("a").tasks) == 2 and state(herder, "a")[0] == "RUNNING")
 
 
-def test_a_query_that_does_not_stop_is_waited_for_by_the_next(herder: Herder, factory: ScriptedFactory) -> None:
+def test_a_runner_that_does_not_stop_is_waited_for_by_the_next(herder: Herder, factory: ScriptedFactory) -> None:
     herder.create("a", sink("a"))
     herder.own(lambda name: True)
     eventually(lambda: state(herder, "a")[0] == "RUNNING")

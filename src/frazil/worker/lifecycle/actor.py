@@ -1,4 +1,4 @@
-"""One connector in one thread: brings its streaming query to the state that the user wants."""
+"""One connector of the worker: brings its runner to the state that the user wants."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the user wants of a connector. Another `generation` starts the query anew."""
+    """What the user wants of a connector. Another `generation` starts the connector anew."""
 
     config: Mapping[str, str]
     tasks_max: int
@@ -35,7 +35,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class ActorStatus:
-    """What a connector does. All tasks are parts of one query, so they share a state; STOPPED has no tasks."""
+    """What a connector does. Its tasks are a number alone, so they share a state; STOPPED has no tasks."""
 
     state: State
     task_state: State
@@ -233,7 +233,7 @@ class ConnectorActor:
             self._raised(wanted, error)
             return
         if status.state == "FAILED":
-            self._failed(wanted, status.trace or "The streaming query ended without a reason.", status)
+            self._failed(wanted, status.trace or "The connector ended without a reason.", status)
             return
         self._report(wanted, ActorStatus("RUNNING", "RUNNING", wanted.tasks_max))
 
@@ -268,14 +268,14 @@ class ConnectorActor:
             runner.stop(timeout)
         except Exception as error:
             logger.error(
-                "the query of connector %s did not stop in order; what it had not committed is read again: %s",
+                "connector %s did not stop in order; what it had not committed is read again: %s",
                 self._name,
                 hide_secrets(
                     failures.trace(failures.classify(error), error), self._resolved.config, self._resolved.secrets
                 ),
             )
         else:
-            logger.info("the query of connector %s has stopped", self._name)
+            logger.info("connector %s has stopped", self._name)
 
     def _report(self, wanted: Wanted, status: ActorStatus) -> None:
         with self._lock:
@@ -289,7 +289,7 @@ class ConnectorActor:
 
 
 def _announced(before: Wanted | None, wanted: Wanted, status: ActorStatus) -> ActorStatus:
-    """The status to show before the thread has acted on a new wish."""
+    """The status to show before a turn has acted on a new wish."""
     if before is None:
         return NEW
     if wanted.target != "RUNNING":
@@ -302,7 +302,7 @@ def _announced(before: Wanted | None, wanted: Wanted, status: ActorStatus) -> Ac
 
 
 def _halted(wanted: Wanted, before: ActorStatus) -> ActorStatus:
-    """The status of a connector whose query has stopped; the tasks of a failed one stay FAILED (connect-rest.md 5)."""
+    """The status of a connector that has stopped; the tasks of a failed one stay FAILED, as in Kafka Connect."""
     if wanted.target == "STOPPED":
         return ActorStatus("STOPPED", "STOPPED", 0)
     if before.task_state == "FAILED" and before.tasks:

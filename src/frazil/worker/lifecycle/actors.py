@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _ENDS = 0.1
-"""The part of the time for stopping that a thread has to end, once its query has stopped."""
+"""The part of the time for stopping that an actor has to end, once its runner has stopped."""
 
 
 class Actors:
@@ -49,7 +49,7 @@ class Actors:
         return name in self._wanted
 
     def apply(self, name: str, stored: StoredConnector, renew: bool) -> None:
-        """Bring a connector to what is stored of it; `renew` starts its query anew in any case."""
+        """Bring a connector to what is stored of it; `renew` starts it anew in any case."""
         before = self._wanted.get(name)
         generation = next(self._generations) if renew or before is None else before.generation
         wanted = Wanted(stored.config, _tasks_max(stored.config), stored.target_state, generation)
@@ -68,12 +68,12 @@ class Actors:
             )
 
     def remove(self, name: str) -> None:
-        """End the query of a connector that was deleted; the query stops afterwards."""
+        """End a connector that was deleted; it stops afterwards."""
         if self._wanted.pop(name, None) is not None:
             self._actors[name].want(None)
 
     def release(self, names: Collection[str], timeout: float) -> bool:
-        """Stop the queries of connectors that are not to run here any more, within `timeout` seconds.
+        """Stop connectors that are not to run here any more, within `timeout` seconds.
 
         False when some did not stop: they go on to, and what they had not committed is read again elsewhere.
         """
@@ -84,7 +84,7 @@ class Actors:
         return _close(actors, deadline, timeout)
 
     def close(self, timeout: float) -> bool:
-        """Stop all queries within `timeout` seconds; False when some did not."""
+        """Stop all connectors within `timeout` seconds; False when some did not."""
         stopped = _close(dict(self._actors), time.monotonic() + timeout, timeout)
         if stopped:
             self._threads.close()

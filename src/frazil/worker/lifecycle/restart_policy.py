@@ -10,9 +10,9 @@ from frazil.connectors.keys.restart import restarts
 
 @dataclass(frozen=True)
 class RestartPolicy:
-    """Waits before a query that failed with a TransientError is started again, in seconds, doubling each time.
+    """Waits before a connector that failed with a TransientError is started again, in seconds, doubling each time.
 
-    A query that ran for `healthy_s` starts again from the first wait. `fenced` is how many failures in a row may be
+    A connector that ran for `healthy_s` starts again from the first wait. `fenced` is how many failures in a row may be
     Fenced and are tried again as well: in a group of workers, the one before may still have stored its last batch.
     """
 
@@ -35,7 +35,7 @@ class RestartPolicy:
         )
 
     def passes(self, failures: int, transient: bool, fenced: bool) -> bool:
-        """Whether the query is started again after so many failures in a row."""
+        """Whether the connector is started again after so many failures in a row."""
         if fenced:
             return failures <= self.fenced
         return transient and (self.attempts is None or failures <= self.attempts)

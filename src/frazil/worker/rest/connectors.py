@@ -126,7 +126,7 @@ class Status(Resource):
 
 
 class Restart(Resource):
-    """Start the query anew."""
+    """Start the connector anew."""
 
     @operation(
         "Restart a connector",

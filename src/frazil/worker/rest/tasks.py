@@ -35,7 +35,7 @@ class TaskState(Resource):
 
 
 class TaskRestart(Resource):
-    """Start the query that the task is a part of anew."""
+    """Start the connector of the task anew."""
 
     @operation("Restart a task", {204: None}, errors=(404, 409), place="owner")
     def post(self, request: Request) -> Response:
