@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+import pytest
 
 from frazil.declare.providers import ConfigProviders
 from frazil.engine.runner_api import TargetState
@@ -20,7 +19,6 @@ from tests.worker.lifecycle.runners import ScriptedFactory
 NAME = "c"
 Operation = tuple[object, ...]
 NEVER = time.monotonic() + 1e6
-TARGETS = st.sampled_from(["RUNNING", "RUNNING", "PAUSED", "STOPPED"])
 
 
 class ManualThreads(ActorThreads):
@@ -52,11 +50,11 @@ class ManualThreads(ActorThreads):
             wake()
 
 
-class Interleavings(RuleBasedStateMachine):
+class Connector:
     """Does what `Actors` does with a connector, and keeps what must come of it."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, dice: random.Random) -> None:
+        self.dice = dice
         self.threads = ManualThreads()
         self.factory = ScriptedFactory()
         self.factory.before_start = self.factory.before_stop = lambda name: self.happen()
@@ -119,25 +117,22 @@ class Interleavings(RuleBasedStateMachine):
     def wake(self) -> None:
         self.actor.wake()
 
-    operations = st.one_of(
-        st.tuples(st.just("want"), TARGETS, st.booleans()),
-        st.tuples(st.just("fail"), st.booleans()),
-        st.sampled_from([("delete",), ("release",), ("act",), ("ring",), ("wake",)]),
-    )
-
-    @rule(operation=operations, meanwhile=st.none() | operations, turns=st.sampled_from([0, 0, 1, 1, 2, 99]))
-    def operate(self, operation: Operation, meanwhile: Operation | None, turns: int) -> None:
-        self.do(operation)
-        self.meanwhile = meanwhile
-        if turns == 99:
+    def operate(self) -> None:
+        """One operation at a point of time that the dice choose, and another one while what comes of it goes on."""
+        self.do(self.operation())
+        self.meanwhile = self.dice.choice([None, self.operation()])
+        if self.dice.random() < 0.2:
             self.settle()
-        for _ in range(turns):
+        for _ in range(self.dice.choice([0, 0, 1, 2])):
             self.threads.run()
-
-    @invariant()
-    def one_runner_at_a_time(self) -> None:
         life = self.factory.life(NAME)
-        assert life == (["start", "stop"] * len(life))[: len(life)]
+        assert life == (["start", "stop"] * len(life))[: len(life)], "two runners at once"
+
+    def operation(self) -> Operation:
+        targets: list[TargetState] = ["RUNNING", "RUNNING", "PAUSED", "STOPPED"]
+        others: list[Operation] = [("delete",), ("release",), ("act",), ("act",), ("ring",), ("wake",)]
+        want = ("want", self.dice.choice(targets), self.dice.random() < 0.3)
+        return self.dice.choice([want, ("fail", self.dice.random() < 0.5), self.dice.choice(others)])
 
     def settle(self) -> None:
         """Take all turns, with nothing new after what was to happen meanwhile, and look what has come of it."""
@@ -160,12 +155,12 @@ class Interleavings(RuleBasedStateMachine):
             assert future.cancelled() or future.result(0.0) != ["start"]
         self.actions.clear()
 
-    def teardown(self) -> None:
-        self.settle()
-        self.release()
-        self.settle()
-        self.threads.close()
 
-
-TestInterleavings = Interleavings.TestCase
-TestInterleavings.settings = settings(stateful_step_count=20)
+@pytest.mark.parametrize("seed", range(200))
+def test_one_runner_at_a_time_and_the_last_wish_counts(seed: int) -> None:
+    connector = Connector(random.Random(seed))
+    for _ in range(40):
+        connector.operate()
+    connector.settle()
+    connector.release()
+    connector.settle()
