@@ -72,6 +72,23 @@ def test_a_connector_that_gives_up(make: Make, factory: ScriptedFactory) -> None
     eventually(lambda: actor.status().state == "FAILED")
 
 
+def test_failures_before_a_long_run_do_not_count_and_failed_starts_do(make: Make, factory: ScriptedFactory) -> None:
+    actor = make(wanted(), RestartPolicy(first_s=0.01, healthy_s=0.0, attempts=1))
+    for starts in (1, 2, 3):
+        eventually(lambda starts=starts: factory.life("c").count("start") == starts)  # type: ignore[misc]
+        eventually(lambda: actor.status() == RUNNING)
+        factory.last("c").fail("ServiceUnavailable: x", transient=True)
+    eventually(lambda: factory.life("c").count("start") == 4)
+
+    def refuse(name: str) -> None:
+        raise ServiceUnavailable("no")
+
+    factory.before_start = refuse
+    factory.last("c").fail("ServiceUnavailable: x", transient=True)
+    eventually(lambda: actor.status().state == "FAILED")
+    assert len(factory.runners["c"]) == 5
+
+
 def test_it_runs_pauses_and_stops(make: Make, factory: ScriptedFactory) -> None:
     actor = make(wanted())
     eventually(lambda: actor.status() == RUNNING)
