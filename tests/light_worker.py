@@ -1,4 +1,4 @@
-"""A worker of a group without Spark: REST, storage topics and membership are real, its queries only keep a diary.
+"""A worker of a group without Spark: REST, storage topics and membership are real, its runners only keep a diary.
 
 `python -m tests.light_worker worker.properties [HOME]`; the diary goes to stdout. With a home it has the runtime of
 source connectors too. Tests kill and stop it.
@@ -13,15 +13,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from frazil.declare.providers import Resolved
 from frazil.engine.runner_api import RunnerFactory
 from frazil.environment.settings import Settings
 from frazil.environment.worker import WorkerConfig
 from frazil.stack.ports import unused
 from frazil.worker.app import serve
 from frazil.worker.cluster.build import worker_group
-from frazil.worker.lifecycle.actor import RestartPolicy
 from frazil.worker.lifecycle.herder import Herder
+from frazil.worker.lifecycle.restart_policy import RestartPolicy
 from frazil.worker.rest.app import rest_app
 from frazil.worker.rest.forward import Forwarder
 from frazil.worker.rest.info import WorkerInfo
@@ -30,7 +29,7 @@ from frazil.worker.watch.loggers import Loggers
 from frazil.worker.watch.positions import Positions
 from frazil.worker.watch.topics import ActiveTopics
 from tests.isolation import isolated_settings
-from tests.worker.lifecycle.runners import ScriptedFactory, ScriptedRunner
+from tests.worker.lifecycle.runners import ScriptedFactory
 from tests.worker.watch.positions import KeptPositions
 
 
@@ -93,9 +92,6 @@ class _Diary(ScriptedFactory):
     def note(self, name: str, what: str) -> None:
         sys.stdout.write(f"{what} {name}\n")  # one call, so that lines of several threads do not mix
         sys.stdout.flush()
-
-    def __call__(self, name: str, resolved: Resolved) -> ScriptedRunner:
-        return super().__call__(name, resolved)
 
 
 def main() -> None:

@@ -73,7 +73,7 @@ def test_kills_lose_and_double_nothing(stack: LocalStack, tmp_path: Path, kills:
 def test_a_signal_for_the_whole_process_group_stops_in_order(
     stack: LocalStack, tmp_path: Path, number: signal.Signals
 ) -> None:
-    """As of a shell's `kill %1`, or of a terminal: the JVM goes when the queries have stopped."""
+    """As of a shell's `kill %1`, or of a terminal: the JVM goes when the connectors have stopped."""
     with own_worker(stack.settings, tmp_path) as worker:
         pipe = Pipe(worker.settings, f"signalled_{number.name.lower()}").create()
         worker.client.put_config(pipe.connector, pipe.config())
@@ -85,5 +85,5 @@ def test_a_signal_for_the_whole_process_group_stops_in_order(
         os.killpg(process.pid, number)
         psutil.wait_procs([process, *family], timeout=120)
         log = worker.log()
-        assert f"the query of connector {pipe.connector} has stopped" in log
+        assert f"connector {pipe.connector} has stopped" in log
         assert not any(word in log for word in ("ERROR", "Traceback", "given up"))

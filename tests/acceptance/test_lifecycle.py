@@ -252,7 +252,7 @@ def test_a_connector_stops_in_ten_seconds_though_its_batch_hangs(worker: Worker,
             assert httpx.put(f"{url}/stop").status_code == 204
             eventually(lambda: worker.state(pipe.connector) == "STOPPED")
             assert time.monotonic() - begun < 11
-            # The next query waits for the end of the batch that was given up, and goes on from its commit.
+            # The next runner waits for the end of the batch that was given up, and goes on from its commit.
             pipe.send([event(n) for n in range(10, 20)])
             assert httpx.put(f"{url}/resume").status_code == 202
             eventually(lambda: worker.state(pipe.connector) == "RESTARTING")

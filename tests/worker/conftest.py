@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from frazil.worker.lifecycle.actor import RestartPolicy
 from frazil.worker.lifecycle.herder import Herder
+from frazil.worker.lifecycle.restart_policy import RestartPolicy
 from frazil.worker.lifecycle.store import FileConfigStore
 from tests.worker.lifecycle.runners import ScriptedFactory
 

@@ -37,8 +37,8 @@ class Engine:
         self._runs = runs
         self._busy: dict[str, threading.Lock] = {}
 
-    def runner(self, connector: Connector) -> SinkRunner:
-        """A runner for the connector, which does nothing until it is started."""
+    def runner(self, connector: Connector, changed: Callable[[], None]) -> SinkRunner:
+        """A runner for the connector, which does nothing until it is started; see `RunnerFactory`."""
         jobs = self._jobs.of(connector.name)
         return SinkRunner(
             connector,
@@ -48,6 +48,7 @@ class Engine:
             self._maintenance,
             self._observe,
             self._busy.setdefault(connector.name, threading.Lock()),
+            changed,
         )
 
     def warm_up(self) -> None:

@@ -41,6 +41,7 @@ class SinkRunner:
         maintenance: MaintenanceSchedule,
         observe: Observe,
         busy: threading.Lock,
+        changed: Callable[[], None],
     ) -> None:
         self._connector = connector
         self._context = context
@@ -49,6 +50,7 @@ class SinkRunner:
         self._maintenance = maintenance
         self._observe = observe
         self._busy = busy
+        self._changed = changed
         self._lock = threading.Lock()
         self._task: SinkTask | None = None
         self._topics: Collection[str] = ()
@@ -155,6 +157,7 @@ class SinkRunner:
         if self._failure is None and not self._stopping:
             self._failure = failures.classify(error), error
             logger.debug("connector %s: reading ended", self._connector.name, exc_info=error)
+            self._changed()
 
     def _turn(self, task: SinkTask, due: Due) -> None:
         """One batch. A batch that is not begun because the connector stops is read by the next runner."""

@@ -31,7 +31,7 @@ class RunnerStatus:
 
 
 class Runner(Protocol):
-    """One connector that runs. `start` and `stop` are called from one thread, `status` from any."""
+    """One connector that runs. `start` and `stop` are called from one thread at a time, `status` from any."""
 
     def start(self) -> None:
         """Return when the connector runs; raises FrazilError when it cannot."""
@@ -44,5 +44,8 @@ class Runner(Protocol):
         ...
 
 
-RunnerFactory = Callable[[str, Resolved], Runner]
-"""Makes the runner of a connector from its name and its configuration without placeholders; may raise FrazilError."""
+RunnerFactory = Callable[[str, Resolved, Callable[[], None]], Runner]
+"""Makes the runner of a connector from its name and its configuration without placeholders; may raise FrazilError.
+
+The third argument is called by the runner, from any thread, when its status has changed; it returns at once.
+"""

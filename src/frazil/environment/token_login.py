@@ -1,12 +1,13 @@
-"""Logins with a token from an endpoint (`sasl.mechanism=OAUTHBEARER`), in the one form that all Kafka clients read.
+"""Logins with a token from an endpoint (`sasl.mechanism=OAUTHBEARER`), in one form: in `sasl.jaas.config` (KIP-768).
 
-Of the forms that Kafka's configuration reference has, Spark's client knows the login in `sasl.jaas.config` alone
-(KIP-768); since Kafka 4.1 it may stand in keys of its own (KIP-1139).
+Since Kafka 4.1 a login may stand in keys of its own as well (KIP-1139).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+
+from frazil.text.quoting import quoted
 
 HANDLER = "sasl.login.callback.handler.class"
 ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
@@ -32,15 +33,10 @@ def with_token_login(settings: Mapping[str, str]) -> Mapping[str, str]:
     if settings.get("sasl.mechanism", "").strip().upper() != "OAUTHBEARER" or not settings.get(ENDPOINT, "").strip():
         return settings
     found = {key: value for key, value in settings.items() if key not in _OPTIONS}
-    options = [f"{name}={_quoted(settings[key].strip())}" for key, name in _OPTIONS.items() if settings.get(key)]
+    options = [f"{name}={quoted(settings[key].strip())}" for key, name in _OPTIONS.items() if settings.get(key)]
     if options:
         login = settings.get(_JAAS, "").strip() or _LOGIN
         found[_JAAS] = f"{login.removesuffix(';').rstrip()} {' '.join(options)};"
     if settings.get(HANDLER, "").strip() in ("", _CALLBACK_3):
         found[HANDLER] = _CALLBACK
     return found
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

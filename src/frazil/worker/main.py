@@ -30,8 +30,8 @@ from frazil.stack.ports import Port, require_different
 from frazil.worker.actuator.app import serve_actuator
 from frazil.worker.actuator.health import connector_states
 from frazil.worker.cluster.build import worker_group
-from frazil.worker.lifecycle.actor import RestartPolicy
 from frazil.worker.lifecycle.herder import Herder
+from frazil.worker.lifecycle.restart_policy import RestartPolicy
 from frazil.worker.lifecycle.store import FileConfigStore
 from frazil.worker.lifecycle.topic_entries import TopicEntries
 from frazil.worker.rest.forward import Forwarder
@@ -177,11 +177,11 @@ class Worker:
             None if self._group is None else self._group.configs.set_logger,
         )
 
-    def _runner(self, name: str, resolved: Resolved) -> Runner:
+    def _runner(self, name: str, resolved: Resolved, changed: Callable[[], None]) -> Runner:
         whole = replace(resolved, config=self._config.with_converters(resolved.config))
         if self._engine is None:
             raise StackError("the worker is still starting up")
-        return self._engine.runner(open_resolved(name, whole, self._settings))
+        return self._engine.runner(open_resolved(name, whole, self._settings), changed)
 
     def _observe(self, report: BatchReport) -> None:
         self._metrics.observe(report)

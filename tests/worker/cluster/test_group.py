@@ -204,7 +204,7 @@ def test_a_worker_that_slept_gives_up_what_others_have_taken(cluster: Cluster) -
         eventually(lambda: one.states() == other.states())
         other.process.terminate()
         diary = (other.process.communicate(timeout=30)[0] or "").splitlines()
-        # Each query that was taken over has stopped before this worker has run it again.
+        # Each connector that was taken over has stopped before this worker has run it again.
         for name in taken:
             assert [line.split()[0] for line in diary if line.endswith(f" {name}")] == ["start", "stop"] * (
                 sum(line == f"start {name}" for line in diary)

@@ -1,4 +1,4 @@
-"""A runner whose query is a script of the test: the real one needs Spark and has tests of its own."""
+"""A runner that does what the test says: the real one needs Spark and has tests of its own."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from frazil.engine.runner_api import RunnerStatus
 class ScriptedRunner:
     """Runs until it is stopped or told to fail; keeps a diary of its life in its factory."""
 
-    def __init__(self, name: str, config: Mapping[str, str], factory: ScriptedFactory) -> None:
+    def __init__(
+        self, name: str, config: Mapping[str, str], factory: ScriptedFactory, changed: Callable[[], None]
+    ) -> None:
         self.name = name
         self.config = config
+        self._changed = changed
         self._factory = factory
         self._status = RunnerStatus("UNASSIGNED")
 
@@ -35,6 +38,7 @@ class ScriptedRunner:
 
     def fail(self, trace: str, transient: bool = False, fenced: bool = False) -> None:
         self._status = RunnerStatus("FAILED", trace, transient, fenced)
+        self._changed()
 
 
 class ScriptedFactory:
@@ -47,8 +51,8 @@ class ScriptedFactory:
         self.diary: list[tuple[str, str]] = []
         self._lock = threading.Lock()
 
-    def __call__(self, name: str, resolved: Resolved) -> ScriptedRunner:
-        runner = ScriptedRunner(name, resolved.config, self)
+    def __call__(self, name: str, resolved: Resolved, changed: Callable[[], None]) -> ScriptedRunner:
+        runner = ScriptedRunner(name, resolved.config, self, changed)
         with self._lock:
             self.runners.setdefault(name, []).append(runner)
         return runner

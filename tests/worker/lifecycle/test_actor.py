@@ -11,11 +11,15 @@ from frazil.declare.providers import ConfigProviders, EnvironmentProvider
 from frazil.engine import failures
 from frazil.engine.runner_api import TargetState
 from frazil.errors import ConfigError, Fenced, ServiceUnavailable, TransientError
-from frazil.worker.lifecycle.actor import ActorStatus, ConnectorActor, RestartPolicy, Wanted
+from frazil.worker.lifecycle.actor import ActorStatus, ConnectorActor, Wanted
+from frazil.worker.lifecycle.restart_policy import RestartPolicy
+from frazil.worker.lifecycle.threads import ActorThreads
 from tests.worker.lifecycle.runners import ScriptedFactory, eventually
 
 RUNNING = ActorStatus("RUNNING", "RUNNING", 2)
-Make = Callable[[Wanted], ConnectorActor]
+QUICK = RestartPolicy(first_s=0.05, longest_s=0.1)
+NO_PROVIDERS = ConfigProviders()
+Make = Callable[..., ConnectorActor]
 
 
 def wanted(target: TargetState = "RUNNING", generation: int = 1) -> Wanted:
@@ -24,12 +28,11 @@ def wanted(target: TargetState = "RUNNING", generation: int = 1) -> Wanted:
 
 @pytest.fixture
 def make(factory: ScriptedFactory) -> Iterator[Make]:
+    threads = ActorThreads()
     actors: list[ConnectorActor] = []
 
-    def make(first: Wanted) -> ConnectorActor:
-        actors.append(
-            ConnectorActor("c", first, factory, RestartPolicy(first_s=0.05, longest_s=0.1), ConfigProviders())
-        )
+    def make(first: Wanted, policy: RestartPolicy = QUICK, providers: ConfigProviders = NO_PROVIDERS) -> ConnectorActor:
+        actors.append(ConnectorActor("c", first, factory, policy, providers, threads))
         return actors[-1]
 
     yield make
@@ -37,6 +40,7 @@ def make(factory: ScriptedFactory) -> Iterator[Make]:
     for actor in actors:
         actor.close(deadline)
         assert actor.join(deadline)
+    threads.close()
 
 
 def test_waits_double_up_to_the_longest() -> None:
@@ -68,6 +72,23 @@ def test_a_connector_that_gives_up(make: Make, factory: ScriptedFactory) -> None
     eventually(lambda: actor.status().state == "FAILED")
 
 
+def test_failures_before_a_long_run_do_not_count_and_failed_starts_do(make: Make, factory: ScriptedFactory) -> None:
+    actor = make(wanted(), RestartPolicy(first_s=0.01, healthy_s=0.0, attempts=1))
+    for starts in (1, 2, 3):
+        eventually(lambda starts=starts: factory.life("c").count("start") == starts)  # type: ignore[misc]
+        eventually(lambda: actor.status() == RUNNING)
+        factory.last("c").fail("ServiceUnavailable: x", transient=True)
+    eventually(lambda: factory.life("c").count("start") == 4)
+
+    def refuse(name: str) -> None:
+        raise ServiceUnavailable("no")
+
+    factory.before_start = refuse
+    factory.last("c").fail("ServiceUnavailable: x", transient=True)
+    eventually(lambda: actor.status().state == "FAILED")
+    assert len(factory.runners["c"]) == 5
+
+
 def test_it_runs_pauses_and_stops(make: Make, factory: ScriptedFactory) -> None:
     actor = make(wanted())
     eventually(lambda: actor.status() == RUNNING)
@@ -86,7 +107,7 @@ def test_a_connector_that_is_created_paused_has_no_tasks(make: Make, factory: Sc
     assert factory.life("c") == []
 
 
-def test_paused_shows_only_when_the_query_has_stopped(make: Make, factory: ScriptedFactory) -> None:
+def test_paused_shows_only_when_the_runner_has_stopped(make: Make, factory: ScriptedFactory) -> None:
     actor = make(wanted())
     eventually(lambda: actor.status() == RUNNING)
     release = threading.Event()
@@ -102,7 +123,7 @@ def _wait(event: threading.Event) -> None:
     assert event.wait(10)
 
 
-def test_pause_and_resume_before_the_thread_notices_keep_the_query(make: Make, factory: ScriptedFactory) -> None:
+def test_pause_and_resume_before_the_next_turn_keep_the_runner(make: Make, factory: ScriptedFactory) -> None:
     started = threading.Event()
     factory.before_start = lambda name: _wait(started)
     actor = make(wanted())
@@ -167,7 +188,9 @@ def test_a_transient_error_is_tried_again_until_it_succeeds(make: Make, factory:
     assert len(factory.runners["c"]) == 4
 
 
-def test_a_running_query_that_fails_for_good_stays_failed_until_restart(make: Make, factory: ScriptedFactory) -> None:
+def test_a_running_connector_that_fails_for_good_stays_failed_until_restart(
+    make: Make, factory: ScriptedFactory
+) -> None:
     actor = make(wanted())
     eventually(lambda: actor.status() == RUNNING)
     factory.last("c").fail("BadRecord: apilogs-0@7 column time")
@@ -178,7 +201,7 @@ def test_a_running_query_that_fails_for_good_stays_failed_until_restart(make: Ma
     assert factory.life("c") == ["start", "stop", "start"]
 
 
-def test_a_running_query_that_fails_for_a_while_is_started_again(make: Make, factory: ScriptedFactory) -> None:
+def test_a_running_connector_that_fails_for_a_while_is_started_again(make: Make, factory: ScriptedFactory) -> None:
     actor = make(wanted())
     eventually(lambda: actor.status() == RUNNING)
     factory.last("c").fail("ServiceUnavailable: broker", transient=True)
@@ -227,7 +250,7 @@ def test_a_deleted_actor_ends_and_can_be_wanted_again_before_that(make: Make, fa
     assert not actor.want(wanted(generation=3))
 
 
-def test_a_query_that_does_not_stop_in_order_does_not_block_the_connector(
+def test_a_runner_that_does_not_stop_in_order_does_not_block_the_connector(
     make: Make, factory: ScriptedFactory, caplog: pytest.LogCaptureFixture
 ) -> None:
     actor = make(wanted())
@@ -244,7 +267,7 @@ def test_a_query_that_does_not_stop_in_order_does_not_block_the_connector(
     assert "s3cr3t" not in caplog.text
 
 
-def test_an_action_runs_when_the_query_has_stopped(make: Make, factory: ScriptedFactory) -> None:
+def test_an_action_runs_when_the_runner_has_stopped(make: Make, factory: ScriptedFactory) -> None:
     actor = make(wanted())
     eventually(lambda: actor.status() == RUNNING)
     actor.want(wanted("STOPPED"))
@@ -274,12 +297,11 @@ def test_an_action_of_an_actor_that_has_ended_or_ends_is_cancelled(make: Make) -
 
 
 def test_placeholders_are_resolved_at_each_start_and_shown_nowhere(
-    factory: ScriptedFactory, caplog: pytest.LogCaptureFixture
+    make: Make, factory: ScriptedFactory, caplog: pytest.LogCaptureFixture
 ) -> None:
     environ = {"URI": "http://first"}
     providers = ConfigProviders({"env": EnvironmentProvider(environ)})
-    first = Wanted({"uri": "${env:URI}"}, 1, "RUNNING", 1)
-    actor = ConnectorActor("c", first, factory, RestartPolicy(first_s=0.05, longest_s=0.1), providers)
+    actor = make(Wanted({"uri": "${env:URI}"}, 1, "RUNNING", 1), providers=providers)
     eventually(lambda: factory.life("c") == ["start"])
     assert factory.last("c").config == {"uri": "http://first"}
     environ["URI"] = "http://second"
@@ -290,18 +312,14 @@ def test_placeholders_are_resolved_at_each_start_and_shown_nowhere(
     eventually(lambda: actor.status().state == "FAILED")
     assert actor.status().trace == "ConfigError: [hidden] is wrong"
     assert "http://" not in caplog.text
-    actor.close(time.monotonic() + 10)
-    assert actor.join(time.monotonic() + 10)
 
 
-def test_a_value_that_no_provider_has_is_a_failure_with_a_reason(factory: ScriptedFactory) -> None:
+def test_a_value_that_no_provider_has_is_a_failure_with_a_reason(make: Make, factory: ScriptedFactory) -> None:
     providers = ConfigProviders({"env": EnvironmentProvider({})})
-    actor = ConnectorActor("c", Wanted({"a": "${env:NONE}"}, 1, "RUNNING", 1), factory, RestartPolicy(), providers)
+    actor = make(Wanted({"a": "${env:NONE}"}, 1, "RUNNING", 1), providers=providers)
     eventually(lambda: actor.status().state == "FAILED")
     trace = actor.status().trace or ""
     assert trace.startswith(
         "frazil.errors.ConfigError: a: no value for ${env:NONE}: there is no NONE in the environment. Nothing was read."
     )
     assert factory.life("c") == []
-    actor.close(time.monotonic() + 10)
-    assert actor.join(time.monotonic() + 10)

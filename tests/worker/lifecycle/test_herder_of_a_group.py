@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from frazil.errors import NotFound, Rebalancing
-from frazil.worker.lifecycle.actor import RestartPolicy
 from frazil.worker.lifecycle.herder import Herder
+from frazil.worker.lifecycle.restart_policy import RestartPolicy
 from frazil.worker.lifecycle.status import ConnectorStatus
 from frazil.worker.lifecycle.store import FileConfigStore
 from tests.worker.lifecycle.runners import ScriptedFactory, eventually
@@ -96,7 +96,7 @@ def test_what_is_taken_away_has_stopped_before_that_is_told(
     eventually(lambda: len(herder.status("a").tasks) == 2 and state(herder, "a")[0] == "RUNNING")
 
 
-def test_a_query_that_does_not_stop_is_waited_for_by_the_next(herder: Herder, factory: ScriptedFactory) -> None:
+def test_a_runner_that_does_not_stop_is_waited_for_by_the_next(herder: Herder, factory: ScriptedFactory) -> None:
     herder.create("a", sink("a"))
     herder.own(lambda name: True)
     eventually(lambda: state(herder, "a")[0] == "RUNNING")

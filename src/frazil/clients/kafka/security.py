@@ -1,7 +1,7 @@
 """Security settings of Kafka's Java clients in the words of librdkafka, which frazil's own clients are made of.
 
-Source of the keys: the configuration references of Kafka 4.3 and of librdkafka 2. Spark's source takes the Java
-settings as they are.
+Source of the keys: the configuration references of Kafka 4.3 and of librdkafka 2. The runtime of source connectors
+takes the Java settings as they are.
 """
 
 from __future__ import annotations

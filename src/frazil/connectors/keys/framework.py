@@ -66,7 +66,7 @@ IDENTITY_KEYS: tuple[Key, ...] = (
     Key(
         "tasks.max",
         "INT",
-        "How many tasks the status shows, 10000 at most; they are one query over all cores that the worker has.",
+        "How many tasks the status shows, 10000 at most; a batch runs on all cores that the worker has.",
         default=1,
         importance="HIGH",
         validator=all_of(at_least(1), at_most(MOST_TASKS)),

@@ -12,15 +12,17 @@ from typing import TypeVar
 from frazil.connectors.keys.framework import MOST_TASKS
 from frazil.declare.providers import ConfigProviders
 from frazil.engine.runner_api import RunnerFactory
-from frazil.worker.lifecycle.actor import ActorStatus, ConnectorActor, Observe, RestartPolicy, Wanted
+from frazil.worker.lifecycle.actor import ActorStatus, ConnectorActor, Observe, Wanted
+from frazil.worker.lifecycle.restart_policy import RestartPolicy
 from frazil.worker.lifecycle.store import StoredConnector
+from frazil.worker.lifecycle.threads import ActorThreads
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 _ENDS = 0.1
-"""The part of the time for stopping that a thread has to end, once its query has stopped."""
+"""The part of the time for stopping that an actor has to end, once its runner has stopped."""
 
 
 class Actors:
@@ -33,6 +35,7 @@ class Actors:
         self._policy = policy
         self._providers = providers
         self._observe = observe
+        self._threads = ActorThreads()
         self._generations = itertools.count(1)
         self._wanted: dict[str, Wanted] = {}
         self._actors: dict[str, ConnectorActor] = {}
@@ -46,7 +49,7 @@ class Actors:
         return name in self._wanted
 
     def apply(self, name: str, stored: StoredConnector, renew: bool) -> None:
-        """Bring a connector to what is stored of it; `renew` starts its query anew in any case."""
+        """Bring a connector to what is stored of it; `renew` starts it anew in any case."""
         before = self._wanted.get(name)
         generation = next(self._generations) if renew or before is None else before.generation
         wanted = Wanted(stored.config, _tasks_max(stored.config), stored.target_state, generation)
@@ -54,16 +57,23 @@ class Actors:
         actor = self._actors.get(name)
         if actor is None or not actor.want(wanted):
             self._actors[name] = ConnectorActor(
-                name, wanted, self._factory, self._policy, self._providers, self._observe, after=actor
+                name,
+                wanted,
+                self._factory,
+                self._policy,
+                self._providers,
+                self._threads,
+                self._observe,
+                after=actor,
             )
 
     def remove(self, name: str) -> None:
-        """End the query of a connector that was deleted; the query stops afterwards."""
+        """End a connector that was deleted; it stops afterwards."""
         if self._wanted.pop(name, None) is not None:
             self._actors[name].want(None)
 
     def release(self, names: Collection[str], timeout: float) -> bool:
-        """Stop the queries of connectors that are not to run here any more, within `timeout` seconds.
+        """Stop connectors that are not to run here any more, within `timeout` seconds.
 
         False when some did not stop: they go on to, and what they had not committed is read again elsewhere.
         """
@@ -74,8 +84,11 @@ class Actors:
         return _close(actors, deadline, timeout)
 
     def close(self, timeout: float) -> bool:
-        """Stop all queries within `timeout` seconds; False when some did not."""
-        return _close(dict(self._actors), time.monotonic() + timeout, timeout)
+        """Stop all connectors within `timeout` seconds; False when some did not."""
+        stopped = _close(dict(self._actors), time.monotonic() + timeout, timeout)
+        if stopped:
+            self._threads.close()
+        return stopped
 
     def status(self, name: str) -> ActorStatus | None:
         """What a connector does; None when it is not to run here."""

@@ -1,4 +1,4 @@
-"""Lifecycle of connectors: wishes are kept in the store and carried out by one thread per connector."""
+"""Lifecycle of connectors: wishes are kept in the store and carried out by one actor per connector."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from frazil.connectors.registry import connector_of
 from frazil.declare.providers import ConfigProviders
 from frazil.engine.runner_api import STOP_S, RunnerFactory, State, TargetState
 from frazil.errors import AlreadyExists, ConfigError, NotFound, Rebalancing, ServiceUnavailable
-from frazil.worker.lifecycle.actor import NEW, ActorStatus, RestartPolicy
+from frazil.worker.lifecycle.actor import NEW, ActorStatus
 from frazil.worker.lifecycle.actors import Actors
 from frazil.worker.lifecycle.checks import Config, ConfigChecks, type_of
+from frazil.worker.lifecycle.restart_policy import RestartPolicy
 from frazil.worker.lifecycle.status import ConnectorInfo, ConnectorStatus, StatusBoard, TaskStatus
 from frazil.worker.lifecycle.store import ConfigStore, StoredConnector
 
@@ -32,12 +33,12 @@ CONFLICT = "Cannot complete request because of a conflicting operation (e.g. wor
 
 
 class Herder:
-    """Creates, changes and removes connectors. Every change is durable before a method returns; starting and
-    stopping queries goes on afterwards, and `status` shows how far it is.
+    """Creates, changes and removes connectors. Every change is durable before a method returns; connectors start and
+    stop afterwards, and `status` shows how far they are.
 
     Alone, a worker runs every connector. With a `board` it is one of a group: it runs those that `own` gives it, and
     methods that need the worker of a connector raise Rebalancing on another one. Other errors carry the messages of
-    Kafka Connect (connect-rest.md 4.2): NotFound, AlreadyExists, ConfigError.
+    Kafka Connect: NotFound, AlreadyExists, ConfigError.
     """
 
     def __init__(
@@ -79,7 +80,7 @@ class Herder:
         self._started = True
 
     def close(self, timeout: float = STOP_S) -> bool:
-        """Stop all queries within `timeout` seconds; False when some did not (their open batches are read again)."""
+        """Stop all connectors within `timeout` seconds; False when some did not (their open batches are read again)."""
         with self._lock:
             self._closing = True
         stopped = self._actors.close(timeout)
@@ -137,7 +138,7 @@ class Herder:
     def put_config(self, name: str, config: Config) -> tuple[ConnectorInfo, bool]:
         """Add or change a connector; the flag tells whether it is new.
 
-        A change starts the query anew, and so does the same configuration for a FAILED connector.
+        A change starts the connector anew, and so does the same configuration for a FAILED connector.
         """
         with self._writing:
             stored = self._stored.get(name)
@@ -149,7 +150,7 @@ class Herder:
             return replace(self.info(name), tasks=tasks), False
 
     def patch_config(self, name: str, patch: Config) -> ConnectorInfo:
-        """Merge keys into the configuration; None removes a key (connect-rest.md 2.2)."""
+        """Merge keys into the configuration; None removes a key."""
         with self._writing:
             stored = self._find(name, "Connector {} not found")
             merged = {key: value for key, value in {**stored.config, **patch}.items() if value is not None}
@@ -159,7 +160,7 @@ class Herder:
             return replace(self.info(name), tasks=tasks)
 
     def delete(self, name: str) -> None:
-        """Remove a connector; its query stops, its consumer group keeps the position."""
+        """Remove a connector; it stops, and its consumer group keeps the position."""
         with self._writing:
             self._find(name, "Connector {} not found")
             self._store.delete(name)
@@ -177,10 +178,9 @@ class Herder:
         self._retarget(name, "STOPPED")
 
     def restart(self, name: str, include_tasks: bool = False, only_failed: bool = False) -> ConnectorStatus:
-        """Start the query anew, or, with `only_failed`, only when it failed. Connector and tasks are one query.
+        """Start the connector anew, or, with `only_failed`, only when it failed. Its tasks start and fail with it.
 
-        Returns the status with RESTARTING for what was chosen (connect-rest.md 5); a connector that is not meant to
-        run stays as it is.
+        Returns the status with RESTARTING for what was chosen; a connector that is not meant to run stays as it is.
         """
         with self._lock:
             stored = self._find(name, "Unknown connector: {}")
@@ -199,7 +199,7 @@ class Herder:
             return replace(status, state=connector, tasks=tuple(chosen))
 
     def restart_task(self, name: str, task: int) -> None:
-        """Start the query of a task anew; raises NotFound when there is no such task."""
+        """Start the connector of a task anew; raises NotFound when there is no such task."""
         with self._lock:
             stored = self._find(name, "Unknown connector: {}")
             self._require_here(name)
@@ -208,7 +208,7 @@ class Herder:
             self._actors.apply(name, stored, renew=True)
 
     def while_stopped(self, name: str, action: Callable[[Mapping[str, str]], T]) -> T:
-        """What `action` makes of the configuration of a stopped connector, which cannot start until it returns.
+        """Call `action` with the configuration of a stopped connector, which cannot start until it returns; its result.
 
         Raises ConfigError with Connect's text when the connector is not STOPPED, ServiceUnavailable when the action
         takes longer than 90 s (it goes on then), and whatever the action raises.
@@ -230,7 +230,7 @@ class Herder:
             ) from None
 
     def status(self, name: str) -> ConnectorStatus:
-        """What the connector and its tasks do now, as its worker says."""
+        """The state of the connector and of its tasks now, as its worker tells it."""
         with self._lock:
             stored = self._find(name, "No status found for connector {}")
             actor = self._actors.status(name)
@@ -240,7 +240,7 @@ class Herder:
         return self._status_of(name, stored, NEW if actor is None else actor)
 
     def task_status(self, name: str, task: int) -> TaskStatus:
-        """What one task does now."""
+        """The state of one task now."""
         missing = NotFound(f"No status found for task {name}-{task}")
         try:
             tasks = self.status(name).tasks
@@ -284,7 +284,7 @@ class Herder:
             raise Rebalancing(CONFLICT)
 
     def _changed(self, name: str, stored: StoredConnector | None, configured: bool) -> None:
-        """What the store tells: bring the connector to it where it runs."""
+        """Note a change of the store, and bring the connector to it if it runs here."""
         with self._lock:
             before = self._stored.get(name)
             if stored is None:

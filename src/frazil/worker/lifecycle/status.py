@@ -1,4 +1,4 @@
-"""What is told of connectors: configuration, state, and where they run."""
+"""Shapes in which connectors are shown: configuration, state, and where they run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from frazil.engine.runner_api import State, TargetState
 
 @dataclass(frozen=True)
 class ConnectorInfo:
-    """A connector as GET /connectors/{name} shows it (connect-rest.md 3.1)."""
+    """A connector as GET /connectors/{name} shows it."""
 
     name: str
     config: Mapping[str, str]
@@ -49,8 +49,8 @@ class StatusBoard(Protocol):
         """Tell the state of a connector of this worker; returns at once."""
 
     def of(self, name: str) -> ConnectorStatus | None:
-        """What was told last of a connector, without its type."""
+        """The state that was published last of a connector, without its type; None when there is none."""
         ...
 
     def forget(self, name: str) -> None:
-        """Remove what was told of a connector that does not exist any more."""
+        """Remove the state of a connector that does not exist any more."""

@@ -127,7 +127,7 @@ class Status(Resource):
 
 
 class Restart(Resource):
-    """Start the query of a connector anew."""
+    """Start the connector anew."""
 
     @Operation(
         "Restart a connector",

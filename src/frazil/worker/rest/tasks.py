@@ -35,7 +35,7 @@ class TaskState(Resource):
 
 
 class TaskRestart(Resource):
-    """Restart the query that a task is a part of."""
+    """Start the connector of the task anew."""
 
     @Operation("Restart a task", {204: None}, errors=(404, 409))
     def post(self, request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""Metrics of the worker: the `kafka_connector_*` names of log-events.md 4.2, and `frazil_*` for what they lack."""
+"""Metrics of the worker: `kafka_connector_*` of records and files, `frazil_*` of commits, lag and states."""
 
 from __future__ import annotations
 

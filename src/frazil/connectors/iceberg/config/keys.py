@@ -201,7 +201,7 @@ ICEBERG_KEYS: tuple[Key, ...] = (
     Key(
         "frazil.batch.max.records",
         "INT",
-        "Most records of one micro-batch, over all partitions.",
+        "Most records of one batch, over all partitions.",
         default=500_000,
         validator=at_least(1),
     ),

@@ -1,0 +1,48 @@
+"""The threads that all actors of a worker share, so that a hundred connectors do not cost a hundred threads."""
+
+from __future__ import annotations
+
+import sched
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+_THREADS = 32
+"""Connectors that are started or stopped at the same time: most of them wait for a broker, a store or a catalog."""
+
+
+class ActorThreads:
+    """A pool that runs the turns of actors, and a timer that wakes actors later. Threads start when they are needed."""
+
+    def __init__(self, threads: int = _THREADS) -> None:
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="connector")
+        self._alarms = sched.scheduler(time.monotonic)
+        self._changed = threading.Event()
+        self._lock = threading.Lock()
+        self._timer: threading.Thread | None = None
+        self._closed = False
+
+    def submit(self, turn: Callable[[], None]) -> None:
+        """Run a turn, which raises nothing, as soon as a thread is free."""
+        self._pool.submit(turn)
+
+    def wake_at(self, moment: float, wake: Callable[[], None]) -> None:
+        """Call `wake`, which returns at once and raises nothing, at `moment` in monotonic seconds."""
+        self._alarms.enterabs(moment, 0, wake)
+        self._changed.set()
+        with self._lock:
+            if self._timer is None:
+                self._timer = threading.Thread(target=self._run_timer, name="connector-timer", daemon=True)
+                self._timer.start()
+
+    def close(self) -> None:
+        """End the threads once all actors have ended; idempotent."""
+        self._closed = True
+        self._changed.set()
+        self._pool.shutdown(wait=False)
+
+    def _run_timer(self) -> None:
+        while not self._closed:
+            self._changed.clear()
+            self._changed.wait(self._alarms.run(blocking=False))

@@ -1,0 +1,12 @@
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from frazil.text.quoting import quoted
+
+
+@pytest.mark.parametrize("text", ["", "a", "two words", 'a"b', "a\\", '\\"', "a'b", "a=b;"])
+def test_quoted_text_is_one_word_that_reads_as_it_was(text: str) -> None:
+    assert shlex.split(f"-X={quoted(text)} next") == [f"-X={text}", "next"]
