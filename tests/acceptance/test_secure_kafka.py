@@ -11,7 +11,7 @@ import pytest
 
 from frazil.clients.kafka import admin as kafka
 from frazil.errors import ServiceUnavailable
-from frazil.logs.produce import produce
+from frazil.minio.generators.produce import produce
 from frazil.stack.local import LocalStack
 from tests.harness import Pipe, event, eventually, messages, own_worker
 from tests.isolation import isolated_settings

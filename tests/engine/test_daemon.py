@@ -20,7 +20,7 @@ from frazil.worker import spark
 def look(batches):
     loaded = {
         "frazil.pipeline.task",
-        "frazil.logs.mapper",
+        "frazil.minio.records.mapper",
         "frazil.connectors.iceberg.table.write",
     } <= sys.modules.keys()
     for _ in batches:

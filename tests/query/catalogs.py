@@ -14,7 +14,7 @@ from pyiceberg.table.metadata import new_table_metadata
 from pyiceberg.table.sorting import SortOrder
 from pyiceberg.typedef import Identifier
 
-from frazil.logs.tables import API_SCHEMA, AUDIT_SCHEMA, ERROR_SCHEMA
+from frazil.minio.records.tables import API_SCHEMA, AUDIT_SCHEMA, ERROR_SCHEMA
 from frazil.query.engine import Engine
 from frazil.query.names import Names
 from frazil.query.session import session

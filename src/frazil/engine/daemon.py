@@ -14,7 +14,7 @@ for _place in [place for place in sys.path_importer_cache if place not in sys.pa
 from pyspark import daemon  # noqa: E402
 
 import frazil.connectors.iceberg.changes.match  # noqa: E402
-import frazil.logs.mapper  # noqa: E402
+import frazil.minio.records.mapper  # noqa: E402
 import frazil.pipeline.task  # noqa: E402, F401
 
 _NEW_OBJECTS = 5_000

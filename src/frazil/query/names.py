@@ -16,8 +16,8 @@ from pyiceberg.table import Table
 from requests.exceptions import RequestException
 
 from frazil.errors import QueryError, ServiceUnavailable
+from frazil.minio.questions.catalog import VIEWS
 from frazil.query.near import did_you_mean
-from frazil.query.questions.catalog import VIEWS
 
 # Only such names go into a request as they stand; others are looked for among the names that the catalog lists.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+")

@@ -7,9 +7,9 @@ import re
 from sqlglot import Token, TokenType
 
 from frazil.errors import QueryError
+from frazil.minio.questions.catalog import VIEWS
+from frazil.minio.questions.question import Question
 from frazil.query.names import Names, Source
-from frazil.query.questions.catalog import VIEWS
-from frazil.query.questions.question import Question
 from frazil.query.result import Result
 from frazil.query.sql.types import from_arrow_field, from_iceberg
 from frazil.query.sql.value import OTHER_ENGINE
@@ -62,7 +62,7 @@ def _columns(names: Names, parts: list[str], words: _Words) -> Result:
 
 
 def _described_view(question: Question) -> list[tuple[str, str, str, str]]:
-    from frazil.query.questions.publish import view_schema
+    from frazil.minio.questions.publish import view_schema
 
     return [(field.name, str(from_iceberg(field.field_type)), "", "") for field in view_schema(question).fields]
 

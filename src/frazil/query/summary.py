@@ -16,7 +16,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
 from pyiceberg.types import DateType, NestedField, TimestampType, TimestamptzType
 
-from frazil.logs.tables import table_kind
+from frazil.minio.records.tables import table_kind
 from frazil.query.arrow_values import column_at, rows_of
 from frazil.query.files import read_table
 from frazil.query.metadata import instant

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from frazil.logs.tables import API_SCHEMA, ERROR_SCHEMA, SEED_AUDIT_SCHEMA
+from frazil.minio.records.tables import API_SCHEMA, ERROR_SCHEMA, SEED_AUDIT_SCHEMA
 from frazil.query.result import Result
 from frazil.query.summary import FIRST_COLUMNS, LABELS, SHOWN_COLUMNS, Snapshot, TableSummary
 from frazil.query.trino import TrinoEngine

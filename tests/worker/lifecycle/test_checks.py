@@ -6,7 +6,7 @@ import pytest
 
 from frazil.declare.providers import ConfigProviders
 from frazil.environment.settings import Settings
-from frazil.logs.connectors import connectors
+from frazil.minio.deployment.connectors import connectors
 from frazil.worker.lifecycle.checks import ConfigChecks
 
 

@@ -17,7 +17,7 @@ import typer
 
 from frazil.cli.ui.console import make_console
 from frazil.cli.verbs.status import Output
-from frazil.logs.redact import REDACTED, SENSITIVE_KEYS, redact_bytes
+from frazil.minio.records.redact import REDACTED, SENSITIVE_KEYS, redact_bytes
 from frazil.pipeline.letters.letter import Letter, described
 from frazil.query.values import json_text, printable
 

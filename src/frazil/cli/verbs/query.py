@@ -98,7 +98,7 @@ def _summaries(
 
 def _in_order(tables: list[str]) -> list[str]:
     """Those of the log records first, in the order that all verbs have."""
-    from frazil.logs.tables import TABLE_NAMES
+    from frazil.minio.records.tables import TABLE_NAMES
 
     ours = [name for name in TABLE_NAMES.values() if name in tables]
     return [*ours, *(name for name in tables if name not in ours)]

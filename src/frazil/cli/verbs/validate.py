@@ -81,7 +81,7 @@ def _sampled(settings: Settings, config: Mapping[str, str], count: int) -> Sampl
     from frazil.clients.kafka.newest import newest_records
     from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_config
     from frazil.connectors.iceberg.tools.sample import sample
-    from frazil.logs.mapper import mapper_for
+    from frazil.minio.records.mapper import mapper_for
 
     sink = iceberg_sink_config(config)
     sink = replace(sink, catalog_properties=with_credentials(sink.catalog_properties, settings))

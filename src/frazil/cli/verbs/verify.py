@@ -186,7 +186,7 @@ def _tables(
     from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_config
     from frazil.connectors.iceberg.tools.verify import TableCheck, table_floor
     from frazil.connectors.source import topics_of
-    from frazil.logs.mapper import mapper_for
+    from frazil.minio.records.mapper import mapper_for
 
     if limits.partition is not None or limits.begin is not None or limits.end is not None:
         raise UsageError(

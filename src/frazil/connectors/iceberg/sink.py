@@ -18,7 +18,7 @@ from frazil.connectors.sink import Sink, SinkContext
 from frazil.connectors.source import task_source
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
-from frazil.logs.mapper import mapper_for
+from frazil.minio.records.mapper import mapper_for
 from frazil.pipeline.mapper import RecordMapper
 
 

@@ -10,7 +10,7 @@ from frazil.declare.definition import invalid_config_message, invalid_value
 from frazil.declare.providers import ConfigProviders
 from frazil.declare.validators import non_empty_without_control_chars
 from frazil.errors import ConfigError
-from frazil.logs.connectors import CONNECTOR_NAMES
+from frazil.minio.deployment.connectors import CONNECTOR_NAMES
 
 logger = logging.getLogger(__name__)
 

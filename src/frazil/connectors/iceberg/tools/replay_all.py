@@ -13,7 +13,7 @@ from frazil.declare.providers import ConfigProviders
 from frazil.declare.secrets import hide_secrets
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, NotFound, TerminalError
-from frazil.logs.mapper import mapper_for
+from frazil.minio.records.mapper import mapper_for
 from frazil.pipeline.letters.letter import Letter
 from frazil.pipeline.letters.log import LetterLog, Queue
 from frazil.pipeline.letters.ranges import by_partition

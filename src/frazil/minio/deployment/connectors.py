@@ -1,0 +1,45 @@
+"""Configurations of the three log connectors (seed 000 section 6)."""
+
+from __future__ import annotations
+
+from frazil.environment.settings import Settings
+from frazil.minio.records.tables import TABLE_NAMES, TableKind
+
+CONNECTOR_NAMES: dict[TableKind, str] = {kind: f"iceberg-sink-{table}" for kind, table in TABLE_NAMES.items()}
+
+
+def dead_letter_topic(topic: str) -> str:
+    """Where the dead letters of a topic go."""
+    return f"{topic}-dlq"
+
+
+def connectors(settings: Settings) -> dict[str, dict[str, str]]:
+    """Connector configuration by connector name: one connector for each log kind, with the seeds' names and keys.
+
+    Topic names come from the settings; connector and table names stay as they are. Unlike the seeds' connectors these
+    keep a record that cannot be stored as a dead letter instead of stopping.
+    """
+    return {CONNECTOR_NAMES[kind]: _config(settings, kind) for kind in TABLE_NAMES}
+
+
+def _config(settings: Settings, kind: TableKind) -> dict[str, str]:
+    topic = settings.topics[kind]
+    return {
+        "connector.class": "io.tabular.iceberg.connect.IcebergSinkConnector",
+        "tasks.max": "2",
+        "topics": topic,
+        "iceberg.tables": f"{settings.namespace}.{TABLE_NAMES[kind]}",
+        "iceberg.tables.auto-create-enabled": "false",
+        "iceberg.tables.evolve-schema-enabled": "true",
+        **{f"iceberg.catalog.{key}": value for key, value in settings.catalog_properties().items()},
+        "iceberg.control.topic": settings.control_topic,
+        "iceberg.control.commit.interval-ms": "10000",
+        "iceberg.control.commit.timeout-ms": "60000",
+        "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+        "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+        "value.converter.schemas.enable": "false",
+        "errors.tolerance": "all",
+        "errors.deadletterqueue.topic.name": dead_letter_topic(topic),
+        "errors.deadletterqueue.context.headers.enable": "true",
+        "errors.deadletterqueue.topic.replication.factor": "1",
+    }
