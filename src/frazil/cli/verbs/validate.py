@@ -81,7 +81,6 @@ def _sampled(settings: Settings, config: Mapping[str, str], count: int) -> Sampl
     from frazil.clients.kafka.newest import newest_records
     from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_config
     from frazil.connectors.iceberg.tools.sample import sample
-    from frazil.minio.records.mapper import mapper_for
 
     sink = iceberg_sink_config(config)
     sink = replace(sink, catalog_properties=with_credentials(sink.catalog_properties, settings))
@@ -93,7 +92,7 @@ def _sampled(settings: Settings, config: Mapping[str, str], count: int) -> Sampl
         say(f"reading the newest records of {', '.join(topics)}")
         records = newest_records(settings.bootstrap_servers, topics, count)
         say(f"converting {len(records):,} records")
-        return sample(sink, lambda schema: mapper_for(schema, redact=sink.redact), records, _ROWS)
+        return sample(sink, sink.mapper_for, records, _ROWS)
 
 
 def _body(found: Sample) -> dict[str, Any]:

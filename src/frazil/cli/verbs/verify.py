@@ -186,7 +186,6 @@ def _tables(
     from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_config
     from frazil.connectors.iceberg.tools.verify import TableCheck, table_floor
     from frazil.connectors.source import topics_of
-    from frazil.minio.records.mapper import mapper_for
 
     if limits.partition is not None or limits.begin is not None or limits.end is not None:
         raise UsageError(
@@ -209,7 +208,7 @@ def _tables(
         say(Records(f"{sink.name}: records", done, total))
 
     dead = _dead_letters(bootstrap, sink, config, topics)
-    check = TableCheck(sink, lambda schema: mapper_for(schema, redact=sink.redact), begin, end, dead)
+    check = TableCheck(sink, sink.mapper_for, begin, end, dead)
 
     def read() -> Iterator[Sequence[Any]]:
         return read_ranges(bootstrap, begin, end)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from pyiceberg.schema import Schema
-
 from frazil.clients import catalog as catalogs
 from frazil.clients.credentials import with_credentials
 from frazil.connectors.dead_letters import dead_letter_queue
@@ -18,8 +16,6 @@ from frazil.connectors.sink import Sink, SinkContext
 from frazil.connectors.source import task_source
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
-from frazil.minio.records.mapper import mapper_for
-from frazil.pipeline.mapper import RecordMapper
 
 
 class IcebergSink(Sink):
@@ -48,13 +44,10 @@ class IcebergSink(Sink):
             topics,
             task_source(config, self._bootstrap, headers=chain is not None and chain.reads_headers),
             dead_letter_queue(config, self._bootstrap, self._class, topics),
-            self._mapper_for,
+            config.mapper_for,
             context,
         )
 
     def alter(self, changes: Changes | None) -> list[str]:
         """See `Sink`."""
         return alter_positions(self._config, self._bootstrap, changes)
-
-    def _mapper_for(self, schema: Schema) -> RecordMapper | None:
-        return mapper_for(schema, redact=self._config.redact)

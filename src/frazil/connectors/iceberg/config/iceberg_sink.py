@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from frazil.connectors.iceberg.config.connect_sink import ConnectSink, connect_sink
 from frazil.connectors.iceberg.config.creation import Creation, check_creation, creation
-from frazil.connectors.iceberg.config.keys import ICEBERG_KEYS
+from frazil.connectors.iceberg.config.keys import ICEBERG_KEYS, MAPPERS
 from frazil.connectors.iceberg.config.row_changes import RowChanges, check_row_changes, row_changes
 from frazil.connectors.iceberg.config.tables import branches, check_tables, commit_threads, default_branch, route
 from frazil.connectors.keys.framework import (
@@ -31,6 +31,7 @@ from frazil.declare.placeholders import has_placeholder
 from frazil.errors import ConfigError
 from frazil.pipeline.convert.column_types import ColumnType, check_column_types, column_types
 from frazil.pipeline.letters.queues import DLQ
+from frazil.pipeline.mapper import RecordMapper, mapper_for
 from frazil.pipeline.routes import Route
 from frazil.pipeline.transforms.declaration import (
     TransformChain,
@@ -38,6 +39,9 @@ from frazil.pipeline.transforms.declaration import (
     reads_text,
     transform_chain,
 )
+
+if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
 
 _CATALOG = "iceberg.catalog"
 _WRITE = "iceberg.tables.write-props"
@@ -52,7 +56,7 @@ class IcebergSinkConfig:
     says; without `route` every record goes to every table. `commit_branches` has every table of `tables`.
     `connect_sink` says where Kafka Connect has the state of the connector, before this one takes it over.
     `catalog_properties`, `write_properties` and `consumer_overrides` are without their prefix; the group id and
-    `auto.offset.reset` are not among the overrides.
+    `auto.offset.reset` are not among the overrides. `record_mappers` is None for all that are installed.
     """
 
     name: str
@@ -79,6 +83,7 @@ class IcebergSinkConfig:
     dead_letter_headers: bool
     consumer_overrides: Mapping[str, str]
     redact: bool
+    record_mappers: tuple[str, ...] | None
     max_records_per_batch: int
     max_new_columns_per_batch: int
     max_columns: int
@@ -102,6 +107,10 @@ class IcebergSinkConfig:
         if self.errors_tolerance == "none":
             return None
         return self.dead_letter_topic or f"{topic}-dlq"
+
+    def mapper_for(self, schema: Schema) -> RecordMapper | None:
+        """What maps and redacts records for a table with these columns, if any record mapper knows such tables."""
+        return mapper_for(schema, self.record_mappers, redact=self.redact)
 
 
 def iceberg_sink_definition(config: Mapping[str, str | None]) -> ConfigDef:
@@ -188,6 +197,7 @@ def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
         dead_letter_headers=parsed.flag(DLQ + "context.headers.enable"),
         consumer_overrides=consumer_overrides(parsed),
         redact=parsed.flag("frazil.redact.enabled"),
+        record_mappers=None if parsed.values[MAPPERS] is None else parsed.items(MAPPERS),
         max_records_per_batch=parsed.number("frazil.batch.max.records"),
         max_new_columns_per_batch=parsed.number("frazil.schema.max.new.columns"),
         max_columns=parsed.number("frazil.schema.max.columns"),

@@ -13,7 +13,6 @@ from frazil.declare.providers import ConfigProviders
 from frazil.declare.secrets import hide_secrets
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, NotFound, TerminalError
-from frazil.minio.records.mapper import mapper_for
 from frazil.pipeline.letters.letter import Letter
 from frazil.pipeline.letters.log import LetterLog, Queue
 from frazil.pipeline.letters.ranges import by_partition
@@ -69,7 +68,7 @@ def _replayer(
     return Replayer(
         replace(config, catalog_properties=with_credentials(config.catalog_properties, settings)),
         settings.bootstrap_servers.overridden(resolved.config),
-        lambda schema: mapper_for(schema, redact=config.redact),
+        config.mapper_for,
         queues,
         dry_run=dry_run,
     )
