@@ -5,9 +5,9 @@ import pytest
 from pyiceberg.schema import Schema
 
 from frazil.minio.records.mapper import LogMapper
-from frazil.minio.records.redact import REDACTED
 from frazil.minio.records.tables import SCHEMAS, TableKind
 from frazil.pipeline.mapper import mapper_for
+from frazil.text.credentials import REDACTED
 
 
 @pytest.mark.parametrize("kind", SCHEMAS)

@@ -17,9 +17,9 @@ import typer
 
 from frazil.cli.ui.console import make_console
 from frazil.cli.verbs.status import Output
-from frazil.minio.records.redact import REDACTED, SENSITIVE_KEYS, redact_bytes
 from frazil.pipeline.letters.letter import Letter, described
 from frazil.query.values import json_text, printable
+from frazil.text.credentials import REDACTED, SENSITIVE_KEYS, redact_bytes
 
 if TYPE_CHECKING:
     from frazil.connectors.iceberg.tools.replay import Outcome

@@ -1,7 +1,8 @@
-"""Configurations of the three log connectors (seed 000 section 6)."""
+"""Configurations of the three log connectors."""
 
 from __future__ import annotations
 
+from frazil.connectors.keys.warnings import WARNINGS_LEVEL
 from frazil.environment.settings import Settings
 from frazil.minio.records.tables import TABLE_NAMES, TableKind
 
@@ -14,10 +15,10 @@ def dead_letter_topic(topic: str) -> str:
 
 
 def connectors(settings: Settings) -> dict[str, dict[str, str]]:
-    """Connector configuration by connector name: one connector for each log kind, with the seeds' names and keys.
+    """Connector configuration by connector name: one connector for each log kind.
 
-    Topic names come from the settings; connector and table names stay as they are. Unlike the seeds' connectors these
-    keep a record that cannot be stored as a dead letter instead of stopping.
+    Topic names come from the settings; connector and table names stay as they are. A record that cannot be stored is
+    kept as a dead letter. Keys that only Kafka Connect needs are there too, so their warnings are one line of the log.
     """
     return {CONNECTOR_NAMES[kind]: _config(settings, kind) for kind in TABLE_NAMES}
 
@@ -42,4 +43,5 @@ def _config(settings: Settings, kind: TableKind) -> dict[str, str]:
         "errors.deadletterqueue.topic.name": dead_letter_topic(topic),
         "errors.deadletterqueue.context.headers.enable": "true",
         "errors.deadletterqueue.topic.replication.factor": "1",
+        WARNINGS_LEVEL.name: "info",
     }

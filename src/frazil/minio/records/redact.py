@@ -1,4 +1,4 @@
-"""Takes credentials out of decoded log batches before they are written (log-events.md 2.1, L4).
+"""Takes credentials out of decoded log batches before they are written.
 
 Servers log Authorization headers, cookies, security tokens and presigned queries as they came. Three places are
 treated, in string columns, maps, lists and structs at any depth:
@@ -12,7 +12,6 @@ A clean batch costs one look at the bytes: only rows that may hold a secret meet
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -21,43 +20,18 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-REDACTED = "***REDACTED***"
-
-#: Names whose values are secrets, in lower case. Headers and query parameters of signed requests (2.1), query
-#: parameters of STS calls, and the customer keys of SSE-C.
-SENSITIVE_KEYS = frozenset(
-    {
-        "authorization",
-        "proxy-authorization",
-        "cookie",
-        "set-cookie",
-        "signature",
-        "x-amz-signature",
-        "x-amz-credential",
-        "x-amz-security-token",
-        "x-amz-server-side-encryption-customer-key",
-        "x-amz-copy-source-server-side-encryption-customer-key",
-        "token",
-        "webidentitytoken",
-        "ldappassword",
-    }
+from frazil.text.credentials import (
+    JSON_ENTRY,
+    JSON_REPLACEMENT,
+    PARAMETER,
+    PARAMETER_REPLACEMENT,
+    REDACTED,
+    SENSITIVE_KEYS,
 )
 
 _KEY_SET = pa.array(sorted(SENSITIVE_KEYS), pa.string())
 
 _Batch = TypeVar("_Batch", pa.Table, pa.RecordBatch)
-
-_KEYS = "|".join(sorted(re.escape(key) for key in SENSITIVE_KEYS))
-_JSON_STRING = r'"(?:[^"\\]|\\.)*(?:"|\\?\z)'  # text that was cut ends inside the string
-_JSON_VALUE = rf'(?:{_JSON_STRING}|\[(?:[^"\[\]{{}}]|{_JSON_STRING})*(?:\]|\z)|[-+.0-9eE]+|true|false)'
-_JSON_ENTRY = rf'(?is)("(?:{_KEYS})"\s*:\s*){_JSON_VALUE}'
-_JSON_REPLACEMENT = rf'\1"{REDACTED}"'
-# A value ends at `&`, also in its percent-encoded and JSON-escaped forms, at a quote, a comma or a blank.
-_PARAMETER = (
-    r"(?i)((?:X-Amz-(?:Signature|Security-Token|Credential)|\bSignature)(?:=|%3D))"
-    r"(?:[^&\s\"'<>,;\\%]|%[013-9a-f]|%2[0-57-9a-f])+"
-)
-_PARAMETER_REPLACEMENT = rf"\1{REDACTED}"
 
 _TAIL = 8
 _PARAMETER_TAILS = np.frombuffer(b"ignaturety-tokenedential", dtype=np.uint64)
@@ -86,14 +60,6 @@ def redact(data: _Batch) -> _Batch:
         return data
     columns = [pa.chunked_array(new, field.type) for new, field in zip(redacted, data.schema, strict=True)]
     return pa.Table.from_arrays(columns, schema=data.schema)
-
-
-def redact_bytes(data: bytes) -> bytes:
-    """The same without secrets, whether it is JSON, another text or neither."""
-    text = pa.array([data.decode("latin-1")])
-    for pattern, replacement in ((_PARAMETER, _PARAMETER_REPLACEMENT), (_JSON_ENTRY, _JSON_REPLACEMENT)):
-        text = pc.replace_substring_regex(text, pattern, replacement)
-    return str(text[0].as_py()).encode("latin-1")
 
 
 def _same(old: list[pa.Array], new: list[pa.Array]) -> bool:
@@ -196,8 +162,8 @@ def _redact_text(array: pa.Array) -> pa.Array:
     if data is None or offsets[0] == offsets[-1]:
         return array
     text: _Bytes = np.frombuffer(data, dtype=np.uint8)[: offsets[-1]]
-    array = _replace(array, _rows_with_parameter(text, offsets), _PARAMETER, _PARAMETER_REPLACEMENT)
-    return _replace(array, _rows_with_json(text, offsets), _JSON_ENTRY, _JSON_REPLACEMENT)
+    array = _replace(array, _rows_with_parameter(text, offsets), PARAMETER, PARAMETER_REPLACEMENT)
+    return _replace(array, _rows_with_json(text, offsets), JSON_ENTRY, JSON_REPLACEMENT)
 
 
 def _rows_with_json(text: _Bytes, offsets: _Index) -> _Index:

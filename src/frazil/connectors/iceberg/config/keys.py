@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from frazil.connectors.keys.maintenance import MAINTENANCE_KEYS
 from frazil.connectors.keys.restart import RESTART_KEYS
+from frazil.connectors.keys.warnings import WARNINGS_LEVEL
 from frazil.declare.definition import Key
 from frazil.declare.validators import at_least, at_least_if_set, non_empty, one_of, table_names
 from frazil.pipeline.mapper import mapper_names
@@ -240,6 +241,7 @@ ICEBERG_KEYS: tuple[Key, ...] = (
         validator=one_of("strict", "legacy"),
     ),
     *RESTART_KEYS,
+    WARNINGS_LEVEL,
     *MAINTENANCE_KEYS,
     # Families; a name belongs to the first one that matches
     Key(
