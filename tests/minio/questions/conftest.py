@@ -17,6 +17,7 @@ from frazil.environment.settings import Settings
 from frazil.minio.questions.bind import statement
 from frazil.minio.questions.catalog import QUESTIONS
 from frazil.minio.questions.question import Value
+from frazil.minio.questions.views import QUESTION_VIEWS
 from frazil.minio.records.mapper import LogMapper
 from frazil.minio.records.tables import PARTITION_SPECS, SCHEMAS, TABLE_NAMES, TABLE_PROPERTIES, TableKind
 from frazil.pipeline.convert.decode import DecodeSpec, RecordDecoder
@@ -50,7 +51,7 @@ def asked(stack: LocalStack) -> Iterator[Asked]:
     catalog = connect(stack.settings.catalog_properties())
     made = all_records()
     write_records(catalog, NAMESPACE, {kind: [_json(record) for record in made[kind]] for kind in made})
-    engine = Engine(catalog, stack.settings.warehouse, NAMESPACE)
+    engine = Engine(catalog, stack.settings.warehouse, NAMESPACE, own_views=QUESTION_VIEWS)
     settings = Settings({**stack.settings.env, "NAMESPACE_NAME": NAMESPACE, "TRINO_URL": ""})
     yield Asked(engine, settings, made, calls(made))
     views = connect({**stack.settings.catalog_properties(), "view-endpoints-supported": "true"})

@@ -22,6 +22,7 @@ from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable
 from frazil.minio.questions import publish
 from frazil.minio.questions.catalog import QUESTIONS, VIEWS
+from frazil.minio.questions.columns import view_schema
 from tests.minio.questions.conftest import Asked
 
 PYTHON: dict[type[IcebergType], type[Any]] = {
@@ -38,7 +39,7 @@ PYTHON: dict[type[IcebergType], type[Any]] = {
 @pytest.mark.stack
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_columns_have_the_types_of_the_answer(asked: Asked, name: str) -> None:
-    fields = publish.view_schema(QUESTIONS[name]).fields
+    fields = view_schema(QUESTIONS[name]).fields
     assert [field.name for field in fields] == list(QUESTIONS[name].columns)
     rows = asked.ask(name)
     for field in fields:

@@ -4,6 +4,7 @@ import pytest
 
 from frazil.errors import QueryError
 from frazil.minio.questions.catalog import VIEWS
+from frazil.minio.questions.views import QUESTION_VIEWS
 from frazil.minio.records.tables import API_SCHEMA
 from frazil.query.names import Names
 from frazil.query.statements import split
@@ -76,7 +77,8 @@ def test_a_view_among_with_queries_and_in_a_subquery() -> None:
 
 
 def test_a_table_or_with_query_of_that_name_comes_first() -> None:
-    names = Names(MetadataCatalog({**LOG_TABLES, "who_read": API_SCHEMA}), "kafkawarehouse", "streaming")
+    catalog = MetadataCatalog({**LOG_TABLES, "who_read": API_SCHEMA})
+    names = Names(catalog, "kafkawarehouse", "streaming", QUESTION_VIEWS)
     [scan] = translated("SELECT * FROM who_read", names).scans
     assert scan.source.table.name() == ("streaming", "who_read")
     assert translated("WITH who_read AS (SELECT 1 AS one) SELECT * FROM who_read").scans == ()

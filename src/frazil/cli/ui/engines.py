@@ -39,8 +39,10 @@ def open_engine(settings: Settings, name: EngineName | None = None) -> Engine | 
 
         return TrinoEngine(settings)
     from frazil.clients.catalog import connect
+    from frazil.minio.questions.views import QUESTION_VIEWS
     from frazil.query.engine import Engine
 
     # The catalogs in question know views without saying so.
     properties = {**settings.catalog_properties(), "view-endpoints-supported": "true"}
-    return Engine(cache(lambda: connect(properties)), settings.warehouse, settings.namespace)
+    catalog = cache(lambda: connect(properties))
+    return Engine(catalog, settings.warehouse, settings.namespace, own_views=QUESTION_VIEWS)

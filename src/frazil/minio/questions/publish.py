@@ -11,18 +11,6 @@ from typing import Literal
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchViewError, RESTError
-from pyiceberg.schema import Schema
-from pyiceberg.types import (
-    BooleanType,
-    DoubleType,
-    IcebergType,
-    IntegerType,
-    LongType,
-    MapType,
-    NestedField,
-    StringType,
-    TimestamptzType,
-)
 from pyiceberg.view.metadata import SQLViewRepresentation, ViewRepresentation, ViewVersion
 from requests.exceptions import RequestException
 
@@ -31,30 +19,12 @@ from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable, TerminalError
 from frazil.minio.questions.bind import statement
 from frazil.minio.questions.catalog import VIEWS
+from frazil.minio.questions.columns import view_schema
 from frazil.minio.questions.question import Question
 
 Outcome = Literal["created", "exists", "updated"]
 
 _DIALECT = "trino"
-_TYPES: dict[IcebergType, frozenset[str]] = {
-    TimestamptzType(): frozenset(
-        {"time", "hour", "assumed_at", "expires_at", "first_call", "last_call", "first_time", "last_time"}
-    ),
-    LongType(): frozenset(
-        {
-            "calls", "reads", "writes", "deletes", "lists", "errors", "buckets", "hosts", "users", "denied", "failed",
-            "times", "bytes_in", "bytes_out",
-        }
-    ),
-    IntegerType(): frozenset({"status"}),
-    DoubleType(): frozenset(
-        {
-            "duration_ms", "first_byte_ms", "read_ms", "write_ms", "read_blocked_ms", "write_blocked_ms", "busy_s",
-            "percent",
-        }
-    ),
-    BooleanType(): frozenset({"trusted", "session_policy"}),
-}  # fmt: skip
 
 
 def publish_views(settings: Settings, report: Callable[[str, Outcome], None]) -> None:
@@ -110,14 +80,3 @@ def _stored(catalog: Catalog, identifier: tuple[str, str]) -> str | None:
         return None
     stored = view.sql_for(_DIALECT)
     return stored.sql if stored else ""
-
-
-def view_schema(question: Question) -> Schema:
-    """Columns of the answer to a question, with their types."""
-    return Schema(*(NestedField(number, name, _type(name)) for number, name in enumerate(question.columns, 1)))
-
-
-def _type(column: str) -> IcebergType:
-    if column == "claims":
-        return MapType(100, StringType(), 101, StringType(), value_required=False)
-    return next((type_ for type_, names in _TYPES.items() if column in names), StringType())
