@@ -74,20 +74,22 @@ def _summaries(
     """The namespace, and the summaries of the tables that are asked for, each made when its turn comes."""
     tables: Callable[[str], list[str]]
     summarise: Callable[..., TableSummary]
+    from frazil.minio.records.shown import shown_columns, shown_names
+
     if engine is EngineName.TRINO:
         from frazil.query import trino_summary
         from frazil.query.trino import TrinoEngine
 
         trino = TrinoEngine(settings)
         tables = partial(trino_summary.known_tables, trino)
-        summarise = partial(trino_summary.summarise, trino)
+        summarise = partial(trino_summary.summarise, trino, shown=shown_names)
     else:
         from frazil.clients.catalog import connect
         from frazil.query import summary
 
         catalog = connect(settings.catalog_properties())
         tables = partial(summary.known_tables, catalog)
-        summarise = partial(summary.summarise, catalog)
+        summarise = partial(summary.summarise, catalog, shown=shown_columns)
     if table is None:
         place, wanted = settings.namespace, _in_order(tables(settings.namespace))
     else:
