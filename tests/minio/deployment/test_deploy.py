@@ -16,9 +16,9 @@ from frazil.errors import ConfigError, ServiceUnavailable
 from frazil.minio.deployment.connectors import connectors
 from frazil.minio.deployment.deploy import Step, deploy, deploy_connectors, deploy_tables, deploy_topics
 from frazil.minio.records.tables import (
+    OLDER_AUDIT_SCHEMA,
     PARTITION_SPECS,
     SCHEMAS,
-    SEED_AUDIT_SCHEMA,
     TABLE_NAMES,
     TABLE_PROPERTIES,
     table_kind,
@@ -91,7 +91,7 @@ def test_tables(settings: Settings, catalog: Catalog) -> None:
 def test_an_audit_table_of_the_seeds_gets_the_new_columns(settings: Settings, catalog: Catalog) -> None:
     catalog.create_namespace(settings.namespace)
     identifier = f"{settings.namespace}.auditlogs"
-    catalog.create_table(identifier, SEED_AUDIT_SCHEMA)
+    catalog.create_table(identifier, OLDER_AUDIT_SCHEMA)
     found: list[Step] = []
     deploy_tables(settings, found.append)
     assert steps("namespace", found) == {settings.namespace: "exists"}

@@ -1,4 +1,4 @@
-"""Initialisation: topics, warehouse, namespace, tables and connectors (seeds 000 section 3.5, 001 section 3.7).
+"""Initialisation: topics, warehouse, namespace, tables and connectors.
 
 Every step may be repeated: what is there already is left as it is.
 """
@@ -33,9 +33,9 @@ from frazil.minio.deployment.connectors import connectors, dead_letter_topic
 from frazil.minio.deployment.warehouse import create_warehouse, has_warehouse_api
 from frazil.minio.records.tables import (
     AUDIT_ADDITIONS,
+    OLDER_AUDIT_SCHEMA,
     PARTITION_SPECS,
     SCHEMAS,
-    SEED_AUDIT_SCHEMA,
     TABLE_NAMES,
     TABLE_PROPERTIES,
     TableKind,
@@ -118,7 +118,7 @@ def _create_namespace(catalog: Catalog, namespace: str) -> Outcome:
 
 
 def _create_table(catalog: Catalog, identifier: str, kind: TableKind) -> Outcome:
-    schema = SEED_AUDIT_SCHEMA if kind == "audit" else SCHEMAS[kind]
+    schema = OLDER_AUDIT_SCHEMA if kind == "audit" else SCHEMAS[kind]
     # SeaweedFS answers the creation of an existing table with that table, so its existence is asked for first.
     existed = catalog.table_exists(identifier)
     table = (

@@ -1,4 +1,4 @@
-"""Creates the warehouse of an AIStor server, whose catalog lies under `/_iceberg` (log-events.md 3.1, 3.2)."""
+"""Creates the warehouse of an AIStor server, whose catalog lies under `/_iceberg`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def has_warehouse_api(settings: Settings) -> bool:
 def create_warehouse(settings: Settings) -> bool:
     """Create the warehouse; False when it is there already.
 
-    A server error is tried four times, since concurrent requests make the server answer 500 (3.3). Raises
+    A server error is tried four times, since concurrent requests make the server answer 500. Raises
     ServiceUnavailable when it does not answer, ConfigError when it refuses the credentials or the name.
     """
     url = f"{settings.catalog_uri}/v1/warehouses"

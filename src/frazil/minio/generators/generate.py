@@ -1,4 +1,4 @@
-"""Generates MinIO log records like the real ones, as JSON (log-events.md section 1)."""
+"""Generates MinIO log records like the real ones, as JSON."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _records(
 
 
 class _Clock:
-    """Increasing instants as Go writes them: RFC 3339 in UTC, nanoseconds without trailing zeros (1.5)."""
+    """Increasing instants as Go writes them: RFC 3339 in UTC, nanoseconds without trailing zeros."""
 
     def __init__(self, start: datetime, step_ns: int) -> None:
         self._next = int(start.timestamp()) * _SECOND + start.microsecond * 1000

@@ -1,4 +1,4 @@
-"""Questions about access: sign-ins, sessions, refusals (log-events.md 5, rows 8, 9 and 17)."""
+"""Questions about access: sign-ins, sessions, refusals."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The question about administration and IAM changes (log-events.md 1.4 and 5, row 10)."""
+"""The question about administration and IAM changes."""
 
 from __future__ import annotations
 
 from frazil.minio.questions.question import Question
 
-# Fields of the arms of `details` (log-events.md 1.4), in the order in which the first that is there counts.
+# Fields of the arms of `details`, in the order in which the first that is there counts.
 _TARGETS = (
     "user.userName", "serviceAccount.accountName", "policy.policyName", "group.groupName", "bucketConfig.bucketName",
     "bucketQuota.bucketName", "bucketQOS.bucketName", "bucketInventory.bucketName", "tier.tierName", "config.subSystem",

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 #: Expressions that statements write like functions: parameters and body.
 #:
-#: `milliseconds` reads a Go duration such as `1m2.5s`, `207.1µs` or `13309747ns` (log-events.md 1.5). `µ` is two
-#: different characters.
+#: `milliseconds` reads a Go duration such as `1m2.5s`, `207.1µs` or `13309747ns`. `µ` is two different
+#: characters.
 MACROS: dict[str, tuple[tuple[str, ...], str]] = {
     "MILLISECONDS": (
         ("duration",),
@@ -178,7 +178,7 @@ _SERVICE_CALLS = _API_CALLS.replace("bucket = :bucket", "(bucket IS NULL OR buck
 #: The same from as long before the wanted time as a session may be old.
 _SIGN_INS = _SERVICE_CALLS.replace(":since", ":sessions_since")
 
-#: Sessions by their access key, which a call that makes one tells among its claims (log-events.md 5, row 8).
+#: Sessions by their access key, which a call that makes one tells among its claims.
 _SESSIONS = """
 SELECT
     element_at(claims, 'accessKey') AS session_key,

@@ -1,4 +1,4 @@
-"""Questions about objects: who deleted one, who read one, what happened to it (log-events.md 5, rows 1, 2 and 5)."""
+"""Questions about objects: who deleted one, who read one, what happened to it."""
 
 from __future__ import annotations
 

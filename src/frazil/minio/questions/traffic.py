@@ -1,4 +1,4 @@
-"""Questions about traffic: how much, by whom, from where (log-events.md 5, rows 11, 13 and 14)."""
+"""Questions about traffic: how much, by whom, from where."""
 
 from __future__ import annotations
 

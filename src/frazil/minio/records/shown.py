@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from pyiceberg.schema import Schema
 
-from frazil.minio.records.tables import API_SCHEMA, ERROR_SCHEMA, SEED_AUDIT_SCHEMA, TableKind, table_kind
+from frazil.minio.records.tables import API_SCHEMA, ERROR_SCHEMA, OLDER_AUDIT_SCHEMA, TableKind, table_kind
 
 _PATHS: dict[TableKind, tuple[str, ...]] = {
     "api": ("time", "name", "type", "bucket", "object", "callInfo.httpStatusCode", "node", "origin"),
@@ -16,7 +16,7 @@ _PATHS: dict[TableKind, tuple[str, ...]] = {
 _LABELS = {"callInfo.httpStatusCode": "status"}
 _KINDS: tuple[tuple[TableKind, Schema], ...] = (
     ("api", API_SCHEMA),
-    ("audit", SEED_AUDIT_SCHEMA),
+    ("audit", OLDER_AUDIT_SCHEMA),
     ("error", ERROR_SCHEMA),
 )
 

@@ -1,4 +1,4 @@
-"""What the report shows of each answer: the plots and tables of the operators' questions (log-events.md 5)."""
+"""What the report shows of each answer: the plots and tables of the operators' questions."""
 
 from __future__ import annotations
 
