@@ -18,9 +18,9 @@ from bench.systems import System
 from bench.tables import Commit
 from frazil.environment.settings import Settings
 from frazil.errors import TerminalError
-from frazil.logs.generate import records
-from frazil.logs.produce import produce
-from frazil.logs.tables import TableKind
+from frazil.minio.generators.generate import records
+from frazil.minio.generators.produce import produce
+from frazil.minio.records.tables import TableKind
 
 _SETTLE_S = 5.0
 _LAST_ROWS_S = 300

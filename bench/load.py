@@ -14,9 +14,9 @@ from bench.environment import Show
 from frazil.clients.kafka.admin import ensure_topics
 from frazil.environment.settings import Settings
 from frazil.errors import TerminalError
-from frazil.logs.generate import records
-from frazil.logs.produce import produce
-from frazil.logs.tables import TableKind
+from frazil.minio.generators.generate import records
+from frazil.minio.generators.produce import produce
+from frazil.minio.records.tables import TableKind
 
 PARTITIONS = 3
 SEED = 20260101

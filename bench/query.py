@@ -21,7 +21,7 @@ from bench.results import Question
 from frazil.clients.catalog import connect
 from frazil.environment.settings import Settings
 from frazil.errors import ServiceDied
-from frazil.logs.tables import API_SCHEMA, PARTITION_SPECS, TABLE_PROPERTIES
+from frazil.minio.records.tables import API_SCHEMA, PARTITION_SPECS, TABLE_PROPERTIES
 from frazil.query.engine import Engine
 from frazil.stack.process import minimal_env
 

@@ -38,7 +38,7 @@ from bench.upsert import measure as measure_upsert
 from bench.worker import idle_worker
 from frazil.environment.settings import Settings
 from frazil.errors import FrazilError
-from frazil.logs.tables import TableKind
+from frazil.minio.records.tables import TableKind
 
 DRAINED = (FRAZIL, PEER_1, PEER_2)
 _FLUSH, _SMALL_RECORDS = 25_000, 15_000

@@ -16,7 +16,7 @@ from pyiceberg.table import Table
 from frazil.clients.catalog import connect
 from frazil.environment.settings import Settings
 from frazil.errors import TerminalError
-from frazil.logs.tables import PARTITION_SPECS, SCHEMAS, TABLE_PROPERTIES, TableKind
+from frazil.minio.records.tables import PARTITION_SPECS, SCHEMAS, TABLE_PROPERTIES, TableKind
 
 
 @dataclass(frozen=True)

@@ -28,11 +28,11 @@ from frazil.engine.runner_api import Runner
 from frazil.environment.variable import Variable
 from frazil.environment.variables import VARIABLES
 from frazil.environment.worker_keys import OTHER, WORKER_KEYS
+from frazil.minio.questions.catalog import QUESTIONS
+from frazil.minio.questions.question import Question
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.transforms.plugin import Plugin
 from frazil.pipeline.transforms.registry import PREDICATES, TRANSFORMATIONS
-from frazil.query.questions.catalog import QUESTIONS
-from frazil.query.questions.question import Question
 from frazil.worker.actuator.app import actuator_app
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.lifecycle.store import FileConfigStore

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PYTEST = ROOT / ".venv" / "bin" / "pytest"
 
 _STACK = "stack and not spark and not trino"
-_QUERIES = ("tests/cli", "tests/query")
+_QUERIES = ("tests/cli", "tests/query", "tests/minio")
 PARTS = {
     "workers": ("spark and not outage",),
     "broker, store and catalog": (_STACK, *(f"--ignore={folder}" for folder in _QUERIES)),

@@ -23,7 +23,7 @@ from frazil.connectors.objects.config.object_sink import object_sink_definition
 from frazil.connectors.registry import check_config, connector_of
 from frazil.environment.settings import Settings
 from frazil.environment.variables import VARIABLES
-from frazil.logs.connectors import connectors
+from frazil.minio.deployment.connectors import connectors
 
 GENERATED = reference.pages()
 PAGES = sorted(

@@ -12,9 +12,10 @@ from frazil.clients.catalog import connect
 from frazil.clients.kafka import admin as kafka
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.environment.settings import Settings
-from frazil.logs import deploy, tables
-from frazil.logs.connectors import connectors
-from frazil.logs.generate import records
+from frazil.minio.deployment import deploy
+from frazil.minio.deployment.connectors import connectors
+from frazil.minio.generators.generate import records
+from frazil.minio.records import tables
 from frazil.pipeline.convert.decode import DecodeSpec, RecordDecoder
 from tests.harness import Worker, eventually, messages, send
 

@@ -19,7 +19,7 @@ from frazil.clients.connect import ConnectClient
 from frazil.clients.kafka import admin as kafka
 from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable
-from frazil.logs.produce import produce
+from frazil.minio.generators.produce import produce
 from frazil.stack.local import LocalStack
 from tests.harness import EVENTS, Pipe, event, eventually, messages, own_worker
 from tests.isolation import isolated_settings

@@ -11,7 +11,7 @@ import pytest
 from frazil.clients.connect import ConnectClient
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import ConfigError, NotFound, ServiceUnavailable, TerminalError
-from frazil.logs.connectors import connectors
+from frazil.minio.deployment.connectors import connectors
 from frazil.stack.ports import unused
 from tests.rest_worker import rest_worker
 from tests.worker.lifecycle.runners import eventually

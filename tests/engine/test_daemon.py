@@ -15,12 +15,12 @@ _PROGRAM = """
 import gc, json, os, sys
 import pyarrow as pa
 from frazil.environment.settings import Settings
-from frazil.worker import spark
+from frazil.engine import spark
 
 def look(batches):
     loaded = {
         "frazil.pipeline.task",
-        "frazil.logs.mapper",
+        "frazil.minio.records.mapper",
         "frazil.connectors.iceberg.table.write",
     } <= sys.modules.keys()
     for _ in batches:

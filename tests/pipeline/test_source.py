@@ -12,7 +12,7 @@ from frazil.clients.kafka import admin as kafka
 from frazil.clients.kafka.ranges import FETCH, Range, RangeReader
 from frazil.clients.kafka.security import secured
 from frazil.errors import PositionLost, ServiceUnavailable
-from frazil.logs.produce import produce
+from frazil.minio.generators.produce import produce
 from frazil.pipeline import source
 from frazil.pipeline.source import Source, check_progress, dealt, divided, ranges_between
 from frazil.stack.local import LocalStack

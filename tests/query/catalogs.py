@@ -14,7 +14,8 @@ from pyiceberg.table.metadata import new_table_metadata
 from pyiceberg.table.sorting import SortOrder
 from pyiceberg.typedef import Identifier
 
-from frazil.logs.tables import API_SCHEMA, AUDIT_SCHEMA, ERROR_SCHEMA
+from frazil.minio.questions.views import QUESTION_VIEWS
+from frazil.minio.records.tables import API_SCHEMA, AUDIT_SCHEMA, ERROR_SCHEMA
 from frazil.query.engine import Engine
 from frazil.query.names import Names
 from frazil.query.session import session
@@ -49,13 +50,13 @@ class MetadataCatalog(NoopCatalog):
 
 
 def log_names() -> Names:
-    return Names(MetadataCatalog(LOG_TABLES), "s3://kafkawarehouse", "streaming")
+    return Names(MetadataCatalog(LOG_TABLES), "s3://kafkawarehouse", "streaming", QUESTION_VIEWS)
 
 
 def translated(sql: str, schemas: dict[str, Schema] | None = None) -> Translation:
     """The translation of one statement on empty tables; the three of the logs unless others are given."""
     [statement] = split(sql)
-    names = Names(MetadataCatalog(schemas or LOG_TABLES), "s3://kafkawarehouse", "streaming")
+    names = Names(MetadataCatalog(schemas or LOG_TABLES), "s3://kafkawarehouse", "streaming", QUESTION_VIEWS)
     with session(256 << 20) as opened:
         return translate(statement, names, opened.evaluate)
 

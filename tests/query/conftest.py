@@ -23,7 +23,7 @@ from pyiceberg.transforms import DayTransform, IdentityTransform
 from frazil.clients.catalog import connect
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.connectors.iceberg.table.write import DataFileWriter
-from frazil.logs.tables import API_SCHEMA, AUDIT_SCHEMA, ERROR_SCHEMA
+from frazil.minio.records.tables import API_SCHEMA, AUDIT_SCHEMA, ERROR_SCHEMA
 from frazil.pipeline.convert.arrow import arrow_schema
 from frazil.query.engine import Engine
 from frazil.stack.local import LocalStack

@@ -24,6 +24,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
+from frazil.minio.records.shown import shown_columns
 from frazil.query.files import arrow_schema, read_batches, read_table
 from frazil.query.summary import summarise
 from tests.query.conftest import NAMESPACE, START, LogTables, append_as_frazil
@@ -111,7 +112,7 @@ def test_filter_limit_and_projection(mixed: Table, tasks: list[FileScanTask]) ->
 
 @pytest.mark.parametrize("count", [3, 8, 20])
 def test_the_newest_rows_span_files_of_both(mixed: Table, log_tables: LogTables, count: int) -> None:
-    summary = summarise(log_tables.catalog, NAMESPACE, "mixed", count, last=True)
+    summary = summarise(log_tables.catalog, NAMESPACE, "mixed", count, shown_columns, last=True)
     assert summary.newest.row_count == min(count, 8)
     assert summary.last is not None
 

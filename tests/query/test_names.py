@@ -4,7 +4,7 @@ import pytest
 from requests.exceptions import ConnectionError as NoConnection
 
 from frazil.errors import QueryError, ServiceUnavailable
-from frazil.logs.tables import ERROR_SCHEMA
+from frazil.minio.records.tables import ERROR_SCHEMA
 from frazil.query.names import Names, answers
 from tests.query.catalogs import LOG_TABLES, MetadataCatalog, log_names
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from frazil.errors import QueryError
-from frazil.query.questions.catalog import VIEWS
+from frazil.minio.questions.catalog import VIEWS
 from frazil.query.result import Result
 from frazil.query.show import show, shows
 from frazil.query.statements import split

@@ -8,6 +8,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from frazil.errors import QueryError
+from frazil.minio.records.shown import shown_columns
 from frazil.query.summary import known_tables, summarise
 from tests.query.conftest import COMMITS, NAMESPACE, ROWS_PER_COMMIT, LogTables
 
@@ -30,7 +31,7 @@ def test_the_known_tables(log_tables: LogTables) -> None:
 @pytest.mark.parametrize("count", [1, 7, COMMITS * ROWS_PER_COMMIT + 5])
 def test_the_newest_rows_of_a_log_table(log_tables: LogTables, name: str, count: int) -> None:
     rows = log_tables.rows[name]
-    summary = summarise(log_tables.catalog, NAMESPACE, name, count, last=True)
+    summary = summarise(log_tables.catalog, NAMESPACE, name, count, shown_columns, last=True)
     assert summary.rows == len(rows)
     assert summary.ordered_by == "time"
     assert summary.newest.columns == COLUMNS[name]
@@ -46,17 +47,17 @@ def _value(row: dict[str, Any], column: str) -> Any:
 
 
 def test_the_last_row_is_the_first_of_the_newest_with_all_columns(log_tables: LogTables) -> None:
-    summary = summarise(log_tables.catalog, NAMESPACE, "apilogs", 3, last=True)
+    summary = summarise(log_tables.catalog, NAMESPACE, "apilogs", 3, shown_columns, last=True)
     assert summary.last is not None
     assert summary.last.columns == tuple(log_tables.rows["apilogs"][0])
     full = dict(zip(summary.last.columns, summary.last.rows[0], strict=True))
     assert full["callInfo"]["requestHeader"] == {"Range": "bytes=0-1"}
     assert tuple(_value(full, column) for column in COLUMNS["apilogs"]) == summary.newest.rows[0]
-    assert summarise(log_tables.catalog, NAMESPACE, "apilogs", 3).last is None
+    assert summarise(log_tables.catalog, NAMESPACE, "apilogs", 3, shown_columns).last is None
 
 
 def test_the_newest_snapshot(log_tables: LogTables) -> None:
-    summary = summarise(log_tables.catalog, NAMESPACE, "errorlogs", 1)
+    summary = summarise(log_tables.catalog, NAMESPACE, "errorlogs", 1, shown_columns)
     current = log_tables.catalog.load_table((NAMESPACE, "errorlogs")).current_snapshot()
     assert current is not None
     assert summary.snapshot is not None
@@ -66,7 +67,7 @@ def test_the_newest_snapshot(log_tables: LogTables) -> None:
 
 
 def test_a_table_without_a_commit(log_tables: LogTables) -> None:
-    summary = summarise(log_tables.catalog, NAMESPACE, "empty", 5, last=True)
+    summary = summarise(log_tables.catalog, NAMESPACE, "empty", 5, shown_columns, last=True)
     assert (summary.rows, summary.snapshot, summary.last) == (0, None, None)
     assert summary.newest.rows == []
 
@@ -77,7 +78,7 @@ def test_a_table_of_another_shape_shows_its_first_columns(log_tables: LogTables)
     try:
         table.append(pa.table({f"c{i}": pa.array([i, i + 1], pa.int64()) for i in range(10)}))
         table.delete("c0 = 0")
-        summary = summarise(log_tables.catalog, NAMESPACE, "plain", 5, last=True)
+        summary = summarise(log_tables.catalog, NAMESPACE, "plain", 5, shown_columns, last=True)
     finally:
         log_tables.catalog.drop_table((NAMESPACE, "plain"))
     assert summary.ordered_by is None

@@ -6,6 +6,7 @@ import pytest
 
 from frazil.environment.settings import Settings
 from frazil.errors import QueryError
+from frazil.minio.records.shown import shown_columns, shown_names
 from frazil.query import summary, trino_summary
 from frazil.query.trino import TrinoEngine
 from tests.query.conftest import NAMESPACE, LogTables
@@ -24,8 +25,8 @@ def test_the_same_tables_are_known(engine: TrinoEngine, log_tables: LogTables) -
 
 @pytest.mark.parametrize("name", ["apilogs", "errorlogs", "auditlogs", "empty"])
 def test_both_engines_say_the_same(engine: TrinoEngine, log_tables: LogTables, name: str) -> None:
-    own = summary.summarise(log_tables.catalog, NAMESPACE, name, 7, last=True)
-    found = trino_summary.summarise(engine, NAMESPACE, name, 7, last=True)
+    own = summary.summarise(log_tables.catalog, NAMESPACE, name, 7, shown_columns, last=True)
+    found = trino_summary.summarise(engine, NAMESPACE, name, 7, shown_names, last=True)
     assert (found.name, found.rows, found.ordered_by) == (own.name, own.rows, own.ordered_by)
     assert found.snapshot == own.snapshot
     assert found.newest.columns == own.newest.columns

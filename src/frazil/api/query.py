@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
+from frazil.minio.questions.views import QUESTION_VIEWS
 from frazil.query.embedded import embedded_engine
 from frazil.query.result import Result
 
@@ -59,7 +60,7 @@ def query(sql: str, *, env: Mapping[str, str] | None = None) -> Answer:
     `env` takes the place of the process' environment and `.env`. Raises QueryError for what cannot be answered,
     UsageError for several statements, ServiceUnavailable when the catalog or the object store does not answer.
     """
-    answers = list(embedded_engine(Settings.load(env)).run(sql))
+    answers = list(embedded_engine(Settings.load(env), QUESTION_VIEWS).run(sql))
     if len(answers) != 1:
         raise UsageError(f"query answers one statement; these are {len(answers)}")
     return Answer(answers[0])

@@ -14,11 +14,18 @@ for _place in [place for place in sys.path_importer_cache if place not in sys.pa
 from pyspark import daemon  # noqa: E402
 
 import frazil.connectors.iceberg.changes.match  # noqa: E402
-import frazil.logs.mapper  # noqa: E402
 import frazil.pipeline.task  # noqa: E402, F401
+from frazil.errors import ConfigError  # noqa: E402
+from frazil.pipeline.mapper import installed_mappers, load_mapper  # noqa: E402
 
 _NEW_OBJECTS = 5_000
 """One look of the collector for each chunk of records: more find nothing, and fewer leave what errors hold."""
+
+for _mapper in installed_mappers():
+    try:
+        load_mapper(_mapper)
+    except ConfigError as error:  # a connector that asks for it fails with the same words
+        print(error, file=sys.stderr)
 
 if __name__ == "__main__":
     gc.set_threshold(_NEW_OBJECTS)

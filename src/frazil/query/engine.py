@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
+from types import MappingProxyType
 
 import duckdb
 import pyarrow as pa
@@ -21,6 +22,7 @@ from frazil.query.show import show, shows
 from frazil.query.sql.value import OTHER_ENGINE
 from frazil.query.statements import Statement, split
 from frazil.query.translate import Translation, translate
+from frazil.query.view import Views
 
 _BATCH_ROWS = 1 << 16
 _INTERRUPT_S = 0.1
@@ -42,12 +44,14 @@ class Engine:
         warehouse: str,
         namespace: str,
         memory_limit: int | None = None,
+        own_views: Views = MappingProxyType({}),
     ) -> None:
-        """`catalog` may be a function, which is called by statements that name a table."""
+        """`catalog` may be a function, which is called by statements that name a table; see `Names` for `own_views`."""
         self._catalog = catalog
         self._warehouse = warehouse
         self._namespace = namespace
         self._memory_limit = memory_limit or machine_limit()
+        self._own_views = own_views
 
     def run(self, sql: str) -> Iterator[Result]:
         """Answers to the statements of a text, one after the other; each sees one snapshot of every table.
@@ -57,7 +61,7 @@ class Engine:
         """
         for statement in split(sql):
             started = time.perf_counter()
-            names = Names(self._catalog, self._warehouse, self._namespace)
+            names = Names(self._catalog, self._warehouse, self._namespace, self._own_views)
             answer = show(statement, names) if shows(statement) else self._select(statement, names)
             yield replace(answer, elapsed_s=time.perf_counter() - started)
 

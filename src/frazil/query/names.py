@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from types import MappingProxyType
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import BadRequestError, NoSuchNamespaceError, NoSuchTableError, RESTError
@@ -17,7 +18,7 @@ from requests.exceptions import RequestException
 
 from frazil.errors import QueryError, ServiceUnavailable
 from frazil.query.near import did_you_mean
-from frazil.query.questions.catalog import VIEWS
+from frazil.query.view import Views
 
 # Only such names go into a request as they stand; others are looked for among the names that the catalog lists.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -81,12 +82,22 @@ class Source:
 class Names:
     """Looks up catalogs, schemas and tables; each table is loaded once, so a statement sees one snapshot of it."""
 
-    def __init__(self, catalog: Catalog | Callable[[], Catalog], warehouse: str, namespace: str) -> None:
-        """`catalog` may be a function, which is called when a name is looked up."""
+    def __init__(
+        self,
+        catalog: Catalog | Callable[[], Catalog],
+        warehouse: str,
+        namespace: str,
+        own_views: Views = MappingProxyType({}),
+    ) -> None:
+        """`catalog` may be a function, which is called when a name is looked up.
+
+        `own_views` lie in the default schema, beside what is stored; a table of such a name comes first.
+        """
         self._given = catalog
         self._loaded: dict[tuple[str, ...], Table] = {}
         self.catalog_name = warehouse.rstrip("/").rsplit("/", 1)[-1]
         self.default_schema = namespace
+        self.own_views = own_views
 
     @cached_property
     def _catalog(self) -> Catalog:
@@ -182,7 +193,7 @@ class Names:
         if found:
             raise QueryError(f"{name} could be any of {', '.join(found)}; write it exactly")
         schema = ".".join(namespace)
-        near = did_you_mean(name, [*known, *(VIEWS if schema == self.default_schema else ())])
+        near = did_you_mean(name, [*known, *(self.own_views if schema == self.default_schema else ())])
         raise QueryError(f"there is no table {schema}.{name}{near}; known tables: {', '.join(known) or 'none'}")
 
 

@@ -8,12 +8,11 @@ from sqlglot import Token, TokenType
 
 from frazil.errors import QueryError
 from frazil.query.names import Names, Source
-from frazil.query.questions.catalog import VIEWS
-from frazil.query.questions.question import Question
 from frazil.query.result import Result
 from frazil.query.sql.types import from_arrow_field, from_iceberg
 from frazil.query.sql.value import OTHER_ENGINE
 from frazil.query.statements import Statement
+from frazil.query.view import View
 
 _KNOWN = "SHOW CATALOGS, SHOW SCHEMAS, SHOW TABLES, SHOW COLUMNS and DESCRIBE"
 
@@ -54,17 +53,16 @@ def show(statement: Statement, names: Names) -> Result:
 
 
 def _columns(names: Names, parts: list[str], words: _Words) -> Result:
-    view = VIEWS.get(parts[-1].lower()) if names.in_default_schema(parts) and not names.exists(parts) else None
+    own = names.in_default_schema(parts) and not names.exists(parts)
+    view = names.own_views.get(parts[-1].lower()) if own else None
     described = _described(names.source(parts)) if view is None else _described_view(view)
     like = words.like()
     rows = [row for row in described if like is None or like.fullmatch(row[0])]
     return Result(("Column", "Type", "Extra", "Comment"), rows, types=("varchar",) * 4)
 
 
-def _described_view(question: Question) -> list[tuple[str, str, str, str]]:
-    from frazil.query.questions.publish import view_schema
-
-    return [(field.name, str(from_iceberg(field.field_type)), "", "") for field in view_schema(question).fields]
+def _described_view(view: View) -> list[tuple[str, str, str, str]]:
+    return [(field.name, str(from_iceberg(field.field_type)), "", "") for field in view.schema.fields]
 
 
 def _described(source: Source) -> list[tuple[str, str, str, str]]:

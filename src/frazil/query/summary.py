@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,6 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
 from pyiceberg.types import DateType, NestedField, TimestampType, TimestamptzType
 
-from frazil.logs.tables import table_kind
 from frazil.query.arrow_values import column_at, rows_of
 from frazil.query.files import read_table
 from frazil.query.metadata import instant
@@ -24,14 +23,10 @@ from frazil.query.names import Names, answers
 from frazil.query.newest import upper_bound
 from frazil.query.result import Result
 
-# Label and path of the columns that suit each kind of log (seed 000 sections 5.1 to 5.3, log-events.md 4.1).
-SHOWN_COLUMNS = {
-    "api": ("time", "name", "type", "bucket", "object", "callInfo.httpStatusCode", "node", "origin"),
-    "error": ("time", "apiName", "message", "node"),
-    "audit": ("time", "category", "action", "apiName", "message", "accessKey", "bucket"),
-}
-LABELS = {"callInfo.httpStatusCode": "status"}
 FIRST_COLUMNS = 8
+
+Shown = Callable[[Schema], Mapping[str, str] | None]
+"""Dotted paths of the columns that suit a table with their labels; None for the first columns."""
 
 
 @dataclass(frozen=True)
@@ -65,15 +60,21 @@ def known_tables(catalog: Catalog, namespace: str) -> list[str]:
     return names.tables(names.namespace(namespace))
 
 
-def summarise(catalog: Catalog, namespace: str, name: str, rows: int, *, last: bool = False) -> TableSummary:
-    """Summary of one table with its `rows` newest rows; `last` asks for the newest with all its columns.
+def summarise(
+    catalog: Catalog, namespace: str, name: str, rows: int, shown: Shown, *, last: bool = False
+) -> TableSummary:
+    """Summary of one table with the columns of its `rows` newest rows that `shown` says.
+
+    `last` asks for the newest with all its columns.
 
     Raises QueryError when there is no such table, ServiceUnavailable when catalog or object store does not answer.
     """
     table = Names(catalog, "", namespace).source([namespace, name]).table
     with answers():
         reader = _Newest(table)
-        paths = _paths(table.schema())
+        schema = table.schema()
+        columns = shown(schema) or {field.name: field.name for field in schema.fields[:FIRST_COLUMNS]}
+        paths = list(columns)
         newest = reader.rows(paths, rows)
         full = reader.full(newest) if last and newest.num_rows else None
         return TableSummary(
@@ -81,7 +82,7 @@ def summarise(catalog: Catalog, namespace: str, name: str, rows: int, *, last: b
             rows=_row_total(table),
             snapshot=_snapshot(table),
             ordered_by=reader.order.name if reader.order else None,
-            newest=_result([LABELS.get(path, path) for path in paths], newest, paths),
+            newest=_result(list(columns.values()), newest, paths),
             last=_result(full.column_names, full, full.column_names) if full is not None else None,
         )
 
@@ -113,21 +114,6 @@ def _snapshot(table: Table) -> Snapshot | None:
 
 def _result(columns: Sequence[str], table: pa.Table, paths: Sequence[str]) -> Result:
     return Result(tuple(columns), rows_of([column_at(table, path) for path in paths]))
-
-
-def _paths(schema: Schema) -> list[str]:
-    kind = table_kind(schema)
-    if kind is None:
-        return [field.name for field in schema.fields[:FIRST_COLUMNS]]
-    return [path for path in SHOWN_COLUMNS[kind] if _has(schema, path)]
-
-
-def _has(schema: Schema, path: str) -> bool:
-    try:
-        schema.find_field(path)
-    except ValueError:
-        return False
-    return True
 
 
 def _order_column(schema: Schema) -> NestedField | None:

@@ -9,8 +9,8 @@ from typing import Any
 from sqlglot import exp
 
 from frazil.errors import QueryError
+from frazil.query.expansion import expand_views
 from frazil.query.names import Names
-from frazil.query.questions.views import expand_views
 from frazil.query.session import constant
 from frazil.query.sql.grammar import check
 from frazil.query.sql.queries import Queries

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from frazil.logs.tables import API_SCHEMA, ERROR_SCHEMA, SEED_AUDIT_SCHEMA
 from frazil.query.result import Result
-from frazil.query.summary import FIRST_COLUMNS, LABELS, SHOWN_COLUMNS, Snapshot, TableSummary
+from frazil.query.summary import FIRST_COLUMNS, Snapshot, TableSummary
 from frazil.query.trino import TrinoEngine
 
-_KINDS = (("api", API_SCHEMA), ("audit", SEED_AUDIT_SCHEMA), ("error", ERROR_SCHEMA))
+Shown = Callable[[Collection[str]], Mapping[str, str] | None]
+"""Dotted paths of the columns that suit a table of which the names are known in lower case, with their labels."""
 
 
 def known_tables(engine: TrinoEngine, namespace: str) -> list[str]:
@@ -17,17 +18,21 @@ def known_tables(engine: TrinoEngine, namespace: str) -> list[str]:
     return sorted(str(name) for (name,) in _rows(engine, f"SHOW TABLES FROM {_quoted(namespace)}"))
 
 
-def summarise(engine: TrinoEngine, namespace: str, name: str, rows: int, *, last: bool = False) -> TableSummary:
-    """Summary of one table with its `rows` newest rows; `last` asks for the newest with all its columns.
+def summarise(
+    engine: TrinoEngine, namespace: str, name: str, rows: int, shown: Shown, *, last: bool = False
+) -> TableSummary:
+    """Summary of one table with the columns of its `rows` newest rows that `shown` says.
+
+    `last` asks for the newest with all its columns.
 
     Raises QueryError when there is no such table, ServiceUnavailable when Trino does not answer.
     """
     table = f"{_quoted(namespace)}.{_quoted(name)}"
     types = {str(row[0]): str(row[1]) for row in _rows(engine, f"DESCRIBE {table}")}
-    paths = _paths(list(types))
+    shown_here = shown(types.keys()) or {column: column for column in list(types)[:FIRST_COLUMNS]}
     order = _order_column(types)
     newest_first = f" ORDER BY {_quoted(order)} DESC" if order else ""
-    columns = ", ".join(f"{_path(path)} AS {_quoted(LABELS.get(path, path))}" for path in paths)
+    columns = ", ".join(f"{_path(path)} AS {_quoted(label)}" for path, label in shown_here.items())
     newest = _answer(engine, f"SELECT {columns} FROM {table}{newest_first} LIMIT {rows}")  # noqa: S608
     full = _answer(engine, f"SELECT * FROM {table}{newest_first} LIMIT 1") if last and newest.rows else None  # noqa: S608
     [(total,)] = _rows(engine, f"SELECT count(*) FROM {table}")  # noqa: S608
@@ -43,15 +48,6 @@ def _snapshot(engine: TrinoEngine, namespace: str, name: str) -> Snapshot | None
         return None
     [(snapshot_id, committed_at, operation, added)] = found
     return Snapshot(snapshot_id, committed_at, operation or "", None if added is None else int(added))
-
-
-def _paths(names: list[str]) -> list[str]:
-    """Columns that suit the kind of log; Trino gives the names in lower case."""
-    known = {name.lower() for name in names}
-    for kind, schema in _KINDS:
-        if {field.name.lower() for field in schema.fields} <= known:
-            return [path for path in SHOWN_COLUMNS[kind] if path.partition(".")[0].lower() in known]
-    return names[:FIRST_COLUMNS]
 
 
 def _order_column(types: dict[str, str]) -> str | None:

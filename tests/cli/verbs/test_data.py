@@ -12,7 +12,7 @@ from frazil.cli.verbs import data
 from frazil.clients.kafka.admin import end_offsets
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
-from frazil.logs.deploy import deploy_topics
+from frazil.minio.deployment.deploy import deploy_topics
 from frazil.stack.local import LocalStack
 from tests.cli.programs import finished, program
 from tests.harness import eventually

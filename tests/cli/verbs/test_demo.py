@@ -15,8 +15,8 @@ from frazil.cli.verbs.demo import behind, next_steps
 from frazil.clients.connect import ConnectClient
 from frazil.environment.settings import Settings
 from frazil.errors import TerminalError
-from frazil.logs.deploy import deploy
-from frazil.logs.produce import produce
+from frazil.minio.deployment.deploy import deploy
+from frazil.minio.generators.produce import produce
 from frazil.stack.local import LocalStack
 from tests.cli.programs import finished, output_until, program
 from tests.isolation import isolated_settings

@@ -15,8 +15,8 @@ from frazil.clients.catalog import connect
 from frazil.clients.connect import ConnectClient
 from frazil.clients.kafka import admin as kafka
 from frazil.environment.settings import Settings
-from frazil.logs.connectors import CONNECTOR_NAMES, connectors
-from frazil.logs.deploy import deploy
+from frazil.minio.deployment.connectors import CONNECTOR_NAMES, connectors
+from frazil.minio.deployment.deploy import deploy
 from frazil.stack.local import LocalStack
 from tests.cli.verbs.test_data import counts
 from tests.isolation import isolated_settings

@@ -5,7 +5,7 @@ from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.expressions.parser import parse as iceberg_expression
 
 from frazil.errors import QueryError
-from frazil.logs.tables import API_SCHEMA
+from frazil.minio.records.tables import API_SCHEMA
 from frazil.query.newest import Newest
 from tests.query.catalogs import translated
 

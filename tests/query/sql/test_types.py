@@ -3,7 +3,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from frazil.logs.tables import API_SCHEMA, ERROR_SCHEMA
+from frazil.minio.records.tables import API_SCHEMA, ERROR_SCHEMA
 from frazil.query.sql.types import (
     BIGINT,
     DATE,

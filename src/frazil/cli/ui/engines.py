@@ -37,6 +37,7 @@ def open_engine(settings: Settings, name: EngineName | None = None) -> Engine | 
         from frazil.query.trino import TrinoEngine
 
         return TrinoEngine(settings)
+    from frazil.minio.questions.views import QUESTION_VIEWS
     from frazil.query.embedded import embedded_engine
 
-    return embedded_engine(settings)
+    return embedded_engine(settings, QUESTION_VIEWS)

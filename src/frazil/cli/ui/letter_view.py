@@ -16,9 +16,9 @@ import msgspec
 import typer
 
 from frazil.cli.ui.output import Output, show_table
-from frazil.logs.redact import REDACTED, SENSITIVE_KEYS, redact_bytes
 from frazil.pipeline.letters.letter import Letter, described
 from frazil.query.values import json_text, printable
+from frazil.text.credentials import REDACTED, SENSITIVE_KEYS, redact_bytes
 
 if TYPE_CHECKING:
     from frazil.connectors.outcome import Outcome

@@ -22,7 +22,7 @@ def send_values(settings: Settings, topic: str, source: Path) -> None:
     Raises UsageError when the file cannot be read, and what `RecordProducer.send` raises.
     """
     from frazil.clients.kafka.admin import ensure_topics
-    from frazil.logs.produce import RecordProducer
+    from frazil.minio.generators.produce import RecordProducer
 
     try:
         lines = nullcontext(sys.stdin.buffer) if str(source) == "-" else source.open("rb")

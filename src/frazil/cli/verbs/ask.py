@@ -1,4 +1,4 @@
-"""The verb `ask`: answers to what operators of an object store want to know (log-events.md section 5)."""
+"""The verb `ask`: answers to what operators of an object store want to know."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from frazil.query.startup import leave_out_pandas
 from frazil.query.tables import Expanded
 
 if TYPE_CHECKING:
+    from frazil.minio.questions.question import Question, Value
     from frazil.query.engine import Engine
-    from frazil.query.questions.question import Question, Value
     from frazil.query.trino import TrinoEngine
 
 
@@ -84,8 +84,8 @@ def ask(
         _list(form)
         return
     leave_out_pandas()
-    from frazil.query.questions.bind import statement
-    from frazil.query.questions.catalog import find
+    from frazil.minio.questions.bind import statement
+    from frazil.minio.questions.catalog import find
 
     found = find(question)
     if show_list:
@@ -107,7 +107,7 @@ def ask(
 
 def _values(question: Question, given: dict[str, str | None]) -> dict[str, Value]:
     """Values of the parameters that are given. Raises UsageError for those that the question does not take."""
-    from frazil.query.questions.times import point_in_time
+    from frazil.cli.ui.times import point_in_time
 
     now = datetime.now(UTC)
     taken = {parameter.name: parameter for parameter in question.parameters}
@@ -138,14 +138,14 @@ def _answer(engine: Engine | TrinoEngine, sql: str, rows: int, form: Format, loo
 
 
 def _create_views() -> None:
-    from frazil.query.questions.publish import publish_views
+    from frazil.minio.questions.publish import publish_views
 
     settings = Settings.load()
     publish_views(settings, lambda name, outcome: typer.echo(f"view       {settings.namespace}.{name:<18} {outcome}"))
 
 
 def _list(form: Format) -> None:
-    from frazil.query.questions.catalog import QUESTIONS
+    from frazil.minio.questions.catalog import QUESTIONS
 
     rows = [(q.name, q.title, _options(q)) for q in QUESTIONS.values()]
     _print(("question", "answers", "options"), rows, form)

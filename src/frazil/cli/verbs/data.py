@@ -1,4 +1,4 @@
-"""Verbs that make data: `produce`, `generate`, `continuous`, `init` (seed 000 section 9.2, log-events.md 4.1)."""
+"""Verbs that make data: `produce`, `generate`, `continuous`, `init`."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 
 if TYPE_CHECKING:
-    from frazil.logs.deploy import Step
-    from frazil.logs.tables import TableKind
+    from frazil.minio.deployment.deploy import Step
+    from frazil.minio.records.tables import TableKind
 
 _KINDS: tuple[TableKind, ...] = ("api", "error", "audit")
 
@@ -87,7 +87,7 @@ def generate(
 
     A summary of the mix follows. With --odd some records are broken, legacy or have new fields.
     """
-    from frazil.logs.odd import ODD_LABEL
+    from frazil.minio.generators.odd import ODD_LABEL
 
     settings = Settings.load()
     kinds: dict[str, tuple[TableKind, ...]] = {k: (k,) for k in _KINDS} | {"all": _KINDS}
@@ -112,7 +112,7 @@ def continuous(
     batch: Annotated[int, typer.Option("-b", "--batch", help="Operations in each round.")] = 5,
 ) -> None:
     """Produce a few operations every few seconds until Ctrl+C."""
-    from frazil.logs.produce import RecordProducer
+    from frazil.minio.generators.produce import RecordProducer
 
     settings = Settings.load()
     if not 0 < interval <= _LONGEST_INTERVAL_S:
@@ -144,7 +144,7 @@ def init() -> None:
     Also the warehouse and the namespace of the tables, and the catalog on the Trino server at TRINO_URL when that is
     set. What is there already is left as it is.
     """
-    from frazil.logs.deploy import Step, deploy
+    from frazil.minio.deployment.deploy import Step, deploy
 
     outcomes: Counter[str] = Counter()
 
@@ -180,8 +180,8 @@ def _check_count(count: int) -> None:
 
 def send(settings: Settings, kind: TableKind, count: int, odd: float = 0.0) -> tuple[int, Counter[str], float]:
     """Acknowledged records, their mix and the seconds it took."""
-    from frazil.logs.generate import records
-    from frazil.logs.produce import RecordProducer
+    from frazil.minio.generators.generate import records
+    from frazil.minio.generators.produce import RecordProducer
 
     mix: Counter[str] = Counter()
     topic = settings.topics[kind]
@@ -200,7 +200,7 @@ def send(settings: Settings, kind: TableKind, count: int, odd: float = 0.0) -> t
 
 
 def _round(settings: Settings, batch: int, span: timedelta) -> Iterator[tuple[str, list[bytes]]]:
-    from frazil.logs.generate import records
+    from frazil.minio.generators.generate import records
 
     errors = sum(random.random() < _ERROR_SHARE for _ in range(batch))  # noqa: S311
     audits = sum(random.random() < _AUDIT_SHARE for _ in range(batch))  # noqa: S311

@@ -240,11 +240,11 @@ def _looked(
 ) -> Iterator[_Look]:
     """Read which dead letters are open, with progress on standard error."""
     from frazil.cli.ui.letter_connectors import Connectors
+    from frazil.cli.ui.times import point_in_time
     from frazil.clients.kafka import admin as kafka
     from frazil.pipeline.letters.choice import Choice
     from frazil.pipeline.letters.log import LetterLog
     from frazil.pipeline.letters.queues import chosen_topics
-    from frazil.query.questions.times import point_in_time
 
     settings = Settings.load()
     now = datetime.now(UTC)

@@ -72,7 +72,7 @@ def next_steps(settings: Settings) -> list[tuple[str, str]]:
 
 
 def _fill_and_ask(settings: Settings, console: Console) -> None:
-    from frazil.logs.tables import TABLE_NAMES
+    from frazil.minio.records.tables import TABLE_NAMES
 
     with _step(console, "2/4", "Create topics, tables and connectors"):
         _deploy(settings, console)
@@ -95,7 +95,7 @@ def _step(console: Console, number: str, title: str) -> Iterator[None]:
 
 
 def _deploy(settings: Settings, console: Console) -> None:
-    from frazil.logs.deploy import Step, deploy
+    from frazil.minio.deployment.deploy import Step, deploy
 
     done: list[Step] = []
     with progress(console) as show:
@@ -134,7 +134,7 @@ def behind(settings: Settings, client: ConnectClient) -> dict[str, int]:
     """
     from frazil.clients.kafka import admin as kafka
     from frazil.connectors.keys.framework import group_id
-    from frazil.logs.connectors import connectors
+    from frazil.minio.deployment.connectors import connectors
 
     lags = {}
     for name, config in connectors(settings).items():

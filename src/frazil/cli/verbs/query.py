@@ -1,4 +1,4 @@
-"""The verb `query`: what the tables hold at a glance (seed 000 section 9.2)."""
+"""The verb `query`: what the tables hold at a glance."""
 
 from __future__ import annotations
 
@@ -74,20 +74,22 @@ def _summaries(
     """The namespace, and the summaries of the tables that are asked for, each made when its turn comes."""
     tables: Callable[[str], list[str]]
     summarise: Callable[..., TableSummary]
+    from frazil.minio.records.shown import shown_columns, shown_names
+
     if engine is EngineName.TRINO:
         from frazil.query import trino_summary
         from frazil.query.trino import TrinoEngine
 
         trino = TrinoEngine(settings)
         tables = partial(trino_summary.known_tables, trino)
-        summarise = partial(trino_summary.summarise, trino)
+        summarise = partial(trino_summary.summarise, trino, shown=shown_names)
     else:
         from frazil.clients.catalog import connect
         from frazil.query import summary
 
         catalog = connect(settings.catalog_properties())
         tables = partial(summary.known_tables, catalog)
-        summarise = partial(summary.summarise, catalog)
+        summarise = partial(summary.summarise, catalog, shown=shown_columns)
     if table is None:
         place, wanted = settings.namespace, _in_order(tables(settings.namespace))
     else:
@@ -98,7 +100,7 @@ def _summaries(
 
 def _in_order(tables: list[str]) -> list[str]:
     """Those of the log records first, in the order that all verbs have."""
-    from frazil.logs.tables import TABLE_NAMES
+    from frazil.minio.records.tables import TABLE_NAMES
 
     ours = [name for name in TABLE_NAMES.values() if name in tables]
     return [*ours, *(name for name in tables if name not in ours)]

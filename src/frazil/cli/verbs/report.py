@@ -43,9 +43,9 @@ def report(
     needs no network. The questions behind it are those of `ask`; exit code 1 when the catalog or Trino do not answer.
     """
     leave_out_pandas()
-    from frazil.query.questions.times import point_in_time
-    from frazil.query.report.build import build
-    from frazil.query.report.panels import Span
+    from frazil.cli.ui.times import point_in_time
+    from frazil.minio.report.build import build
+    from frazil.minio.report.panels import Span
 
     now = datetime.now(UTC)
     span = Span(point_in_time(since, now), now if until is None else point_in_time(until, now))

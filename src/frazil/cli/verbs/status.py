@@ -126,7 +126,7 @@ def status(
 
 def look(settings: Settings) -> StackStatus:
     """Ask every part once; a part that does not answer becomes one of `errors`."""
-    from frazil.logs.connectors import connectors
+    from frazil.minio.deployment.connectors import connectors
 
     found = StackStatus(_services(settings))
     expected = {name: config["iceberg.tables"] for name, config in connectors(settings).items()}
@@ -311,7 +311,7 @@ def _print(found: StackStatus) -> None:
 
 def _print_missing(console: Console, found: StackStatus) -> None:
     """Say what to do about what is MISSING: `init` makes what it has to do with, the rest is the user's."""
-    from frazil.logs.tables import TABLE_NAMES
+    from frazil.minio.records.tables import TABLE_NAMES
 
     tables = [row.name for row in found.tables if row.state == MISSING]
     own = [name for name in tables if name.rpartition(".")[2] not in TABLE_NAMES.values()]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from pyiceberg.schema import Schema
-
 from frazil.clients import catalog as catalogs
 from frazil.clients.credentials import with_credentials
 from frazil.connectors.checks.compare import Limits, Progress, compare
@@ -22,9 +20,7 @@ from frazil.connectors.source import task_source, topics_of
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
-from frazil.logs.mapper import mapper_for
 from frazil.pipeline.letters.log import Queue
-from frazil.pipeline.mapper import RecordMapper
 
 
 class IcebergSink(Sink):
@@ -53,7 +49,7 @@ class IcebergSink(Sink):
             topics,
             task_source(config, self._bootstrap, headers=chain is not None and chain.reads_headers),
             dead_letter_queue(config, self._bootstrap, self._class, topics),
-            self._mapper_for,
+            config.mapper_for,
             context,
         )
 
@@ -70,7 +66,7 @@ class IcebergSink(Sink):
         say(f"reading the newest records of {', '.join(topics)}")
         records = newest_records(self._bootstrap, topics, count)
         say(f"converting {len(records):,} records")
-        return sample(self._config, self._mapper_for, records, most_rows)
+        return sample(self._config, self._config.mapper_for, records, most_rows)
 
     def verify(self, limits: Limits, progress: Progress) -> list[RangeCheck]:
         """See `Sink`. All is compared, without limits."""
@@ -89,14 +85,11 @@ class IcebergSink(Sink):
             limits,
             progress,
             position=lambda first: table_floor(config),
-            check=lambda part: TableCheck(config, self._mapper_for, part),
+            check=lambda part: TableCheck(config, self._config.mapper_for, part),
         )
 
     def replayer(self, queues: Sequence[Queue], *, dry_run: bool) -> Replayer:
         """See `Sink`."""
         from frazil.connectors.iceberg.tools.replay import TableReplayer
 
-        return TableReplayer(self._config, self._bootstrap, self._mapper_for, queues, dry_run=dry_run)
-
-    def _mapper_for(self, schema: Schema) -> RecordMapper | None:
-        return mapper_for(schema, redact=self._config.redact)
+        return TableReplayer(self._config, self._bootstrap, self._config.mapper_for, queues, dry_run=dry_run)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 
+from frazil.connectors.keys.warnings import WARNINGS_LEVEL
 from frazil.connectors.registry import check_config, connector_of
 from frazil.declare.definition import invalid_config_message, invalid_value
 from frazil.declare.providers import ConfigProviders
 from frazil.declare.validators import non_empty_without_control_chars
 from frazil.errors import ConfigError
-from frazil.logs.connectors import CONNECTOR_NAMES
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class ConfigChecks:
         of_worker = tuple(f"{key} " for key in whole.keys() - config.keys())
         warnings = [text for text in check_config(whole) if not text.startswith(of_worker)]
         warnings += self._providers.unknown(config)
-        if warnings and name in CONNECTOR_NAMES.values():  # those of `init` have keys that Kafka Connect needs
+        if warnings and config.get(WARNINGS_LEVEL.name, "").strip() == "info":
             logger.info("connector %s: %s", name, "; ".join(warnings))
             return
         for warning in warnings:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_config, parse_iceberg_sink
 from frazil.errors import ConfigError
+from frazil.minio.records.tables import API_SCHEMA
 from tests.connectors.samples import MINIMAL_SINK, SEED_SINK
 
 
@@ -109,6 +110,29 @@ def test_write_properties_that_no_file_can_be_written_with(name: str, value: str
     assert errors({key: value}) == [f"Invalid value {value} for configuration {key}: {reason}"]
     good = {"write.parquet.compression-codec": "lz4", "write.parquet.compression-level": "-1"}
     assert errors({f"iceberg.tables.write-props.{n}": v for n, v in good.items()}) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "names", "known"),
+    [
+        ({}, None, True),
+        ({"frazil.record.mappers": "minio"}, ("minio",), True),
+        ({"frazil.record.mappers": " "}, (), False),
+    ],
+)
+def test_record_mappers_are_all_that_are_installed_or_those_named(
+    changes: dict[str, str], names: tuple[str, ...] | None, known: bool
+) -> None:
+    config = iceberg_sink_config({**MINIMAL_SINK, **changes})
+    assert config.record_mappers == names
+    assert (config.mapper_for(API_SCHEMA) is not None) == known
+
+
+def test_record_mappers_that_are_not_installed_are_refused() -> None:
+    assert errors({"frazil.record.mappers": "minio, orders"}) == [
+        "Invalid value [minio, orders] for configuration frazil.record.mappers: No record mapper orders is installed; "
+        "there are: minio"
+    ]
 
 
 def test_dead_letter_topics() -> None:

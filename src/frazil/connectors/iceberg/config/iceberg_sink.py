@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from frazil.connectors.iceberg.config.connect_sink import ConnectSink, connect_sink
 from frazil.connectors.iceberg.config.creation import Creation, check_creation, creation
-from frazil.connectors.iceberg.config.keys import ICEBERG_KEYS
+from frazil.connectors.iceberg.config.keys import ICEBERG_KEYS, MAPPERS
 from frazil.connectors.iceberg.config.row_changes import RowChanges, check_row_changes, row_changes
 from frazil.connectors.iceberg.config.tables import branches, check_tables, commit_threads, default_branch, route
 from frazil.connectors.keys.framework import (
@@ -22,11 +23,15 @@ from frazil.declare.converters import (
 from frazil.declare.definition import ConfigDef, Parsed, invalid_value
 from frazil.declare.placeholders import has_placeholder
 from frazil.pipeline.convert.column_types import ColumnType, check_column_types, column_types
+from frazil.pipeline.mapper import RecordMapper, mapper_for
 from frazil.pipeline.route import Route
 from frazil.pipeline.transforms.declaration import (
     check_transforms,
     reads_text,
 )
+
+if TYPE_CHECKING:
+    from pyiceberg.schema import Schema
 
 _CATALOG = "iceberg.catalog"
 _WRITE = "iceberg.tables.write-props"
@@ -40,7 +45,8 @@ class IcebergSinkConfig(SinkConfig):
     `tables` is empty when records name their tables, as `route`
     says; without `route` every record goes to every table. `commit_branches` has every table of `tables`.
     `connect_sink` says where Kafka Connect has the state of the connector, before this one takes it over.
-    `catalog_properties` and `write_properties` are without their prefix.
+    `catalog_properties` and `write_properties` are without their prefix. `record_mappers` is None for all
+    that are installed.
     """
 
     tables: tuple[str, ...]
@@ -54,6 +60,7 @@ class IcebergSinkConfig(SinkConfig):
     catalog_properties: Mapping[str, str]
     write_properties: Mapping[str, str]
     redact: bool
+    record_mappers: tuple[str, ...] | None
     max_records_per_batch: int
     max_new_columns_per_batch: int
     max_columns: int
@@ -76,6 +83,10 @@ class IcebergSinkConfig(SinkConfig):
         if self.errors_tolerance == "none":
             return None
         return self.dead_letter_topic or f"{topic}-dlq"
+
+    def mapper_for(self, schema: Schema) -> RecordMapper | None:
+        """What maps and redacts records for a table with these columns, if any record mapper knows such tables."""
+        return mapper_for(schema, self.record_mappers, redact=self.redact)
 
 
 def iceberg_sink_definition(config: Mapping[str, str | None]) -> ConfigDef:
@@ -145,6 +156,7 @@ def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
         catalog_properties={key: text.strip() for key, text in parsed.members(_CATALOG + ".*").items()},
         write_properties={key: text.strip() for key, text in parsed.members(_WRITE + ".*").items()},
         redact=parsed.flag("frazil.redact.enabled"),
+        record_mappers=None if parsed.values[MAPPERS] is None else parsed.items(MAPPERS),
         max_records_per_batch=parsed.number("frazil.batch.max.records"),
         max_new_columns_per_batch=parsed.number("frazil.schema.max.new.columns"),
         max_columns=parsed.number("frazil.schema.max.columns"),

@@ -1,16 +1,20 @@
-"""Keys of the Iceberg sink, both generations (iceberg-sink.md 1.1)."""
+"""Keys of the Iceberg sink, both generations."""
 
 from __future__ import annotations
 
 from frazil.connectors.keys.maintenance import MAINTENANCE_KEYS
 from frazil.connectors.keys.restart import RESTART_KEYS
+from frazil.connectors.keys.warnings import WARNINGS_LEVEL
 from frazil.declare.definition import Key
 from frazil.declare.validators import at_least, at_least_if_set, non_empty, one_of, table_names
+from frazil.pipeline.mapper import mapper_names
 
 _TABLE_PROGRESS = "the position is kept in the table's own snapshots, so no control topic is needed"
 _WHOLE_BATCH = "a commit holds a whole batch, so there is nothing to wait for and no partial commit"
 _RETRIED = "failed commits are tried again until they succeed, and the status shows it"
 _NO_HADOOP = "files are written without Hadoop; set iceberg.catalog.s3.* for the object store"
+
+MAPPERS = "frazil.record.mappers"
 
 ICEBERG_KEYS: tuple[Key, ...] = (
     # Destinations
@@ -199,6 +203,14 @@ ICEBERG_KEYS: tuple[Key, ...] = (
         default=True,
     ),
     Key(
+        MAPPERS,
+        "LIST",
+        "Record mappers, as installed packages name them, that may map and redact records of the tables that they "
+        "know by their columns. All that are installed when it is not set, none when it is empty.",
+        default=None,
+        validator=mapper_names,
+    ),
+    Key(
         "frazil.batch.max.records",
         "INT",
         "Most records of one batch, over all partitions.",
@@ -229,6 +241,7 @@ ICEBERG_KEYS: tuple[Key, ...] = (
         validator=one_of("strict", "legacy"),
     ),
     *RESTART_KEYS,
+    WARNINGS_LEVEL,
     *MAINTENANCE_KEYS,
     # Families; a name belongs to the first one that matches
     Key(

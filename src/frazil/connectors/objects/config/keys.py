@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from frazil.connectors.keys.restart import RESTART_KEYS
+from frazil.connectors.keys.warnings import WARNINGS_LEVEL
 from frazil.connectors.objects.config.delta_keys import DELTA_FORMAT, DELTA_KEYS
 from frazil.connectors.objects.config.partitioner_keys import PARTITIONER_KEYS, known_class
 from frazil.connectors.objects.config.s3_keys import S3_KEYS
@@ -204,6 +205,7 @@ RECORD_KEYS: tuple[Key, ...] = (
 
 OWN_KEYS: tuple[Key, ...] = (
     *RESTART_KEYS,
+    WARNINGS_LEVEL,
     Key(
         "frazil.rotate.bytes",
         "LONG",
