@@ -269,7 +269,7 @@ def test_connectors_name_their_queues(place: Place, tmp_path: Path) -> None:
             "value.converter.schemas.enable": "false",
         }
         with ConnectClient(url) as client:
-            client.put_config("c", config)
+            client.put_config(f"{place.name}-c", config)
         client_of_queue = DeadLetterQueue(place.settings.bootstrap_servers, place.name, "S", odd, True)
         client_of_queue.write([DeadLetter(place.name, 0, 0, 0, None, b"", (), "", "wrong")])
         answer = CliRunner().invoke(
@@ -277,7 +277,9 @@ def test_connectors_name_their_queues(place: Place, tmp_path: Path) -> None:
         )
         assert [group["topic"] for group in json.loads(answer.stdout)] == [odd]
         for verb in (["list"], ["list", "--all"], ["replay"], ["drop", "--yes"]):
-            none = CliRunner().invoke(app, ["deadletters", *verb, "--connector", "c"], env={"KAFKA_CONNECT_URL": url})
+            none = CliRunner().invoke(
+                app, ["deadletters", *verb, "--connector", f"{place.name}-c"], env={"KAFKA_CONNECT_URL": url}
+            )
             assert (none.exit_code, none.exception) == (0, None)
             gone = CliRunner().invoke(
                 app, ["deadletters", *verb, "--connector", "nope"], env={"KAFKA_CONNECT_URL": url}
