@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from frazil.query.sql.casts import zone_of
+from frazil.query.sql.literals import zone_of
 from frazil.query.sql.text_functions import shortest_real
 from frazil.query.sql.types import DAY_INTERVAL, MONTH_INTERVAL, REAL, Type
 

@@ -30,7 +30,7 @@ from pyiceberg.expressions import (
 from sqlglot import exp
 
 from frazil.errors import QueryError
-from frazil.query.sql.expressions import Expressions
+from frazil.query.sql.dialect import VALUE
 from frazil.query.sql.types import Type
 from frazil.query.sql.value import Value
 
@@ -71,14 +71,8 @@ class Filter:
     `column` gives the table's column that an expression is, else None; `evaluate` computes the text of a constant.
     """
 
-    def __init__(
-        self,
-        column: Callable[[Value], str | None],
-        expressions: Expressions,
-        evaluate: Callable[[str], Any],
-    ) -> None:
+    def __init__(self, column: Callable[[Value], str | None], evaluate: Callable[[str], Any]) -> None:
         self._name_of = column
-        self._expressions = expressions
         self._evaluate = evaluate
 
     def of(self, node: exp.Expr) -> BooleanExpression | None:
@@ -125,11 +119,11 @@ class Filter:
         return not isinstance(node, exp.Like) and self.of(node) is not None
 
     def _column(self, node: exp.Expr) -> str | None:
-        value = self._expressions.values.get(id(node))
+        value = node.meta.get(VALUE)
         return self._name_of(value) if value is not None else None
 
     def _constant(self, node: exp.Expr) -> _Literal | None:
-        value = self._expressions.values.get(id(node))
+        value = node.meta.get(VALUE)
         if value is None or not value.constant:
             return None
         try:
@@ -149,7 +143,7 @@ class Filter:
             return AlwaysFalse()
         name = self._column(left)
         if name is not None:
-            value = self._expressions.values[id(left)]
+            value = left.meta[VALUE]
             found = literal(constant.value, constant.type, value.type)
             return None if found is None else _COMPARISONS[kind](name, found)
         return self._day(kind, left, constant)
@@ -160,7 +154,7 @@ class Filter:
         name = self._column(inner) if inner is not None else None
         if name is None or not isinstance(constant.value, date):
             return None
-        value = self._expressions.values[id(inner)]
+        value = inner.meta[VALUE]
         if not value.type.is_moment or value.type.zone != "UTC":
             return None
         zoned = value.type.name == "timestamptz"
@@ -189,7 +183,7 @@ class Filter:
         constants = [self._constant(item) for item in node.expressions]
         if name is None or None in constants:
             return None
-        kind = self._expressions.values[id(node.this)].type
+        kind = node.this.meta[VALUE].type
         wanted = [c for c in constants if c is not None and c.value is not None]
         found = [literal(constant.value, constant.type, kind) for constant in wanted]
         if None in found or not found:
@@ -200,7 +194,7 @@ class Filter:
         name, pattern = self._column(node.this), self._constant(node.expression)
         if name is None or pattern is None or not isinstance(pattern.value, str):
             return None
-        kind = self._expressions.values[id(node.this)].type
+        kind = node.this.meta[VALUE].type
         prefix = pattern.value.split("%")[0].split("_")[0]
         return _STARTS_WITH(name, prefix) if prefix and kind.name == "varchar" else None
 

@@ -110,7 +110,7 @@ class Type:
         if self.name == "map":
             return f"MAP({self.args[0].duckdb}, {self.args[1].duckdb})"
         if self.name == "row":
-            named = zip(field_names(self), self.args, strict=True)
+            named = zip(self.fields, self.args, strict=True)
             return "STRUCT(" + ", ".join(f"{quoted(name)} {kind.duckdb}" for name, kind in named) + ")"
         return _DUCKDB.get(self.name, self.name.upper())
 
@@ -138,11 +138,6 @@ def timestamp(digits: int) -> Type:
 def timestamptz(digits: int, zone: str = "UTC") -> Type:
     """A timestamp with time zone, with so many digits of a second."""
     return Type("timestamptz", precision=digits, zone=zone)
-
-
-def field_names(row: Type) -> tuple[str, ...]:
-    """Names of a row's fields in the embedded engine: `field0` where there is none, as clients of Trino show it."""
-    return tuple(name or f"field{i}" for i, name in enumerate(row.fields))
 
 
 def quoted(name: str) -> str:
