@@ -110,7 +110,6 @@ AGGREGATES = declared(
     avg(double) -> double = avg({0})
     bool_and(boolean) -> boolean = bool_and({0})
     bool_or(boolean) -> boolean = bool_or({0})
-    corr(double, double) -> double = corr({0}, {1})
     count(T) -> bigint = count({0})
     count_if(boolean) -> bigint = count(CASE WHEN {0} THEN 1 END)
     every(boolean) -> boolean = bool_and({0})

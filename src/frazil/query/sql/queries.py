@@ -38,9 +38,6 @@ class Queries:
         for scope in scopes:
             self._scope(scope)
         Pushdown(self._tables, self.outputs, scopes).apply()
-        texts = {scan.view: self._tables.text(scan) for scan in self._tables.scans()}
-        for table in query.find_all(exp.Table):
-            table.meta[VALUE] = Value(f"{texts[table.name]} AS {quoted(table.alias)}", BIGINT)
         first = query
         while not isinstance(first, exp.Select):
             first = first.left.unnest()
@@ -50,7 +47,10 @@ class Queries:
             spelled.get(name, name) if label is None else label or f"_col{number}"
             for number, ((name, _), label) in enumerate(zip(self.outputs[id(query)], labels, strict=True))
         ]
-        return written(query), tuple(names), tuple(value.type for _, value in self.outputs[id(query)])
+        sql = written(query)
+        for scan in self._tables.scans():
+            sql = sql.replace(f"\0{scan.view}\0", self._tables.text(scan))
+        return sql, tuple(names), tuple(value.type for _, value in self.outputs[id(query)])
 
     def _scope(self, scope: Scope) -> None:
         node = scope.expression
@@ -90,9 +90,8 @@ class Queries:
         if isinstance(item, _GROUPS):
             for part in [item.this] if isinstance(item, exp.Paren) else item.expressions:
                 self._group(part, scope)
-        elif not isinstance(item, exp.Literal):  # which is the position of a literal
-            if self.expressions.value(item, scope).aggregate:
-                raise QueryError("GROUP BY cannot hold an aggregate or window function")
+        elif not isinstance(item, exp.Literal) and self.expressions.value(item, scope).aggregate:
+            raise QueryError("GROUP BY cannot hold an aggregate or window function")
 
     def _order(self, node: exp.Query, found: list[tuple[str, Value]], scope: Scope | None) -> None:
         order = node.args.get("order")

@@ -11,8 +11,9 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
 from frazil.errors import QueryError
-from frazil.query.sql.dialect import TrinoAsWritten
+from frazil.query.sql.dialect import VALUE, TrinoAsWritten
 from frazil.query.sql.tables import Tables
+from frazil.query.sql.types import Type, quoted
 from frazil.query.sql.value import Value, refuse
 
 #: Where the alias of a column of the answer keeps its name as it is written; empty for a column without one.
@@ -28,7 +29,7 @@ def prepared(tree: exp.Expr, tables: Tables, constant: Callable[[exp.Expr], Valu
     for node in list(made.find_all(exp.Table, exp.Values)):
         if isinstance(node.parent, exp.Subquery) and not isinstance(node.parent.parent, exp.From | exp.Join):
             node.replace(exp.select("*").from_(node.copy(), copy=False))
-    while isinstance(made, exp.Subquery) or isinstance(made, exp.Table | exp.Values):
+    while isinstance(made, exp.Subquery | exp.Table | exp.Values):
         made = made.this if isinstance(made, exp.Subquery) else exp.select("*").from_(made)
     for node in list(made.find_all(exp.Limit, exp.Fetch, exp.Offset, exp.Values, exp.Unnest, exp.Select)):
         _normalize(node)
@@ -136,6 +137,8 @@ def _bind(tree: exp.Expr, tables: Tables, constant: Callable[[exp.Expr], Value])
             named |= {full, full[1:]}
         alias = exp.TableAlias(this=exp.to_identifier(node.alias or node.name, quoted=True))
         scan: exp.Expr = exp.Table(this=exp.to_identifier(view, quoted=True), alias=alias)
+        # what the scan has to give is known at the end
+        scan.meta[VALUE] = Value(f"\0{view}\0 AS {quoted(alias.name)}", Type(""))
         if names := node.alias_column_names:
             renamed = exp.TableAlias(this=alias.this.copy(), columns=[exp.to_identifier(n, quoted=True) for n in names])
             scan = exp.Subquery(this=exp.select("*").from_(scan, copy=False), alias=renamed)
