@@ -79,7 +79,9 @@ def _properties(table: Table) -> pa.Table:
 
 
 def _log_entries(table: Table) -> pa.Table:
-    return _typed(_typed(table.inspect.metadata_log_entries(), {"timestamp": pa.timestamp("ms")}), {"timestamp": _INSTANT})
+    return _typed(
+        _typed(table.inspect.metadata_log_entries(), {"timestamp": pa.timestamp("ms")}), {"timestamp": _INSTANT}
+    )
 
 
 def _files(table: Table) -> pa.Table:
@@ -90,7 +92,9 @@ def _files(table: Table) -> pa.Table:
     rows = table.inspect.files()
     texts: dict[str, list[Any]] = {"lower_bounds": [], "upper_bounds": []}
     metrics = []
-    for file in rows.select([f"{name}s" for name in ("column_size", *_COUNTS, "lower_bound", "upper_bound")]).to_pylist():
+    for file in rows.select(
+        [f"{name}s" for name in ("column_size", *_COUNTS, "lower_bound", "upper_bound")]
+    ).to_pylist():
         values = {name: dict(pairs or ()) for name, pairs in file.items()}
         for name, listed in texts.items():
             values[name] = {i: from_bytes(types[i], stored) for i, stored in values[name].items() if i in types}
@@ -152,14 +156,21 @@ def _partitions(table: Table) -> pa.Table:
 
 def _range(column: NestedField, files: list[dict[str, Any]]) -> dict[str, Any]:
     """What the files of a partition say together about one column; a file without a bound leaves it unknown."""
-    said = [{name: dict(file[name] or ()).get(column.field_id) for name in ("null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")} for file in files]
+    said: list[dict[str, Any]] = [
+        {
+            name: dict(file[name] or ()).get(column.field_id)
+            for name in ("null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds")
+        }
+        for file in files
+    ]
     nulls, nans = ([one[f"{kind}_value_counts"] for one in said] for kind in ("null", "nan"))
     filled = [one for one, file in zip(said, files, strict=True) if one["null_value_counts"] != file["record_count"]]
     lows, highs = ([one[f"{end}_bounds"] for one in filled] for end in ("lower", "upper"))
+    kind: Any = column.field_type
     bounded = bool(filled) and None not in lows and None not in highs
     return {
-        "min": min(from_bytes(column.field_type, low) for low in lows) if bounded else None,
-        "max": max(from_bytes(column.field_type, high) for high in highs) if bounded else None,
+        "min": min(from_bytes(kind, low) for low in lows) if bounded else None,
+        "max": max(from_bytes(kind, high) for high in highs) if bounded else None,
         "null_count": None if None in nulls else sum(nulls),
         "nan_count": None if None in nans else sum(nans),
     }

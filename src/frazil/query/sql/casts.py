@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from sqlglot import exp
@@ -10,24 +11,16 @@ from frazil.errors import QueryError
 from frazil.query.sql.types import BOOLEAN, DATE, JSON, VARCHAR, Type, common_type, parse_type, text
 from frazil.query.sql.value import Value, coerce, instant, local, refuse
 
-_KNOWN = ("boolean", "tinyint", "smallint", "integer", "bigint", "real", "double", "varchar", "varbinary", "date")
-_KNOWN += ("decimal", "json", "timestamp", "timestamptz")
+_KNOWN = {*"boolean tinyint smallint integer bigint real double decimal varchar varbinary date json array map".split()}
+_KNOWN |= {"timestamp", "timestamptz"}
 _AS_JSON = ("varchar", "boolean", "integer", "bigint", "double", "json")
 
 
 def type_of(written: exp.DataType) -> Type:
     """The type that a statement names. Raises QueryError for one that is not known."""
-    spelling = written.sql("trino", comments=False).lower()
-    if written.this in (exp.DType.ARRAY, exp.DType.MAP):
-        args = tuple(type_of(part) for part in written.expressions if isinstance(part, exp.DataType))
-        return Type("array" if written.this == exp.DType.ARRAY else "map", args)
-    name = {exp.DType.TIMESTAMPTZ: "timestamptz", exp.DType.TIMESTAMP: "timestamp"}.get(written.this)
-    kind = parse_type(spelling)
-    if name is not None:
-        kind = Type(name, precision=int(written.expressions[0].name) if written.expressions else 3)
-    elif kind.name == "decimal" and not kind.precision:
-        kind = Type("decimal", precision=38)
-    if kind.name not in _KNOWN or (kind.precision > 6 and name):
+    spelling = re.sub(r"decimal\b(?!\()", "decimal(38)", written.sql("trino", comments=False).lower())
+    kind = parse_type(re.sub(r"timestamp\b(?!\()", "timestamp(3)", spelling))
+    if any(one.name not in _KNOWN or (one.is_moment and one.precision > 6) for one in (kind, *kind.args)):
         refuse(f"the type {spelling}")
     return kind
 
@@ -74,7 +67,7 @@ def _cast(value: Value, wanted: Type) -> str:
         return _from_json(sql, wanted)
     if given.args and given.name == wanted.name != "row" and common_type(given, wanted) == wanted:
         return plain
-    refuse(f"CAST from {given} to {wanted}")
+    return refuse(f"CAST from {given} to {wanted}")
 
 
 def _from_json(sql: str, wanted: Type) -> str:
@@ -100,7 +93,7 @@ def _as_text(value: Value) -> str:
         return clock_text(value, " ", f" {given.zone}" if given.name == "timestamptz" else "")
     if given == JSON:
         return f"frazil_json_text({sql})"
-    refuse(f"CAST from {given} to varchar")
+    return refuse(f"CAST from {given} to varchar")
 
 
 def clock_text(value: Value, middle: str, end: str) -> str:
@@ -114,8 +107,6 @@ def _from_text(sql: str, wanted: Type) -> str:
     if wanted.is_moment:
         moved = rounded(f"frazil_text_moment({sql})", 6, wanted.precision)
         return instant(moved, "UTC") if wanted.name == "timestamptz" else moved
-    if wanted == JSON:
-        return f"frazil_json_text_of({sql})"
     kinds = {"double": "floating", "real": "floating", "decimal": "number", "boolean": "boolean", "date": "date"}
     kind = "whole" if wanted.is_integer else kinds.get(wanted.name) or refuse(f"CAST from varchar to {wanted}")
     return f"CAST(frazil_{kind}_text({sql}, {text(wanted.name)}) AS {wanted.duckdb})"

@@ -17,7 +17,7 @@ from frazil.query.sql import casts, dates
 from frazil.query.sql.dialect import VALUE, written
 from frazil.query.sql.functions import AGGREGATES, SCALARS, WINDOWS
 from frazil.query.sql.literals import date_literal, decimal_literal, interval, literal, moment_literal
-from frazil.query.sql.operators import arithmetic, as_text, compare, joined, mean, negated, one_zone, unify
+from frazil.query.sql.operators import arithmetic, as_text, compare, joined, mean, negated, unify
 from frazil.query.sql.signatures import applied
 from frazil.query.sql.special import SPECIAL, coalesce
 from frazil.query.sql.types import (
@@ -87,7 +87,6 @@ class Expressions:
             node.meta[VALUE] = value
         return done, kind
 
-
     def order(self, node: exp.Order, scope: Scope | None) -> str:
         """Text of ORDER BY."""
         for item in node.expressions:
@@ -147,8 +146,8 @@ def _in(self: Expressions, node: exp.In, scope: Scope | None) -> Value:
     query = node.args.get("query")
     if query is None:
         items = self.values(node.expressions, scope)
-        done, kind = unify([value, *items], "IN")
-        if not (kind.is_floating or kind.args):
+        done, kind = unify([value, *items], "IN") if not value.type.is_moment else ([], value.type)
+        if done and not (kind.is_floating or kind.args):
             return combine(f"({done[0].sql} IN ({', '.join(item.sql for item in done[1:])}))", BOOLEAN, done)
         same = [compare("=", value, item) for item in items]
         return combine(f"({' OR '.join(part.sql for part in same)})", BOOLEAN, same)
@@ -190,7 +189,7 @@ def _case(self: Expressions, node: Any, scope: Scope | None) -> Value:
         whens = [self.condition(branch.this, scope) for branch in branches]
     results, kind = self.alike([*(branch.args["true"] for branch in branches), default], scope, "CASE")
     pairs = " ".join(f"WHEN {when.sql} THEN {then.sql}" for when, then in zip(whens, results, strict=False))
-    return combine(f"(CASE {pairs} ELSE {results[-1].sql} END)", one_zone(kind, "CASE"), [*whens, *results])
+    return combine(f"(CASE {pairs} ELSE {results[-1].sql} END)", kind, [*whens, *results])
 
 
 def _dot(self: Expressions, node: exp.Dot, scope: Scope | None) -> Value:
@@ -231,14 +230,14 @@ def _bracket(self: Expressions, node: exp.Bracket, scope: Scope | None) -> Value
         return combine(f"frazil_at_key({container.sql}, {wanted.sql})", kind.args[1], (container, wanted))
     if kind.name == "array" and key.type.is_integer:
         return combine(f"frazil_at_index({container.sql}, {key.sql})", kind.args[0], (container, key))
-    refuse(f"an element of {kind} at a {key.type}")
+    return refuse(f"an element of {kind} at a {key.type}")
 
 
 def _array(self: Expressions, node: exp.Array, scope: Scope | None) -> Value:
     if not node.expressions:
         return Value("[]::INTEGER[]", array(UNKNOWN), constant=True)
     items, kind = self.alike(node.expressions, scope, "ARRAY")
-    return combine(f"[{', '.join(item.sql for item in items)}]", array(one_zone(kind, "ARRAY")), items)
+    return combine(f"[{', '.join(item.sql for item in items)}]", array(kind), items)
 
 
 def _trim(self: Expressions, node: exp.Trim, scope: Scope | None) -> Value:

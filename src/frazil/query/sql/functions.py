@@ -67,7 +67,6 @@ SCALARS = declared(
     trim(varchar) -> varchar = trim({0}, frazil_spaces())
     trim(varchar, varchar) -> varchar = trim({0}, {1})
     upper(varchar) -> varchar = frazil_upper({0})
-    url_extract_host(varchar) -> varchar = frazil_url_host({0})
 
     regexp_count(varchar, varchar) -> bigint = len(regexp_extract_all({0}, {1}))
     regexp_extract(varchar, varchar) -> varchar = regexp_extract_all({0}, {1})[1]

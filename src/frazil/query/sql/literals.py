@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sqlglot import exp
@@ -23,10 +23,8 @@ from frazil.query.sql.types import (
 )
 from frazil.query.sql.value import Value, offset_minutes, refuse
 
-_DAY = r"\s*(\d{4}-\d{1,2}-\d{1,2})"
-_MOMENT = re.compile(
-    _DAY + r"(?:[ T](\d{1,2}:\d{1,2}(?::\d{1,2}(?:\.(?P<fraction>\d{1,12}))?)?))?\s*(?P<zone>.*?)\s*"
-)
+_CLOCK = r"\d{4}-\d{1,2}-\d{1,2}(?:[ T]\d{1,2}:\d{1,2}(?::\d{1,2})?)?"
+_MOMENT = re.compile(rf"\s*(?P<clock>{_CLOCK})(?:[.](?P<fraction>\d{{1,12}}))?\s*(?P<zone>.*?)\s*")
 _UNITS = {"day": 86_400_000_000, "hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000}
 
 
@@ -56,23 +54,19 @@ def decimal_literal(written: str) -> Value:
 def moment_literal(written: str) -> Value:
     """`TIMESTAMP '...'`, whose type follows from its digits and zone. Raises QueryError when it is none."""
     match = _MOMENT.fullmatch(written)
+    fraction = (match["fraction"] or "") if match else ""
+    if len(fraction) > 6:
+        refuse(f"TIMESTAMP {written!r}, which has more than 6 digits of a second")
     try:
-        if match is None:
-            raise ValueError
-        year, month, day = map(int, match[1].split("-"))
-        hour, minute, second = (*map(int, (match[2] or "0:0:0").split(".")[0].split(":")), 0)[:3]
-        moment = datetime(year, month, day, hour, minute, second)
-        digits = len(match["fraction"] or "")
-        if digits > 6:
-            refuse(f"TIMESTAMP {written!r}, which has more than 6 digits of a second")
-        moment += timedelta(microseconds=int((match["fraction"] or "0").ljust(6, "0")))
-        if not match["zone"]:
-            return Value(f"TIMESTAMP '{moment.isoformat(' ')}'", timestamp(digits), constant=True)
+        clock = re.sub(r"\b\d\b", r"0\g<0>", match["clock"]) if match else ""
+        moment = datetime.fromisoformat(clock).replace(microsecond=int(f"{fraction:0<6}"))
+        if match is None or not match["zone"]:
+            return Value(f"TIMESTAMP '{moment.isoformat(' ')}'", timestamp(len(fraction)), constant=True)
         zone, info = zone_of(match["zone"])
         utc = moment.replace(tzinfo=info).astimezone(UTC)
     except (ValueError, OverflowError):
         raise QueryError(f"{written!r} is not a timestamp; write it like 2025-01-31 10:30:00.000 UTC") from None
-    return Value(f"TIMESTAMPTZ '{utc.isoformat(' ')}'", timestamptz(digits, zone), constant=True)
+    return Value(f"TIMESTAMPTZ '{utc.isoformat(' ')}'", timestamptz(len(fraction), zone), constant=True)
 
 
 def zone_of(written: str) -> tuple[str, tzinfo]:
@@ -91,13 +85,10 @@ def zone_of(written: str) -> tuple[str, tzinfo]:
 
 def date_literal(written: str) -> Value:
     """`DATE '...'`. Raises QueryError when it is none."""
-    match = re.fullmatch(_DAY + r"\s*", written)
     try:
-        day = datetime(*map(int, match[1].split("-"))).date() if match else None  # type: ignore[arg-type]
+        day = date.fromisoformat(re.sub(r"\b\d\b", r"0\g<0>", written.strip()))
     except ValueError:
-        day = None
-    if day is None:
-        raise QueryError(f"{written!r} is not a date; write it like 2025-01-31")
+        raise QueryError(f"{written!r} is not a date; write it like 2025-01-31") from None
     return Value(f"DATE '{day.isoformat()}'", DATE, constant=True)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from frazil.errors import QueryError
 from frazil.query.sql.types import (
@@ -11,7 +12,6 @@ from frazil.query.sql.types import (
     DATE,
     DAY_INTERVAL,
     MOST_DIGITS,
-    SEVERAL_ZONES,
     VARCHAR,
     Type,
     array,
@@ -27,9 +27,13 @@ def unify(values: Sequence[Value], doing: str) -> tuple[list[Value], Type]:
     kind = values[0].type
     for value in values[1:]:
         found = common_type(kind, value.type)
+        if found is None and kind.is_moment and value.type.is_moment:
+            refuse(f"{doing} of times in several zones")
         if found is None:
             meant = _as_time(values[0], value) or _as_time(value, values[0]) or "a CAST"
-            raise QueryError(f"{kind} {doing} {value.type}: values of these types cannot be put together; write {meant}")
+            raise QueryError(
+                f"{kind} {doing} {value.type}: values of these types cannot be put together; write {meant}"
+            )
         kind = found
     return [coerce(value, kind) for value in values], kind
 
@@ -45,15 +49,11 @@ def _as_time(time: Value, written: Value) -> str:
     return f"TIMESTAMP {literal[:-1]}{clock}'"
 
 
-def one_zone(kind: Type, doing: str) -> Type:
-    """A type, refused where its moments are shown in several zones."""
-    if kind.name == "timestamptz" and kind.zone == SEVERAL_ZONES:
-        refuse(f"{doing} of times in several zones")
-    return kind
-
-
 def compare(operator: str, left: Value, right: Value) -> Value:
     """`left operator right`. Raises QueryError for types that Trino does not compare."""
+    if left.type.is_moment and right.type.is_moment:
+        # in whatever zones they are shown
+        left, right = (replace(value, type=replace(value.type, zone="UTC")) for value in (left, right))
     (left, right), kind = unify([left, right], operator)
     if kind.args or kind.name == "json":
         refuse(f"{operator} between values of type {kind}")
@@ -130,23 +130,22 @@ def _of_time(operator: str, left: Value, right: Value) -> Value:
         finer = Type(kind.name, precision=max(3, kind.precision), zone=kind.zone)
         return combine(f"({left.sql} {operator} {right.sql})", finer, both)
     if operator == "-" and kind.is_moment and right.type.is_moment:
-        (a, b), _ = unify(both, operator)
-        return combine(f"to_microseconds(epoch_us({a.sql}) - epoch_us({b.sql}))", DAY_INTERVAL, both)
+        return combine(f"to_microseconds(epoch_us({left.sql}) - epoch_us({right.sql}))", DAY_INTERVAL, both)
     if operator == "-" and kind == right.type == DATE:
         return combine(f"to_days(CAST({left.sql} - {right.sql} AS INTEGER))", DAY_INTERVAL, both)
     if operator in "+-" and kind == right.type and kind.is_interval:
         return combine(f"({left.sql} {operator} {right.sql})", kind, both)
     if operator == "*" and kind.is_interval and right.type.is_integer:
         return combine(f"({left.sql} * {right.sql})", kind, both)
-    refuse(f"{left.type} {operator} {right.type}")
+    if any(one.is_interval for one in (kind, right.type)) and any(one.is_number for one in (kind, right.type)):
+        refuse(f"{left.type} {operator} {right.type}")
+    raise QueryError(f"{left.type} {operator} {right.type} is not calculated")
 
 
 def joined(left: Value, right: Value) -> Value:
     """`left || right` for texts and arrays. Raises QueryError for other types."""
     if "array" in (left.type.name, right.type.name):
-        left, right = (
-            v if v.type.name == "array" else v.written(f"[{v.sql}]", array(v.type)) for v in (left, right)
-        )
+        left, right = (v if v.type.name == "array" else v.written(f"[{v.sql}]", array(v.type)) for v in (left, right))
     elif not all(value.type.name in ("varchar", "varbinary", "unknown") for value in (left, right)):
         raise QueryError(f"{left.type} || {right.type}: only texts, binaries and arrays are joined; write a CAST")
     (a, b), kind = unify([left, right], "||")

@@ -98,11 +98,9 @@ class Pushdown:
                 known = [name for scan, name in self._origins(scope, value.column, names) if scan == view]
                 return self._tables.filterable(view, known[0], value.type) if known else None
 
-            taken = Filter(column, self._tables.evaluate)
-            wanted = taken.of(condition)
+            wanted, exact = Filter(column, self._tables.evaluate).of(condition)
             if wanted is not None:
                 self._tables.narrow(view, wanted)
-                exact = taken.exact(condition)
         return exact
 
     def _origins(self, scope: Scope, column: exp.Column, names: set[str]) -> list[tuple[str, str]]:

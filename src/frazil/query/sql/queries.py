@@ -11,7 +11,7 @@ from frazil.errors import QueryError
 from frazil.query.near import did_you_mean
 from frazil.query.sql.dialect import VALUE, written
 from frazil.query.sql.expressions import Expressions
-from frazil.query.sql.operators import one_zone, unify
+from frazil.query.sql.operators import unify
 from frazil.query.sql.pushdown import Pushdown
 from frazil.query.sql.relations import LABEL, prepared
 from frazil.query.sql.tables import Tables
@@ -38,7 +38,7 @@ class Queries:
         for scope in scopes:
             self._scope(scope)
         Pushdown(self._tables, self.outputs, scopes).apply()
-        first = query
+        first: Any = query
         while not isinstance(first, exp.Select):
             first = first.left.unnest()
         labels = [item.args["alias"].meta.get(LABEL) for item in first.expressions]
@@ -123,7 +123,6 @@ class Queries:
                 raise QueryError(
                     f"{word}: column {number + 1} is {left.type} on one side and {right.type} on the other"
                 )
-            one_zone(kind, word)
             for side in (node.left, node.right):
                 self._as_type(side.unnest(), number, kind)
             found.append((name, Value("", kind)))
@@ -145,7 +144,6 @@ class Queries:
         found = []
         for number, (name, cells) in enumerate(zip(node.alias_column_names, zip(*rows, strict=True), strict=True)):
             done, kind = unify(cells, "VALUES")
-            one_zone(kind, "VALUES")
             for row, cell in zip(node.expressions, done, strict=True):
                 row.expressions[number].meta[VALUE] = cell.written(f"CAST({cell.sql} AS {kind.duckdb})", kind)
             found.append((name, Value("", kind)))

@@ -45,9 +45,12 @@ def prepared(tree: exp.Expr, tables: Tables, constant: Callable[[exp.Expr], Valu
             validate_qualify_columns=False,
         )
     except OptimizeError as error:
-        what = str(error)
-        raise QueryError(what[0].lower() + what[1:] + "; SHOW TABLES and SHOW COLUMNS list what there is") from None
-    return found
+        _, position, number = str(error).partition("Unknown output column: ")
+        if position:
+            raise QueryError(f"GROUP BY or ORDER BY {number}: the query has fewer columns") from None
+        what = f"{error}"[:1].lower() + f"{error}"[1:]
+        raise QueryError(f"{what}; SHOW TABLES and SHOW COLUMNS list what there is") from None
+    return found  # type: ignore[no-any-return]
 
 
 def _inlined(node: Any, visible: Mapping[str, exp.Subquery], made: list[int]) -> Any:
@@ -103,13 +106,13 @@ def _normalize(node: exp.Expr) -> None:
         if not node.alias or not (node.alias_column_names or node.args.get("offset")):
             refuse("UNNEST without names: write UNNEST(...) AS t (name)")
     elif isinstance(node, exp.Fetch):
-        count = node.args.get("count") or exp.Literal.number(1)
-        node.replace(exp.Limit(expression=count))
-        _count(count, "FETCH FIRST")
+        most = node.args.get("count") or exp.Literal.number(1)
+        node.replace(exp.Limit(expression=most))
+        _count(most, "FETCH FIRST")
     elif isinstance(node, exp.Limit) and node.expression.name.upper() == "ALL":
         node.pop()
     else:
-        _count(node.expression, type(node).__name__.upper())
+        _count(node.args["expression"], type(node).__name__.upper())
 
 
 def _count(node: Any, where: str) -> None:

@@ -1,7 +1,7 @@
 """Functions that are declared: `name(types) -> type = text of the embedded engine`.
 
 One capital letter is a type variable. The text has `{0}` for an argument and `{all}` for all of them; an aggregate's
-call, which DISTINCT, FILTER and OVER of the statement belong to, is between U+0001 and U+0002 where it is not all of it.
+call, which DISTINCT, FILTER and OVER of the statement belong to, is between U+0001 and U+0002 if it is not all of it.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _bind(wanted: Type, given: Type, bindings: dict[str, Type]) -> bool:
         known = bindings.get(wanted.name)
         common = given if known is None else common_type(known, given)
         bindings[wanted.name] = common or given
-        return common is not None and (common.name != "timestamptz" or common.zone != "")
+        return common is not None
     if wanted.args and given.name != "unknown":
         pairs = zip(wanted.args, given.args, strict=False)
         return wanted.name == given.name and all(_bind(inner, outer, bindings) for inner, outer in pairs)
@@ -88,9 +88,7 @@ def _resolved(wanted: Type, bindings: dict[str, Type], given: Type | None = None
     if _is_variable(wanted):
         return bindings.get(wanted.name, Type("unknown"))
     inner = given.args if given is not None and len(given.args) == len(wanted.args) else (None,) * len(wanted.args)
-    return Type(
-        wanted.name, tuple(_resolved(arg, bindings, one) for arg, one in zip(wanted.args, inner, strict=True))
-    )
+    return Type(wanted.name, tuple(_resolved(arg, bindings, one) for arg, one in zip(wanted.args, inner, strict=True)))
 
 
 def _is_variable(kind: Type) -> bool:

@@ -11,7 +11,7 @@ from sqlglot import exp
 from frazil.errors import QueryError
 from frazil.query.sql.casts import cast, check_json
 from frazil.query.sql.dates import DATES, literal
-from frazil.query.sql.operators import arithmetic, as_text, compare, joined, one_zone, unify
+from frazil.query.sql.operators import arithmetic, as_text, compare, joined, unify
 from frazil.query.sql.types import DOUBLE, JSON, VARCHAR, decimal, text
 from frazil.query.sql.value import Value, coerce, combine, refuse
 
@@ -24,7 +24,7 @@ _PATH = re.compile(r"\$(?:\.[A-Za-z_][A-Za-z0-9_-]*|\[\d+\]|\[\"[^\"]*\"\]|\['[^
 def coalesce(values: Sequence[Value]) -> Value:
     """The first value that is not null."""
     done, kind = unify(values, "coalesce")
-    return combine(f"coalesce({', '.join(v.sql for v in done)})", one_zone(kind, "coalesce"), done)
+    return combine(f"coalesce({', '.join(v.sql for v in done)})", kind, done)
 
 
 def _nullif(values: Sequence[Value]) -> Value:
@@ -38,7 +38,7 @@ def _extreme(name: str) -> Builder:
         texts = [f"frazil_number({v.sql})" if kind.is_floating else v.sql for v in done]
         missing = " OR ".join(f"{sql} IS NULL" for sql in texts)
         sql = f"(CASE WHEN {missing} THEN NULL ELSE {name}({', '.join(texts)}) END)"
-        return combine(sql, one_zone(kind, name), done)
+        return combine(sql, kind, done)
 
     return build
 

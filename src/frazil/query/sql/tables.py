@@ -44,8 +44,8 @@ class Scan:
 @dataclass
 class _Draft:
     source: Source
-    types: dict[str, Type]
-    names: dict[str, str]
+    types: dict[str, Type] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
     schema: Schema | None = None
     rows: pa.Table | None = None
     needed: set[str] = field(default_factory=set)
@@ -73,10 +73,10 @@ class Tables:
             with answers():
                 rows = metadata_table(source.table, source.metadata)
             found = {one.name: from_arrow_field(one) for one in rows.schema}
-            draft = _Draft(source, found, dict.fromkeys(found), rows=rows)
+            draft = _Draft(source, rows=rows)
         else:
             found = {one.name: from_iceberg(one.field_type) for one in source.schema.fields}
-            draft = _Draft(source, found, {}, schema=source.schema)
+            draft = _Draft(source, schema=source.schema)
         draft.names = {name.lower(): name for name in found}
         draft.types = {name.lower(): kind for name, kind in found.items()} | (HIDDEN if draft.schema else {})
         view = f"frazil scan {len(self._drafts)}"
@@ -176,8 +176,8 @@ class Tables:
             refuse("a version that is not AS OF")
         if source.metadata is not None:
             raise QueryError(f"{node.name} is a metadata table, which has no versions")
-        value = constant(version.expression)
-        if not value.constant:
+        value = constant(version.expression) if not version.expression.find(exp.Query, exp.Column) else None
+        if value is None or not value.constant:
             raise QueryError("the version of a table has to be a constant")
         found = self.evaluate(value.sql)
         if "TIMESTAMP" in str(version.this).upper():

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
-import struct
 from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
-from urllib.parse import urlsplit
 
 import duckdb
 import pyarrow as pa
@@ -46,11 +44,6 @@ def _json(value: Any) -> str:
     written = json.dumps(value, ensure_ascii=False)
     # Java writes what is beyond two bytes as a pair of escapes
     return _BEYOND.sub(lambda pair: json.dumps(pair[0]).strip('"').upper().replace("\\U", "\\u"), written)
-
-
-def json_text_of(written: str) -> str:
-    """Text as a JSON text."""
-    return _json(written)
 
 
 def _refuse(name: str) -> Any:
@@ -131,30 +124,6 @@ def double_text(value: float) -> str:
     return f"{'-' if sign else ''}{written[0]}.{written[1:] or '0'}E{power}"
 
 
-def shortest_real(value: float) -> float:
-    """A real as the double with the fewest digits that is this real, as `0.1` and not `0.10000000149011612`."""
-    for digits in range(6, 9):
-        candidate = float(f"{value:.{digits}g}")
-        try:
-            if struct.unpack("f", struct.pack("f", candidate))[0] == value:
-                return candidate
-        except OverflowError:
-            continue
-    return float(f"{value:.9g}")
-
-
-# What Java's URI takes for no URL.
-_NO_URL = re.compile(r"""[\x00-\x20"<>\\^`{|}\x7f]|%(?![0-9A-Fa-f]{2})""")
-
-
-def url_host(url: str) -> str | None:
-    """The host of a URL; None where it is no URL."""
-    try:
-        return None if _NO_URL.search(url) else urlsplit(url).hostname or ""
-    except ValueError:
-        return None
-
-
 def error(message: str) -> str:
     """Never returns: the statement ends with this message."""
     raise ValueError(message)
@@ -167,8 +136,6 @@ FUNCTIONS: dict[str, tuple[Callable[..., str | None], int]] = {
     "json_extract": (json_extract, 2),
     "json_extract_scalar": (json_extract_scalar, 2),
     "json_parse": (json_parse, 1),
-    "json_text_of": (json_text_of, 1),
-    "url_host": (url_host, 1),
 }
 
 
