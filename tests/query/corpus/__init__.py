@@ -1,7 +1,8 @@
 """Statements that both engines answer alike, the answers that Trino 476 gave, and statements that only Trino answers.
 
 A `.sql` file has statements after a comment with their name; those that only Trino answers are in `refused.sql`. What a
-name beginning with `live:` answers is new in each run, so it is only compared between the engines. `RECORD_CORPUS=1` makes the tests with Trino write `answers.json`.
+name beginning with `live:` answers is new in each run, so it is only compared between the engines. `RECORD_CORPUS=1`
+makes the tests with Trino write `answers.json`.
 """
 
 from __future__ import annotations

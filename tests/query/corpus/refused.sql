@@ -246,3 +246,9 @@ SELECT listagg(x, ', ') WITHIN GROUP (ORDER BY x) FROM (VALUES 'a', 'b') AS t (x
 
 -- correlation
 SELECT round(corr(tx, rx), 3) FROM (VALUES (1, 2), (2, 4), (4, 7)) AS t (tx, rx);
+
+-- histogram
+SELECT histogram(x) FROM (VALUES 1, 1, 2) AS t (x);
+
+-- maps of rows
+SELECT map_agg(x, y) FROM (VALUES (1, 'a'), (2, 'b')) AS t (x, y);

@@ -65,7 +65,7 @@ SELECT approx_distinct(bucket), approx_distinct(object) BETWEEN 150 AND 200, app
 SELECT max_by(object, time), min_by(object, time), arbitrary(version), any_value(version) FROM apilogs WHERE bucket = 'photos' AND object <> '';
 
 -- collected values
-SELECT array_agg(DISTINCT name ORDER BY name), array_sort(array_agg(DISTINCT bucket)), histogram("callInfo"."httpStatusCode"), map_agg(object, type) FROM apilogs WHERE object = 'ordner/ø ''quoted'' "7".txt' OR object LIKE '%"1_".txt';
+SELECT array_agg(DISTINCT name ORDER BY name), array_sort(array_agg(DISTINCT bucket)) FROM apilogs WHERE object = 'ordner/ø ''quoted'' "7".txt' OR object LIKE '%"1_".txt';
 
 -- filter and case in aggregates
 SELECT bucket, count(*) FILTER (WHERE "callInfo"."httpStatusCode" >= 400) AS errors, sum(CASE WHEN name LIKE 's3.Get%' THEN 1 ELSE 0 END) AS reads FROM apilogs GROUP BY bucket HAVING count(*) > 10 ORDER BY bucket;

@@ -11,8 +11,8 @@ from frazil.errors import QueryError
 from frazil.query.sql.types import BOOLEAN, DATE, JSON, VARCHAR, Type, common_type, parse_type, text
 from frazil.query.sql.value import Value, coerce, instant, local, refuse
 
-_KNOWN = {*"boolean tinyint smallint integer bigint real double decimal varchar varbinary date json array map".split()}
-_KNOWN |= {"timestamp", "timestamptz"}
+_KNOWN = {"boolean", "tinyint", "smallint", "integer", "bigint", "real", "double", "decimal", "varchar", "varbinary"}
+_KNOWN |= {"date", "timestamp", "timestamptz", "json", "array", "map"}
 _AS_JSON = ("varchar", "boolean", "integer", "bigint", "double", "json")
 
 

@@ -99,7 +99,9 @@ class Expressions:
             if isinstance(node, exp.Filter):
                 self.condition(node.expression.this, scope)
             else:
-                order = node.args.get("order")
+                order, spec = node.args.get("order"), node.args.get("spec")
+                if spec is not None and any(isinstance(one, exp.Expr) and not one.is_int for one in spec.args.values()):
+                    refuse(f"the window {spec.sql('trino')}")
                 ordered = [item.this for item in order.expressions] if order else []
                 self.values([*(node.args.get("partition_by") or ()), *ordered], scope)
             node = node.this

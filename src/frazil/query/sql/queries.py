@@ -13,7 +13,7 @@ from frazil.query.sql.dialect import VALUE, written
 from frazil.query.sql.expressions import Expressions
 from frazil.query.sql.operators import unify
 from frazil.query.sql.pushdown import Pushdown
-from frazil.query.sql.relations import LABEL, prepared
+from frazil.query.sql.relations import LABEL, NAMES, prepared
 from frazil.query.sql.tables import Tables
 from frazil.query.sql.types import BIGINT, Type, common_type, quoted
 from frazil.query.sql.value import Value, coerce, refuse
@@ -65,6 +65,10 @@ class Queries:
         else:
             refuse(f"{node.sql('trino')[:80]}")
         self.outputs[id(node)] = found
+        around: Any = node.parent
+        wanted = around.meta.get(NAMES) if around is not None else None
+        if wanted not in (None, len(found)):
+            raise QueryError(f"{around.alias} has {wanted} column aliases for {len(found)} columns")
 
     def _select(self, node: exp.Select, scope: Scope) -> list[tuple[str, Value]]:
         for join in node.args.get("joins") or ():
@@ -76,6 +80,8 @@ class Queries:
             raise QueryError("WHERE cannot hold an aggregate or window function; use HAVING or a subquery")
         for window in node.args.get("windows") or ():
             self.expressions.around(window, scope)
+        if any(item.is_star for item in node.expressions):
+            refuse("* of a subquery with two columns of one name")
         found = [(item.alias, self.expressions.value(item.this, scope)) for item in node.expressions]
         if group := node.args.get("group"):
             for part in ("expressions", "grouping_sets", "cube", "rollup"):
@@ -141,6 +147,10 @@ class Queries:
         rows = [self.expressions.values(row.expressions, scope) for row in node.expressions]
         if len({len(row) for row in rows}) != 1:
             raise QueryError("the rows of VALUES have different numbers of columns")
+        if len(rows[0]) != len(node.alias_column_names):
+            raise QueryError(
+                f"{node.alias} has {len(node.alias_column_names)} column aliases for {len(rows[0])} columns"
+            )
         found = []
         for number, (name, cells) in enumerate(zip(node.alias_column_names, zip(*rows, strict=True), strict=True)):
             done, kind = unify(cells, "VALUES")
@@ -180,16 +190,17 @@ class Queries:
         around = scope
         while around is not None:
             found = [
-                (alias, columns[node.name])
+                (alias, kind)
                 for alias in ([node.table] if node.table else around.selected_sources)
-                if alias in around.sources and node.name in (columns := self._types(around.sources[alias]))
+                for name, kind in self._types(around.sources.get(alias))
+                if name == node.name
             ]
             if len(found) > 1:
                 raise QueryError(f"column {node.name} is ambiguous; write its table before it")
             if found:
                 node.set("table", exp.to_identifier(found[0][0], quoted=True))
                 return Value(f"{quoted(found[0][0])}.{quoted(node.name)}", found[0][1], column=node)
-            known += [name for source in around.selected_sources for name in self._types(around.sources[source])]
+            known += [name for alias in around.selected_sources for name, _ in self._types(around.sources[alias])]
             if not node.table and node.name in around.selected_sources:
                 raise QueryError(f"column {node.name} cannot be resolved; it is the name of a table")
             around = around.parent
@@ -197,7 +208,8 @@ class Queries:
         meant = did_you_mean(node.name, [self._tables.spelling().get(one, one) for one in known])
         raise QueryError(f"column {name} cannot be resolved{meant or '; SHOW COLUMNS FROM a table lists its columns'}")
 
-    def _types(self, source: exp.Table | Scope) -> dict[str, Type]:
+    def _types(self, source: exp.Table | Scope | None) -> list[tuple[str, Type]]:
         if isinstance(source, exp.Table):
-            return self._tables.schema()[source.name]
-        return {name: value.type for name, value in self.outputs.get(id(source.expression), [])}
+            return list(self._tables.schema()[source.name].items())
+        found = self.outputs.get(id(source.expression), []) if source is not None else []
+        return [(name, value.type) for name, value in found]

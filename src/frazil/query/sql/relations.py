@@ -18,6 +18,8 @@ from frazil.query.sql.value import Value, refuse
 
 #: Where the alias of a column of the answer keeps its name as it is written; empty for a column without one.
 LABEL = "label"
+#: Where a subquery keeps how many names its alias gives to columns.
+NAMES = "names"
 _MOST_RELATIONS = 500
 
 
@@ -34,6 +36,9 @@ def prepared(tree: exp.Expr, tables: Tables, constant: Callable[[exp.Expr], Valu
     for node in list(made.find_all(exp.Limit, exp.Fetch, exp.Offset, exp.Values, exp.Unnest, exp.Select)):
         _normalize(node)
     _bind(made, tables, constant)
+    for node in made.find_all(exp.Subquery):
+        if node.alias_column_names:
+            node.meta[NAMES] = len(node.alias_column_names)
     schema: dict[str, object] = {view: dict.fromkeys(columns, "unknown") for view, columns in tables.schema().items()}
     shown: Any = {view: tables.visible(view) for view in schema}
     try:
