@@ -68,3 +68,7 @@ def test_columns_without_a_name_are_numbered() -> None:
     assert translated(f"SELECT *, 1 + 1, Y FROM {PAIRS}").columns == ("x", "y", "_col2", "Y")  # noqa: S608
     assert translated("SELECT * FROM (SELECT 1, 2)").columns == ("_col0", "_col1")
     assert translated("SELECT * FROM apilogs").columns[5:9] == ("name", "bucket", "object", "versionId")
+
+
+def test_a_named_window_is_no_alias() -> None:
+    assert translated("SELECT count(*) OVER w FROM apilogs WINDOW w AS (ORDER BY time)").columns == ("_col0",)

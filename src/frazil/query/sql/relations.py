@@ -93,7 +93,7 @@ def _normalize(node: exp.Expr) -> None:
     if isinstance(node, exp.Select):
         for number, item in enumerate(node.expressions):
             if not item.is_star:
-                label = item.alias or _label(item)
+                label = item.alias if isinstance(item, exp.Alias) else _label(item)
                 name = exp.to_identifier(label or f"_col{number}", quoted=True)
                 name.meta[LABEL] = label
                 item = exp.Alias(this=item.unalias(), alias=name)
