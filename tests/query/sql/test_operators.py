@@ -81,3 +81,10 @@ def test_moments_of_several_zones_are_compared() -> None:
     vienna, utc = "TIMESTAMP '2025-07-01 12:00:00 Europe/Vienna'", "TIMESTAMP '2025-07-01 10:00:00 UTC'"
     conditions = f"{vienna} = {utc}, {vienna} BETWEEN {utc} AND {utc}, {vienna} IN ({utc}), nullif({vienna}, {utc})"
     assert computed(f"SELECT {conditions}, {vienna} - {utc}") == [(True, True, True, None, "0 00:00:00.000")]
+
+
+def test_a_value_is_compared_with_a_subquery_of_a_wider_type() -> None:
+    numbers = "SELECT CAST(x AS bigint) FROM (VALUES 1, 2) AS t (x)"
+    assert computed(f"SELECT 2 IN ({numbers}), 3 > ALL ({numbers}), 3 = ANY ({numbers})") == [(True, True, False)]
+    with pytest.raises(QueryError, match="write a CAST"):
+        computed(f"SELECT 2.5 IN ({numbers})")

@@ -31,6 +31,7 @@ def test_the_qualifier_may_be_cut_short_from_the_left(column: str) -> None:
         ("SELECT k FROM UNNEST(ARRAY[1]) AS t (k, v)", "t has 2 column aliases for 1 columns"),
         ("SELECT * FROM (SELECT 1 AS x, 2 AS x)", "two columns of one name"),
         ("SELECT x FROM (SELECT 1 AS x, 2 AS x)", "column x is ambiguous"),
+        ("SELECT 1 AS x, 2 AS x UNION SELECT 3, 4 ORDER BY x", "column x is ambiguous"),
         ("SELECT x AS y, x + 1 AS y FROM (VALUES 1) AS t (x) ORDER BY y", "column y is ambiguous"),
     ],
 )
@@ -56,6 +57,7 @@ def test_a_constant_in_group_by_and_order_by_is_a_position() -> None:
     rows = "(VALUES 3, 1, 3) AS t (x)"
     assert computed(f"SELECT x, count(*) FROM {rows} GROUP BY 1 ORDER BY 2, 1") == [(1, 1), (3, 2)]  # noqa: S608
     assert computed(f"SELECT 7 AS c, count(*) FROM {rows} GROUP BY 1") == [(7, 3)]  # noqa: S608
+    assert computed(f"SELECT x, -x FROM {rows} ORDER BY (2), x LIMIT 1") == [(1, -1)]  # noqa: S608
 
 
 def test_a_join_using_gives_its_columns_first_and_once() -> None:

@@ -129,7 +129,8 @@ def _comparison(self: Expressions, node: Any, scope: Scope | None) -> Value:
     operator, right = _COMPARISONS[type(node)], node.expression
     if not isinstance(right, exp.Any | exp.All):
         return compare(operator, self.value(node.this, scope), self.value(right, scope))
-    left, inner = self.value(node.this, scope), self.value(right.this, scope)
+    inner = self.value(right.this, scope)
+    left = coerce(self.value(node.this, scope), inner.type)
     if left.type != inner.type or left.type.is_floating or left.type.args:
         refuse(f"{left.type} {operator} {type(right).__name__.upper()} ({inner.type})")
     word = "ANY" if isinstance(right, exp.Any) else "ALL"
@@ -154,6 +155,7 @@ def _in(self: Expressions, node: exp.In, scope: Scope | None) -> Value:
         same = [compare("=", value, item) for item in items]
         return combine(f"({' OR '.join(part.sql for part in same)})", BOOLEAN, same)
     inner = self.value(query, scope)
+    value = coerce(value, inner.type)
     if value.type != inner.type or value.type.is_floating or value.type.args:
         refuse(f"{value.type} IN a query of {inner.type}; write a CAST")
     return combine(f"({value.sql} IN {inner.sql})", BOOLEAN, (value, inner))

@@ -96,8 +96,15 @@ class Queries:
         if isinstance(item, _GROUPS):
             for part in [item.this] if isinstance(item, exp.Paren) else item.expressions:
                 self._group(part, scope)
-        elif not isinstance(item, exp.Literal) and self.expressions.value(item, scope).aggregate:
+        elif not isinstance(item, exp.Literal) and self._key(item, scope).aggregate:
             raise QueryError("GROUP BY cannot hold an aggregate or window function")
+
+    def _key(self, item: exp.Expr, scope: Scope) -> Value:
+        """Translate an expression of GROUP BY or ORDER BY; a number alone would be a position."""
+        value = self.expressions.value(item, scope)
+        if value.constant:
+            item.meta[VALUE] = value.written(f"CAST({value.sql} AS {value.type.duckdb})", value.type)
+        return value
 
     def _order(self, node: exp.Query, found: list[tuple[str, Value]], scope: Scope | None) -> None:
         order = node.args.get("order")
@@ -108,13 +115,13 @@ class Queries:
                 continue
             if isinstance(key, exp.Column) and not key.table and key.name in self._order_names:
                 places = [number for number, (name, _) in enumerate(found) if name == key.name]
-                if len({found[place][1].sql for place in places}) > 1:
+                if len({found[place][1].sql or place for place in places}) > 1:
                     raise QueryError(f"column {key.name} is ambiguous; write its table before it")
                 key.meta[VALUE] = Value(str(places[0] + 1), found[places[0]][1].type, column=found[places[0]][1].column)
             elif scope is None:
                 refuse(f"ORDER BY {key.sql('trino')[:80]} behind {type(node).__name__.upper()}")
             else:
-                self.expressions.value(key, scope)
+                self._key(key, scope)
         self._order_names = {}
 
     def _set(self, node: exp.SetOperation) -> list[tuple[str, Value]]:
