@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from frazil.errors import QueryError
 from frazil.query.names import Names
@@ -16,6 +17,7 @@ from frazil.query.sql.grammar import check
 from frazil.query.sql.queries import Queries
 from frazil.query.sql.tables import Scan, Tables
 from frazil.query.sql.types import Type
+from frazil.query.sql.value import refuse
 from frazil.query.statements import Statement
 
 
@@ -44,6 +46,8 @@ def translate(statement: Statement, names: Names, evaluate: Callable[[str], Any]
     tables = Tables(names, evaluate)
     try:
         sql, columns, types = Queries(tables).translate(tree)
+    except SqlglotError as error:
+        refuse(f"{statement.text[:80]} ({error})")
     except RecursionError:
         raise QueryError("the statement is nested too deeply; split it into WITH parts") from None
     return Translation(sql, tables.scans(), columns, types)

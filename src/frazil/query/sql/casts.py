@@ -20,7 +20,8 @@ def type_of(written: exp.DataType) -> Type:
     """The type that a statement names. Raises QueryError for one that is not known."""
     spelling = re.sub(r"decimal\b(?!\()", "decimal(38)", written.sql("trino", comments=False).lower())
     kind = parse_type(re.sub(r"timestamp\b(?!\()", "timestamp(3)", spelling))
-    if any(one.name not in _KNOWN or (one.is_moment and one.precision > 6) for one in (kind, *kind.args)):
+    known = len(kind.args) == {"array": 1, "map": 2}.get(kind.name, 0)
+    if not known or any(one.name not in _KNOWN or (one.is_moment and one.precision > 6) for one in (kind, *kind.args)):
         refuse(f"the type {spelling}")
     return kind
 

@@ -162,6 +162,7 @@ def _in(self: Expressions, node: exp.In, scope: Scope | None) -> Value:
 
 
 def _exists(self: Expressions, node: exp.Exists, scope: Scope | None) -> Value:
+    self.columns(node.this.unnest())
     return Value(f"EXISTS ({written(node.this.unnest())})", BOOLEAN)
 
 

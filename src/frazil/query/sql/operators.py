@@ -146,7 +146,7 @@ def joined(left: Value, right: Value) -> Value:
     """`left || right` for texts and arrays. Raises QueryError for other types."""
     if "array" in (left.type.name, right.type.name):
         left, right = (v if v.type.name == "array" else v.written(f"[{v.sql}]", array(v.type)) for v in (left, right))
-    elif not all(value.type.name in ("varchar", "varbinary", "unknown") for value in (left, right)):
+    elif not {left.type.name, right.type.name} - {"unknown"} <= {"varchar", "varbinary"}:
         raise QueryError(f"{left.type} || {right.type}: only texts, binaries and arrays are joined; write a CAST")
     (a, b), kind = unify([left, right], "||")
     sql = f"({a.sql} || {b.sql})"

@@ -23,7 +23,7 @@ class Pushdown:
         self._tables = tables
         self._outputs = outputs
         self._scopes = scopes
-        self._asked: set[tuple[int, str, tuple[str, ...], bool]] = set()
+        self._asked: set[tuple[int, int, tuple[str, ...], bool]] = set()
 
     def apply(self) -> None:
         """Note what each scan has to give, and what it may leave out."""
@@ -31,8 +31,8 @@ class Pushdown:
             node = scope.expression
             everything = scope.scope_type in (ScopeType.ROOT, ScopeType.SUBQUERY)
             if everything or (not isinstance(node, exp.UDTF) and node.args.get("distinct")):
-                for name, _ in self._outputs[id(node)]:
-                    self._output(scope, name, (), needed=True)
+                for place in range(len(self._outputs[id(node)])):
+                    self._output(scope, place, (), needed=True)
             for part, value in node.args.items():
                 if part != "expressions" or isinstance(node, exp.UDTF):
                     self._all(scope, value, needed=True)
@@ -55,29 +55,26 @@ class Pushdown:
         if isinstance(source, exp.Table):
             self._tables.need(source.name, column.name, path, needed=needed)
         elif source is not None:
-            self._output(source, column.name, path, needed=needed)
+            self._output(source, self._place(source, column), path, needed=needed)
 
-    def _output(self, scope: Scope, name: str, path: tuple[str, ...], *, needed: bool) -> None:
+    def _place(self, source: Scope, column: exp.Column) -> int:
+        return [name for name, _ in self._outputs[id(source.expression)]].index(column.name)
+
+    def _output(self, scope: Scope, place: int, path: tuple[str, ...], *, needed: bool) -> None:
         node = scope.expression
-        if (id(node), name, path, needed) in self._asked:
+        if (id(node), place, path, needed) in self._asked:
             return
-        self._asked.add((id(node), name, path, needed))
+        self._asked.add((id(node), place, path, needed))
         if isinstance(node, exp.Select):
-            inner = next(item.this for item in node.expressions if item.alias == name)
+            inner = node.expressions[place].this
             value: Value = inner.meta[VALUE]
             if value.column is not None:
                 self._read(scope, value.column, value.path + path, needed=needed)
             else:
                 self._all(scope, inner, needed=needed)
         elif isinstance(node, exp.SetOperation):
-            for side, inside in self._sides(scope, name):
-                self._output(side, inside, path, needed=needed)
-
-    def _sides(self, scope: Scope, name: str) -> Iterator[tuple[Scope, str]]:
-        """Both sides of a set operation, and what they call its column."""
-        names = [known for known, _ in self._outputs[id(scope.expression)]]
-        for side in scope.set_operation_scopes:
-            yield side, self._outputs[id(side.expression)][names.index(name)][0]
+            for side in scope.set_operation_scopes:
+                self._output(side, place, path, needed=needed)
 
     def _conditions(self, scope: Scope, node: exp.Select) -> bool:
         """Give conditions to the scans; whether one scan takes all of WHERE."""
@@ -108,17 +105,17 @@ class Pushdown:
         source = scope.sources.get(column.table) if column.table in names else None
         if isinstance(source, exp.Table):
             return [(source.name, column.name)]
-        return [] if source is None else self._origins_of(source, column.name)
+        return [] if source is None else self._origins_of(source, self._place(source, column))
 
-    def _origins_of(self, scope: Scope, name: str) -> list[tuple[str, str]]:
+    def _origins_of(self, scope: Scope, place: int) -> list[tuple[str, str]]:
         node = scope.expression
         if node.args.get("limit") or node.args.get("offset"):
             return []
         if isinstance(node, exp.Union):
-            return [origin for side, inside in self._sides(scope, name) for origin in self._origins_of(side, inside)]
+            return [origin for side in scope.set_operation_scopes for origin in self._origins_of(side, place)]
         if not isinstance(node, exp.Select) or scope.find(exp.Window, exp.GroupingSets, exp.Cube, exp.Rollup):
             return []
-        value: Value = next(item.this.meta[VALUE] for item in node.expressions if item.alias == name)
+        value: Value = node.expressions[place].this.meta[VALUE]
         return [] if value.column is None or value.path else self._origins(scope, value.column, _kept(node))
 
     def _limit(self, scope: Scope, node: exp.Select, *, exact: bool) -> None:

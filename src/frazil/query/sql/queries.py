@@ -26,7 +26,7 @@ class Queries:
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
-        self.expressions = Expressions(self._column, lambda query: [value for _, value in self.outputs[id(query)]])
+        self.expressions = Expressions(self._column, self._columns)
         #: Names and values of the columns of each query.
         self.outputs: dict[int, list[tuple[str, Value]]] = {}
         self._order_names: dict[str, Value] = {}
@@ -187,6 +187,11 @@ class Queries:
         listed = ", ".join(f"unnest({sql}) AS {quoted(name)}" for name, (sql, _) in zip(names, parts, strict=True))
         node.meta[VALUE] = Value(f"LATERAL (SELECT {listed}) AS {quoted(node.alias)}", BIGINT)
         return [(name, Value("", kind)) for name, (_, kind) in zip(names, parts, strict=True)]
+
+    def _columns(self, query: exp.Expr) -> list[Value]:
+        if id(query) not in self.outputs:
+            refuse(f"a query at this place: {query.sql('trino')[:80]}")
+        return [value for _, value in self.outputs[id(query)]]
 
     def _column(self, node: exp.Column, scope: Scope | None) -> Value:
         if isinstance(node.this, exp.Star):
