@@ -24,7 +24,7 @@ from frazil.query.names import Names, answers
 from frazil.query.newest import upper_bound
 from frazil.query.result import Result
 
-# Label and path of the columns that suit each kind of log (seed 000 sections 5.1 to 5.3, log-events.md 4.1).
+# Label and path of the columns that suit each kind of log.
 SHOWN_COLUMNS = {
     "api": ("time", "name", "type", "bucket", "object", "callInfo.httpStatusCode", "node", "origin"),
     "error": ("time", "apiName", "message", "node"),
