@@ -1,4 +1,4 @@
-"""The statements of seeds 000 (section 9.4) and 001 (section 10.4), as they stand there."""
+"""Statements that a new user runs first."""
 
 from __future__ import annotations
 

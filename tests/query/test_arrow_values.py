@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import struct
 from decimal import Decimal
 
 import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
 
-from frazil.query.arrow_values import column_at, day_interval, month_interval, python_values, rows_of
+from frazil.query.arrow_values import column_at, day_interval, month_interval, python_values, rows_of, shortest_real
 
 MAPS = pa.map_(pa.string(), pa.string())
 
@@ -42,3 +45,8 @@ def test_intervals_have_trinos_form() -> None:
         "-0 00:00:01.500",
     ]
     assert [month_interval(months) for months in (14, -1)] == ["1-2", "-0-1"]
+
+
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_the_shortest_real_is_that_real(value: float) -> None:
+    assert struct.unpack("f", struct.pack("f", shortest_real(value)))[0] == value

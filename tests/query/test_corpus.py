@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 
 from frazil.environment.settings import Settings
+from frazil.errors import QueryError
 from frazil.query.trino import TrinoEngine
+from tests.query.catalogs import computed
 from tests.query.conftest import NAMESPACE, LogTables
-from tests.query.corpus import RECORDING, answers, comparable, record, statements
+from tests.query.corpus import RECORDING, answers, comparable, record, refused, statements
 
 STATEMENTS = statements()
+REFUSED = refused()
 RECORDED = answers()
 STEADY = [name for name in STATEMENTS if not name.startswith("live:")]
 
@@ -24,6 +27,13 @@ def test_the_corpus_is_large_and_recorded() -> None:
 def test_the_embedded_engine_answers_as_trino_did(log_tables: LogTables, name: str) -> None:
     [result] = log_tables.engine.run(STATEMENTS[name])
     assert comparable(STATEMENTS[name], result) == RECORDED[name]
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_only_trino_answers_is_refused(name: str) -> None:
+    with pytest.raises(QueryError, match="the embedded engine does not|is not known here") as caught:
+        computed(REFUSED[name])
+    assert "ask Trino with --engine trino" in str(caught.value)
 
 
 @pytest.fixture(scope="session")

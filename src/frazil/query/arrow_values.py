@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
@@ -9,8 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from frazil.query.sql.casts import zone_of
-from frazil.query.sql.text_functions import shortest_real
+from frazil.query.sql.literals import zone_of
 from frazil.query.sql.types import DAY_INTERVAL, MONTH_INTERVAL, REAL, Type
 
 
@@ -52,6 +52,18 @@ def _change(kind: Type) -> Callable[[Any], Any] | None:
     if kind.name == "array" and (inner := _change(kind.args[0])) is not None:
         return lambda items: [None if item is None else inner(item) for item in items]
     return None
+
+
+def shortest_real(value: float) -> float:
+    """A real as the double with the fewest digits that is this real, as `0.1` and not `0.10000000149011612`."""
+    for digits in range(6, 9):
+        candidate = float(f"{value:.{digits}g}")
+        try:
+            if struct.unpack("f", struct.pack("f", candidate))[0] == value:
+                return candidate
+        except OverflowError:
+            continue
+    return float(f"{value:.9g}")
 
 
 def day_interval(milliseconds: int) -> str:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
+from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.table import FileScanTask, Table
 
@@ -65,9 +66,16 @@ class ScanStream:
     def files(self) -> list[FileScanTask]:
         """The files that hold what is wanted."""
         if self._tasks is None:
-            tasks = list(self._scan.plan_files())
+            tasks = self._planned()
             self._tasks = newest_files(tasks, self._table.schema(), self._newest) if self._newest else tasks
         return self._tasks
+
+    def _planned(self) -> list[FileScanTask]:
+        try:
+            return list(self._scan.plan_files())
+        except TypeError:
+            # PyIceberg compares a partition of nulls under OR; so every file is read and its rows are filtered
+            return list(self._scan.update(row_filter=AlwaysTrue()).plan_files())
 
     def _read(self) -> Iterator[pa.RecordBatch]:
         remaining = self._scan.limit

@@ -1,4 +1,4 @@
-"""Trino SQL to the embedded engine's SQL, with the scans that it needs (seeds 000 9.4 and 001 10.4)."""
+"""Trino SQL to the embedded engine's SQL, with the scans that it needs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from frazil.errors import QueryError
 from frazil.query.expansion import expand_views
@@ -16,6 +17,7 @@ from frazil.query.sql.grammar import check
 from frazil.query.sql.queries import Queries
 from frazil.query.sql.tables import Scan, Tables
 from frazil.query.sql.types import Type
+from frazil.query.sql.value import refuse
 from frazil.query.statements import Statement
 
 
@@ -42,12 +44,10 @@ def translate(statement: Statement, names: Names, evaluate: Callable[[str], Any]
         raise QueryError(f"{statement.keyword} ... is not a statement that can be answered: {statement.text[:80]}")
     check(tree)
     tables = Tables(names, evaluate)
-    queries = Queries(tables)
     try:
-        found = queries.query(tree, None)
+        sql, columns, types = Queries(tables).translate(tree)
+    except SqlglotError as error:
+        refuse(f"{statement.text[:80]} ({error})")
     except RecursionError:
         raise QueryError("the statement is nested too deeply; split it into WITH parts") from None
-    queries.need(found.columns)
-    sql, scans = tables.finished(found.sql, queries.needed, queries.mentioned)
-    columns = tuple(column.name or f"_col{number}" for number, column in enumerate(found.columns))
-    return Translation(sql, scans, columns, tuple(column.type for column in found.columns))
+    return Translation(sql, tables.scans(), columns, types)

@@ -1,7 +1,8 @@
-"""Statements that both engines answer alike, and the answers that Trino 476 gave.
+"""Statements that both engines answer alike, the answers that Trino 476 gave, and statements that only Trino answers.
 
-A `.sql` file has statements after a comment with their name. What a name beginning with `live:` answers is new in each
-run, so it is only compared between the engines. `RECORD_CORPUS=1` makes the tests with Trino write `answers.json`.
+A `.sql` file has statements after a comment with their name; those that only Trino answers are in `refused.sql`. What a
+name beginning with `live:` answers is new in each run, so it is only compared between the engines. `RECORD_CORPUS=1`
+makes the tests with Trino write `answers.json`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -19,13 +21,23 @@ from frazil.query.values import json_value
 
 _FOLDER = Path(__file__).parent
 _ANSWERS = _FOLDER / "answers.json"
+_REFUSED = _FOLDER / "refused.sql"
 RECORDING = os.environ.get("RECORD_CORPUS") == "1"
 
 
 def statements() -> dict[str, str]:
-    """Every statement by its name."""
+    """Every statement that both engines answer, by its name."""
+    return _named(path for path in sorted(_FOLDER.glob("*.sql")) if path != _REFUSED)
+
+
+def refused() -> dict[str, str]:
+    """Every statement that the embedded engine has to refuse, by its name."""
+    return _named([_REFUSED])
+
+
+def _named(paths: Iterable[Path]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for path in sorted(_FOLDER.glob("*.sql")):
+    for path in paths:
         for part in re.split(r"^-- (?=.+$)", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
             name, _, sql = part.partition("\n")
             assert name not in found, f"{name} is there twice"

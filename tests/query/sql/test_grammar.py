@@ -17,7 +17,11 @@ from tests.query.seeds import STATEMENTS
         ("SELECT a BETWEEN SYMMETRIC 2 AND 1 FROM t", "SYMMETRIC in"),
         ("SELECT a FROM t FETCH FIRST 3 ROWS WITH TIES", "WITH TIES in"),
         ("SELECT sum(a) OVER (ORDER BY a ROWS UNBOUNDED PRECEDING EXCLUDE TIES) FROM t", "EXCLUDE in"),
-        ("SELECT listagg(a, ',' ON OVERFLOW ERROR) WITHIN GROUP (ORDER BY a) FROM t", "ON OVERFLOW in"),
+        ("WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n", "RECURSIVE in"),
+        ("SELECT listagg(a, ',') WITHIN GROUP (ORDER BY a) FROM t", "this use of WITHINGROUP"),
+        ("SELECT transform(a, x -> x + 1) FROM t", "this use of LAMBDA"),
+        ("SELECT * FROM a NATURAL JOIN b", "METHOD in"),
+        ("SELECT * FROM a, LATERAL (SELECT 1)", "this use of LATERAL"),
         ("SELECT * FROM a UNION BY NAME SELECT * FROM b", "BY NAME in"),
     ],
 )

@@ -23,32 +23,6 @@ def test_trim_takes_white_space_and_nothing_else(text: str, trimmed: str) -> Non
         assert connection.evaluate(f"trim({quoted}, frazil_spaces())") == trimmed
 
 
-@pytest.mark.parametrize(
-    ("digits", "base", "number"),
-    [("ff", 16, 255), ("-FF", 16, -255), ("+10", 2, 2), ("7" * 21, 8, 2**63 - 1), ("zz", 36, 1295), ("0", 2, 0)],
-)
-def test_numbers_of_any_base(digits: str, base: int, number: int) -> None:
-    with session(1 << 30) as connection:
-        assert connection.evaluate(f"frazil_from_base('{digits}', {base})") == number
-
-
-@pytest.mark.parametrize(
-    ("digits", "base", "message"),
-    [
-        ("9", 8, "Not a valid base-8 number: 9"),
-        ("z1", 35, "Not a valid base-35 number: z1"),
-        ("", 10, "Not a valid base-10 number"),
-        ("--1", 10, "Not a valid base-10 number: --1"),
-        ("1" * 100, 10, "Not a valid base-10 number"),
-        ("zz", 99, "Radix must be between 2 and 36"),
-        ("1", 1, "Radix must be between 2 and 36"),
-    ],
-)
-def test_what_is_no_number_of_a_base(digits: str, base: int, message: str) -> None:
-    with session(1 << 30) as connection, pytest.raises(QueryError, match=message):
-        connection.evaluate(f"frazil_from_base('{digits}', {base})")
-
-
 def test_a_sequence_has_at_most_ten_thousand_entries() -> None:
     with session(1 << 30) as connection:
         assert connection.evaluate("len(frazil_sequence(1, 10000))") == 10_000

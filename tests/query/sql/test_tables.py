@@ -91,6 +91,9 @@ def test_statements_that_need_every_file(sql: str) -> None:
         ("SELECT x.name FROM apilogs x JOIN apilogs y USING (bucket)", ("name", "bucket")),
         ("SELECT k FROM apilogs CROSS JOIN UNNEST(tags) AS t (k, v)", ("tags",)),
         ('SELECT "$path" FROM apilogs', ()),
+        ("SELECT e.node, a.node FROM errorlogs e, apilogs a", ("node",)),
+        ("SELECT 1 AS x, node AS x FROM apilogs", ("node",)),
+        ("SELECT node AS x, name AS x FROM apilogs UNION SELECT 'a', 'b'", ("node", "name")),
     ],
 )
 def test_only_columns_that_are_needed_are_read(sql: str, columns: tuple[str, ...]) -> None:
@@ -209,3 +212,8 @@ def test_names_are_resolved_without_regard_to_case(table: str) -> None:
 def test_versions_that_do_not_exist(sql: str, reason: str) -> None:
     with pytest.raises(QueryError, match=reason):
         translated(sql)
+
+
+def test_columns_of_one_name_are_all_read() -> None:
+    found = translated("SELECT a.node, e.node FROM apilogs a, errorlogs e")
+    assert [scan.columns for scan in found.scans] == [("node",), ("node",)]

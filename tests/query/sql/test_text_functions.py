@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import struct
 
 import pytest
 from hypothesis import given
@@ -13,11 +12,6 @@ from frazil.query.sql.text_functions import (
     json_extract,
     json_extract_scalar,
     json_parse,
-    real_text,
-    shortest_real,
-    url_encode,
-    url_parameter,
-    url_part,
 )
 from tests.query.catalogs import LOG_TABLES, MetadataCatalog
 
@@ -65,32 +59,6 @@ def test_doubles_as_text(value: float, written: str) -> None:
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_the_text_of_a_double_is_that_double(value: float) -> None:
     assert float(double_text(value)) == value
-
-
-@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
-def test_the_shortest_real_is_that_real(value: float) -> None:
-    assert struct.unpack("f", struct.pack("f", shortest_real(value)))[0] == value
-
-
-def test_reals_as_text() -> None:
-    assert real_text(0.10000000149011612) == "1.0E-1"
-    assert real_text(3.4028234663852886e38) == "3.402823E38"
-    assert real_text(float("nan")) == "NaN"
-
-
-def test_parts_of_urls() -> None:
-    url = "https://minio.example:9000/a%20b/c?x=1&y=&x=2"
-    assert [url_part(url, part) for part in ("protocol", "host", "port", "path", "query")] == [
-        "https",
-        "minio.example",
-        "9000",
-        "/a b/c",
-        "x=1&y=&x=2",
-    ]
-    assert (url_parameter(url, "x"), url_parameter(url, "y"), url_parameter(url, "z")) == ("1", "", None)
-    assert url_part("http://[", "host") is None
-    assert (url_part("a b", "host"), url_part("abc", "host")) == (None, "")
-    assert url_encode("a b/~*") == "a+b%2F%7E*"
 
 
 DEEP = "[" * 100_000 + "]" * 100_000

@@ -65,7 +65,9 @@ def test_types_of_tables() -> None:
         (array(INTEGER), array(BIGINT), array(BIGINT)),
         (VARCHAR, INTEGER, None),
         (array(VARCHAR), VARCHAR, None),
-        (Type("row", (INTEGER,), ("x",)), Type("row", (BIGINT,), ("y",)), Type("row", (BIGINT,), ("",))),
+        (Type("row", (INTEGER,), ("x",)), Type("row", (BIGINT,), ("x",)), Type("row", (BIGINT,), ("x",))),
+        (Type("row", (INTEGER,), ("x",)), Type("row", (BIGINT,), ("y",)), None),
+        (timestamptz(3), timestamptz(3, "Europe/Vienna"), None),
     ],
 )
 def test_common_types(left: Type, right: Type, common: Type | None) -> None:

@@ -17,7 +17,6 @@ from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 from frazil.query.render import Format, TableLook, render
 from frazil.query.result import Result
-from frazil.query.startup import leave_out_pandas
 from frazil.query.tables import Expanded
 
 if TYPE_CHECKING:
@@ -83,7 +82,6 @@ def ask(
             raise UsageError(f"--sql needs a question; `{PROGRAM} ask` lists them")
         _list(form)
         return
-    leave_out_pandas()
     from frazil.minio.questions.bind import statement
     from frazil.minio.questions.catalog import find
 

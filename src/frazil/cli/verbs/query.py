@@ -17,7 +17,6 @@ from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 from frazil.query.render import Format, TableLook, records, render, write_json
 from frazil.query.result import Result
-from frazil.query.startup import leave_out_pandas
 from frazil.query.tables import Expanded
 from frazil.query.values import json_value, printable
 
@@ -51,7 +50,6 @@ def query(
     """
     if rows is not None and rows < 1:
         raise UsageError(f"-n {rows}: expected a number of rows from 1 on")
-    leave_out_pandas()
     settings = Settings.load()
     count = rows or (FEW_ROWS if table is None else MORE_ROWS)
     namespace, summaries = _summaries(settings, table, count, engine)

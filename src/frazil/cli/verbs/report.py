@@ -15,7 +15,6 @@ from frazil.cli.ui.progress import progress
 from frazil.cli.ui.usage import examples
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
-from frazil.query.startup import leave_out_pandas
 
 _FILE = Path("report.html")
 
@@ -42,7 +41,6 @@ def report(
     Calls, errors, bytes per bucket, slowest calls, top talkers, sign-ins, refusals, deletions and changes. The page
     needs no network. The questions behind it are those of `ask`; exit code 1 when the catalog or Trino do not answer.
     """
-    leave_out_pandas()
     from frazil.cli.ui.times import point_in_time
     from frazil.minio.report.build import build
     from frazil.minio.report.panels import Span

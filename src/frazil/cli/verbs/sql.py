@@ -21,7 +21,6 @@ from frazil.errors import UsageError
 from frazil.query.parameters import TYPES, Value, parse_parameter
 from frazil.query.render import TableLook
 from frazil.query.result import Result
-from frazil.query.startup import leave_out_pandas
 from frazil.query.tables import Expanded
 
 if TYPE_CHECKING:
@@ -96,7 +95,6 @@ def sql(
         raise UsageError(f"no statement has a parameter {unused}, written :name; nothing was run")
     if form is SqlFormat.PARQUET and len(pieces(text)) > 1:
         raise UsageError("a Parquet file holds one answer and there are several statements; nothing was run")
-    leave_out_pandas()
     settings = Settings.load()
     try:
         answer(open_engine(settings, engine), text, answers, look)
@@ -132,7 +130,6 @@ def _shell(answers: Answers, look: TableLook, values: Mapping[str, Value], name:
     from frazil.query.engine import Engine
 
     answers.check()
-    leave_out_pandas()
     settings = Settings.load()
     engine = open_engine(settings, name)
 

@@ -7,62 +7,32 @@ again on what the scan gives.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import reduce
 from typing import Any
 
-from pyiceberg.expressions import (
-    AlwaysFalse,
-    And,
-    BooleanExpression,
-    EqualTo,
-    GreaterThan,
-    GreaterThanOrEqual,
-    In,
-    IsNull,
-    LessThan,
-    LessThanOrEqual,
-    NotNull,
-    Or,
-    StartsWith,
-)
+from pyiceberg import expressions as ice
 from sqlglot import exp
 
 from frazil.errors import QueryError
-from frazil.query.sql.expressions import Expressions
+from frazil.query.sql.dialect import VALUE
 from frazil.query.sql.types import Type
 from frazil.query.sql.value import Value
 
 # PyIceberg's predicates take a column name, which the types generated from their pydantic fields do not say.
-Predicate = Callable[..., BooleanExpression]
-_IS_NULL: Predicate = IsNull
-_NOT_NULL: Predicate = NotNull
-_IN: Predicate = In
-_STARTS_WITH: Predicate = StartsWith
-_COMPARISONS: dict[type[exp.Expr], Predicate] = {
-    exp.EQ: EqualTo,
-    exp.GT: GreaterThan,
-    exp.GTE: GreaterThanOrEqual,
-    exp.LT: LessThan,
-    exp.LTE: LessThanOrEqual,
-}
-_MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {
-    exp.EQ: exp.EQ,
-    exp.GT: exp.LT,
-    exp.GTE: exp.LTE,
-    exp.LT: exp.GT,
-    exp.LTE: exp.GTE,
-}
-_DAY = timedelta(days=1)
+Predicate = Callable[..., ice.BooleanExpression]
+_IS_NULL: Predicate = ice.IsNull
+_NOT_NULL: Predicate = ice.NotNull
+_IN: Predicate = ice.In
+_STARTS_WITH: Predicate = ice.StartsWith
+_COMPARISONS: dict[type[exp.Expr], Predicate] = {exp.EQ: ice.EqualTo, exp.GT: ice.GreaterThan, exp.LT: ice.LessThan}
+_COMPARISONS |= {exp.GTE: ice.GreaterThanOrEqual, exp.LTE: ice.LessThanOrEqual}
+_MIRRORED: dict[type[exp.Expr], type[exp.Expr]] = {exp.EQ: exp.EQ, exp.GT: exp.LT, exp.LT: exp.GT}
+_MIRRORED |= {exp.GTE: exp.LTE, exp.LTE: exp.GTE}
 
-
-@dataclass(frozen=True)
-class _Literal:
-    """A constant of the statement: its type in Trino and its value."""
-
-    type: Type
-    value: Any
+#: A condition of a scan, if there is one, and whether it says all that the statement's says.
+Found = tuple[ice.BooleanExpression | None, bool]
+_NOTHING: Found = (None, False)
 
 
 class Filter:
@@ -71,138 +41,104 @@ class Filter:
     `column` gives the table's column that an expression is, else None; `evaluate` computes the text of a constant.
     """
 
-    def __init__(
-        self,
-        column: Callable[[Value], str | None],
-        expressions: Expressions,
-        evaluate: Callable[[str], Any],
-    ) -> None:
+    def __init__(self, column: Callable[[Value], str | None], evaluate: Callable[[str], Any]) -> None:
         self._name_of = column
-        self._expressions = expressions
         self._evaluate = evaluate
 
-    def of(self, node: exp.Expr) -> BooleanExpression | None:
-        """The condition that `node` puts on the scan; None when it puts none."""
+    def of(self, node: exp.Expr) -> Found:
+        """The condition that `node` puts on the scan."""
         if isinstance(node, exp.Paren):
             return self.of(node.this)
-        if isinstance(node, exp.And):
-            parts = [part for part in (self.of(node.this), self.of(node.expression)) if part is not None]
-            return reduce(And, parts) if parts else None
-        if isinstance(node, exp.Or):
-            left, right = self.of(node.this), self.of(node.expression)
-            return Or(left, right) if left is not None and right is not None else None
-        if isinstance(node, exp.Not) and isinstance(node.this, exp.Is):
-            name = self._column(node.this.this)
-            return _NOT_NULL(name) if name else None
-        if isinstance(node, exp.Is):
-            name = self._column(node.this)
-            return _IS_NULL(name) if name else None
-        if type(node) in _COMPARISONS:
-            return self._comparison(type(node), node.this, node.args["expression"])
+        if isinstance(node, exp.And | exp.Or):
+            return _connected(node, self.of(node.this), self.of(node.expression))
         if isinstance(node, exp.Between):
             low = self._comparison(exp.GTE, node.this, node.args["low"])
-            high = self._comparison(exp.LTE, node.this, node.args["high"])
-            parts = [part for part in (low, high) if part is not None]
-            return reduce(And, parts) if parts else None
-        if isinstance(node, exp.In) and node.expressions and not node.args.get("query"):
-            return self._in(node)
-        if isinstance(node, exp.Like) and not node.args.get("negate"):
-            return self._like(node)
-        return None
-
-    def exact(self, node: exp.Expr) -> bool:
-        """Whether `of` says all that a condition says."""
-        if isinstance(node, exp.Paren):
-            return self.exact(node.this)
-        if isinstance(node, exp.And | exp.Or):
-            return self.exact(node.this) and self.exact(node.expression)
-        if isinstance(node, exp.Between):
-            ends = [self._comparison(exp.GTE, node.this, node.args[end]) for end in ("low", "high")]
-            return self._column(node.this) is not None and None not in ends
+            return _connected(exp.And(), low, self._comparison(exp.LTE, node.this, node.args["high"]))
         if type(node) in _COMPARISONS:
-            named = self._column(node.this) or self._column(node.args["expression"])
-            return named is not None and self.of(node) is not None
-        return not isinstance(node, exp.Like) and self.of(node) is not None
+            return self._comparison(type(node), node.this, node.args["expression"])
+        if isinstance(node, exp.Like) and not node.args.get("negate"):
+            return self._like(node), False
+        found: ice.BooleanExpression | None = None
+        if isinstance(node, exp.Not) and isinstance(node.this, exp.Is):
+            name = self._column(node.this.this)
+            found = _NOT_NULL(name) if name else None
+        elif isinstance(node, exp.Is):
+            name = self._column(node.this)
+            found = _IS_NULL(name) if name else None
+        elif isinstance(node, exp.In) and node.expressions:
+            found = self._in(node)
+        return found, found is not None
 
     def _column(self, node: exp.Expr) -> str | None:
-        value = self._expressions.values.get(id(node))
+        value = node.meta.get(VALUE)
         return self._name_of(value) if value is not None else None
 
-    def _constant(self, node: exp.Expr) -> _Literal | None:
-        value = self._expressions.values.get(id(node))
+    def _constant(self, node: exp.Expr) -> tuple[Type, Any] | None:
+        """Type in Trino and value of a constant of the statement."""
+        value = node.meta.get(VALUE)
         if value is None or not value.constant:
             return None
         try:
-            return _Literal(value.type, self._evaluate(value.sql))
+            return value.type, self._evaluate(value.sql)
         except QueryError:
             # the engine says so too, where the statement gets that far
             return None
 
-    def _comparison(self, kind: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> BooleanExpression | None:
+    def _comparison(self, kind: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> Found:
         constant = self._constant(right)
         if constant is None:
             left, right, kind = right, left, _MIRRORED[kind]
             constant = self._constant(right)
         if constant is None:
-            return None
-        if constant.value is None:
-            return AlwaysFalse()
+            return _NOTHING
+        if constant[1] is None:
+            return ice.AlwaysFalse(), True
         name = self._column(left)
-        if name is not None:
-            value = self._expressions.values[id(left)]
-            found = literal(constant.value, constant.type, value.type)
-            return None if found is None else _COMPARISONS[kind](name, found)
-        return self._day(kind, left, constant)
+        if name is None:
+            return self._day(kind, left, constant[1]), False
+        found = literal(constant[1], constant[0], left.meta[VALUE].type)
+        return _NOTHING if found is None else (_COMPARISONS[kind](name, found), True)
 
-    def _day(self, kind: type[exp.Expr], node: exp.Expr, constant: _Literal) -> BooleanExpression | None:
+    def _day(self, kind: type[exp.Expr], node: exp.Expr, value: Any) -> ice.BooleanExpression | None:
         """Conditions on the day of a moment: `date(time) = DATE '...'`, `date_trunc('day', time) >= ...`."""
         inner = _inside(node)
         name = self._column(inner) if inner is not None else None
-        if name is None or not isinstance(constant.value, date):
+        if name is None or not isinstance(value, date):
             return None
-        value = self._expressions.values[id(inner)]
-        if not value.type.is_moment or value.type.zone != "UTC":
+        of: Type = inner.meta[VALUE].type
+        if not of.is_moment or of.zone != "UTC":
             return None
-        zoned = value.type.name == "timestamptz"
-        moment = constant.value
-        if isinstance(moment, datetime):
-            day = (moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)).replace(
-                hour=0, minute=0, second=0, microsecond=0
-            )
-        else:
-            day = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
+        moment = _utc(value).replace(hour=0, minute=0, second=0, microsecond=0)
         try:
-            begin, end = _text(day, zoned=zoned), _text(day + _DAY, zoned=zoned)
+            begin, end = (_text(day, of) for day in (moment, moment + timedelta(days=1)))
         except OverflowError:
             return None
-        bounds: dict[type[exp.Expr], BooleanExpression] = {
-            exp.EQ: And(_COMPARISONS[exp.GTE](name, begin), _COMPARISONS[exp.LT](name, end)),
-            exp.GTE: _COMPARISONS[exp.GTE](name, begin),
-            exp.GT: _COMPARISONS[exp.GTE](name, begin),
-            exp.LT: _COMPARISONS[exp.LT](name, end),
-            exp.LTE: _COMPARISONS[exp.LT](name, end),
-        }
-        return bounds[kind]
+        if kind is exp.EQ:
+            return ice.And(_COMPARISONS[exp.GTE](name, begin), _COMPARISONS[exp.LT](name, end))
+        return _COMPARISONS[exp.GTE](name, begin) if kind in (exp.GT, exp.GTE) else _COMPARISONS[exp.LT](name, end)
 
-    def _in(self, node: exp.In) -> BooleanExpression | None:
+    def _in(self, node: exp.In) -> ice.BooleanExpression | None:
         name = self._column(node.this)
         constants = [self._constant(item) for item in node.expressions]
         if name is None or None in constants:
             return None
-        kind = self._expressions.values[id(node.this)].type
-        wanted = [c for c in constants if c is not None and c.value is not None]
-        found = [literal(constant.value, constant.type, kind) for constant in wanted]
-        if None in found or not found:
-            return None
-        return _IN(name, found)
+        kind = node.this.meta[VALUE].type
+        found = [literal(value, given, kind) for given, value in filter(None, constants) if value is not None]
+        return _IN(name, found) if found and None not in found else None
 
-    def _like(self, node: exp.Like) -> BooleanExpression | None:
+    def _like(self, node: exp.Like) -> ice.BooleanExpression | None:
         name, pattern = self._column(node.this), self._constant(node.expression)
-        if name is None or pattern is None or not isinstance(pattern.value, str):
+        if name is None or pattern is None or not isinstance(pattern[1], str):
             return None
-        kind = self._expressions.values[id(node.this)].type
-        prefix = pattern.value.split("%")[0].split("_")[0]
-        return _STARTS_WITH(name, prefix) if prefix and kind.name == "varchar" else None
+        prefix = pattern[1].split("%")[0].split("_")[0]
+        return _STARTS_WITH(name, prefix) if prefix and node.this.meta[VALUE].type.name == "varchar" else None
+
+
+def _connected(node: exp.Expr, left: Found, right: Found) -> Found:
+    parts = [part for part, _ in (left, right) if part is not None]
+    if isinstance(node, exp.Or):
+        return (ice.Or(*parts), left[1] and right[1]) if len(parts) == 2 else _NOTHING
+    return (reduce(ice.And, parts), left[1] and right[1]) if parts else _NOTHING
 
 
 def _inside(node: Any) -> Any:
@@ -211,37 +147,34 @@ def _inside(node: Any) -> Any:
         return _inside(node.this)
     if isinstance(node, exp.Cast) and node.to.is_type(exp.DType.DATE):
         return node.this
-    if isinstance(node, exp.Anonymous) and node.expressions:
-        name = node.name.lower()
-        if name == "date" and len(node.expressions) == 1:
-            return node.expressions[0]
-        if name == "date_trunc" and len(node.expressions) == 2 and node.expressions[0].name.lower() == "day":
-            return node.expressions[1]
+    if isinstance(node, exp.Anonymous) and node.name.lower() == "date":
+        return node.expressions[0]
+    if isinstance(node, exp.Anonymous) and node.name.lower() == "date_trunc":
+        return node.expressions[1] if node.expressions[0].name.lower() == "day" else None
     return None
 
 
 def literal(value: Any, given: Type, column: Type) -> Any:
     """A constant as PyIceberg takes it for a column; None where the two may not be compared there."""
-    if column.name == "varchar":
-        return value if isinstance(value, str) and given.name == "varchar" else None
-    if column.name == "boolean":
-        return value if isinstance(value, bool) else None
+    if column.name in ("varchar", "boolean"):
+        return value if given == column else None
     if column.name in ("integer", "bigint"):
         bits = 31 if column.name == "integer" else 63
-        whole = isinstance(value, int) and not isinstance(value, bool) and given.is_integer
-        return value if whole and -(2**bits) <= value < 2**bits else None
+        return value if given.is_integer and -(2**bits) <= value < 2**bits else None
     if column.name == "date":
-        return value.isoformat() if isinstance(value, date) and not isinstance(value, datetime) else None
+        return value.isoformat() if given == column else None
     if column.is_moment and isinstance(value, date):
-        zoned = column.name == "timestamptz"
-        if not isinstance(value, datetime):
-            value = datetime(value.year, value.month, value.day)
-        if value.tzinfo is not None and not zoned:
-            return None
-        return _text(value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC), zoned=zoned)
+        zoned = isinstance(value, datetime) and value.tzinfo is not None
+        return None if zoned and column.name == "timestamp" else _text(_utc(value), column)
     return None
 
 
-def _text(moment: datetime, *, zoned: bool) -> str:
+def _utc(moment: date) -> datetime:
+    if not isinstance(moment, datetime):
+        return datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _text(moment: datetime, kind: Type) -> str:
     written = moment.isoformat(timespec="microseconds")
-    return written if zoned else written.removesuffix("+00:00")
+    return written if kind.name == "timestamptz" else written.removesuffix("+00:00")

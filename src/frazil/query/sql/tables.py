@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from functools import reduce
@@ -18,15 +17,11 @@ from frazil.errors import QueryError
 from frazil.query.metadata import metadata_table
 from frazil.query.names import Names, Source, answers
 from frazil.query.newest import BOUNDED, Newest
-from frazil.query.sql.expressions import Expressions
-from frazil.query.sql.filters import Filter
-from frazil.query.sql.relations import Column, Relation, Scope
 from frazil.query.sql.types import VARCHAR, Type, from_arrow_field, from_iceberg, quoted, timestamptz
-from frazil.query.sql.value import Reading, refuse
+from frazil.query.sql.value import Value, refuse
 
 #: Columns that Trino has beside those of a table, in the order that scans give them.
 HIDDEN: dict[str, Type] = {"$path": VARCHAR, "$partition": VARCHAR, "$file_modified_time": timestamptz(3)}
-_PLACE = re.compile("\x00(\\d+)\x00")
 
 
 @dataclass(frozen=True)
@@ -49,8 +44,12 @@ class Scan:
 @dataclass
 class _Draft:
     source: Source
-    schema: Schema | None
+    types: dict[str, Type] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    schema: Schema | None = None
     rows: pa.Table | None = None
+    needed: set[str] = field(default_factory=set)
+    mentioned: set[str] = field(default_factory=set)
     filters: list[BooleanExpression] = field(default_factory=list)
     limit: int | None = None
     newest: Newest | None = None
@@ -61,100 +60,96 @@ class Tables:
 
     def __init__(self, names: Names, evaluate: Callable[[str], Any]) -> None:
         self._names = names
-        self._evaluate = evaluate
-        self._drafts: list[_Draft] = []
+        self.evaluate = evaluate
+        self._drafts: dict[str, _Draft] = {}
 
-    def read(self, node: exp.Table, alias: str, expressions: Expressions) -> Relation:
-        """A scan of a table or metadata table. Raises QueryError when the table or its version does not exist."""
-        source = self._source(node, expressions)
-        number = len(self._drafts)
-        text = f"\x00{number}\x00 AS {alias}"
+    def read(self, node: exp.Table, constant: Callable[[exp.Expr], Value]) -> tuple[str, tuple[str, str, str]]:
+        """Name of a new scan of a table, and the table's full name.
+
+        Raises QueryError when the table or its version does not exist.
+        """
+        source = self._source(node, constant)
         if source.metadata is not None:
             with answers():
                 rows = metadata_table(source.table, source.metadata)
-            self._drafts.append(_Draft(source, None, rows))
-            columns = [
-                Column(
-                    field.name,
-                    from_arrow_field(field),
-                    f"{alias}.{quoted(field.name)}",
-                    reads=frozenset({(number, field.name)}),
-                )
-                for field in rows.schema
-            ]
-            return Relation(text, tuple(columns))
-        schema = source.schema
-        self._drafts.append(_Draft(source, schema))
-        columns = []
-        for found in schema.fields:
-            reading = frozenset({(number, found.name)})
-            sql = f"{alias}.{quoted(found.name)}"
-            columns.append(Column(found.name, from_iceberg(found.field_type), sql, reads=reading, origins=reading))
-        for name, kind in HIDDEN.items():
-            sql = f"{alias}.{quoted(name)}"
-            columns.append(Column(name, kind, sql, reads=frozenset({(number, name)}), hidden=True))
-        return Relation(text, tuple(columns))
-
-    def qualified(self, node: exp.Table) -> tuple[str, ...]:
-        """Catalog, schema and table, of which a statement may write the last ones before a column."""
+            found = {one.name: from_arrow_field(one) for one in rows.schema}
+            draft = _Draft(source, rows=rows)
+        else:
+            found = {one.name: from_iceberg(one.field_type) for one in source.schema.fields}
+            draft = _Draft(source, schema=source.schema)
+        draft.names = {name.lower(): name for name in found}
+        draft.types = {name.lower(): kind for name, kind in found.items()} | (HIDDEN if draft.schema else {})
+        view = f"frazil scan {len(self._drafts)}"
+        self._drafts[view] = draft
         schema = node.db or self._names.default_schema
-        return (self._names.catalog_name.lower(), schema.lower(), node.name.lower())
+        return view, (self._names.catalog_name.lower(), schema.lower(), node.name.lower())
 
-    def narrow(self, condition: exp.Expr, expressions: Expressions, reachable: frozenset[Reading]) -> bool:
-        """Let scans leave out rows for which a condition cannot hold; whether one scan took all of it."""
-        exact = False
-        for number in sorted({number for number, _ in reachable}):
+    def schema(self) -> dict[str, dict[str, Type]]:
+        """Columns of each scan with their types, by names in lower case."""
+        return {view: draft.types for view, draft in self._drafts.items()}
 
-            def column(value: Any, number: int = number) -> str | None:
-                if value.column is None:
-                    return None
-                names = [name for scan, name in value.column.origins & reachable if scan == number]
-                return names[0] if names and not value.type.args and self._current(number, names[0]) else None
+    def visible(self, view: str) -> list[str]:
+        """Columns of a scan that `*` stands for."""
+        return list(self._drafts[view].names)
 
-            taken = Filter(column, expressions, self._evaluate)
-            found = taken.of(condition)
-            if found is not None:
-                self._drafts[number].filters.append(found)
-                exact = taken.exact(condition)
-        return exact
+    def spelling(self) -> dict[str, str]:
+        """Names of columns as the tables have them, by their names in lower case."""
+        return {lower: name for draft in self._drafts.values() for lower, name in draft.names.items()}
 
-    def _current(self, number: int, name: str) -> bool:
-        """Whether a column of an older version is the one that has its name now, which is what a scan filters by."""
-        draft = self._drafts[number]
-        if draft.schema is None or draft.source.snapshot_id is None:
-            return True
+    def need(self, view: str, column: str, path: tuple[str, ...], *, needed: bool) -> None:
+        """Have a column, or a field inside it, read; one that is not needed only has to exist."""
+        draft = self._drafts[view]
+        found = ".".join((draft.names.get(column, column), *path))
+        (draft.needed if needed else draft.mentioned).add(found)
+
+    def filterable(self, view: str, column: str, kind: Type) -> str | None:
+        """The column that a scan can filter by, where it has the type and the name of now."""
+        draft = self._drafts[view]
+        name = draft.names.get(column)
+        if name is None or draft.schema is None or kind.args or draft.types[column] != kind:
+            return None
         now = draft.source.table.schema()
-        old = draft.schema.find_field(name)
-        return name in now.column_names and now.find_field(name) == old
+        steady = draft.source.snapshot_id is None or (
+            name in now.column_names and now.find_field(name) == draft.schema.find_field(name)
+        )
+        return name if steady else None
 
-    def limit(self, columns: Sequence[Column], rows: int, newest: Column | None) -> None:
-        """Note how many rows are wanted of the one table that the columns belong to, where it is one."""
-        numbers = {number for column in columns for number, _ in column.reads}
-        if len(numbers) != 1 or any(column.origins != column.reads for column in columns if not column.hidden):
-            return
-        draft = self._drafts[numbers.pop()]
+    def narrow(self, view: str, condition: BooleanExpression) -> None:
+        """Let a scan leave out rows for which a condition does not hold."""
+        self._drafts[view].filters.append(condition)
+
+    def limit(self, view: str, rows: int, newest: str | None) -> None:
+        """Only so many rows of a scan are wanted; those with the greatest values of `newest`, if it is given."""
+        draft = self._drafts[view]
         if newest is None:
             draft.limit = rows
-        elif draft.schema is not None and newest.origins:
-            [(_, name)] = newest.origins
-            if isinstance(draft.schema.find_field(name).field_type, BOUNDED):
-                draft.newest = Newest(name, rows)
+        elif draft.schema is not None and newest in draft.names:
+            found = draft.schema.find_field(draft.names[newest])
+            if isinstance(found.field_type, BOUNDED):
+                draft.newest = Newest(found.name, rows)
 
-    def finished(self, sql: str, needed: set[Reading], mentioned: set[Reading]) -> tuple[str, tuple[Scan, ...]]:
-        """The text with the scans' names in it, and the scans."""
-        scans = tuple(self._scan(number, draft, needed, mentioned) for number, draft in enumerate(self._drafts))
-        texts = [_view(scan, draft) for scan, draft in zip(scans, self._drafts, strict=True)]
-        return _PLACE.sub(lambda place: texts[int(place[1])], sql), scans
+    def scans(self) -> tuple[Scan, ...]:
+        """What is to be read."""
+        return tuple(self._scan(view, draft) for view, draft in self._drafts.items())
 
-    def _scan(self, number: int, draft: _Draft, needed: set[Reading], mentioned: set[Reading]) -> Scan:
-        view = f"frazil scan {number}"
+    def text(self, scan: Scan) -> str:
+        """What stands for a scan: its columns, and a null for each column that nobody needs."""
+        draft = self._drafts[scan.view]
+        given = {path.split(".")[0] for path in scan.columns} | set(scan.hidden)
+        listed = [
+            f"{quoted(name) if draft.schema is None or name in given else f'NULL::{kind.duckdb}'} AS {quoted(lower)}"
+            for lower, kind in draft.types.items()
+            for name in [draft.names.get(lower, lower)]
+        ]
+        return f"(SELECT {', '.join(listed)} FROM {quoted(scan.view)})"
+
+    def _scan(self, view: str, draft: _Draft) -> Scan:
         if draft.schema is None:
             return Scan(view, draft.source, (), AlwaysTrue(), rows=draft.rows)
-        wanted = {path for scan, path in needed if scan == number}
-        whole = {path for path in wanted if "." not in path}
-        parts = {path.split(".")[0] for path in wanted} - whole
+        whole = {path for path in draft.needed if "." not in path}
+        parts = {path.split(".")[0] for path in draft.needed} - whole
         # a field that is named somewhere but not needed has to exist all the same
-        wanted |= {path for scan, path in mentioned if scan == number and "." in path and path.split(".")[0] in parts}
+        wanted = draft.needed | {path for path in draft.mentioned if "." in path and path.split(".")[0] in parts}
         columns: list[str] = []
         for column in draft.schema.fields:
             if column.name in whole:
@@ -167,7 +162,7 @@ class Tables:
         hidden = tuple(name for name in HIDDEN if name in whole)
         return Scan(view, draft.source, tuple(columns), row_filter, draft.limit, draft.newest, hidden)
 
-    def _source(self, node: exp.Table, expressions: Expressions) -> Source:
+    def _source(self, node: exp.Table, constant: Callable[[exp.Expr], Value]) -> Source:
         if isinstance(node.this, exp.Dot):
             raise QueryError(f"{node.sql(comments=False)} has too many parts; a table is named catalog.schema.table")
         if not isinstance(node.this, exp.Identifier):
@@ -175,16 +170,16 @@ class Tables:
             refuse(f"the table function {called[:80]}")
         source = self._names.source([part.name for part in node.parts])
         version = node.args.get("version")
-        if node.args.get("when") or (version is not None and version.args.get("kind") != "AS OF"):
-            refuse("a version that is not AS OF")
         if version is None:
             return source
+        if version.args.get("kind") != "AS OF":
+            refuse("a version that is not AS OF")
         if source.metadata is not None:
             raise QueryError(f"{node.name} is a metadata table, which has no versions")
-        value = expressions.value(version.expression, Scope())
-        if not value.constant:
+        value = constant(version.expression) if not version.expression.find(exp.Query, exp.Column) else None
+        if value is None or not value.constant:
             raise QueryError("the version of a table has to be a constant")
-        found = self._evaluate(value.sql)
+        found = self.evaluate(value.sql)
         if "TIMESTAMP" in str(version.this).upper():
             return source.as_of(_moment(found))
         if not isinstance(found, int | str) or isinstance(found, bool):
@@ -198,21 +193,3 @@ def _moment(found: Any) -> datetime:
     if isinstance(found, date):
         return datetime(found.year, found.month, found.day, tzinfo=UTC)
     raise QueryError("FOR TIMESTAMP AS OF needs a date or a timestamp")
-
-
-def _view(scan: Scan, draft: _Draft) -> str:
-    """What stands for a scan: its columns, and a null for each column that nobody needs."""
-    if draft.schema is None:
-        return quoted(scan.view)
-    given = {path.split(".")[0] for path in scan.columns}
-    listed = [
-        quoted(column.name)
-        if column.name in given
-        else f"NULL::{from_iceberg(column.field_type).duckdb} AS {quoted(column.name)}"
-        for column in draft.schema.fields
-    ]
-    listed += [
-        quoted(name) if name in scan.hidden else f"NULL::{kind.duckdb} AS {quoted(name)}"
-        for name, kind in HIDDEN.items()
-    ]
-    return f"(SELECT {', '.join(listed)} FROM {quoted(scan.view)})"

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import math
 import re
-import struct
 from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
-from urllib.parse import parse_qsl, quote_plus, unquote_plus, urlsplit
 
 import duckdb
 import pyarrow as pa
@@ -46,11 +44,6 @@ def _json(value: Any) -> str:
     written = json.dumps(value, ensure_ascii=False)
     # Java writes what is beyond two bytes as a pair of escapes
     return _BEYOND.sub(lambda pair: json.dumps(pair[0]).strip('"').upper().replace("\\U", "\\u"), written)
-
-
-def json_text_of(written: str) -> str:
-    """Text as a JSON text."""
-    return _json(written)
 
 
 def _refuse(name: str) -> Any:
@@ -131,98 +124,26 @@ def double_text(value: float) -> str:
     return f"{'-' if sign else ''}{written[0]}.{written[1:] or '0'}E{power}"
 
 
-def shortest_real(value: float) -> float:
-    """A real as the double with the fewest digits that is this real, as `0.1` and not `0.10000000149011612`."""
-    for digits in range(6, 9):
-        candidate = float(f"{value:.{digits}g}")
-        try:
-            if struct.unpack("f", struct.pack("f", candidate))[0] == value:
-                return candidate
-        except OverflowError:
-            continue
-    return float(f"{value:.9g}")
-
-
-def real_text(value: float) -> str:
-    """A real as Trino's CAST writes it: with at most seven digits."""
-    if value == 0 or not math.isfinite(value):
-        return double_text(value)
-    digits, _, power = f"{value:.6e}".partition("e")
-    whole, _, fraction = digits.partition(".")
-    return f"{whole}.{fraction.rstrip('0') or '0'}E{int(power)}"
-
-
-# What Java's URI takes for no URL.
-_NO_URL = re.compile(r"""[\x00-\x20"<>\\^`{|}\x7f]|%(?![0-9A-Fa-f]{2})""")
-
-
-def url_part(url: str, part: str) -> str | None:
-    """Host, path, port, protocol or query of a URL; None where it is no URL, or has no port."""
-    if _NO_URL.search(url):
-        return None
-    try:
-        split = urlsplit(url)
-        found = {
-            "host": split.hostname or "",
-            "path": unquote_plus(split.path.replace("+", "%2B")),
-            "port": None if split.port is None else str(split.port),
-            "protocol": split.scheme,
-            "query": split.query,
-        }[part]
-    except ValueError:
-        return None
-    return found
-
-
-def url_decode(written: str) -> str:
-    """Text of a part of a URL. Raises ValueError for a `%` without two digits behind it."""
-    if re.search(r"%(?![0-9A-Fa-f]{2})", written):
-        raise ValueError(f"URLDecoder: Illegal hex characters in escape (%) pattern: {written[:100]}")
-    return unquote_plus(written)
-
-
-def url_parameter(url: str, name: str) -> str | None:
-    """The first parameter of that name in a URL's query."""
-    if _NO_URL.search(url):
-        return None
-    try:
-        return next((v for k, v in parse_qsl(urlsplit(url).query, keep_blank_values=True) if k == name), None)
-    except ValueError:
-        return None
-
-
-def url_encode(written: str) -> str:
-    """Text as a part of a URL; letters, digits and `-_.*` stay, a space becomes `+`."""
-    return quote_plus(written, safe="*").replace("~", "%7E")
-
-
 def error(message: str) -> str:
     """Never returns: the statement ends with this message."""
     raise ValueError(message)
 
 
-#: By name, with the number of their arguments; double_text and real_text take a number, all others text.
+#: By name, with the number of their arguments; double_text takes a number, all others text.
 FUNCTIONS: dict[str, tuple[Callable[..., str | None], int]] = {
     "double_text": (double_text, 1),
     "error": (error, 1),
     "json_extract": (json_extract, 2),
     "json_extract_scalar": (json_extract_scalar, 2),
     "json_parse": (json_parse, 1),
-    "json_text_of": (json_text_of, 1),
-    "real_text": (real_text, 1),
-    "url_decode": (url_decode, 1),
-    "url_encode": (url_encode, 1),
-    "url_parameter": (url_parameter, 2),
-    "url_part": (url_part, 2),
 }
-_NUMBERS = {"double_text": "DOUBLE", "real_text": "FLOAT"}
 
 
 def register(connection: duckdb.DuckDBPyConnection, name: str) -> None:
     """Give a connection one of FUNCTIONS under the name `frazil_...`."""
     function, arguments = FUNCTIONS[name.removeprefix("frazil_")]
     made: Any = _arrow(function, arguments)
-    kinds: list[Any] = [_NUMBERS.get(function.__name__, "VARCHAR")] * arguments
+    kinds: list[Any] = ["DOUBLE" if function is double_text else "VARCHAR"] * arguments
     connection.create_function(
         name, made, kinds, "VARCHAR", type=PythonUDFType.ARROW, null_handling=FunctionNullHandling.SPECIAL
     )

@@ -7,56 +7,27 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-from pyiceberg.types import DecimalType, IcebergType, ListType, MapType, StructType
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.types import IcebergType
 
 MOST_DIGITS = 38
-#: The zone of moments of which each may be shown in another zone; only their order is known then.
-SEVERAL_ZONES = ""
 _INTEGERS = {"tinyint": 3, "smallint": 5, "integer": 10, "bigint": 19}
-_NUMERIC_ORDER = ("tinyint", "smallint", "integer", "bigint", "decimal", "real", "double")
-_DUCKDB = {
-    "real": "FLOAT",
-    "varbinary": "BLOB",
-    "timestamp": "TIMESTAMP",
-    "timestamptz": "TIMESTAMPTZ",
-    "interval day to second": "INTERVAL",
-    "interval year to month": "INTERVAL",
-    "json": "VARCHAR",
-    # a NULL of no known type
-    "unknown": "INTEGER",
-}
-_ICEBERG = {
-    "int": "integer",
-    "long": "bigint",
-    "float": "real",
-    "string": "varchar",
-    "time": "time(6)",
-    "timestamp": "timestamp(6)",
-    "timestamptz": "timestamptz(6)",
-    "timestamp_ns": "timestamp(9)",
-    "timestamptz_ns": "timestamptz(9)",
-    "binary": "varbinary",
-}
-_ARROW = {
-    "bool": "boolean",
-    "int32": "integer",
-    "int64": "bigint",
-    "float": "real",
-    "string": "varchar",
-    "large_string": "varchar",
-    "date32[day]": "date",
-    "binary": "varbinary",
-    "large_binary": "varbinary",
-}
+_NUMBERS = (*_INTEGERS, "decimal", "real", "double")
+_TIMES = ("date", "timestamp", "timestamptz")
+_DUCKDB = {"real": "FLOAT", "varbinary": "BLOB", "json": "VARCHAR", "unknown": "INTEGER"}
+_DUCKDB |= {"interval day to second": "INTERVAL", "interval year to month": "INTERVAL"}
+_ARROW = {"bool": "boolean", "int32": "integer", "int64": "bigint", "float": "real", "date32[day]": "date"}
+_ARROW |= {"string": "varchar", "large_string": "varchar", "binary": "varbinary", "large_binary": "varbinary"}
+_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
 @dataclass(frozen=True)
 class Type:
     """A type of Trino.
 
-    `args` are the element, the key and value, or the fields of a nested type, `fields` the names of a row's fields
-    ("" for one without). `precision` is that of a decimal, or the digits of a second; `zone` is the zone that a
-    timestamp with time zone (`timestamptz`) is shown in.
+    `args` are the element, the key and value, or the fields of a nested type, `fields` the names of a row's fields.
+    `precision` is that of a decimal, or the digits of a second; `zone` is the zone that a timestamp with time zone
+    (`timestamptz`) is shown in.
     """
 
     name: str
@@ -73,10 +44,8 @@ class Type:
             return f"{self.name}({self.precision})"
         if self.name == "timestamptz":
             return f"timestamp({self.precision}) with time zone"
-        if self.name == "row":
-            named = zip(self.fields, self.args, strict=True)
-            return "row(" + ", ".join(f"{name} {kind}" if name else str(kind) for name, kind in named) + ")"
-        return f"{self.name}({', '.join(map(str, self.args))})" if self.args else self.name
+        args = [f"{name} {kind}" for name, kind in zip(self.fields, self.args, strict=False)] or map(str, self.args)
+        return f"{self.name}({', '.join(args)})" if self.args else self.name
 
     @property
     def is_integer(self) -> bool:
@@ -88,11 +57,11 @@ class Type:
 
     @property
     def is_number(self) -> bool:
-        return self.name in _NUMERIC_ORDER
+        return self.name in _NUMBERS
 
     @property
     def is_moment(self) -> bool:
-        return self.name in ("timestamp", "timestamptz")
+        return self.name in _TIMES[1:]
 
     @property
     def is_interval(self) -> bool:
@@ -105,13 +74,14 @@ class Type:
             return f"DECIMAL({self.precision},{self.scale})"
         if self.name == "timestamp" and self.precision > 6:
             return "TIMESTAMP_NS"
+        inner = [arg.duckdb for arg in self.args]
         if self.name == "array":
-            return f"{self.args[0].duckdb}[]"
+            return f"{inner[0]}[]"
         if self.name == "map":
-            return f"MAP({self.args[0].duckdb}, {self.args[1].duckdb})"
+            return f"MAP({inner[0]}, {inner[1]})"
         if self.name == "row":
-            named = zip(field_names(self), self.args, strict=True)
-            return "STRUCT(" + ", ".join(f"{quoted(name)} {kind.duckdb}" for name, kind in named) + ")"
+            named = zip(self.fields, inner, strict=True)
+            return f"STRUCT({', '.join(f'{quoted(name)} {kind}' for name, kind in named)})"
         return _DUCKDB.get(self.name, self.name.upper())
 
 
@@ -140,11 +110,6 @@ def timestamptz(digits: int, zone: str = "UTC") -> Type:
     return Type("timestamptz", precision=digits, zone=zone)
 
 
-def field_names(row: Type) -> tuple[str, ...]:
-    """Names of a row's fields in the embedded engine: `field0` where there is none, as clients of Trino show it."""
-    return tuple(name or f"field{i}" for i, name in enumerate(row.fields))
-
-
 def quoted(name: str) -> str:
     """An identifier of the embedded engine."""
     return '"' + name.replace('"', '""') + '"'
@@ -158,14 +123,15 @@ def text(value: str) -> str:
 
 def parse_type(spelling: str) -> Type:
     """A type from its name, like `map(varchar, array(timestamp(3)))`; `timestamptz` is with time zone."""
-    tokens = iter(re.findall(r"[A-Za-z_][A-Za-z0-9_]*|\d+|[(),]", spelling))
+    spelling = re.sub(r"timestamp(\(\d+\))? with time zone", r"timestamptz\1", spelling.lower())
+    tokens = iter(re.findall(r"\w+|[(),]", spelling))
     return _parse(next(tokens), tokens)[0]
 
 
 def _parse(name: str, tokens: Iterator[str]) -> tuple[Type, str]:
     after = next(tokens, "")
     if after != "(":
-        return Type(name), after
+        return Type(name.upper() if len(name) == 1 else name), after
     args: list[Type] = []
     separator = ","
     while separator == ",":
@@ -173,23 +139,13 @@ def _parse(name: str, tokens: Iterator[str]) -> tuple[Type, str]:
         args.append(part)
     numbers = [int(part.name) for part in args if part.name.isdigit()]
     if numbers:
-        return Type(name, precision=numbers[0], scale=numbers[1] if len(numbers) > 1 else 0), next(tokens, "")
+        return Type(name, precision=numbers[0], scale=numbers[1] if numbers[1:] else 0), next(tokens, "")
     return Type(name, tuple(args)), next(tokens, "")
 
 
 def from_iceberg(field_type: IcebergType) -> Type:
     """The type that Trino reads an Iceberg column as."""
-    if isinstance(field_type, StructType):
-        kinds = tuple(from_iceberg(field.field_type) for field in field_type.fields)
-        return Type("row", kinds, tuple(field.name for field in field_type.fields))
-    if isinstance(field_type, MapType):
-        return Type("map", (from_iceberg(field_type.key_type), from_iceberg(field_type.value_type)))
-    if isinstance(field_type, ListType):
-        return array(from_iceberg(field_type.element_type))
-    if isinstance(field_type, DecimalType):
-        return decimal(field_type.precision, field_type.scale)
-    name = str(field_type)
-    return VARBINARY if name.startswith("fixed") else parse_type(_ICEBERG.get(name, name))
+    return from_arrow(schema_to_pyarrow(field_type, include_field_ids=False))
 
 
 def from_arrow(kind: pa.DataType) -> Type:
@@ -201,10 +157,14 @@ def from_arrow(kind: pa.DataType) -> Type:
     if isinstance(kind, pa.ListType | pa.LargeListType):
         return array(from_arrow(kind.value_type))
     if isinstance(kind, pa.TimestampType):
-        return Type("timestamptz" if kind.tz else "timestamp", precision={"ms": 3, "us": 6, "ns": 9}[kind.unit])
+        return Type("timestamptz" if kind.tz else "timestamp", precision=_DIGITS[kind.unit])
+    if isinstance(kind, pa.Time64Type):
+        return Type("time", precision=_DIGITS[kind.unit])
     if isinstance(kind, pa.Decimal128Type):
         return decimal(kind.precision, kind.scale)
-    return Type(_ARROW.get(str(kind), str(kind)))
+    if isinstance(kind, pa.FixedSizeBinaryType):
+        return VARBINARY
+    return Type("uuid") if isinstance(kind, pa.UuidType) else Type(_ARROW.get(str(kind), str(kind)))
 
 
 def from_arrow_field(field: pa.Field) -> Type:
@@ -224,40 +184,22 @@ def common_type(left: Type, right: Type) -> Type | None:
     if left.name == "unknown":
         return right
     if left.is_number and right.is_number:
-        return _common_number(left, right)
-    if left.name != right.name:
-        order = ("date", "timestamp", "timestamptz")
-        if left.name in order and right.name in order:
-            later = max(left, right, key=lambda kind: order.index(kind.name))
-            zone = later.zone if later.name != "timestamptz" or later.zone == "UTC" else SEVERAL_ZONES
-            return replace(later, precision=max(left.precision, right.precision), zone=zone)
-        return None
-    if left.name in ("timestamp", "timestamptz", "time"):
-        zone = left.zone if left.zone == right.zone else SEVERAL_ZONES
-        return replace(left, precision=max(left.precision, right.precision), zone=zone)
-    if left.args and len(left.args) == len(right.args):
+        highest = max(left, right, key=lambda kind: _NUMBERS.index(kind.name))
+        if highest.name != "decimal":
+            return highest
+        a, b = as_decimal(left), as_decimal(right)
+        scale = max(a.scale, b.scale)
+        return decimal(max(a.precision - a.scale, b.precision - b.scale) + scale, scale)
+    if left.name in _TIMES and right.name in _TIMES:
+        later = max(left, right, key=lambda kind: _TIMES.index(kind.name))
+        return replace(later, precision=max(left.precision, right.precision)) if left.zone == right.zone else None
+    if left.name == right.name and left.args and len(left.args) == len(right.args) and left.fields == right.fields:
         args = [common_type(a, b) for a, b in zip(left.args, right.args, strict=True)]
-        fields = tuple(a if a == b else "" for a, b in zip(left.fields, right.fields, strict=True))
-        return None if None in args else Type(left.name, tuple(arg for arg in args if arg), fields)
-    return left if left.name == right.name and not left.args else None
-
-
-def _common_number(left: Type, right: Type) -> Type:
-    highest = max(left, right, key=lambda kind: _NUMERIC_ORDER.index(kind.name))
-    if highest.name != "decimal":
-        return highest
-    left, right = as_decimal(left), as_decimal(right)
-    scale = max(left.scale, right.scale)
-    return decimal(max(left.precision - left.scale, right.precision - right.scale) + scale, scale)
+        return None if None in args else replace(left, args=tuple(arg for arg in args if arg))
+    return None
 
 
 def coercible(given: Type, wanted: Type) -> bool:
     """Whether Trino turns a value of one type into the other without a CAST."""
-    if given == wanted or given.name == "unknown":
-        return True
     common = common_type(given, wanted)
-    if common is None:
-        return False
-    if wanted.is_moment or wanted.name == "time":
-        return common.name == wanted.name
-    return common == wanted or (wanted.name == "row" and common.args == wanted.args)
+    return common is not None and (common == wanted or (wanted.is_moment and common.name == wanted.name))
