@@ -81,12 +81,13 @@ def test_files_follow_the_partition_spec(worker: Worker, pipe: Pipe) -> None:
     assert days == {(1, None): 1, (1, "büc/k%20 0"): 19, (2, "büc/k%20 1"): 20}
 
 
-def test_r11_tombstones_are_skipped_and_counted(worker: Worker, pipe: Pipe) -> None:
+def test_tombstones_are_skipped_and_counted(worker: Worker, pipe: Pipe) -> None:
     pipe.send([event(1), None, b"null", event(2)], key=b"k")
     worker.client.put_config(pipe.connector, pipe.config())
 
     eventually(lambda: pipe.ids() == [1, 2])
     eventually(lambda: pipe.lag() == 0)
+    eventually(lambda: worker.skipped(pipe.connector) == {"tombstone": 2})
 
 
 def test_new_fields_are_stored_with_the_batch_that_first_had_them(worker: Worker, pipe: Pipe) -> None:
