@@ -28,6 +28,7 @@ from frazil.stack.ivy import PYSPARK_JARS
 from frazil.stack.jars import SPARK_KAFKA, resolve
 from frazil.stack.java import find_java, spark_java_home
 from frazil.stack.process import utf8_locale
+from frazil.text.quoting import quoted
 
 _CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 _ON_LOOPBACK = re.compile(r"spark://(?:localhost|127\.0\.0\.1)(?::[0-9]+)?")
@@ -176,7 +177,7 @@ def class_archive(settings: Settings, java: Path) -> ClassArchive | None:
 def _jvm_options(log4j: Path, archive: Iterable[str]) -> str:
     """Those of the driver, with a deep stack for Spark's own matching of interrupted queries."""
     log = f"-Dlog4j2.configurationFile={log4j.as_uri()}"
-    return " ".join(["-Xss16m", *_few_cores(), log, *map(_quoted, archive)])
+    return " ".join(["-Xss16m", *_few_cores(), log, *map(quoted, archive)])
 
 
 def _few_cores() -> list[str]:
@@ -188,12 +189,6 @@ def _few_cores() -> list[str]:
     hot = {"InvocationThreshold": 25_000, "MinInvocationThreshold": 3_000, "CompileThreshold": 75_000}
     compiler = [f"-XX:Tier4{name}={value}" for name, value in (hot | {"BackEdgeThreshold": 200_000}).items()]
     return [_COLLECTOR, "-XX:ReservedCodeCacheSize=128m", *compiler]
-
-
-def _quoted(option: str) -> str:
-    """As Spark's launcher splits a line of options."""
-    escaped = option.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
 
 
 def stop(session: SparkSession) -> None:

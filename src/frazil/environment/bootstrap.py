@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from frazil.environment.token_login import with_token_login
+from frazil.text.quoting import quoted
 
 Client = Literal["consumer", "producer", "admin"]
 
@@ -110,11 +111,6 @@ def kafka_security(env: Mapping[str, str]) -> dict[str, str]:
     if user or password:
         plain = found.get("sasl.mechanism", "").upper() == "PLAIN"
         module = "plain.PlainLoginModule" if plain else "scram.ScramLoginModule"
-        options = f"username={_quoted(user)} password={_quoted(password)}"
+        options = f"username={quoted(user)} password={quoted(password)}"
         found.setdefault("sasl.jaas.config", f"org.apache.kafka.common.security.{module} required {options};")
     return found
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

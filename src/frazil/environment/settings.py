@@ -306,16 +306,6 @@ class Settings:
             return {}
         return {key: value for key, value in self.worker_properties.items() if key.startswith("config.providers")}
 
-    @property
-    def topic_tracking(self) -> bool:
-        """`topic.tracking.enable` of Kafka Connect's worker."""
-        return self._switch("CONNECT_TOPIC_TRACKING_ENABLE")
-
-    @property
-    def topic_tracking_reset(self) -> bool:
-        """`topic.tracking.allow.reset` of Kafka Connect's worker."""
-        return self._switch("CONNECT_TOPIC_TRACKING_ALLOW_RESET")
-
     # Topics file
     @cached_property
     def topics_file(self) -> Path | None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from frazil.text.quoting import quoted
+
 HANDLER = "sasl.login.callback.handler.class"
 ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
 _JAAS = "sasl.jaas.config"
@@ -32,15 +34,10 @@ def with_token_login(settings: Mapping[str, str]) -> Mapping[str, str]:
     if settings.get("sasl.mechanism", "").strip().upper() != "OAUTHBEARER" or not settings.get(ENDPOINT, "").strip():
         return settings
     found = {key: value for key, value in settings.items() if key not in _OPTIONS}
-    options = [f"{name}={_quoted(settings[key].strip())}" for key, name in _OPTIONS.items() if settings.get(key)]
+    options = [f"{name}={quoted(settings[key].strip())}" for key, name in _OPTIONS.items() if settings.get(key)]
     if options:
         login = settings.get(_JAAS, "").strip() or _LOGIN
         found[_JAAS] = f"{login.removesuffix(';').rstrip()} {' '.join(options)};"
     if settings.get(HANDLER, "").strip() in ("", _CALLBACK_3):
         found[HANDLER] = _CALLBACK
     return found
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'

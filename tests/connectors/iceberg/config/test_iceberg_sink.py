@@ -84,7 +84,6 @@ def test_the_seeds_configuration() -> None:
     assert (config.group_id, config.auto_offset_reset) == ("connect-iceberg-sink-apilogs", "earliest")
     assert (config.value_converter, config.schemas_enable) == ("org.apache.kafka.connect.json.JsonConverter", False)
     assert (config.errors_tolerance, config.dead_letter_topic) == ("none", None)
-    assert config.dead_letter_topic_of("apilogs") is None
     assert config.redact
 
 
@@ -113,10 +112,9 @@ def test_write_properties_that_no_file_can_be_written_with(name: str, value: str
 
 def test_dead_letter_topics() -> None:
     tolerant = {**MINIMAL_SINK, "topics": "a,b", "errors.tolerance": "all"}
-    config = iceberg_sink_config(tolerant)
-    assert [config.dead_letter_topic_of(topic) for topic in config.topics] == ["a-dlq", "b-dlq"]
+    assert iceberg_sink_config(tolerant).dead_letter_topic is None
     named = iceberg_sink_config({**tolerant, "errors.deadletterqueue.topic.name": "dead"})
-    assert [named.dead_letter_topic_of(topic) for topic in named.topics] == ["dead", "dead"]
+    assert named.dead_letter_topic == "dead"
     assert (named.dead_letter_replication, named.dead_letter_headers) == (-1, False)
 
 

@@ -97,12 +97,6 @@ class IcebergSinkConfig:
         """The branch to commit to."""
         return self.commit_branches.get(table, self.default_branch)
 
-    def dead_letter_topic_of(self, topic: str) -> str | None:
-        """Where dead letters of `topic` go: the configured topic or `<topic>-dlq`; None with tolerance `none`."""
-        if self.errors_tolerance == "none":
-            return None
-        return self.dead_letter_topic or f"{topic}-dlq"
-
 
 def iceberg_sink_definition(config: Mapping[str, str | None]) -> ConfigDef:
     """All keys that count for `config`: the framework's, the sink's, those of its transformations and converters."""

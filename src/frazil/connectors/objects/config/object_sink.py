@@ -42,7 +42,6 @@ _KINDS: Mapping[str, FormatKind] = {
     "AvroFormat": "avro",
     "DeltaFormat": "parquet",
 }
-_COMMIT_MS = 1000
 
 
 @dataclass(frozen=True)
@@ -151,11 +150,6 @@ class ObjectSinkConfig:
     metadata: bool = False
     delta: DeltaConfig | None = None
     consumer_overrides: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def commit_interval_ms(self) -> int:
-        """Longest time that records wait for a micro-batch."""
-        return _COMMIT_MS
 
     @property
     def reads_headers(self) -> bool:
