@@ -12,6 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from frazil.environment.extras import extra
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 from frazil.stack.ivy import retrieve, user_settings
@@ -150,7 +151,8 @@ def renew(name: str, settings: Settings) -> Path:
 
 
 def _package_lock() -> str:
-    from uv import find_uv_bin
+    with extra("trino"):
+        from uv import find_uv_bin
 
     command = [find_uv_bin(), "--system-certs", "pip", "compile", "--quiet", "--universal", "--no-header"]
     command += ["--no-deps", "--generate-hashes", "--no-annotate", "--no-emit-index-url", "-"]

@@ -9,12 +9,13 @@ import struct
 from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote_plus, unquote_plus, urlsplit
 
-import duckdb
 import pyarrow as pa
-from duckdb.func import FunctionNullHandling, PythonUDFType
+
+if TYPE_CHECKING:
+    import duckdb
 
 
 def json_parse(written: str) -> str:
@@ -220,6 +221,8 @@ _NUMBERS = {"double_text": "DOUBLE", "real_text": "FLOAT"}
 
 def register(connection: duckdb.DuckDBPyConnection, name: str) -> None:
     """Give a connection one of FUNCTIONS under the name `frazil_...`."""
+    from duckdb.func import FunctionNullHandling, PythonUDFType
+
     function, arguments = FUNCTIONS[name.removeprefix("frazil_")]
     made: Any = _arrow(function, arguments)
     kinds: list[Any] = [_NUMBERS.get(function.__name__, "VARCHAR")] * arguments
