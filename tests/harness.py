@@ -229,7 +229,7 @@ class Pipe:
         return self
 
     def config(self, **more: str) -> dict[str, str]:
-        """The seeds' keys (seed 000 section 6) with a short commit interval; `more` with `__` for dots."""
+        """The keys of a MinIO log connector with a short commit interval; `more` with `__` for dots."""
         base = {
             "connector.class": "io.tabular.iceberg.connect.IcebergSinkConnector",
             "tasks.max": "2",

@@ -1,4 +1,4 @@
-"""Dead letters are replayed once the mistake is mended, each exactly once (X11, iceberg-sink.md 7.3)."""
+"""Dead letters are replayed once the mistake is mended, each exactly once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records find their tables: by expression, by name, by topic (rows R03 to R13, X02 of iceberg-sink.md)."""
+"""Records find their tables: by expression, by name, by topic."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_expressions_choose_the_tables(worker: Worker, pipe: Pipe) -> None:
 
 
 def test_records_name_their_tables(worker: Worker, pipe: Pipe) -> None:
-    """Row R06, and the positions of tables that are found again."""
+    """Also a table that is missing, and the positions of tables that are found again."""
     one, two = tables(pipe, "one", "two")
     missing = f"acceptance.{pipe.name}_missing"
     config = (
@@ -126,7 +126,7 @@ def test_topics_name_their_tables(worker: Worker, pipe: Pipe) -> None:
 
 
 @pytest.mark.parametrize("dynamic", [True, False])
-def test_r12_without_tolerance_a_missing_table_stops_the_connector(worker: Worker, pipe: Pipe, dynamic: bool) -> None:
+def test_without_tolerance_a_missing_table_stops_the_connector(worker: Worker, pipe: Pipe, dynamic: bool) -> None:
     (one,) = tables(pipe, "one")
     missing = f"acceptance.{pipe.name}_missing"
     config = pipe.config() | {"iceberg.tables": f"{one},{missing}"}

@@ -1,4 +1,4 @@
-"""A connector with the seeds' keys stores every record once, with offsets in the snapshot (iceberg-sink.md 5.2)."""
+"""A connector stores every record once, with offsets in the snapshot."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_every_value_arrives_exactly(worker: Worker, pipe: Pipe) -> None:
     assert sorted(pipe.rows(), key=lambda row: row["id"]) == expected
 
 
-def test_k01_snapshot_carries_source_offsets_and_commit_id(worker: Worker, pipe: Pipe) -> None:
+def test_snapshot_carries_source_offsets_and_commit_id(worker: Worker, pipe: Pipe) -> None:
     pipe.send([event(n) for n in range(30)])
     worker.client.put_config(pipe.connector, pipe.config())
 
@@ -57,7 +57,7 @@ def test_offsets_are_mirrored_to_the_consumer_group(worker: Worker, pipe: Pipe) 
     assert group == kafka.end_offsets(pipe.settings.bootstrap_servers, [pipe.name])
 
 
-def test_x19_nothing_is_committed_when_nothing_comes(worker: Worker, pipe: Pipe) -> None:
+def test_nothing_is_committed_when_nothing_comes(worker: Worker, pipe: Pipe) -> None:
     pipe.send([event(1)])
     worker.client.put_config(pipe.connector, pipe.config())
     eventually(lambda: pipe.ids() == [1])
@@ -111,7 +111,7 @@ def test_new_fields_are_stored_with_the_batch_that_first_had_them(worker: Worker
     assert "nothing" not in rows[4]
 
 
-def test_v38_unknown_fields_are_ignored_without_evolution(worker: Worker, pipe: Pipe) -> None:
+def test_unknown_fields_are_ignored_without_evolution(worker: Worker, pipe: Pipe) -> None:
     pipe.send([event(1, extra="x"), event(2, info={"size": 1, "deep": {"er": 1}})])
     worker.client.put_config(pipe.connector, pipe.config() | {"iceberg.tables.evolve-schema-enabled": "false"})
 
@@ -121,7 +121,6 @@ def test_v38_unknown_fields_are_ignored_without_evolution(worker: Worker, pipe: 
 
 
 def test_several_tables_each_get_every_record(worker: Worker, pipe: Pipe) -> None:
-    """R02."""
     second = f"{pipe.table_name}_second"
     pipe.catalog().create_table(second, pipe.schema)
     pipe.send([event(n) for n in range(20)])

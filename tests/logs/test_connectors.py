@@ -3,8 +3,8 @@ from __future__ import annotations
 from frazil.environment.settings import Settings
 from frazil.logs.connectors import connectors, dead_letter_topic
 
-# Seed 000 section 6, "Common Configuration", without the addresses.
-SEED = {
+# What all three have in common, without the addresses.
+COMMON = {
     "connector.class": "io.tabular.iceberg.connect.IcebergSinkConnector",
     "tasks.max": "2",
     "iceberg.tables.auto-create-enabled": "false",
@@ -24,7 +24,7 @@ SEED = {
 }
 
 
-def test_names_and_keys_of_the_seed() -> None:
+def test_names_and_keys_of_the_connectors() -> None:
     configs = connectors(Settings({}))
     assert {name: (c["topics"], c["iceberg.tables"]) for name, c in configs.items()} == {
         "iceberg-sink-apilogs": ("apilogs", "streaming.apilogs"),
@@ -32,7 +32,7 @@ def test_names_and_keys_of_the_seed() -> None:
         "iceberg-sink-auditlogs": ("auditlogs", "streaming.auditlogs"),
     }
     for config in configs.values():
-        assert SEED.items() <= config.items()
+        assert COMMON.items() <= config.items()
 
 
 def test_dead_letters() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from frazil.logs.kinds import Kind, classify
 
-# log-events.md 2.3, row by row and note by note.
+# Each shape with the keys that tell it, and the exceptions.
 CASES: list[tuple[str, Kind, dict[str, object]]] = [
     ("legacy audit", "legacy_audit", {"api": {"name": "PutObject"}, "trigger": "incoming", "event": ""}),
     ("legacy audit with event only", "legacy_audit", {"api": {}, "event": "x"}),
@@ -17,7 +17,7 @@ CASES: list[tuple[str, Kind, dict[str, object]]] = [
     ("api", "api", {"type": "object", "name": "s3.GetObject", "callInfo": {"rx": 1}}),
     ("internal api", "api", {"type": "object", "name": "s3.GetObject"}),
     ("api with only a call", "api", {"time": "t", "callInfo": {}}),
-    ("audit of the seeds", "audit", {"category": "user", "action": "create", "details": "{}"}),
+    ("audit with details as text", "audit", {"category": "user", "action": "create", "details": "{}"}),
     ("audit with message", "audit", {"apiName": "a", "message": "m", "metadata": {"diff": {}}}),
     ("audit without category", "audit", {"time": "t", "apiName": "admin.X", "requestID": "1"}),
     ("audit with message and caller", "audit", {"apiName": "a", "message": "m", "accessKey": "k"}),

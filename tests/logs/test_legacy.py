@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from frazil.logs.legacy import RawObject, map_record
 from frazil.logs.tables import API_SCHEMA, AUDIT_SCHEMA, ERROR_SCHEMA, TableKind
 
-# log-events.md 2.1, with a time, numbers and blanks whose source text must survive.
+# An audit entry of the community server, with a time, numbers and blanks whose source text must survive.
 AUDIT_ENTRY = b"""{"version":"1","deploymentid":"d-1","time":"2024-05-09T07:38:10.449688982Z","event":"",
  "trigger":"incoming","api":{"name":"PutObject","bucket":"testbucket","object":"hosts","status":"OK","statusCode":200,"rx":401,"tx":-1,
   "objects":[{"objectName":"a"}],"timeToResponse":"13309747ns","timeToResponseInNS":"13309747"},

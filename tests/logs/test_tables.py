@@ -16,7 +16,7 @@ from frazil.logs.tables import (
     table_kind,
 )
 
-# Columns of seed 000 sections 5.1 to 5.3, in their order.
+# Columns in their order.
 API = "version time node origin type name bucket object versionId tags callInfo"
 CALL_INFO = (
     "httpStatusCode rx tx txHeaders timeToFirstByte requestReadTime responseWriteTime requestTime timeToResponse "
@@ -34,7 +34,7 @@ def names(schema: Schema | StructType) -> list[str]:
     return [field.name for field in schema.fields]
 
 
-def test_columns_are_those_of_the_seed() -> None:
+def test_columns_and_their_order() -> None:
     assert names(API_SCHEMA) == API.split()
     call_info = API_SCHEMA.find_field("callInfo").field_type
     assert isinstance(call_info, StructType)
@@ -93,7 +93,7 @@ def test_table_kind_tolerates_added_columns(kind: TableKind) -> None:
     assert table_kind(Schema(more, *reversed(schema.fields))) == kind
 
 
-def test_table_kind_of_the_seeds_audit_table() -> None:
+def test_table_kind_of_an_older_audit_table() -> None:
     assert table_kind(SEED_AUDIT_SCHEMA) == "audit"
 
 

@@ -4,7 +4,7 @@ from frazil.logs import vocabulary as words
 
 
 def test_enumerations_are_complete() -> None:
-    """Counts of log-events.md 1.1 and 1.4."""
+    """Counts of AIStor's enumerations and of the arms of `details`."""
     assert len(set(words.CATEGORIES)) == 20
     assert len(set(words.ACTIONS)) == 14
     assert len(words.DETAILS) == 18

@@ -1,4 +1,4 @@
-"""The warehouse call of AIStor against a server that checks the signature as AIStor would (log-events.md 3.1)."""
+"""The warehouse call of AIStor against a server that checks the signature as AIStor would."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ CONNECTORS: tuple[ConnectorPlugin, ...] = (
 def find_connector(name: str) -> ConnectorPlugin:
     """The connector of a class name or alias; an alias of both generations is the Apache one.
 
-    Raises ConfigError with Connect's text when there is none (connect-rest.md 11.2).
+    Raises ConfigError with Connect's text when there is none.
     """
     for plugin in CONNECTORS:
         simple = plugin.simple_name
@@ -102,7 +102,7 @@ def check_config(config: Mapping[str, str | None]) -> list[str]:
 
 
 def config_infos(config: Mapping[str, str | None]) -> dict[str, object]:
-    """The ConfigInfos body of a validate request (connect-rest.md 3.2); raises ConfigError without a known class."""
+    """The ConfigInfos body of a validate request; raises ConfigError without a known class."""
     parsed = connector_of(config).parse(config)
     return {
         "name": config["connector.class"],

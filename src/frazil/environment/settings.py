@@ -346,10 +346,7 @@ class Settings:
         return self.warehouse.rstrip("/").rsplit("/", 1)[-1]
 
     def catalog_properties(self) -> dict[str, str]:
-        """Properties of the Iceberg REST catalog, in the spelling of the sink's `iceberg.catalog.*` keys.
-
-        Source: seed 000 section 6, iceberg-sink.md 1.1 (SigV4).
-        """
+        """Properties of the Iceberg REST catalog, in the spelling of the sink's `iceberg.catalog.*` keys."""
         return {
             "type": "rest",
             "uri": self.catalog_uri,

@@ -1,4 +1,4 @@
-"""Audit records as MinIO's community server writes them, and AIStor's legacy target (log-events.md 2.1)."""
+"""Audit records as MinIO's community server writes them, and AIStor's legacy target."""
 
 from __future__ import annotations
 

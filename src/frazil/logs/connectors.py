@@ -1,4 +1,4 @@
-"""Configurations of the three log connectors (seed 000 section 6)."""
+"""Configurations of the three log connectors."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def dead_letter_topic(topic: str) -> str:
 
 
 def connectors(settings: Settings) -> dict[str, dict[str, str]]:
-    """Connector configuration by connector name: one connector for each log kind, with the seeds' names and keys.
+    """Connector configuration by connector name: one for each log kind.
 
-    Topic names come from the settings; connector and table names stay as they are. Unlike the seeds' connectors these
-    keep a record that cannot be stored as a dead letter instead of stopping.
+    Topic names come from the settings; connector and table names stay as they are. A record that cannot be stored
+    is kept as a dead letter.
     """
     return {CONNECTOR_NAMES[kind]: _config(settings, kind) for kind in TABLE_NAMES}
 

@@ -1,4 +1,4 @@
-"""Initialisation: topics, warehouse, namespace, tables and connectors (seeds 000 section 3.5, 001 section 3.7).
+"""Initialisation: topics, warehouse, namespace, tables and connectors.
 
 Every step may be repeated: what is there already is left as it is.
 """

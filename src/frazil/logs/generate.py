@@ -1,4 +1,4 @@
-"""Generates MinIO log records like the real ones, as JSON (log-events.md section 1)."""
+"""Generates MinIO log records like the real ones, as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tells the shapes of MinIO log records apart by their top-level keys (log-events.md 2.3)."""
+"""Tells the shapes of MinIO log records apart by their top-level keys."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Kind = Literal["api", "error", "audit", "legacy_audit", "server_log", "unknown"]
 
 _OBJECT = ord("{")
 
-# Fields of an audit record that an error record does not have (log-events.md 1.3, 1.4).
+# Fields of an audit record that an error record does not have.
 _AUDIT_ONLY = frozenset({"requestID", "requestClaims", "sourceHost", "accessKey", "parentUser"})
 
 
@@ -26,10 +26,9 @@ def is_object(value: object) -> bool:
 def classify(record: Mapping[str, object]) -> Kind:
     """The shape of one record; values may be decoded or `msgspec.Raw`.
 
-    The tests and their order are those of log-events.md 2.3 with its notes: legacy audit records of 2020 have
-    neither `event` nor `trigger`, and the audit test comes before the error test. An audit record without
-    `category`, `details` and `metadata` is known by fields that error records lack; where it has none of them it is
-    `unknown`, and only the topic can tell.
+    The order of the tests matters: legacy audit records of 2020 have neither `event` nor `trigger`, and the audit
+    test comes before the error test. An audit record without `category`, `details` and `metadata` is known by fields
+    that error records lack; where it has none of them it is `unknown`, and only the topic can tell.
     """
     has_api = is_object(record.get("api"))
     if has_api and ("trigger" in record or "event" in record):

@@ -1,4 +1,4 @@
-"""Maps community and legacy records to the columns of the log tables (log-events.md 2.1 to 2.3).
+"""Maps community and legacy records to the columns of the log tables.
 
 A legacy audit record becomes an API log row, or an audit row where the table holds audit logs; a server log record
 becomes an error row. Values keep their source text. What has no column goes into `tags` as text, so that nothing
@@ -26,7 +26,7 @@ _INCOMING = b'"incoming"'
 _UNKNOWN_SIZE = b"-1"
 _QUOTE = ord('"')
 
-# Source field -> column; log-events.md 2.3, the other names are the same on both sides (2.1, 1.1, 1.2).
+# Source field -> column; the other names are the same on both sides.
 _API_FROM_RECORD = {"version": "version", "time": "time", "requestNode": "node", "type": "type"}
 _API_FROM_CALL = {"name": "name", "bucket": "bucket", "object": "object"}
 _CALL_INFO_FROM_CALL = {
@@ -90,7 +90,7 @@ def map_record(kind_of_table: TableKind, record: RawObject) -> RawObject | None:
     """Column -> raw JSON for a legacy record, or None for a record that is stored as it is.
 
     `origin` is `client` for the trigger `incoming`, `internal` for another one, and absent in records of 2020, which
-    have no trigger. Sizes of -1 mean "unknown" and become null (log-events.md 2.3).
+    have no trigger. Sizes of -1 mean "unknown" and become null.
 
     Raises ValueError when the record is of a kind that the table does not hold.
     """

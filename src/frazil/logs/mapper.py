@@ -23,7 +23,7 @@ class LogMapper:
 
     @property
     def markers(self) -> tuple[str, ...]:
-        """Members that legacy records have and AIStor's do not (log-events.md 2.3)."""
+        """Members that legacy records have and AIStor's do not."""
         return ("api", "level")
 
     def map(self, members: Mapping[str, msgspec.Raw]) -> Mapping[str, msgspec.Raw]:

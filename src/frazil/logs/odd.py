@@ -69,7 +69,7 @@ class OddRecords:
         return go_json(self._server_log(time) if self._kind == "error" else self._community.make(time)).encode()
 
     def _server_log(self, time: str) -> _Record:
-        """A server log entry (log-events.md 2.2)."""
+        """A server log entry."""
         return {
             "deploymentid": "00000000-0000-4000-8000-000000000001",
             "level": self._rng.choice(("FATAL", "WARNING", "ERROR", "EVENT", "INFO")),

@@ -1,4 +1,4 @@
-"""Takes credentials out of decoded log batches before they are written (log-events.md 2.1, L4).
+"""Takes credentials out of decoded log batches before they are written.
 
 Servers log Authorization headers, cookies, security tokens and presigned queries as they came. Three places are
 treated, in string columns, maps, lists and structs at any depth:

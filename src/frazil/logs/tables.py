@@ -1,8 +1,7 @@
 """Iceberg tables of the three log kinds: schemas with explicit field ids, partition specs, properties.
 
-Columns: seed 000 section 5 and log-events.md 1.1 to 1.4. Ids run in reading order, as the embedded catalog assigns
-them; another catalog may number nested fields differently when it makes the table, so readers and writers take ids
-from the table.
+Ids run in reading order, as the embedded catalog assigns them; another catalog may number nested fields differently
+when it makes the table, so readers and writers take ids from the table.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ TABLE_NAMES: dict[TableKind, str] = {"api": "apilogs", "error": "errorlogs", "au
 
 TABLE_PROPERTIES: dict[str, str] = {
     "format-version": "2",
-    # Not every catalog fills the codec in, and a writer then falls back to gzip (spark-and-stack.md 3.4).
+    # Not every catalog fills the codec in, and a writer then falls back to gzip.
     "write.parquet.compression-codec": "zstd",
     "write.parquet.compression-level": "1",
     "write.metadata.delete-after-commit.enabled": "true",
@@ -129,7 +128,7 @@ _SEED_AUDIT_FIELDS = (
     _text(18, "details", "JSON text with category-specific details (servers up to v4.7.2 of madmin-go)"),
 )
 
-#: Columns of newer servers (log-events.md 1.0, v4.7.3), added to a table that has the columns of the seeds.
+#: Columns of servers since v4.7.3, added to a table that has those of older ones.
 AUDIT_ADDITIONS: tuple[NestedField, ...] = (
     _text(19, "message", "What was done, in one line"),
     _text(20, "metadata", "JSON text with structured details; `diff` holds a before and after pair"),
@@ -150,7 +149,6 @@ def _spec(time_id: int, identity_id: int | None = None, identity_name: str = "")
     return PartitionSpec(*fields)
 
 
-#: Seed 000 section 5.4.
 PARTITION_SPECS: dict[TableKind, PartitionSpec] = {
     "api": _spec(TIME_ID, 7, "bucket"),
     "error": _spec(ERROR_TIME_ID),
@@ -161,7 +159,7 @@ PARTITION_SPECS: dict[TableKind, PartitionSpec] = {
 def table_kind(schema: Schema) -> TableKind | None:
     """The log kind whose records a table is made for, or None for any other table.
 
-    A table is recognised when it has every top-level column of seed 000 section 5 with the same kind of type;
+    A table is recognised when it has every top-level column of a kind with the same kind of type;
     further columns do not matter.
     """
     candidates: tuple[tuple[TableKind, Schema], ...] = (

@@ -57,7 +57,7 @@ def _compile(label: str, record: dict[str, object]) -> Template:
 
 
 def omit_empty(record: Mapping[str, object]) -> dict[str, object]:
-    """Go's `omitempty`: no zero numbers, false, empty strings, lists or maps (log-events.md 1.5)."""
+    """Go's `omitempty`: no zero numbers, false, empty strings, lists or maps."""
     cleaned = {k: omit_empty(v) if isinstance(v, dict) else v for k, v in record.items()}
     return {k: v for k, v in cleaned.items() if v}
 
@@ -225,7 +225,7 @@ def _audit(category: str, number: int, rng: random.Random) -> tuple[str, dict[st
     form = number % 3
     if form == 0:  # servers up to v4.7.2: an object
         record |= {"action": action, "details": details}
-    elif form == 1:  # as the seeds have it: JSON text
+    elif form == 1:  # JSON text
         record |= {"action": action, "details": go_json(details)}
     else:  # servers since v4.7.3
         before = dict(list(words.DETAILS[arm].items())[:-1])

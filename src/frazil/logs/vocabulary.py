@@ -1,4 +1,4 @@
-"""What occurs in the logs of a MinIO cluster: names, enumerations and `details` arms (log-events.md 1.1 to 1.4)."""
+"""What occurs in the logs of a MinIO cluster: names, enumerations and `details` arms."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Call:
     success: int = 200
 
 
-# The shares follow the traffic mix of log-events.md 4.1: list 30, get 25, head 20, put 10, copy and delete 5 %.
+# The shares follow the usual traffic mix: list 30, get 25, head 20, put 10, copy and delete 5 %.
 CALLS: tuple[Call, ...] = (
     Call("s3.ListObjectsV2", "bucket", "GET", 30, query="list-type=2&max-keys=1000&prefix=2025%2F"),
     Call("s3.GetObject", "object", "GET", 25, with_object=True),
@@ -151,7 +151,7 @@ ACTIONS = (
     "attach", "detach",
 )  # fmt: skip
 
-#: Example of each arm of the `details` union (log-events.md 1.4).
+#: Example of each arm of the `details` union.
 DETAILS: dict[str, dict[str, object]] = {
     "config": {"subSystem": "api", "target": "_", "key": "requests_max", "oldValue": "0", "newValue": "1600"},
     "user": {
@@ -196,7 +196,7 @@ DETAILS: dict[str, dict[str, object]] = {
     "batch": {"jobID": "K9V7qLrZ", "jobType": "replicate", "user": "minioadmin"},
 }
 
-#: The arm that records of a category carry; an arm's key is not the category's name (log-events.md 1.4).
+#: The arm that records of a category carry; an arm's key is not the category's name.
 ARMS: dict[str, tuple[str, ...]] = {
     "config": ("config",),
     "user": ("user",),

@@ -1,4 +1,4 @@
-"""Creates the warehouse of an AIStor server, whose catalog lies under `/_iceberg` (log-events.md 3.1, 3.2)."""
+"""Creates the warehouse of an AIStor server, whose catalog lies under `/_iceberg`."""
 
 from __future__ import annotations
 

@@ -65,8 +65,8 @@ _AWS_MODULES = (
 )
 
 # Set → (roots, whether their dependencies belong to it). Spark's own jars are PySpark's, so nothing else is wanted
-# beside its Kafka source. kafka_2.13 does not name all it needs, and brings an slf4j that logs nothing
-# (spark-and-stack.md 1.3, item 8), hence the explicit roots.
+# beside its Kafka source. kafka_2.13 does not name all it needs, and brings an slf4j that logs nothing,
+# hence the explicit roots.
 ROOTS: dict[str, tuple[tuple[str, ...], bool]] = {
     "kafka": (
         (

@@ -1,6 +1,6 @@
 """The Java that Trino runs on: one of this machine, else a runtime of its own in the cache.
 
-Spark fails on it (spark-and-stack.md 1.3, item 6), so it lies neither in the environment of frazil nor where
+Spark fails on it, so it lies neither in the environment of frazil nor where
 `find_java` looks.
 """
 

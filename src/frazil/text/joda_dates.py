@@ -1,4 +1,4 @@
-"""Patterns of Joda-Time's `DateTimeFormat`, which lay out paths by time (object-sinks.md 5).
+"""Patterns of Joda-Time's `DateTimeFormat`, which lay out paths by time.
 
 They are not those of `java.time` and Spark: `YYYY` is the calendar year here, and the week-based year there.
 """
@@ -56,7 +56,7 @@ class JodaPattern:
 
 
 def bucket_start(epoch_ms: int, duration_ms: int, zone: str) -> int:
-    """The start of the bucket of local time that an instant lies in, in epoch milliseconds (object-sinks.md 5).
+    """The start of the bucket of local time that an instant lies in, in epoch milliseconds.
 
     Local time is divided by the duration, towards zero. A start that the zone skips moves on by the length of the gap.
     Raises ValueError as `JodaPattern.format` does.

@@ -13,7 +13,7 @@ _UTC = ("UTC", "UT", "GMT", "Z")
 
 @lru_cache(maxsize=64)
 def time_zone(name: str) -> dt.tzinfo:
-    """The zone of an id or an offset (object-sinks.md 2.2).
+    """The zone of an id or an offset.
 
     Raises ValueError, with Joda's text, for a name that stands for none.
     """

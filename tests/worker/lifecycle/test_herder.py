@@ -47,13 +47,13 @@ def test_create_runs_a_connector_with_all_its_tasks(herder: Herder) -> None:
     }
 
 
-def test_a3_create_twice(herder: Herder) -> None:
+def test_a_connector_cannot_be_created_twice(herder: Herder) -> None:
     herder.create("a", sink("a"))
     with pytest.raises(AlreadyExists, match="^Connector a already exists$"):
         herder.create("a", sink("a"))
 
 
-def test_a2_name_mismatch_and_invalid_configurations_change_nothing(herder: Herder, store: FileConfigStore) -> None:
+def test_name_mismatch_and_invalid_configurations_change_nothing(herder: Herder, store: FileConfigStore) -> None:
     with pytest.raises(ConfigError, match=r"^Connector name configuration \(b\) doesn't match .* \(a\)$"):
         herder.put_config("a", sink("b"))
     with pytest.raises(ConfigError, match="contains the following 1 error"):
@@ -78,7 +78,7 @@ def test_put_config_creates_and_updates_and_an_equal_one_leaves_the_query_alone(
     assert factory.life("a") == ["start", "stop", "start"]
 
 
-def test_a10_patch_merges_and_removes(herder: Herder, factory: ScriptedFactory) -> None:
+def test_patch_merges_and_removes(herder: Herder, factory: ScriptedFactory) -> None:
     herder.create("a", sink("a", drop="me"))
     eventually(lambda: running(herder, "a"))
     info = herder.patch_config("a", {"tasks.max": "3", "add": "v", "drop": None, "never": None})
@@ -89,7 +89,7 @@ def test_a10_patch_merges_and_removes(herder: Herder, factory: ScriptedFactory) 
         herder.patch_config("a", {"connector.class": None})
 
 
-def test_a7_pause_resume_stop_are_idempotent(herder: Herder, factory: ScriptedFactory) -> None:
+def test_pause_resume_stop_are_idempotent(herder: Herder, factory: ScriptedFactory) -> None:
     herder.create("a", sink("a"))
     eventually(lambda: running(herder, "a"))
     for operation, state in ((herder.pause, "PAUSED"), (herder.resume, "RUNNING"), (herder.stop, "STOPPED")):
@@ -105,7 +105,7 @@ def test_a7_pause_resume_stop_are_idempotent(herder: Herder, factory: ScriptedFa
     assert herder.status("a").tasks == ()
 
 
-def test_a8_a_failed_connector_can_be_stopped_fixed_and_resumed(herder: Herder, factory: ScriptedFactory) -> None:
+def test_a_failed_connector_can_be_stopped_fixed_and_resumed(herder: Herder, factory: ScriptedFactory) -> None:
     def refuse(name: str) -> None:
         raise ConfigError("table does not exist")
 
@@ -122,7 +122,7 @@ def test_a8_a_failed_connector_can_be_stopped_fixed_and_resumed(herder: Herder, 
     eventually(lambda: running(herder, "a"))
 
 
-def test_a9_created_paused_or_stopped(herder: Herder, factory: ScriptedFactory) -> None:
+def test_created_paused_or_stopped(herder: Herder, factory: ScriptedFactory) -> None:
     herder.create("a", sink("a"), "PAUSED")
     herder.create("b", sink("b"), "STOPPED")
     eventually(lambda: herder.status("a").state == "PAUSED" and herder.status("b").state == "STOPPED")
@@ -132,7 +132,7 @@ def test_a9_created_paused_or_stopped(herder: Herder, factory: ScriptedFactory) 
     assert factory.life("b") == []
 
 
-def test_a6_restart(herder: Herder, factory: ScriptedFactory) -> None:
+def test_a_restart_takes_what_was_chosen(herder: Herder, factory: ScriptedFactory) -> None:
     herder.create("a", sink("a"))
     eventually(lambda: running(herder, "a"))
     healthy = herder.restart("a", include_tasks=True, only_failed=True)
@@ -167,7 +167,7 @@ def test_restart_of_a_task(herder: Herder, factory: ScriptedFactory) -> None:
     eventually(lambda: factory.life("a") == ["start", "stop", "start"])
 
 
-def test_a18_deleted_connectors_are_gone_and_come_back_in_order(herder: Herder, factory: ScriptedFactory) -> None:
+def test_deleted_connectors_are_gone_and_come_back_in_order(herder: Herder, factory: ScriptedFactory) -> None:
     herder.create("a", sink("a"))
     eventually(lambda: running(herder, "a"))
     herder.delete("a")

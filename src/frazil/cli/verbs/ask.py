@@ -1,4 +1,4 @@
-"""The verb `ask`: answers to what operators of an object store want to know (log-events.md section 5)."""
+"""The verb `ask`: answers to what operators of an object store want to know."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verbs that make data: `produce`, `generate`, `continuous`, `init` (seed 000 section 9.2, log-events.md 4.1)."""
+"""Verbs that make data: `produce`, `generate`, `continuous`, `init`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verb `query`: what the tables hold at a glance (seed 000 section 9.2)."""
+"""The verb `query`: what the tables hold at a glance."""
 
 from __future__ import annotations
 

@@ -231,7 +231,7 @@ class BatchJob:
 
 
 def valid_through(result: TableResult, ceiling: Offsets) -> int | None:
-    """The lowest of the partitions' last record times in ms; None when a partition was idle (K06)."""
+    """The lowest of the partitions' last record times in ms; None when a partition was idle."""
     if ceiling.keys() - result.last_timestamps.keys():
         return None
     return min(result.last_timestamps.values(), default=None)

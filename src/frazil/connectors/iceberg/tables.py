@@ -101,7 +101,7 @@ class Tables:
         """Read a table and its position as they are now.
 
         A table that does not exist is to be created; if that may not be, or it cannot be written, it refuses its
-        records where they name it. Raises NotFound for any other (R12), ConfigError, PositionLost, CommitConflict when
+        records where they name it. Raises NotFound for any other, ConfigError, PositionLost, CommitConflict when
         the table was rolled back, Fenced when Kafka Connect's sink writes to it too, and as `Target.load` does.
         """
         connector = self.config.name

@@ -1,4 +1,4 @@
-"""Versions and version ranges of plugins, in Maven's notation (connect-rest.md 2.5, 11.2)."""
+"""Versions and version ranges of plugins, in Maven's notation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Health and metrics over HTTP, under the paths of log-events.md 4.2."""
+"""Health and metrics over HTTP, under paths as Spring Boot's actuator has them."""
 
 from __future__ import annotations
 

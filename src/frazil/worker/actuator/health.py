@@ -1,4 +1,4 @@
-"""Health of the worker and of its connectors (log-events.md 4.2)."""
+"""Health of the worker and of its connectors."""
 
 from __future__ import annotations
 

@@ -323,7 +323,7 @@ def _announced(before: Wanted | None, wanted: Wanted, status: ActorStatus) -> Ac
 
 
 def _halted(wanted: Wanted, before: ActorStatus) -> ActorStatus:
-    """The status of a connector whose query has stopped; the tasks of a failed one stay FAILED (connect-rest.md 5)."""
+    """The status of a connector whose query has stopped; the tasks of a failed one stay FAILED."""
     if wanted.target == "STOPPED":
         return ActorStatus("STOPPED", "STOPPED", 0)
     if before.task_state == "FAILED" and before.tasks:

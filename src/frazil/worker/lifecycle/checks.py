@@ -25,7 +25,7 @@ class ConfigChecks:
         self._complete = complete
 
     def whole(self, name: str, config: Config) -> dict[str, str]:
-        """The configuration with its `name`; raises ConfigError with Connect's texts (connect-rest.md 4.2)."""
+        """The configuration with its `name`; raises ConfigError with Connect's texts."""
         reason = non_empty_without_control_chars(name)
         if reason is not None:
             raise ConfigError(invalid_config_message([invalid_value("name", name, reason)]))

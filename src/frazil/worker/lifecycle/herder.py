@@ -37,7 +37,7 @@ class Herder:
 
     Alone, a worker runs every connector. With a `board` it is one of a group: it runs those that `own` gives it, and
     methods that need the worker of a connector raise Rebalancing on another one. Other errors carry the messages of
-    Kafka Connect (connect-rest.md 4.2): NotFound, AlreadyExists, ConfigError.
+    Kafka Connect: NotFound, AlreadyExists, ConfigError.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Herder:
             return replace(self.info(name), tasks=tasks), False
 
     def patch_config(self, name: str, patch: Config) -> ConnectorInfo:
-        """Merge keys into the configuration; None removes a key (connect-rest.md 2.2)."""
+        """Merge keys into the configuration; None removes a key."""
         with self._writing:
             stored = self._find(name, "Connector {} not found")
             merged = {key: value for key, value in {**stored.config, **patch}.items() if value is not None}
@@ -179,7 +179,7 @@ class Herder:
     def restart(self, name: str, include_tasks: bool = False, only_failed: bool = False) -> ConnectorStatus:
         """Start the query anew, or, with `only_failed`, only when it failed. Connector and tasks are one query.
 
-        Returns the status with RESTARTING for what was chosen (connect-rest.md 5); a connector that is not meant to
+        Returns the status with RESTARTING for what was chosen; a connector that is not meant to
         run stays as it is.
         """
         with self._lock:

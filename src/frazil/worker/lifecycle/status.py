@@ -11,7 +11,7 @@ from frazil.engine.runner_api import State, TargetState
 
 @dataclass(frozen=True)
 class ConnectorInfo:
-    """A connector as GET /connectors/{name} shows it (connect-rest.md 3.1)."""
+    """A connector as GET /connectors/{name} shows it."""
 
     name: str
     config: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""Levels of the worker's loggers, in the words of Kafka Connect (connect-rest.md 2.6)."""
+"""Levels of the worker's loggers, in the words of Kafka Connect."""
 
 from __future__ import annotations
 

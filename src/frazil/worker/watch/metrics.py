@@ -1,4 +1,4 @@
-"""Metrics of the worker: the `kafka_connector_*` names of log-events.md 4.2, and `frazil_*` for what they lack."""
+"""Metrics of the worker: the `kafka_connector_*` names that dashboards know, and `frazil_*` for the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write-audit-publish on real tables (K13)."""
+"""Write-audit-publish on real tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Configuration of the Iceberg sink: rules between keys, and the typed result (iceberg-sink.md 1)."""
+"""Configuration of the Iceberg sink: rules between keys, and the typed result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys of the Iceberg sink, both generations (iceberg-sink.md 1.1)."""
+"""Keys of the Iceberg sink, both generations."""
 
 from __future__ import annotations
 

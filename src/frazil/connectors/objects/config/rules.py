@@ -1,4 +1,4 @@
-"""Rules between the keys of an object sink, and what keys that do nothing were meant for (object-sinks.md 2.3, 12)."""
+"""Rules between the keys of an object sink, and what keys that do nothing were meant for."""
 
 from __future__ import annotations
 
