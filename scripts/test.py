@@ -22,16 +22,20 @@ ROOT = Path(__file__).resolve().parents[1]
 PYTEST = ROOT / ".venv" / "bin" / "pytest"
 
 _STACK = "stack and not spark and not trino"
+_ALONE = "not stack and not spark and not trino"
 _QUERIES = ("tests/cli", "tests/query")
+_HEART = ("tests/pipeline", "tests/connectors", "tests/engine")
 PARTS = {
     "workers": ("spark and not outage",),
     "broker, store and catalog": (_STACK, *(f"--ignore={folder}" for folder in _QUERIES)),
     "kills and outages": ("outage",),
-    "without services": ("not stack and not spark and not trino",),
+    "without services": (_ALONE, *(f"--ignore={folder}" for folder in _HEART)),
+    "pipeline, connectors and engine": (_ALONE, *_HEART, "--cov"),
     "verbs and queries": (_STACK, *_QUERIES),
     "Trino": ("trino",),
 }
-"""The marks, and more arguments, of what runs beside what; the longest first."""
+"""The marks, and more arguments, of what runs beside what; the longest first. Of the heart, branch coverage is held:
+`tool.coverage` in `pyproject.toml` says how much."""
 NOT_HERE = "not faults"
 QUICK_JAVA = "-XX:TieredStopAtLevel=1"
 """Services that live for a minute or two do not pay for the second compiler."""
@@ -100,6 +104,8 @@ def start(name: str, folder: Path, arguments: list[str], suffix: str = "") -> Pa
     cache = path.with_suffix(".cache")
     path = path.with_name(f"{path.name}{suffix}.txt")
     marks, *more = PARTS[name]
+    if arguments and "--cov" in more:  # they may choose a few tests, which cover little
+        more.remove("--cov")
     command = [str(PYTEST), "-m", f"({marks}) and {NOT_HERE}", "-o", f"cache_dir={cache}", *more, *arguments]
     environment = {"JAVA_TOOL_OPTIONS": QUICK_JAVA, "COLUMNS": str(_WIDTH), **os.environ}
     with path.open("wb") as output:
