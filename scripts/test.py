@@ -21,14 +21,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PYTEST = ROOT / ".venv" / "bin" / "pytest"
 
+_WORKERS = "tests/acceptance"
+_SPARK = "spark and not outage"
 _STACK = "stack and not spark and not trino"
 _ALONE = "not stack and not spark and not trino"
 _QUERIES = ("tests/cli", "tests/query")
 _HEART = ("tests/pipeline", "tests/connectors", "tests/engine")
 PARTS = {
-    "workers": ("spark and not outage",),
+    "workers": (_SPARK, _WORKERS),
     "broker, store and catalog": (_STACK, *(f"--ignore={folder}" for folder in _QUERIES)),
-    "kills and outages": ("outage",),
+    "Spark": (_SPARK, f"--ignore={_WORKERS}"),
+    "kills and outages": ("outage", _WORKERS),
     "without services": (_ALONE, *(f"--ignore={folder}" for folder in _HEART)),
     "pipeline, connectors and engine": (_ALONE, *_HEART, "--cov"),
     "verbs and queries": (_STACK, *_QUERIES),

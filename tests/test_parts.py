@@ -21,6 +21,14 @@ def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
+def test_outages_are_where_their_part_looks_for_them(script: ModuleType) -> None:
+    marks, folder = script.PARTS["kills and outages"]
+    root = SCRIPT.parents[1]
+    marked = {path for path in (root / "tests").rglob("*.py") if "pytest.mark." + marks in path.read_text()}
+    assert marked
+    assert [path for path in marked if not path.is_relative_to(root / folder)] == []
+
+
 def test_what_passes_alone_is_named_and_the_run_still_fails(
     script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from datetime import UTC, datetime
 
 import pytest
@@ -55,19 +54,6 @@ def test_offsets_are_mirrored_to_the_consumer_group(worker: Worker, pipe: Pipe) 
 
     group = kafka.all_group_offsets(pipe.settings.bootstrap_servers, f"connect-{pipe.connector}")
     assert group == kafka.end_offsets(pipe.settings.bootstrap_servers, [pipe.name])
-
-
-def test_nothing_is_committed_when_nothing_comes(worker: Worker, pipe: Pipe) -> None:
-    pipe.send([event(1)])
-    worker.client.put_config(pipe.connector, pipe.config())
-    eventually(lambda: pipe.ids() == [1])
-    snapshots = pipe.snapshots()
-
-    time.sleep(4)
-    assert pipe.snapshots() == snapshots
-
-    pipe.send([event(2)])
-    eventually(lambda: pipe.ids() == [1, 2], timeout=15)
 
 
 def test_files_follow_the_partition_spec(worker: Worker, pipe: Pipe) -> None:
