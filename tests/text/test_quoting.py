@@ -1,13 +1,12 @@
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
 from frazil.text.quoting import quoted
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("plain", '"plain"'), ('a "b"', r'"a \"b\""'), ("c\\d", r'"c\\d"'), ('\\"', r'"\\\""'), ("", '""')],
-)
-def test_quotes_and_backslashes_are_escaped(text: str, expected: str) -> None:
-    assert quoted(text) == expected
+@pytest.mark.parametrize("text", ["", "a", "two words", 'a"b', "a\\", '\\"', "a'b", "a=b;"])
+def test_quoted_text_is_one_word_that_reads_as_it_was(text: str) -> None:
+    assert shlex.split(f"-X={quoted(text)} next") == [f"-X={text}", "next"]

@@ -1,12 +1,9 @@
-"""Texts inside double quotes."""
+"""Text in double quotes, as options of JAAS and of Spark's launcher have it."""
 
 from __future__ import annotations
 
 
 def quoted(text: str) -> str:
-    """A text in double quotes, with backslashes before those in it and before backslashes.
-
-    So do JAAS configurations and lines of Java options take it.
-    """
+    """The text in double quotes, with a backslash before each quote and each backslash in it."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
