@@ -23,11 +23,12 @@ trino: env
 test-faults: env ## Longer kills, outages and loads, which take many minutes
 	@.venv/bin/pytest -m faults
 
-lint: env ## Format, lint, types, layers
+lint: env ## Format, lint, types, layers, dependencies
 	@.venv/bin/ruff format --check .
 	@.venv/bin/ruff check .
 	@.venv/bin/mypy
 	@.venv/bin/lint-imports
+	@.venv/bin/deptry src bench scripts
 
 format: env ## Format the code
 	@.venv/bin/ruff format .
@@ -40,7 +41,7 @@ bench: env ## Compare with Kafka Connect on this machine
 	@.venv/bin/python -m bench
 
 lock: env ## Renew requirements.lock from pyproject.toml
-	@.venv/bin/uv --system-certs pip compile -q --universal --python-version 3.11 --group dev --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.lock
+	@.venv/bin/uv --system-certs pip compile -q --universal --python-version 3.11 --all-extras --group dev --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.lock
 
 clean: ## Remove the environment and caches of the tools
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

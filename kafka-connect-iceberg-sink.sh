@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The seeds' script: makes the environment where it is missing and hands over to `frazil`.
+# Makes the environment where it is missing and hands over to `frazil`.
 set -euo pipefail
 source=${BASH_SOURCE[0]}
 while [ -L "$source" ]; do

@@ -1,4 +1,4 @@
-"""The peer: a real Kafka Connect distributed worker, by default with Apache's Iceberg sink (spark-and-stack.md 6.2)."""
+"""The peer: a real Kafka Connect distributed worker, by default with Apache's Iceberg sink."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def peer_service(
 
 
 def worker_properties(settings: Settings, group: str, plugins: Path) -> dict[str, str]:
-    """Configuration of the worker; all that is not here is Connect's default. JSON without schemas, as in seed 000."""
+    """Configuration of the worker; all that is not here is Connect's default. JSON without schemas."""
     return {
         "bootstrap.servers": settings.bootstrap_servers,
         "group.id": group,

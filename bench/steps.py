@@ -43,7 +43,7 @@ from frazil.minio.records.tables import TableKind
 DRAINED = (FRAZIL, PEER_1, PEER_2)
 _FLUSH, _SMALL_RECORDS = 25_000, 15_000
 _OBJECT_RATE, _RATE_FLUSH = 35_000, 1_000
-"""The rate is the highest of seed 003's table."""
+"""A high rate for one topic, in records per second."""
 OBJECT_STEPS = ("objects-json", "objects-parquet", "objects-small", "objects-rate")
 STEPS = (
     *(system.name for system in DRAINED),

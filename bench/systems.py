@@ -42,7 +42,7 @@ PEER_2 = System(
 def sink_config(
     settings: Settings, system: System, kind: TableKind, topic: str, table: str, run: str
 ) -> dict[str, str]:
-    """The seeds' connector of a log kind, reading `topic` into `table`, with a control topic of its own."""
+    """The connector of a log kind, reading `topic` into `table`, with a control topic of its own."""
     return {
         **connectors(settings)[CONNECTOR_NAMES[kind]],
         "topics": topic,

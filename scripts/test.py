@@ -1,8 +1,8 @@
 """Runs every test in parts, side by side: most of them wait for a service more than they compute.
 
 Arguments go to each part's pytest. Each part has its own services. A part that passed is one line; the output of one
-that failed follows when it has ended, and the last lines of the run say again what failed and why. A few tests that
-failed while the machine was full run once more, alone: those that pass then are named and do not count.
+that failed follows when it has ended, and the last lines of the run say again what failed and why. A few failed tests
+run once more, alone, as a diagnosis: the last lines say which of them passed then. The run has failed all the same.
 """
 
 from __future__ import annotations
@@ -21,23 +21,30 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PYTEST = ROOT / ".venv" / "bin" / "pytest"
 
+_WORKERS = "tests/acceptance"
+_SPARK = "spark and not outage"
 _STACK = "stack and not spark and not trino"
+_ALONE = "not stack and not spark and not trino"
 _QUERIES = ("tests/cli", "tests/query", "tests/minio")
+_HEART = ("tests/pipeline", "tests/connectors", "tests/engine")
 PARTS = {
-    "workers": ("spark and not outage",),
+    "workers": (_SPARK, _WORKERS),
     "broker, store and catalog": (_STACK, *(f"--ignore={folder}" for folder in _QUERIES)),
-    "kills and outages": ("outage",),
-    "without services": ("not stack and not spark and not trino",),
+    "Spark": (_SPARK, f"--ignore={_WORKERS}"),
+    "kills and outages": ("outage", _WORKERS),
+    "without services": (_ALONE, *(f"--ignore={folder}" for folder in _HEART)),
+    "pipeline, connectors and engine": (_ALONE, *_HEART, "--cov"),
     "verbs and queries": (_STACK, *_QUERIES),
     "Trino": ("trino",),
 }
-"""The marks, and more arguments, of what runs beside what; the longest first."""
+"""The marks, and more arguments, of what runs beside what; the longest first. Of the heart, branch coverage is held:
+`tool.coverage` in `pyproject.toml` says how much."""
 NOT_HERE = "not faults"
 QUICK_JAVA = "-XX:TieredStopAtLevel=1"
 """Services that live for a minute or two do not pay for the second compiler."""
 AT_ONCE = 4
 FEW = 3
-"""A part that failed for more causes has not failed for want of processors."""
+"""A part that failed for more causes does not need a second run to be understood."""
 SHOWN = 20
 """Lines about the failures of a part at the end."""
 _WIDTH = 250
@@ -56,6 +63,7 @@ class Part:
     output: Path
     cache: Path
     started: float
+    passed_alone: bool = False
 
     def progress(self) -> str:
         """The last percentage that pytest printed."""
@@ -99,6 +107,8 @@ def start(name: str, folder: Path, arguments: list[str], suffix: str = "") -> Pa
     cache = path.with_suffix(".cache")
     path = path.with_name(f"{path.name}{suffix}.txt")
     marks, *more = PARTS[name]
+    if arguments and "--cov" in more:  # they may choose a few tests, which cover little
+        more.remove("--cov")
     command = [str(PYTEST), "-m", f"({marks}) and {NOT_HERE}", "-o", f"cache_dir={cache}", *more, *arguments]
     environment = {"JAVA_TOOL_OPTIONS": QUICK_JAVA, "COLUMNS": str(_WIDTH), **os.environ}
     with path.open("wb") as output:
@@ -108,20 +118,17 @@ def start(name: str, folder: Path, arguments: list[str], suffix: str = "") -> Pa
     return Part(name, process, path, cache, time.monotonic())
 
 
-def run_again(part: Part, folder: Path, arguments: list[str]) -> Part:
-    """The failed tests of a part, having run alone."""
+def run_again(part: Part, folder: Path, arguments: list[str]) -> None:
+    """Run the failed tests of a part alone, and note in `part` whether they all passed."""
     print("\nonce more, alone:", *part.reasons(), sep="\n  ", flush=True)
     again = start(part.name, folder, ["--last-failed", "--last-failed-no-failures", "none", *arguments], "-again")
     try:
-        code = again.process.wait()
+        part.passed_alone = again.process.wait() == 0
     except KeyboardInterrupt:
         again.process.terminate()
         again.process.wait()
         raise
     again.show()
-    if code == 0:
-        print("\nfailed beside the others and passed alone:", *part.reasons(), sep="\n  ", flush=True)
-    return again
 
 
 def run_all(folder: Path, arguments: list[str]) -> list[Part]:
@@ -148,12 +155,14 @@ def run_all(folder: Path, arguments: list[str]) -> list[Part]:
         for part in running:
             part.process.wait()
         raise
-    few = [part for part in ended if part.process.returncode == _FAILED and 0 < part.causes() <= FEW]
-    return [part for part in ended if part not in few] + [run_again(part, folder, arguments) for part in few]
+    for part in ended:
+        if part.process.returncode == _FAILED and 0 < part.causes() <= FEW:
+            run_again(part, folder, arguments)
+    return ended
 
 
 def main(arguments: list[str]) -> int:
-    """The exit code: 0 when every part passed, 130 after an interrupt. The outputs stay when one did not."""
+    """The exit code: 0 when every part passed at once, 130 after an interrupt. The outputs stay when one did not."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.default_int_handler)
     folder = Path(tempfile.mkdtemp(prefix="frazil-tests-"))
@@ -165,7 +174,8 @@ def main(arguments: list[str]) -> int:
     if failed:
         print(f"\nThe outputs of all parts are in {folder}.")
         for part in failed:
-            print(f"\nfailed: {part.name} (exit code {part.process.returncode})", *part.reasons(), sep="\n  ")
+            alone = "; alone, the same tests passed" if part.passed_alone else ""
+            print(f"\nfailed: {part.name} (exit code {part.process.returncode}{alone})", *part.reasons(), sep="\n  ")
         return 1
     shutil.rmtree(folder)
     if all(part.process.returncode == _NO_TESTS for part in parts):

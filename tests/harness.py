@@ -10,8 +10,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import httpx
 import psutil
 from confluent_kafka import Consumer, Producer, TopicPartition
+from prometheus_client.parser import text_string_to_metric_families
 from pyiceberg.catalog import Catalog
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
@@ -170,6 +172,16 @@ class Worker(AbstractContextManager["Worker"]):
     def state(self, connector: str) -> str:
         return str(self.client.status(connector)["connector"]["state"])
 
+    def skipped(self, connector: str) -> dict[str, float]:
+        """How many records of a connector the worker has skipped since it started, by reason, as its metrics tell."""
+        text = httpx.get(f"http://127.0.0.1:{self.settings.actuator_port}/actuator/prometheus").text
+        return {
+            sample.labels["reason"]: sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+            if sample.name == "frazil_records_skipped_total" and sample.labels["connector"] == connector
+        }
+
     def log(self) -> str:
         return (self.settings.logs / "worker.log").read_text()
 
@@ -217,7 +229,7 @@ class Pipe:
         return self
 
     def config(self, **more: str) -> dict[str, str]:
-        """The seeds' keys (seed 000 section 6) with a short commit interval; `more` with `__` for dots."""
+        """The keys of a MinIO log connector with a short commit interval; `more` with `__` for dots."""
         base = {
             "connector.class": "io.tabular.iceberg.connect.IcebergSinkConnector",
             "tasks.max": "2",

@@ -21,8 +21,16 @@ def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
-def test_only_what_failed_runs_again_and_is_named(
-    script: ModuleType, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+def test_outages_are_where_their_part_looks_for_them(script: ModuleType) -> None:
+    marks, folder = script.PARTS["kills and outages"]
+    root = SCRIPT.parents[1]
+    marked = {path for path in (root / "tests").rglob("*.py") if "pytest.mark." + marks in path.read_text()}
+    assert marked
+    assert [path for path in marked if not path.is_relative_to(root / folder)] == []
+
+
+def test_what_passes_alone_is_named_and_the_run_still_fails(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "test_them.py").write_text(
         "from pathlib import Path\n"
@@ -30,15 +38,36 @@ def test_only_what_failed_runs_again_and_is_named(
         "def test_passes():\n    pass\n"
         "def test_fails_once():\n    seen = MARK.exists()\n    MARK.touch()\n    assert seen\n"
     )
+    monkeypatch.setattr(script, "PARTS", {"without services": script.PARTS["without services"]})
+    outputs = tmp_path / "outputs"
+    outputs.mkdir()
+    monkeypatch.setattr(script.tempfile, "mkdtemp", lambda prefix: str(outputs))
+    assert script.main(["-q", str(tmp_path)]) == 1
+    shown = capfd.readouterr().out
+    assert "\nwithout services: 1 passed" in shown
+    *_, name = shown.splitlines()
+    assert "test_them.py::test_fails_once - " in name
+    assert f"failed: without services (exit code 1; alone, the same tests passed)\n{name}" in shown
+    assert {path.name for path in outputs.glob("*.txt")} == {"without-services.txt", "without-services-again.txt"}
+
+
+def test_what_fails_alone_too_is_not_said_to_have_passed(
+    script: ModuleType, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "test_them.py").write_text("def test_passes():\n    pass\ndef test_fails():\n    assert 0\n")
     arguments = ["-q", str(tmp_path)]
     part = script.start("without services", tmp_path, arguments)
     assert part.process.wait() == 1
-    (name,) = part.named()
-    assert "test_them.py::test_fails_once - " in name
-    assert script.run_again(part, tmp_path, arguments).process.returncode == 0
-    shown = capfd.readouterr().out
-    assert "\nwithout services: 1 passed" in shown
-    assert f"failed beside the others and passed alone:\n  {name}" in shown
+    script.run_again(part, tmp_path, arguments)
+    assert not part.passed_alone
+    assert "1 failed in" in capfd.readouterr().out
+
+
+def test_the_coverage_of_chosen_tests_is_not_held(script: ModuleType, tmp_path: Path) -> None:
+    (name,) = [name for name, (_, *more) in script.PARTS.items() if "--cov" in more]
+    part = script.start(name, tmp_path, ["--version"])
+    assert part.process.wait() == 0
+    assert "--cov" not in part.process.args
 
 
 def test_the_last_lines_say_what_failed_and_why(script: ModuleType, tmp_path: Path) -> None:

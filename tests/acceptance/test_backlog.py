@@ -1,4 +1,4 @@
-"""A day of 200 buckets waits to be read: bounded memory, and about one file per partition and commit (X18)."""
+"""A day of 200 buckets waits to be read: bounded memory, and about one file per partition and commit."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Memory(threading.Thread):
 
 
 @pytest.mark.timeout(900)
-def test_x18_a_day_of_two_hundred_buckets(stack: LocalStack, tmp_path: Path) -> None:
+def test_a_day_of_two_hundred_buckets(stack: LocalStack, tmp_path: Path) -> None:
     with own_worker(stack.settings, tmp_path) as worker:
         pipe = Pipe(worker.settings, "backlog").create(partitions=4)
         pipe.send(backlog(RECORDS))

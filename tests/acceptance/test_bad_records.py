@@ -1,4 +1,4 @@
-"""Bad records: each becomes a dead letter or stops the connector; its neighbours are stored (X11, X12)."""
+"""Bad records: each becomes a dead letter or stops the connector; its neighbours are stored."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_record_of_5_mb_that_is_good_is_stored(worker: Worker, pipe: Pipe) -> 
     assert max(len(row["info"]["note"]) for row in pipe.rows()) == BIG // 2
 
 
-def test_x11_without_tolerance_the_connector_stops_at_the_record(worker: Worker, pipe: Pipe) -> None:
+def test_without_tolerance_the_connector_stops_at_the_record(worker: Worker, pipe: Pipe) -> None:
     pipe.send([event(n) for n in range(10)], partition=1)
     pipe.send([event(10, count="many"), event(11)], partition=1)
     pipe.send([event(20)], partition=2)
@@ -142,7 +142,7 @@ def test_a_record_that_would_bring_thousands_of_columns_is_a_dead_letter(worker:
 
 
 def test_names_that_collide_in_one_batch_stop_nothing(worker: Worker, pipe: Pipe) -> None:
-    """Iceberg finds columns by dotted names: of two fields of one full name only one can become a column (T#324)."""
+    """Iceberg finds columns by dotted names: of two fields of one full name only one can become a column."""
     pipe.send(
         [
             event(1),

@@ -1,4 +1,4 @@
-"""The catalog fails, is silent, or loses its answers to commits: each record is stored once, in one snapshot (X09)."""
+"""The catalog fails, is silent, or loses its answers to commits: each record is stored once, in one snapshot."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def stored_in_one_snapshot(pipe: Pipe, numbers: list[int], branch: str = "main")
     assert len([each for each in summaries if each.get("frazil.connector") == pipe.connector]) == 1
 
 
-def test_x09_answers_that_are_lost_make_one_snapshot(worker: Worker, request: pytest.FixtureRequest) -> None:
+def test_answers_that_are_lost_make_one_snapshot(worker: Worker, request: pytest.FixtureRequest) -> None:
     """The first commit of each connector is applied, and nobody tells it so."""
     cases: dict[str, tuple[dict[str, str], Sequence[Fault], str]] = {
         "server_error": ({}, ["500 after"], "main"),
@@ -73,7 +73,7 @@ def test_x09_answers_that_are_lost_make_one_snapshot(worker: Worker, request: py
 @pytest.mark.faults
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("fault", ["hold after", "late"])
-def test_x09_a_catalog_that_takes_a_commit_and_is_silent(worker: Worker, pipe: Pipe, fault: Fault) -> None:
+def test_a_catalog_that_takes_a_commit_and_is_silent(worker: Worker, pipe: Pipe, fault: Fault) -> None:
     """Of `late` the catalog gets the commit only when the worker has made it a second time."""
     with CatalogProxy(worker.settings.catalog_uri).running() as proxy:
         proxy.faults = [fault]
@@ -90,7 +90,7 @@ def test_x09_a_catalog_that_takes_a_commit_and_is_silent(worker: Worker, pipe: P
 
 
 @pytest.mark.faults
-def test_x09_a_catalog_that_ends_with_the_commit(worker: Worker, pipe: Pipe) -> None:
+def test_a_catalog_that_ends_with_the_commit(worker: Worker, pipe: Pipe) -> None:
     """The worker gives up before it can ask whether its commit was applied; the position in the table decides."""
     with CatalogProxy(worker.settings.catalog_uri).running() as proxy:
         proxy.faults = ["drop all"]
@@ -129,7 +129,7 @@ class Unreliable(CatalogProxy):
 
 @pytest.mark.faults
 @pytest.mark.timeout(1200)
-def test_x09_an_unreliable_catalog_under_load(worker: Worker) -> None:
+def test_an_unreliable_catalog_under_load(worker: Worker) -> None:
     """Appends with new columns, upserts, and a table that does not exist yet, each through a catalog of that kind."""
     cases: dict[str, tuple[dict[str, str], int]] = {
         "appended": ({}, 1),

@@ -1,4 +1,4 @@
-"""Connectors that name no access keys, as the seeds have them (seed 000 section 6)."""
+"""Connectors that name no access keys."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ pytestmark = pytest.mark.spark
 
 
 def without_keys(pipe: Pipe) -> dict[str, str]:
-    """The seeds' keys: no access keys, and no region but that of the signature."""
+    """No access keys, and no region but that of the signature."""
     left_out = ("access-key-id", "secret-access-key", "client.region")
     return {key: value for key, value in pipe.config().items() if not key.endswith(left_out)}
 

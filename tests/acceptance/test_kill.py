@@ -1,4 +1,4 @@
-"""The worker is killed again and again while records flow: every record is stored exactly once (X01, X03)."""
+"""The worker is killed again and again while records flow: every record is stored exactly once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worker is killed at chosen points around its commits: every record is stored once (X01 to X04, X11 to X14).
+"""The worker is killed at chosen points around its commits: every record is stored once.
 
 A proxy keeps the connector's request to the catalog, or the answer to it, while the worker is killed: so the kill hits
 between the writing of files and their commit, after a commit that nobody has told the worker of, or between the commits
@@ -245,7 +245,7 @@ def killed_there(stack: LocalStack, home: Path, names: Sequence[str], prefix: st
             victim.check([*numbers, *AFTERWARDS])
 
 
-def test_x01_x02_x04_killed_around_commits(stack: LocalStack, tmp_path: Path) -> None:
+def test_killed_around_commits(stack: LocalStack, tmp_path: Path) -> None:
     killed_there(stack, tmp_path, ["before", "after", "branch", "between", "marked"], "some", first=True)
 
 
@@ -279,7 +279,7 @@ class Late(CatalogProxy):
 
 
 @pytest.mark.faults
-def test_x05_a_commit_that_is_applied_after_the_kill_is_the_workers_own(stack: LocalStack, tmp_path: Path) -> None:
+def test_a_commit_that_is_applied_after_the_kill_is_the_workers_own(stack: LocalStack, tmp_path: Path) -> None:
     """The next run has read the table before, and knows whose commit it was."""
     worker, late = own_worker(stack.settings, tmp_path), Late(stack.settings.catalog_uri)
     pipe = Pipe(stack.settings, "late_commit").create(partitions=1)

@@ -1,4 +1,4 @@
-"""The worker is killed while changes flow: every key has its last change in the end, once (X01, X03, X13).
+"""The worker is killed while changes flow: every key has its last change in the end, once.
 
 `test_kill_points.py` has kills around the commits of changes for every run.
 """

@@ -69,7 +69,7 @@ def test_pause_resume_stop_restart_and_reconfigure_under_load(worker: Worker, pi
     assert pipe.ids() == sent
 
 
-def test_r12_a_missing_table_fails_the_connector(worker: Worker, pipe: Pipe) -> None:
+def test_a_missing_table_fails_the_connector(worker: Worker, pipe: Pipe) -> None:
     worker.client.put_config(pipe.connector, pipe.config() | {"iceberg.tables": "acceptance.absent"})
 
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
@@ -88,7 +88,7 @@ def test_a_missing_topic_fails_the_connector(worker: Worker, pipe: Pipe) -> None
     assert "no-such-topic-dlq" not in kafka.topics(pipe.settings.bootstrap_servers)
 
 
-def test_x07_a_topic_that_was_made_again_stops_the_connector(worker: Worker, pipe: Pipe) -> None:
+def test_a_topic_that_was_made_again_stops_the_connector(worker: Worker, pipe: Pipe) -> None:
     pipe.send([event(1)])
     worker.client.put_config(pipe.connector, pipe.config())
     eventually(lambda: pipe.ids() == [1])
@@ -107,7 +107,7 @@ def test_x07_a_topic_that_was_made_again_stops_the_connector(worker: Worker, pip
     assert pipe.ids() == [1]
 
 
-def test_x07_a_topic_that_is_made_again_at_once_while_it_is_read(worker: Worker, pipe: Pipe) -> None:
+def test_a_topic_that_is_made_again_at_once_while_it_is_read(worker: Worker, pipe: Pipe) -> None:
     """It may have more records than were read by the time somebody looks: no offset tells that it is another one."""
     pipe.send([event(n) for n in range(3)], partition=0)
     worker.client.put_config(pipe.connector, pipe.config())
@@ -135,7 +135,7 @@ def made_again(bootstrap: str, topic: str, before: Mapping[str, str]) -> bool:
 
 @pytest.mark.faults
 @pytest.mark.outage
-def test_x05_two_workers_on_one_connector_store_every_record_once(
+def test_two_workers_on_one_connector_store_every_record_once(
     worker: Worker, pipe: Pipe, stack: LocalStack, tmp_path: object
 ) -> None:
     from pathlib import Path
@@ -155,7 +155,7 @@ def test_x05_two_workers_on_one_connector_store_every_record_once(
         assert all("Fenced" in trace for trace in traces if trace)
 
 
-def test_x10_commits_of_others_in_between_are_no_harm(worker: Worker, pipe: Pipe) -> None:
+def test_commits_of_others_in_between_are_no_harm(worker: Worker, pipe: Pipe) -> None:
     import pyarrow as pa
 
     worker.client.put_config(pipe.connector, pipe.config())
@@ -264,7 +264,7 @@ def test_a_connector_stops_in_ten_seconds_though_its_batch_hangs(worker: Worker,
         worker.client.delete(pipe.connector)
 
 
-def test_x05_a_connector_that_is_taken_over_during_its_commit_stays_failed(worker: Worker, pipe: Pipe) -> None:
+def test_a_connector_that_is_taken_over_during_its_commit_stays_failed(worker: Worker, pipe: Pipe) -> None:
     pipe.send([event(n) for n in range(10)], partition=0)
     with Rival(pipe).running() as rival:
         worker.client.put_config(pipe.connector, pipe.config() | {"iceberg.catalog.uri": rival.uri})

@@ -1,4 +1,4 @@
-"""The main job: MinIO log records of every kind become rows of the three tables (seed 000, log-events.md)."""
+"""The main job: MinIO log records of every kind become rows of the three tables."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ SERVER_LOG = {
 
 @pytest.fixture(scope="module")
 def logs(worker: Worker) -> Iterator[Settings]:
-    """The seeds' topics, tables and connectors on the worker, deployed twice: the second time changes nothing."""
+    """The topics, tables and connectors of the logs on the worker, deployed twice: the second time changes nothing."""
     settings = worker.settings
     first: list[deploy.Step] = []
     deploy.deploy(settings, first.append)

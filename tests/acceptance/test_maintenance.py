@@ -1,4 +1,4 @@
-"""Maintenance beside a running connector, as a user does it (X06, X10; T#323)."""
+"""Maintenance beside a running connector, as a user does it."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_a_schedule_stores_what_waits(worker: Worker, objects: ObjectPipe) -> No
     eventually(lambda: sorted(objects.lines()) == [b"1", b"2", b"3"])
 
 
-def test_r16_a_schedule_that_the_store_does_not_take_is_stored_later(worker: Worker, objects: ObjectPipe) -> None:
+def test_a_schedule_that_the_store_does_not_take_is_stored_later(worker: Worker, objects: ObjectPipe) -> None:
     """The position stays, nothing is tried within retry.backoff.ms, and then the object has the same name."""
     gate = Gate(urlsplit(worker.settings.s3_endpoint).port or 0)
     backoff_s = 1.5

@@ -1,4 +1,4 @@
-"""Tables are made and changed as records need it (rows E14 to E18, V03, X14 to X16 of iceberg-sink.md)."""
+"""Tables are made and changed as records need it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def run(worker: Worker, pipe: Pipe, config: Mapping[str, str]) -> None:
     eventually(lambda: pipe.lag() == 0)
 
 
-def test_e15_a_missing_table_is_made_of_all_records_of_the_batch(worker: Worker, pipe: Pipe) -> None:
+def test_a_missing_table_is_made_of_all_records_of_the_batch(worker: Worker, pipe: Pipe) -> None:
     name = f"acceptance_new.{pipe.name}.made"
     pipe.send(encoded({}, *EVENTS, {"id": 3, "more": {"x": 1}}), partition=0)
     config = (
@@ -94,7 +94,7 @@ def test_records_make_the_tables_that_they_name(worker: Worker, pipe: Pipe) -> N
     assert not pipe.catalog().table_exists(empty)
 
 
-def test_e18_an_empty_object_makes_no_table(worker: Worker, pipe: Pipe) -> None:
+def test_an_empty_object_makes_no_table(worker: Worker, pipe: Pipe) -> None:
     pipe.send([b"{}"], partition=0)
     worker.client.put_config(pipe.connector, pipe.config() | CREATE | {"iceberg.tables": "acceptance.e18"})
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
@@ -104,7 +104,7 @@ def test_e18_an_empty_object_makes_no_table(worker: Worker, pipe: Pipe) -> None:
     )
 
 
-def test_e20_partitions_that_do_not_fit_stop_the_connector(worker: Worker, pipe: Pipe) -> None:
+def test_partitions_that_do_not_fit_stop_the_connector(worker: Worker, pipe: Pipe) -> None:
     pipe.send(encoded(*EVENTS), partition=0)
     config = (
         pipe.config() | CREATE | {"iceberg.tables": "acceptance.e20", "iceberg.tables.default-partition-by": "day(ts)"}
@@ -118,14 +118,14 @@ def test_e20_partitions_that_do_not_fit_stop_the_connector(worker: Worker, pipe:
 
 @pytest.fixture
 def narrow(pipe: Pipe) -> Pipe:
-    """Row E14: a table of two columns."""
+    """A table of two columns."""
     pipe.catalog().drop_table(pipe.table_name)
     schema = Schema(NestedField(1, "id", IntegerType(), required=True), NestedField(2, "type", StringType()))
     pipe.catalog().create_table(pipe.table_name, schema)
     return pipe
 
 
-def test_e14_one_update_for_all_that_a_batch_needs(worker: Worker, narrow: Pipe) -> None:
+def test_one_update_for_all_that_a_batch_needs(worker: Worker, narrow: Pipe) -> None:
     """New columns, a wider one, and one that becomes optional: in the batch that first shows the need."""
     before = len(narrow.table().metadata.schemas)
     wide = [{"id": 3_000_000_000, "price": 1.0}, {"type": "no id", "price": 1.5, "tags": {"a": 1}}]

@@ -1,4 +1,4 @@
-"""A connector goes from the real Kafka Connect to frazil and back: nothing is lost or stored twice (X21, X22)."""
+"""A connector goes from the real Kafka Connect to frazil and back: nothing is lost or stored twice."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def trace(worker: Worker, connector: str) -> str:
     return str(worker.client.status(connector)["connector"].get("trace", ""))
 
 
-def test_x21_x22_there_and_back_and_there_again(worker: Worker, pipe: Pipe, connect: KafkaConnect) -> None:
+def test_there_and_back_and_there_again(worker: Worker, pipe: Pipe, connect: KafkaConnect) -> None:
     lane, name = Lane(pipe), pipe.connector
     kafka.ensure_topics(pipe.settings.bootstrap_servers, {f"control-{pipe.name}": (1, {})})
     connect.client.put_config(name, lane.config())

@@ -1,4 +1,4 @@
-"""What happens to topics while a connector reads them or stands still (X08, X19, X20 of iceberg-sink.md)."""
+"""What happens to topics while a connector reads them or stands still."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.harness import Pipe, Worker, event, eventually, send
 pytestmark = pytest.mark.spark
 
 
-def test_x20_new_partitions_and_topics_are_read_from_their_beginning(worker: Worker, pipe: Pipe) -> None:
+def test_new_partitions_and_topics_are_read_from_their_beginning(worker: Worker, pipe: Pipe) -> None:
     bootstrap = pipe.settings.bootstrap_servers
     config = pipe.config() | {"topics.regex": f"{pipe.name}(_more)?"}
     del config["topics"]
@@ -42,7 +42,7 @@ def test_x20_new_partitions_and_topics_are_read_from_their_beginning(worker: Wor
     eventually(lambda: pipe.ids() == list(range(31)))
 
 
-def test_x08_retention_passed_the_position_of_a_connector_that_stood_still(worker: Worker, pipe: Pipe) -> None:
+def test_retention_passed_the_position_of_a_connector_that_stood_still(worker: Worker, pipe: Pipe) -> None:
     url = f"{worker.settings.connect_url}/connectors/{pipe.connector}"
     pipe.send([event(n) for n in range(5)], partition=0)
     worker.client.put_config(pipe.connector, pipe.config())
@@ -68,7 +68,7 @@ def test_x08_retention_passed_the_position_of_a_connector_that_stood_still(worke
     eventually(lambda: pipe.ids() == [*range(5), *range(9, 15)])
 
 
-def test_x19_an_idle_topic_makes_no_snapshots_and_its_next_record_comes_at_once(worker: Worker, pipe: Pipe) -> None:
+def test_an_idle_topic_makes_no_snapshots_and_its_next_record_comes_at_once(worker: Worker, pipe: Pipe) -> None:
     worker.client.put_config(pipe.connector, pipe.config())
     eventually(lambda: worker.state(pipe.connector) == "RUNNING")
     pipe.send([event(0)], partition=0)

@@ -1,4 +1,4 @@
-"""Transforms in a real worker: what they change, drop and refuse (iceberg-sink.md 4; rows R13, S08)."""
+"""Transforms in a real worker: what they change, drop and refuse."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_three_transforms_and_a_predicate(worker: Worker, pipe: Pipe) -> None:
     assert headers["__connect.errors.class.name"] == (KAFKA + "Cast$Value").encode()
     assert headers["__connect.errors.topic"] == pipe.name.encode()
     assert b"transformation count: count: the text is not an integer" in headers["__connect.errors.exception.message"]
-    group = f"connect-{pipe.connector}"  # R13: positions are those of the topic that was read
+    group = f"connect-{pipe.connector}"  # positions are those of the topic that was read
     assert kafka.group_offsets(pipe.settings.bootstrap_servers, group, [(pipe.name, 0)]) == {(pipe.name, 0): 9}
 
 

@@ -1,4 +1,4 @@
-"""Upserts and change events in a real worker (iceberg-sink.md 2.5, U01 to U04, X13; cdc.md 4)."""
+"""Upserts and change events in a real worker."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def trace(worker: Worker, pipe: Pipe) -> str:
 
 
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
-def test_u02_each_record_replaces_the_row_with_its_key(worker: Worker, users: Pipe, mode: str) -> None:
+def test_each_record_replaces_the_row_with_its_key(worker: Worker, users: Pipe, mode: str) -> None:
     users.table().transaction().set_properties({"write.merge.mode": mode}).commit_transaction()
     users.send([user(n, "first", f"city-{n % 3}") for n in range(50)])
     worker.client.put_config(users.connector, users.config() | UPSERT)
@@ -79,7 +79,7 @@ def test_u02_each_record_replaces_the_row_with_its_key(worker: Worker, users: Pi
 
 
 def debezium(operation: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> bytes:
-    """An event of Debezium 3.6 for PostgreSQL without its schema (cdc.md 3)."""
+    """An event of Debezium 3.6 for PostgreSQL without its schema."""
     source = {
         "version": "3.6.1.Final", "connector": "postgresql", "name": "dbz", "ts_ms": 1700000000000, "snapshot": "false",
         "db": "shop", "sequence": '["1","2"]', "ts_us": 1700000000000000, "ts_ns": 1700000000000000000,
@@ -100,7 +100,7 @@ def row(number: int, name: str, city: str = "Graz") -> dict[str, object]:
     return {"id": number, "name": name, "city": city}
 
 
-def test_u03_change_events_of_debezium(worker: Worker, users: Pipe) -> None:
+def test_change_events_of_debezium(worker: Worker, users: Pipe) -> None:
     """D1 to D8: a snapshot, changes, deletes with tombstones, and a key that changes across partitions."""
     unknown: dict[str, Any] = {"name": None, "city": ""}
     users.send([debezium("r", None, row(n, "snapshot")) for n in range(6)], partition=0, key=b'{"id":0}')
@@ -129,7 +129,7 @@ def test_u03_change_events_of_debezium(worker: Worker, users: Pipe) -> None:
     assert [r["city"] for r in users.rows() if r["id"] == 1] == ["Linz"]
 
 
-def test_d11_a_value_that_debezium_leaves_out_stays_as_it_is(worker: Worker, users: Pipe) -> None:
+def test_a_value_that_debezium_leaves_out_stays_as_it_is(worker: Worker, users: Pipe) -> None:
     left_out = "__debezium_unavailable_value"
     users.send([debezium("c", None, row(key, f"long {key}")) for key in range(3)], partition=0)
     worker.client.put_config(users.connector, users.config() | DEBEZIUM)
@@ -211,7 +211,7 @@ def test_a_table_without_key_columns(worker: Worker, pipe: Pipe) -> None:
     assert f"{pipe.table_name} has no identifier fields" in trace(worker, pipe)
 
 
-def test_k13_a_branch_is_written_and_published(worker: Worker, users: Pipe) -> None:
+def test_a_branch_is_written_and_published(worker: Worker, users: Pipe) -> None:
     catalog = users.catalog()
     users.send([user(n, "main") for n in range(3)])
     worker.client.put_config(users.connector, users.config() | UPSERT)

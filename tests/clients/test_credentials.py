@@ -20,7 +20,7 @@ WORKER = Settings(
         "ICEBERG_CATALOG_URI": "http://catalog:8181/iceberg",
     }
 )
-SEEDS = {
+WITHOUT_KEYS = {
     "type": "rest",
     "uri": "http://minio:9000/_iceberg",
     "warehouse": "kafkawarehouse",
@@ -30,7 +30,7 @@ SEEDS = {
     "s3.endpoint": "http://minio:9000",
     "s3.path-style-access": "true",
 }
-"""The catalog of seed 000 section 6, which has no keys."""
+"""A catalog of the embedded store without access keys."""
 REST_KEYS = {"rest.access-key-id": "worker-key", "rest.secret-access-key": "worker-secret"}
 S3_KEYS = {"s3.access-key-id": "worker-key", "s3.secret-access-key": "worker-secret"}
 
@@ -45,8 +45,8 @@ def no_aws(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
 
 
-def test_the_seeds_connector_gets_the_workers_keys() -> None:
-    assert with_credentials(SEEDS, WORKER) == SEEDS | REST_KEYS | S3_KEYS
+def test_a_connector_without_keys_gets_the_workers() -> None:
+    assert with_credentials(WITHOUT_KEYS, WORKER) == WITHOUT_KEYS | REST_KEYS | S3_KEYS
 
 
 @pytest.mark.parametrize("uri", ["http://catalog:8181/iceberg/", "http://catalog:8181"])
@@ -57,26 +57,26 @@ def test_the_workers_catalog_brings_its_store_along(uri: str) -> None:
 
 @pytest.mark.parametrize("part", ["rest", "client"])
 def test_keys_of_the_connector_count(part: str) -> None:
-    given = SEEDS | {f"{part}.access-key-id": "own", f"{part}.secret-access-key": "secret"}
+    given = WITHOUT_KEYS | {f"{part}.access-key-id": "own", f"{part}.secret-access-key": "secret"}
     assert with_credentials(given, WORKER) == given
 
 
 def test_keys_for_the_store_alone_leave_the_catalog_to_the_worker() -> None:
-    given = SEEDS | {"s3.access-key-id": "own", "s3.secret-access-key": "secret"}
+    given = WITHOUT_KEYS | {"s3.access-key-id": "own", "s3.secret-access-key": "secret"}
     assert with_credentials(given, WORKER) == given | REST_KEYS
 
 
 def test_keys_of_the_aws_environment_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "from-aws")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "from-aws")
-    assert with_credentials(SEEDS, WORKER) == SEEDS
+    assert with_credentials(WITHOUT_KEYS, WORKER) == WITHOUT_KEYS
 
 
 def test_an_aws_profile_that_does_not_exist_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
     monkeypatch.setenv("AWS_PROFILE", "absent")
     with pytest.raises(ConfigError, match=r"profile \(absent\).*iceberg\.catalog\.rest\.access-key-id"):
-        with_credentials(SEEDS, WORKER)
+        with_credentials(WITHOUT_KEYS, WORKER)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_an_aws_profile_that_does_not_exist_is_told(monkeypatch: pytest.MonkeyPa
 )
 def test_another_catalog_never_gets_the_workers_keys(elsewhere: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        with_credentials(SEEDS | {"uri": elsewhere}, WORKER)
+        with_credentials(WITHOUT_KEYS | {"uri": elsewhere}, WORKER)
     message = str(caught.value)
     assert "iceberg.catalog.rest.access-key-id and iceberg.catalog.rest.secret-access-key" in message
     assert "worker-" not in message
@@ -100,7 +100,7 @@ def test_another_catalog_never_gets_the_workers_keys(elsewhere: str) -> None:
 
 def test_another_store_never_gets_the_workers_keys() -> None:
     with pytest.raises(ConfigError, match=r"iceberg\.catalog\.s3\.access-key-id"):
-        with_credentials(SEEDS | {"s3.endpoint": "http://other:9000"}, WORKER)
+        with_credentials(WITHOUT_KEYS | {"s3.endpoint": "http://other:9000"}, WORKER)
     unsigned = {"uri": "http://other:8181", "s3.endpoint": "http://other:9000"}
     assert with_credentials(unsigned, WORKER) == unsigned
 
@@ -130,9 +130,9 @@ def test_keys_go_to_the_workers_own_places_only(places: Mapping[str, str], signi
 @pytest.mark.parametrize("part", ["rest", "client", "s3"])
 def test_half_a_pair_of_keys_is_refused(part: str) -> None:
     with pytest.raises(ConfigError, match=rf"iceberg\.catalog\.{part}\.secret-access-key is not"):
-        with_credentials(SEEDS | {f"{part}.access-key-id": "own"}, WORKER)
+        with_credentials(WITHOUT_KEYS | {f"{part}.access-key-id": "own"}, WORKER)
     with pytest.raises(ConfigError, match=rf"iceberg\.catalog\.{part}\.access-key-id is not") as caught:
-        with_credentials(SEEDS | {f"{part}.secret-access-key": "hush"}, WORKER)
+        with_credentials(WITHOUT_KEYS | {f"{part}.secret-access-key": "hush"}, WORKER)
     assert "hush" not in str(caught.value)
 
 

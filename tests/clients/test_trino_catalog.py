@@ -24,7 +24,7 @@ def properties(statement: str) -> dict[str, str]:
     ],
 )
 def test_sigv4_is_spelled_as_the_release_wants_it(version: int, spelling: dict[str, str]) -> None:
-    """Source: spark-and-stack.md 6.9; the other properties are those of seed 000 section 3.4."""
+    """The other properties are the same for every release."""
     found = properties(catalog_statement(Settings({}), version))
     names = ("iceberg.rest-catalog.sigv4-enabled", "iceberg.rest-catalog.security")
     assert {name: found.pop(name) for name in names if name in found} == spelling

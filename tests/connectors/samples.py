@@ -26,7 +26,7 @@ SEED_SINK = {
     "value.converter": "org.apache.kafka.connect.json.JsonConverter",
     "value.converter.schemas.enable": "false",
 }
-"""Seed 000 section 6, with the secret that section 7.1 speaks of."""
+"""The connector of the API log, with a secret."""
 
 MINIMAL_SINK = {
     "name": "c",
@@ -69,7 +69,7 @@ SEED_S3_SINK = {
     "compression.type": "gzip",
     "parquet.codec": "snappy",
 }
-"""Seed 004, connectors/s3-sink.json."""
+"""Kafka to S3 as Confluent's sink is usually configured."""
 
 MINIMAL_S3_SINK = {
     "name": "s",

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import frazil
+from frazil.environment.settings import Settings
 from frazil.environment.variables import VARIABLES
 
 _SOURCES = Path(frazil.__file__).parent
@@ -29,7 +30,8 @@ def test_what_the_program_reads_is_declared() -> None:
 def test_what_is_declared_is_read() -> None:
     text = "\n".join(sources().values())
     fallbacks = {variable.fallback for variable in VARIABLES.values()}
-    unread = {name for name in VARIABLES if f'"{name}"' not in text} - fallbacks
+    by_key = {name for name in VARIABLES if f'parsed.flag("{Settings.key_of(name)}")' in text}
+    unread = {name for name in VARIABLES if f'"{name}"' not in text} - fallbacks - by_key
     assert unread == {variable.name for variable in VARIABLES.values() if variable.no_effect}
 
 

@@ -109,7 +109,6 @@ def test_another_checksum_is_another_folder(tmp_path: Path, lock: Lock) -> None:
 
 
 def test_broker_and_connect_have_a_logger_that_binds() -> None:
-    """Source: spark-and-stack.md 1.3, item 8."""
     names = set(map(file_name, KAFKA.coordinates))
     assert {"kafka_2.13-4.3.1.jar", "kafka-server-4.3.1.jar", "kafka-tools-4.3.1.jar"} <= names
     assert {"connect-runtime-4.3.1.jar", "connect-json-4.3.1.jar", "connect-transforms-4.3.1.jar"} <= names
@@ -119,6 +118,5 @@ def test_broker_and_connect_have_a_logger_that_binds() -> None:
 
 
 def test_iceberg_plugin_links_hadoop_from_pyspark() -> None:
-    """Source: spark-and-stack.md 1.3, item 2."""
     assert {name.rsplit("-", 1)[0] for name in ICEBERG_CONNECT.linked} == {"hadoop-client-api", "hadoop-client-runtime"}
     assert all((PYSPARK_JARS / name).exists() for name in ICEBERG_CONNECT.linked)

@@ -97,7 +97,7 @@ def test_broker_listens_on_loopback_only(stack: LocalStack) -> None:
 
 @pytest.mark.stack
 def test_broker_logs_to_its_file(stack: LocalStack) -> None:
-    """slf4j binds: spark-and-stack.md 1.3, item 8."""
+    """slf4j finds a logger; without one the broker is silent."""
     text = kafka_service(stack.settings).log.read_text()
     assert "Kafka Server started" in text
     assert "StaticLoggerBinder" not in text

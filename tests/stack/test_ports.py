@@ -74,6 +74,7 @@ def test_a_process_that_chooses_very_often_holds_few(monkeypatch: pytest.MonkeyP
 def test_unused_avoids_what_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ports, "_SEARCHED", range(20000, 20002))
     monkeypatch.setattr(ports, "is_taken", lambda port: False)
+    monkeypatch.setattr(ports, "_hold", lambda port: True)
     assert ports.unused(1, avoid={20001}) == [20000]
     with pytest.raises(StackError, match="fewer than 2 free ports"):
         ports.unused(2, avoid={20001})

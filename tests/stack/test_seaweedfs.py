@@ -136,7 +136,7 @@ def test_everything_listens_on_loopback_and_on_pinned_ports(stack: LocalStack) -
 
 @pytest.mark.stack
 def test_telemetry_and_iceberg_maintenance_are_off(stack: LocalStack) -> None:
-    """Its compaction once corrupted columns: spark-and-stack.md 6.4."""
+    """Its compaction once corrupted columns."""
     service = seaweedfs_service(stack.settings)
     pid = service.state().pid
     assert pid is not None

@@ -36,7 +36,7 @@ _DEFAULTS = {
 
 
 def pyiceberg_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """Translate Java's catalog property names to PyIceberg's (iceberg-sink.md 1.1, log-events.md 3.4)."""
+    """Translate Java's catalog property names to PyIceberg's."""
     result = dict(_DEFAULTS)
     for key, value in properties.items():
         if key not in _NOT_PASSED:

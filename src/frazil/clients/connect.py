@@ -1,4 +1,4 @@
-"""A thin client of the Kafka Connect REST API (connect-rest.md)."""
+"""A thin client of the Kafka Connect REST API."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from frazil.environment.access import ConnectAccess
 from frazil.errors import AlreadyExists, ConfigError, FrazilError, NotFound, ServiceUnavailable, TerminalError
 
 _TIMEOUT = httpx.Timeout(95.0, connect=5.0)
-"""A worker ends a request itself after 90 s (connect-rest.md 2.7)."""
+"""A worker ends a request itself after 90 s."""
 _EXISTS = "already exists"
 
 

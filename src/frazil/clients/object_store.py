@@ -1,4 +1,4 @@
-"""Where an object sink stores, and how it is allowed to (object-sinks.md 2.3)."""
+"""Where an object sink stores, and how it is allowed to."""
 
 from __future__ import annotations
 

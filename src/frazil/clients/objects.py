@@ -1,4 +1,4 @@
-"""The object store of an object sink, through the AWS SDK (object-sinks.md 2.3)."""
+"""The object store of an object sink, through the AWS SDK."""
 
 from __future__ import annotations
 

@@ -11,15 +11,18 @@ from urllib.parse import SplitResult, urlsplit
 import requests
 from requests.exceptions import InvalidSchema, RequestException, SSLError
 from requests.utils import get_environ_proxies
-from trino.auth import Authentication, BasicAuthentication, JWTAuthentication
-from trino.dbapi import Connection
-from trino.exceptions import Error, HttpError, TrinoQueryError
 
 from frazil.clients.trino_catalog import catalog_statement
+from frazil.environment.extras import extra
 from frazil.environment.hosts import is_this_machine
 from frazil.environment.paths import expanded
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, FrazilError, ServiceUnavailable, TerminalError
+
+with extra("trino"):
+    from trino.auth import Authentication, BasicAuthentication, JWTAuthentication
+    from trino.dbapi import Connection
+    from trino.exceptions import Error, HttpError, TrinoQueryError
 
 # What the client raises for an answer that is not one of Trino's, such as the page of a proxy.
 _NOT_TRINO = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)

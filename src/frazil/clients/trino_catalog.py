@@ -1,4 +1,4 @@
-"""The statement that gives Trino the catalog of the warehouse (seed 000 section 3.4, spark-and-stack.md 6.9)."""
+"""The statement that gives Trino the catalog of the warehouse."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FIRST_WITH_SECURITY = 477
 
 
 def catalog_statement(settings: Settings, version: int) -> str:
-    """`CREATE CATALOG` for the warehouse in the spelling of a Trino release (spark-and-stack.md 6.9).
+    """`CREATE CATALOG` for the warehouse in the spelling of a Trino release.
 
     That of the stack's own Trino only reads: up to release 479 the page of a statement that writes shows the keys
     (CVE-2026-34214), and whoever reaches the port sees that page.

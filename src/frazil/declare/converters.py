@@ -1,4 +1,4 @@
-"""Converter keys of a sink connector: which classes there are and what they add (connect-rest.md 3.2)."""
+"""Converter keys of a sink connector: which classes there are and what they add."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DEFAULTS: Mapping[Role, str] = {
     "value": JSON_CONVERTER,
     "header": SIMPLE_HEADER_CONVERTER,
 }
-"""The worker's converters; its value converter has `schemas.enable=false`, as the workers of seeds 000 and 001."""
+"""The worker's converters; its value converter has `schemas.enable=false`."""
 
 _NO_EFFECT: Mapping[Role, str | None] = {
     "key": "record keys are not stored; a dead letter keeps the key's bytes",

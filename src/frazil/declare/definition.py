@@ -78,7 +78,7 @@ class Key:
 
 
 def parse_value(type_: Type, text: str) -> Value:
-    """Parse one trimmed value; raises ValueError with Connect's reason (connect-rest.md 6.1)."""
+    """Parse one trimmed value; raises ValueError with Connect's reason."""
     text = text.strip()
     if type_ == "BOOLEAN":
         if text.lower() not in ("true", "false"):
@@ -99,7 +99,7 @@ def parse_value(type_: Type, text: str) -> Value:
 
 
 def as_text(value: Value) -> str | None:
-    """The value as the validate response shows it: a string, or None (connect-rest.md 3.2)."""
+    """The value as the validate response shows it: a string, or None."""
     if value is None:
         return None
     if isinstance(value, bool):
@@ -119,7 +119,7 @@ def invalid_value(name: str, value: object, reason: str) -> str:
 
 
 def invalid_config_message(errors: list[str]) -> str:
-    """The frame that Connect puts around the errors of a configuration (connect-rest.md 4.2)."""
+    """The frame that Connect puts around the errors of a configuration."""
     return (
         f"Connector configuration is invalid and contains the following {len(errors)} error(s):\n"
         + "\n".join(errors)
@@ -186,7 +186,7 @@ class Parsed:
         return found
 
     def config_infos(self) -> list[dict[str, object]]:
-        """The entries `{definition, value}` of a ConfigInfos body (connect-rest.md 3.2, 10.2)."""
+        """The entries `{definition, value}` of a ConfigInfos body."""
         infos: list[dict[str, object]] = []
         for name in self._entries():
             key = self.definition.keys.get(name)
@@ -275,7 +275,7 @@ class ConfigDef:
         return f"{name} is not a key of this connector and has no effect{hint}"
 
     def describe(self, key: Key) -> dict[str, object]:
-        """The ConfigKeyInfo of one key (connect-rest.md 3.2)."""
+        """The ConfigKeyInfo of one key."""
         required = isinstance(key.default, Required)
         in_group = [other.name for other in self.keys.values() if other.group == key.group]
         return {

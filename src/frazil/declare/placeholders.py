@@ -1,4 +1,4 @@
-"""Placeholders of configuration providers in values, in Kafka's form (connect-rest.md 6.1)."""
+"""Placeholders of configuration providers in values, in Kafka's form."""
 
 from __future__ import annotations
 

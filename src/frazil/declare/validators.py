@@ -1,4 +1,4 @@
-"""Checks on single values, with the reasons that Kafka Connect gives (connect-rest.md 6.1)."""
+"""Checks on single values, with the reasons that Kafka Connect gives."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def non_empty(value: Value) -> str | None:
 
 
 def non_empty_without_control_chars(value: Value) -> str | None:
-    """A connector name: not blank, no ISO control characters (connect-rest.md 11.2); null is the parser's error."""
+    """A connector name: not blank, no ISO control characters; null is the parser's error."""
     if value is None:
         return None
     text = str(value)

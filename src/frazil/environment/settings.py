@@ -306,16 +306,6 @@ class Settings:
             return {}
         return {key: value for key, value in self.worker_properties.items() if key.startswith("config.providers")}
 
-    @property
-    def topic_tracking(self) -> bool:
-        """`topic.tracking.enable` of Kafka Connect's worker."""
-        return self._switch("CONNECT_TOPIC_TRACKING_ENABLE")
-
-    @property
-    def topic_tracking_reset(self) -> bool:
-        """`topic.tracking.allow.reset` of Kafka Connect's worker."""
-        return self._switch("CONNECT_TOPIC_TRACKING_ALLOW_RESET")
-
     # Topics file
     @cached_property
     def topics_file(self) -> Path | None:
@@ -356,10 +346,7 @@ class Settings:
         return self.warehouse.rstrip("/").rsplit("/", 1)[-1]
 
     def catalog_properties(self) -> dict[str, str]:
-        """Properties of the Iceberg REST catalog, in the spelling of the sink's `iceberg.catalog.*` keys.
-
-        Source: seed 000 section 6, iceberg-sink.md 1.1 (SigV4).
-        """
+        """Properties of the Iceberg REST catalog, in the spelling of the sink's `iceberg.catalog.*` keys."""
         return {
             "type": "rest",
             "uri": self.catalog_uri,

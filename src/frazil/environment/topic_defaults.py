@@ -1,4 +1,4 @@
-"""What the environment says of topics of a YAML file (seed 003)."""
+"""What the environment says of topics of a YAML file."""
 
 from __future__ import annotations
 

@@ -114,4 +114,4 @@ TOPICS_FILE: Final = (
         "count",
     ),
 )
-"""Where the topics of a YAML file go, and the defaults of its entries (seed 003)."""
+"""Where the topics of a YAML file go, and the defaults of its entries."""

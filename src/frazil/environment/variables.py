@@ -1,7 +1,6 @@
 """Environment variables: every name that frazil knows, its default and what it means.
 
-`Settings` takes its defaults from here; `.env.sample` and the reference page are made from here. Sources: seed 000
-section 11.1 and seed 001 section 9.1, and frazil's own.
+`Settings` takes its defaults from here; `.env.sample` and the reference page are made from here.
 """
 
 from __future__ import annotations

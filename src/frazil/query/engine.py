@@ -8,10 +8,10 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from types import MappingProxyType
 
-import duckdb
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
 
+from frazil.environment.extras import extra
 from frazil.errors import QueryError
 from frazil.query.arrow_values import typed_rows
 from frazil.query.names import Names, answers
@@ -23,6 +23,9 @@ from frazil.query.sql.value import OTHER_ENGINE
 from frazil.query.statements import Statement, split
 from frazil.query.translate import Translation, translate
 from frazil.query.view import Views
+
+with extra("sql"):
+    import duckdb
 
 _BATCH_ROWS = 1 << 16
 _INTERRUPT_S = 0.1

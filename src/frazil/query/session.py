@@ -11,12 +11,15 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import psutil
 import pyarrow as pa
 
+from frazil.environment.extras import extra
 from frazil.errors import QueryError
 from frazil.query.sql import text_functions
+
+with extra("sql"):
+    import duckdb
 
 _SETTINGS = (
     "SET TimeZone = 'UTC'",

@@ -8,16 +8,18 @@ from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
-from dateutil.relativedelta import relativedelta
-from trino.exceptions import TrinoUserError
-from trino.types import NamedRowTuple
-
 from frazil.clients.trino import FAILURES, connect, failure
+from frazil.environment.extras import extra
 from frazil.environment.settings import Settings
 from frazil.errors import QueryError
 from frazil.query.arrow_values import day_interval, month_interval
 from frazil.query.result import Result
 from frazil.query.trino_statements import reading
+
+with extra("trino"):
+    from dateutil.relativedelta import relativedelta
+    from trino.exceptions import TrinoUserError
+    from trino.types import NamedRowTuple
 
 
 class TrinoEngine:

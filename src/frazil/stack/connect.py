@@ -1,4 +1,4 @@
-"""Kafka Connect's own runtime as a service: a distributed worker of one process. Source: spark-and-stack.md 6.2."""
+"""Kafka Connect's own runtime as a service: a distributed worker of one process."""
 
 from __future__ import annotations
 

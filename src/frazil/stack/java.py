@@ -1,4 +1,4 @@
-"""Finds the Java that the broker and Spark, or Trino, run on. Source: spark-and-stack.md 1.1, 1.3 (item 6) and 6.9."""
+"""Finds the Java that the broker and Spark, or Trino, run on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The embedded Kafka broker: one KRaft node on loopback. Source: spark-and-stack.md 6.1."""
+"""The embedded Kafka broker: one KRaft node on loopback."""
 
 from __future__ import annotations
 

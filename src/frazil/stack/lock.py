@@ -12,6 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from frazil.environment.extras import extra
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 from frazil.stack.ivy import retrieve, user_settings
@@ -61,8 +62,8 @@ _AWS_MODULES = (
 )
 
 # Set → (roots, whether their dependencies belong to it). Spark's own jars are PySpark's, so nothing else is wanted
-# beside its Kafka source. kafka_2.13 does not name all it needs, and brings an slf4j that logs nothing
-# (spark-and-stack.md 1.3, item 8), hence the explicit roots.
+# beside its Kafka source. kafka_2.13 does not name all it needs, and brings an slf4j that logs nothing,
+# hence the explicit roots.
 ROOTS: dict[str, tuple[tuple[str, ...], bool]] = {
     "kafka": (
         (
@@ -138,7 +139,8 @@ def renew(name: str, settings: Settings) -> Path:
 
 
 def _package_lock() -> str:
-    from uv import find_uv_bin
+    with extra("trino"):
+        from uv import find_uv_bin
 
     command = [find_uv_bin(), "--system-certs", "pip", "compile", "--quiet", "--universal", "--no-header"]
     command += ["--no-deps", "--generate-hashes", "--no-annotate", "--no-emit-index-url", "-"]

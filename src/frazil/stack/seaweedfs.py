@@ -1,4 +1,4 @@
-"""The embedded object store with its Iceberg REST catalog: SeaweedFS on loopback. Source: spark-and-stack.md 6.4."""
+"""The embedded object store with its Iceberg REST catalog: SeaweedFS on loopback."""
 
 from __future__ import annotations
 

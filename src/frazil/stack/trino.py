@@ -1,4 +1,4 @@
-"""The stack's Trino, which runs on request only: one node on loopback. Source: spark-and-stack.md 6.9."""
+"""The stack's Trino, which runs on request only: one node on loopback."""
 
 from __future__ import annotations
 

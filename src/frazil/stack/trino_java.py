@@ -1,6 +1,6 @@
 """The Java that Trino runs on: one of this machine, else a runtime of its own in the cache.
 
-Spark fails on it (spark-and-stack.md 1.3, item 6), so it lies neither in the environment of frazil nor where
+Spark fails on it, so it lies neither in the environment of frazil nor where
 `find_java` looks.
 """
 
@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from frazil.environment.extras import extra
 from frazil.errors import JavaNotFound
 from frazil.stack.ivy import Progress
 from frazil.stack.jars import LOCKS, exclusive, sha256
@@ -54,7 +55,8 @@ def trino_java(cache: Path, progress: Progress, env: Mapping[str, str]) -> Path:
 
 
 def _install(folder: Path, env: Mapping[str, str]) -> None:
-    from uv import find_uv_bin
+    with extra("trino"):
+        from uv import find_uv_bin
 
     draft = Path(tempfile.mkdtemp(prefix=".java-", dir=folder.parent))
     command = [

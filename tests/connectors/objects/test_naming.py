@@ -1,4 +1,4 @@
-"""Rows N1 to N7 of object-sinks.md 14.3."""
+"""Names of objects, as Kafka Connect's S3 sink gives them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from frazil.connectors.objects.naming import Kind, extension, folder, object_nam
         (Layout("a/b", "|", "-", 0), 12345678901, "a/b|t|partition=12|t-12-12345678901.avro"),
     ],
 )
-def test_n1_n2_layout(layout: Layout, offset: int, expected: str) -> None:
+def test_names_follow_the_layout(layout: Layout, offset: int, expected: str) -> None:
     assert object_name(layout, folder(layout, "t", "partition=12"), "t", 12, offset, "data", ".avro") == expected
 
 
@@ -28,7 +28,7 @@ def test_n1_n2_layout(layout: Layout, offset: int, expected: str) -> None:
         ("headers", ".snappy.parquet", "f/a.avro.b+0+0000000007.headers.snappy.parquet"),
     ],
 )
-def test_n4_to_n6_views(kind: Kind, ext: str, expected: str) -> None:
+def test_keys_and_headers_have_names_beside_the_values(kind: Kind, ext: str, expected: str) -> None:
     assert object_name(Layout(), "f/", "a.avro.b", 0, 7, kind, ext) == expected
 
 
@@ -49,5 +49,5 @@ def test_n4_to_n6_views(kind: Kind, ext: str, expected: str) -> None:
         (FormatConfig("parquet", codec="brotli"), ".br.parquet"),
     ],
 )
-def test_n7_extensions(format_: FormatConfig, expected: str) -> None:
+def test_extensions_tell_format_and_compression(format_: FormatConfig, expected: str) -> None:
     assert extension(format_) == expected

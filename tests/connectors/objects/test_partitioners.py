@@ -1,4 +1,4 @@
-"""Rows T9 to T16, F1 to F8 and R21 of object-sinks.md 14."""
+"""Folders by field, by time and by both, and records that have none."""
 
 from __future__ import annotations
 
@@ -57,28 +57,28 @@ RECORD = b'{"boolean":true,"byte":42,"short":1234,"int":12,"string":"def","d":1.
         ("o.x", "o.x=1"),
     ],
 )
-def test_f1_f2_f4_fields(names: str, expected: str) -> None:
+def test_folders_are_named_by_fields(names: str, expected: str) -> None:
     assert by_field(names, RECORD) == [expected]
 
 
-def test_f3_values_are_verbatim() -> None:
+def test_values_are_verbatim() -> None:
     value = rb'{"s":"test\/with\\special:chars=and+spaces \u00e4"}'
     assert by_field("s", value, b'{"s":""}') == ["s=test/with\\special:chars=and+spaces ä", "s="]
 
 
 @pytest.mark.parametrize("name", ["d", "array", "o", "string.x"])
-def test_f5_other_values_are_refused_one_by_one(name: str) -> None:
+def test_other_values_are_refused_one_by_one(name: str) -> None:
     bad, good = by_field(name, RECORD, b'{"' + name.split(".")[0].encode() + b'":null}')
     assert bad.startswith("!") and bad.endswith(":Error encoding partition.")
     assert good == f"{name}=null"
 
 
 @pytest.mark.parametrize("text", [b"1", b'"text"', b"[1]", b"true"])
-def test_f5_records_that_are_no_objects(text: bytes) -> None:
+def test_records_that_are_no_objects_have_no_fields(text: bytes) -> None:
     assert by_field("a", text) == ["!:Error encoding partition."]
 
 
-def test_f5_f6_with_a_schema() -> None:
+def test_fields_of_records_with_a_schema() -> None:
     nested = Struct((Field("city", STRING),))
     schema = Struct((Field("a", Scalar("double")), Field("b", List(STRING)), Field("address", nested)))
     text = b'{"a":1,"b":null,"address":{"city":"NYC"}}'
@@ -88,7 +88,7 @@ def test_f5_f6_with_a_schema() -> None:
     assert by_field("address.city", text, schema=schema) == ["address.city=NYC"]
 
 
-def test_f7_the_delimiter() -> None:
+def test_the_delimiter_separates_folders() -> None:
     assert by_field("string,int", RECORD, more={"directory.delim": "|"}) == ["topics|t|string=def|int=12|"]
 
 
@@ -122,7 +122,7 @@ def by_field_of_time(value: str, type_: str | None = None) -> str:
         "1.4279364e12",
     ],
 )
-def test_t9_t12_times_of_fields(value: str) -> None:
+def test_fields_hold_the_time(value: str) -> None:
     assert by_field_of_time(value) == "t/year=2015/month=04/day=02/hour=01"
 
 
@@ -134,36 +134,36 @@ def test_t9_t12_times_of_fields(value: str) -> None:
         ("28800000", "t/year=1970/month=01/day=01/hour=08"),
     ],
 )
-def test_t10_t11_digits(value: str, expected: str) -> None:
+def test_digits_are_milliseconds(value: str, expected: str) -> None:
     assert by_field_of_time(value) == expected
 
 
 @pytest.mark.parametrize("value", ['"9223372036854775807"', "-9223372036854775808"])
-def test_t11_instants_without_a_year(value: str) -> None:
+def test_instants_without_a_year(value: str) -> None:
     assert by_field_of_time(value).startswith("!:Error encoding partition. ")
 
 
 @pytest.mark.parametrize("value", ["[1]", "true", "{}", "null"])
-def test_t13_other_values(value: str) -> None:
+def test_other_values_are_no_times(value: str) -> None:
     assert by_field_of_time(value) == "!h.f:Error extracting timestamp from record field: h.f"
 
 
 @pytest.mark.parametrize("type_", ["float", "double", "boolean"])
-def test_t13_other_types(type_: str) -> None:
+def test_other_types_are_no_times(type_: str) -> None:
     assert by_field_of_time("1", type_) == "!h.f:Error extracting timestamp from record field: h.f"
 
 
 @pytest.mark.parametrize("value", ['"def"', '""', '"2015-04-02 01:00"', '"20 15"', "1e400", "99999999999999999999"])
-def test_t14_texts_that_are_no_times(value: str) -> None:
+def test_texts_that_are_no_times(value: str) -> None:
     assert by_field_of_time(value).startswith("!h.f:Invalid format")
 
 
-def test_t15_records_that_are_no_objects() -> None:
+def test_records_that_are_no_objects_have_no_time() -> None:
     config = sink_with({**BY_TIME, "timestamp.extractor": "RecordField"})
     assert folders(config, records([b'"x"'])) == ["!:Error encoding partition."]
 
 
-def test_t16_records_without_a_timestamp_and_their_neighbours() -> None:
+def test_records_without_a_timestamp_and_their_neighbours() -> None:
     found = folders(sink_with(BY_TIME), records([b"1", b"2", b"3"], stamps=[0, -1, DAY]))
     assert found[0] == "t/year=1970/month=01/day=01/hour=00"
     assert found[1].startswith("!:Unable to determine timestamp using timestamp.extractor")
@@ -193,7 +193,7 @@ def test_renamed_topics_are_folders() -> None:
         ("SUFFIX", "t/partition=12/schema_name=X", "t/partition=12/schema_name=null"),
     ],
 )
-def test_r21_names_of_schemas(affix: str, named: str, without: str) -> None:
+def test_names_of_schemas(affix: str, named: str, without: str) -> None:
     config = sink_with({"s3.schema.partition.affix.type": affix})
     schemas = [Schema(b"1", None, "X"), Schema(b"2", None)]
     found = folders(config, records([b"1"] * 3, schemas=[0, -1, 1]), schemas)

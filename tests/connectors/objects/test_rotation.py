@@ -1,4 +1,4 @@
-"""Rows R1 to R8, R10, R15, N1, N3, S1 to S3 and B5 of object-sinks.md 14, and rotation record by record."""
+"""Rotation, compared with one record by record."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def files(config: RotationConfig, records: Sequence[Arrival]) -> tuple[list[File
     return sorted(found, key=lambda file: file[1][0]), waiting
 
 
-def test_r1_flush_size_counts_over_all_folders() -> None:
+def test_flush_size_counts_over_all_folders() -> None:
     found, waiting = files(RotationConfig(9), [Arrival(16 + i % 3) for i in range(18)])
     assert [(code, offsets[0], len(offsets)) for code, offsets in found] == [
         (16, 0, 3),
@@ -100,19 +100,19 @@ def test_record_time(folder_of: object) -> None:
 R4 = [Arrival(h, h * HOUR + m * MINUTE) for h, m in ((10, 0), (9, 58), (10, 9), (9, 55), (10, 10))]
 
 
-def test_r4_folders_side_by_side() -> None:
+def test_folders_side_by_side() -> None:
     found, waiting = files(RotationConfig(100, interval_ms=10 * MINUTE, on_partition_change=False), R4)
     assert found == [(10, [0, 2]), (9, [1, 3])]
     assert waiting == [4]
 
 
-def test_r5_folders_one_after_the_other() -> None:
+def test_folders_one_after_the_other() -> None:
     found, waiting = files(RotationConfig(100, interval_ms=10 * MINUTE), R4)
     assert [offsets for _, offsets in found] == [[0], [1], [2], [3]]
     assert waiting == [4]
 
 
-def test_r6_times_that_go_back_trigger_nothing() -> None:
+def test_times_that_go_back_trigger_nothing() -> None:
     times = [10 * HOUR, 8 * HOUR, 31 * HOUR, 29 * HOUR, 34 * HOUR]
     records = [Arrival(time // HOUR, time) for time in times]
     config = RotationConfig(100, interval_ms=24 * HOUR, on_partition_change=False)
@@ -120,22 +120,22 @@ def test_r6_times_that_go_back_trigger_nothing() -> None:
     assert [offsets for _, offsets in files(config, records)[0]] == [[0], [1], [2], [3]]
 
 
-def test_r7_most_open_objects() -> None:
+def test_most_open_objects() -> None:
     found, waiting = files(RotationConfig(10, max_open_files=5), [Arrival(i) for i in range(6)])
     assert found == [(i, [i]) for i in range(5)]
     assert waiting == [5]
 
 
-def test_r8_any_number_of_open_objects() -> None:
+def test_any_number_of_open_objects() -> None:
     assert [offsets[0] for _, offsets in files(RotationConfig(10), [Arrival()] * 20)[0]] == [0, 10]
 
 
-def test_r10_without_record_times_the_interval_never_counts() -> None:
+def test_without_record_times_the_interval_never_counts() -> None:
     records = [Arrival(0, i * HOUR) for i in range(9)]
     assert generations(RotationConfig(10, interval_ms=MINUTE), records, timed=False) == ([], list(range(9)))
 
 
-def test_r15_n1_n3_flush_size() -> None:
+def test_flush_size_rotates_whatever_the_chunks() -> None:
     stored, waiting = generations(RotationConfig(3), [Arrival()] * 10, chunks=[3, 5, 6])
     assert [group[0] for group in stored] == [0, 3, 6]
     assert waiting == [9]
@@ -163,7 +163,7 @@ def test_schemas(case: str, schemas: list[int], changes: Changes, sizes: list[in
 @pytest.mark.parametrize(
     ("kinds", "sizes"), [("t" + "r" * 9, [1, 3, 3, 3]), ("r" * 9 + "tr", [3, 3, 3, 1]), ("ttt", [3])]
 )
-def test_b5_tombstones_in_the_folder_of_records(kinds: str, sizes: list[int]) -> None:
+def test_tombstones_in_the_folder_of_records(kinds: str, sizes: list[int]) -> None:
     stored, _ = generations(RotationConfig(3), [Arrival(schema=1 + (kind == "t")) for kind in kinds])
     assert [len(group) for group in stored] == sizes
 

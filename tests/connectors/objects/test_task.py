@@ -1,4 +1,4 @@
-"""What tasks store of local rows (rows N1, R9, R12, R17, R18, S4, B1 to B4, B6, B7, J1, J3 of object-sinks.md 14)."""
+"""What tasks store of local rows."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def numbers(count: int, first: int = 0) -> list[Row]:
     return [Row(first + i, b'{"n":%d}' % (first + i)) for i in range(count)]
 
 
-def test_n1_complete_objects_are_stored_and_the_rest_is_read_again(tmp_path: Path) -> None:
+def test_complete_objects_are_stored_and_the_rest_is_read_again(tmp_path: Path) -> None:
     disk = Disk(tmp_path, filename__offset__zero__pad__width="2")
     found = disk.run(numbers(10))
     assert disk.lines() == {
@@ -74,7 +74,7 @@ def test_n1_complete_objects_are_stored_and_the_rest_is_read_again(tmp_path: Pat
     ]
 
 
-def test_r9_nothing_is_stored_of_what_is_open(tmp_path: Path) -> None:
+def test_nothing_is_stored_of_what_is_open(tmp_path: Path) -> None:
     disk = Disk(tmp_path, flush__size="10")
     found = disk.run(numbers(9))
     assert (found.position, found.read, found.open_count, disk.lines()) == (0, 0, 9, {})
@@ -133,14 +133,14 @@ WITH_SCHEMAS = {
 @pytest.mark.parametrize(
     ("decimals", "line"), [("BASE64", b'{"d": "AJw=", "s": "x"}'), ("NUMERIC", b'{"d":1.56,"s":"x"}')]
 )
-def test_j1_j3_payloads_without_their_envelope(tmp_path: Path, decimals: str, line: bytes) -> None:
+def test_payloads_without_their_envelope(tmp_path: Path, decimals: str, line: bytes) -> None:
     disk = Disk(tmp_path, **WITH_SCHEMAS, **{"json.decimal.format": decimals, "flush.size": "1"})
     disk.run([Row(0, enveloped({"d": "AJw=", "s": "x"}))])
     ((found,),) = disk.lines().values()
     assert json.loads(found) == json.loads(line)
 
 
-def test_j7_values_without_an_envelope_are_dead_letters(tmp_path: Path) -> None:
+def test_values_without_an_envelope_are_dead_letters(tmp_path: Path) -> None:
     disk = Disk(tmp_path, **WITH_SCHEMAS, **TOLERANT, **{"flush.size": "1"})
     found = disk.run([Row(0, b'{"a":1}'), Row(1, enveloped({"d": "AJw="}))])
     assert [letter.offset for letter in found.letters] == [0]
@@ -157,7 +157,7 @@ def test_parquet_with_schemas(tmp_path: Path) -> None:
     ]
 
 
-def test_j4_j5_logical_types_and_maps_of_schemas(tmp_path: Path) -> None:
+def test_logical_types_and_maps_of_schemas(tmp_path: Path) -> None:
     connect = "org.apache.kafka.connect.data."
     schema = {
         "type": "struct",
@@ -182,20 +182,20 @@ def test_j4_j5_logical_types_and_maps_of_schemas(tmp_path: Path) -> None:
     ]
 
 
-def test_j8_records_without_a_schema_stay_what_they_are(tmp_path: Path) -> None:
+def test_records_without_a_schema_stay_what_they_are(tmp_path: Path) -> None:
     disk = Disk(tmp_path, flush__size="1")
     disk.run([Row(0, b'{"a":"","b":null}')])
     assert list(disk.lines().values()) == [[b'{"a":"","b":null}']]
 
 
-def test_r18_an_object_that_is_there_already_is_replaced(tmp_path: Path) -> None:
+def test_an_object_that_is_there_already_is_replaced(tmp_path: Path) -> None:
     disk = Disk(tmp_path)
     disk.store.put("topics/t/partition=0/t+0+0000000000.json", io.BytesIO(b"part"), 4, ())
     disk.run(numbers(6))
     assert [len(lines) for lines in disk.lines().values()] == [3, 3]
 
 
-def test_s1_another_schema_begins_another_object(tmp_path: Path) -> None:
+def test_another_schema_begins_another_object(tmp_path: Path) -> None:
     disk = Disk(tmp_path, **WITH_SCHEMAS, **{"flush.size": "100"})
     other = {**SCHEMA, "version": 2}
     found = disk.run([Row(i, enveloped({"d": "AJw="}, other if i % 2 else SCHEMA)) for i in range(4)])
@@ -203,7 +203,7 @@ def test_s1_another_schema_begins_another_object(tmp_path: Path) -> None:
     assert found.position == 3
 
 
-def test_s4_compatibility_takes_schemas_with_a_version(tmp_path: Path) -> None:
+def test_compatibility_takes_schemas_with_a_version(tmp_path: Path) -> None:
     plain = {key: value for key, value in SCHEMA.items() if key != "version"}
     rows = [Row(0, enveloped({"d": "AJw="}, plain)), Row(1, enveloped({"d": "AJw="}))]
     backward = {**WITH_SCHEMAS, "schema.compatibility": "BACKWARD", "flush.size": "1"}
@@ -216,7 +216,7 @@ def test_s4_compatibility_takes_schemas_with_a_version(tmp_path: Path) -> None:
     assert [each.first for each in tolerant.objects] == [1]
 
 
-def test_r17_whoever_gets_the_partition_goes_on_behind_the_last_object(tmp_path: Path) -> None:
+def test_whoever_gets_the_partition_goes_on_behind_the_last_object(tmp_path: Path) -> None:
     disk = Disk(tmp_path)
     before = disk.run(numbers(7))
     assert ([each.first for each in before.objects], before.position) == ([0, 3], 6)
@@ -239,7 +239,7 @@ def test_records_that_no_file_can_have_are_named_and_the_next_run_leaves_them_ou
     assert second.letters[0].offset == 3
 
 
-def test_b1_ignored_tombstones_are_reported_where_a_topic_is_named(tmp_path: Path) -> None:
+def test_ignored_tombstones_are_reported_where_a_topic_is_named(tmp_path: Path) -> None:
     rows = [Row(0, None), *numbers(3, 1), Row(4, b"null")]
     ignore = {"behavior.on.null.values": "ignore", **TOLERANT}
     named = Disk(tmp_path / "named", **ignore, **{"errors.deadletterqueue.topic.name": "d"}).run(rows)
@@ -252,21 +252,21 @@ def test_b1_ignored_tombstones_are_reported_where_a_topic_is_named(tmp_path: Pat
     assert [each.first for each in quiet.objects] == [1]
 
 
-def test_b2_tombstones_are_stored_by_their_keys(tmp_path: Path) -> None:
+def test_tombstones_are_stored_by_their_keys(tmp_path: Path) -> None:
     changes = {"behavior.on.null.values": "write", "tombstone.encoded.partition": "TOMBSTONE_PARTITION", **JSON_KEYS}
     disk = Disk(tmp_path, **changes)
     disk.run([Row(i, None, key=b"key%d" % i) for i in range(3)])
     assert disk.lines() == {"topics/t/TOMBSTONE_PARTITION/t+0+0000000000.keys.json": [b'"key0"', b'"key1"', b'"key2"']}
 
 
-def test_b4_tombstones_stop_a_connector_that_tolerates_bad_records(tmp_path: Path) -> None:
+def test_tombstones_stop_a_connector_that_tolerates_bad_records(tmp_path: Path) -> None:
     found = Disk(tmp_path, **TOLERANT).run([*numbers(4), Row(4, None), *numbers(9, 5)])
     assert found.bad is not None
     assert found.bad.reason == "Null valued records are not writeable with current behavior.on.null.values 'settings."
     assert (found.bad.offset, found.position, found.read) == (4, 3, 3)
 
 
-def test_b6_keys_and_headers_stay_beside_their_values(tmp_path: Path) -> None:
+def test_keys_and_headers_stay_beside_their_values(tmp_path: Path) -> None:
     disk = Disk(tmp_path, **TOLERANT, **JSON_KEYS, **JSON_HEADERS)
     header = (("h", b"x"),)
     rows = [Row(i, b"%d" % i, key=None if i == 1 else b"k%d" % i, headers=() if i == 2 else header) for i in range(5)]
@@ -319,7 +319,7 @@ def test_too_many_dead_letters_end_a_run(tmp_path: Path, monkeypatch: pytest.Mon
     assert (rounds, written, found.position) == (4, frozenset(range(1, 8)), 0)
 
 
-def test_r12_a_schedule_stores_what_is_open(tmp_path: Path) -> None:
+def test_a_schedule_stores_what_is_open(tmp_path: Path) -> None:
     disk = Disk(tmp_path, **{"rotate.schedule.interval.ms": "600000", "timezone": "UTC", "flush.size": "100"})
     clock = Clock.of(disk.config)
     assert clock is not None
@@ -341,7 +341,7 @@ def test_a_schedule_cuts_once_where_a_replay_reads_on(tmp_path: Path, chunk: int
     assert found.partitions[KEY].position == 8
 
 
-def test_b7_renamed_topics_keep_the_name_that_was_read_in_the_file(tmp_path: Path) -> None:
+def test_renamed_topics_keep_the_name_that_was_read_in_the_file(tmp_path: Path) -> None:
     route = {
         "transforms": "r",
         "transforms.r.type": "org.apache.kafka.connect.transforms.RegexRouter",

@@ -17,7 +17,7 @@ def made(folder: Path, text: str, **env: str) -> dict[str, dict[str, str]]:
     return topic_connectors(folder / "topics.yaml", Settings(env))
 
 
-def test_an_entry_of_the_seed(tmp_path: Path) -> None:
+def test_a_usual_entry(tmp_path: Path) -> None:
     (tmp_path / "schema.json").write_text("{}")
     text = """\
 connector:

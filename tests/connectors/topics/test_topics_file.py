@@ -1,4 +1,4 @@
-"""Keys, defaults and errors of the file of YAML topics (log-events.md 4.2, seed 003)."""
+"""Keys, defaults and errors of the file of YAML topics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from frazil.connectors.topics.topics_file import DeltaOptions, TopicEntry, read_topics_file
 from frazil.errors import ConfigError
 
-SEED = """\
+USUAL = """\
 connector:
   topics:
     user-events:
@@ -41,8 +41,8 @@ def problem(folder: Path, text: str) -> str:
     return str(error.value).replace(f"{folder}/", "")
 
 
-def test_the_file_of_the_seed(tmp_path: Path) -> None:
-    (entry,) = read(tmp_path, SEED)
+def test_a_usual_file(tmp_path: Path) -> None:
+    (entry,) = read(tmp_path, USUAL)
     assert entry == TopicEntry(
         id="user-events",
         where=f"{tmp_path}/topics.yaml:4 connector.topics.user-events",
@@ -59,7 +59,7 @@ def test_the_file_of_the_seed(tmp_path: Path) -> None:
 
 
 def test_the_other_spelling_and_defaults(tmp_path: Path) -> None:
-    text = SEED.replace("topic-name:", "kafka-topic:").replace("prefix: events/user", "path: /events/user/")
+    text = USUAL.replace("topic-name:", "kafka-topic:").replace("prefix: events/user", "path: /events/user/")
     (entry,) = read(tmp_path, text.split("      processing")[0])
     assert (entry.topic, entry.prefix) == ("user-events", "events/user")
     assert (entry.batch_size, entry.flush_interval_s, entry.max_retries) == (None, None, 3)
@@ -129,7 +129,7 @@ server: {port: 8081}
     ],
 )
 def test_what_is_wrong_is_named_with_line_and_key(tmp_path: Path, before: str, after: str, expected: str) -> None:
-    found = problem(tmp_path, SEED.replace(before, after))
+    found = problem(tmp_path, USUAL.replace(before, after))
     assert expected in found
     assert found.endswith("No connector was changed.")
 

@@ -88,7 +88,7 @@ def test_tables(settings: Settings, catalog: Catalog) -> None:
         assert table_kind(table.schema()) == kind
 
 
-def test_an_audit_table_of_the_seeds_gets_the_new_columns(settings: Settings, catalog: Catalog) -> None:
+def test_an_older_audit_table_gets_the_new_columns(settings: Settings, catalog: Catalog) -> None:
     catalog.create_namespace(settings.namespace)
     identifier = f"{settings.namespace}.auditlogs"
     catalog.create_table(identifier, OLDER_AUDIT_SCHEMA)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion
-from prompt_toolkit.document import Document
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from frazil.cli.shell.words import FUNCTIONS, KEYWORDS
+from frazil.environment.extras import extra
 from frazil.errors import FrazilError
 from frazil.query.names import METADATA_TABLES
 from frazil.query.result import Result
+
+with extra("shell"):
+    from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+    from prompt_toolkit.document import Document
 
 _NAME = r'(?:"[^"]+"|\w+)'
 _WORD = re.compile(rf'(?P<qualifiers>(?:{_NAME}\.)*)(?P<word>"[^"]*|[\w$]*)$')

@@ -7,20 +7,23 @@ from collections.abc import Callable
 from pathlib import Path
 
 import typer
-from prompt_toolkit import PromptSession
-from prompt_toolkit.application import get_app
-from prompt_toolkit.filters import Condition
-from prompt_toolkit.history import FileHistory
-from prompt_toolkit.lexers import PygmentsLexer
-from pygments.lexers.sql import SqlLexer
 
 from frazil.cli.shell.commands import Leave, Session, completions
 from frazil.cli.shell.completion import SqlCompleter
 from frazil.cli.ui.console import make_console
+from frazil.environment.extras import extra
 from frazil.environment.settings import Settings
 from frazil.errors import FrazilError
 from frazil.query.result import Result
 from frazil.query.statements import ends_statement
+
+with extra("shell"):
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.application import get_app
+    from prompt_toolkit.filters import Condition
+    from prompt_toolkit.history import FileHistory
+    from prompt_toolkit.lexers import PygmentsLexer
+    from pygments.lexers.sql import SqlLexer
 
 _PROMPT = "frazil> "
 _CONTINUED = "     -> "

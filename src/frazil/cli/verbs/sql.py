@@ -1,4 +1,4 @@
-"""The verb `sql`: statements from an argument, a file or a pipe, and the shell (seed 000 section 9.4)."""
+"""The verb `sql`: statements from an argument, a file or a pipe, and the shell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys that every sink connector has, whatever it writes to (connect-rest.md 6.2, iceberg-sink.md 1.2)."""
+"""Keys that every sink connector has, whatever it writes to."""
 
 from __future__ import annotations
 
@@ -287,7 +287,7 @@ _IDLE_OVERRIDES = (
 
 
 def check_sink(parsed: Parsed) -> None:
-    """Rules between framework keys, with Connect's texts (connect-rest.md 6.2)."""
+    """Rules between framework keys, with Connect's texts."""
     topics, regex = parsed.items("topics"), parsed.text("topics.regex")
     problem = None
     if topics and regex:
@@ -375,7 +375,7 @@ def consumer_overrides(parsed: Parsed) -> dict[str, str]:
 
 
 def auto_offset_reset(parsed: Parsed) -> Literal["earliest", "latest"]:
-    """Where to start without a stored position; sinks start at the earliest offset (iceberg-sink.md 1.2)."""
+    """Where to start without a stored position; sinks start at the earliest offset."""
     reset = parsed.members(OVERRIDE + "*").get("auto.offset.reset", "earliest").strip()
     return "latest" if reset == "latest" else "earliest"
 

@@ -95,12 +95,6 @@ class Clock:
             self.ticks.append(Tick(offset, now_ms, cut))
         return True
 
-    def due_ms(self) -> int | None:
-        """When the schedule asks for the next cut, in epoch milliseconds; None without a schedule."""
-        if self.schedule_ms is None or not self.ticks:
-            return None
-        return next_boundary(self.ticks[-1].ms, self.schedule_ms, self.zone)
-
     def _moved(self, last_ms: int, now_ms: int) -> bool:
         """Whether records that come now need another time than those that came before."""
         if not self.wallclock:

@@ -1,4 +1,4 @@
-"""When records with another schema begin a new object (object-sinks.md 6)."""
+"""When records with another schema begin a new object."""
 
 from __future__ import annotations
 

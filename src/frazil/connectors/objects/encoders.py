@@ -1,4 +1,4 @@
-"""Encoded partitions: the folder of a record below that of its topic, and its time (object-sinks.md 3, 5)."""
+"""Encoded partitions: the folder of a record below that of its topic, and its time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of objects: a function of topic, folder, Kafka partition and first offset (object-sinks.md 3)."""
+"""Names of objects: a function of topic, folder, Kafka partition and first offset."""
 
 from __future__ import annotations
 

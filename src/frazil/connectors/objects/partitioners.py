@@ -1,4 +1,4 @@
-"""Which folder a record goes to, and its time (object-sinks.md 3, 5)."""
+"""Which folder a record goes to, and its time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a record came from, in the record itself: the member `_metadata` (log-events.md 4.2)."""
+"""Where a record came from, in the record itself: the member `_metadata`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When the open objects of a Kafka partition are stored (object-sinks.md 4).
+"""When the open objects of a Kafka partition are stored.
 
 Each trigger stores all of them and starts afresh with the next record, so what is stored is a function of the records
 since the last time, and of nothing else: a replay from there cuts at the same offsets.

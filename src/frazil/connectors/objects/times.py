@@ -1,4 +1,4 @@
-"""The time of a record from one of its fields, in epoch milliseconds (object-sinks.md 5)."""
+"""The time of a record from one of its fields, in epoch milliseconds."""
 
 from __future__ import annotations
 

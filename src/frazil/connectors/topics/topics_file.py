@@ -1,4 +1,4 @@
-"""The file of YAML topics: what is read, where it goes, and how (log-events.md 4.2, seed 003).
+"""The file of YAML topics: what is read, where it goes, and how.
 
 Other sections of the file, such as those of a Spring application, are not looked at.
 """

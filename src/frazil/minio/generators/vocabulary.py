@@ -131,7 +131,6 @@ HEAD_ERRORS = {
 }
 
 ORIGINS = ("client", "site-replication", "ilm", "batch", "rebalance", "replicate", "decommission", "heal")
-API_TYPES = ("object", "bucket", "admin", "auth", "table")
 
 ERRORS: tuple[tuple[str, str, str], ...] = (
     ("s3.GetObject", "The specified bucket does not exist", "cmd/bucket-handlers.go:420:cmd.bucketHandlers()"),

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from frazil.environment.extras import extra
 from frazil.query.values import printable
+
+with extra("report"):
+    import vl_convert
 
 # All plots are equally wide, so that their text is equally large wherever the page scales them.
 _WIDTH = 400
@@ -179,8 +183,6 @@ def _days(start: datetime, end: datetime) -> str:
 
 
 def _svg(spec: dict[str, Any]) -> str:
-    import vl_convert
-
     text: str = vl_convert.vegalite_to_svg(
         {**spec, "$schema": "https://vega.github.io/schema/vega-lite/v5.json", "config": _CONFIG, "padding": 4},
         allowed_base_urls=[],

@@ -9,6 +9,11 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.resources import files
 
+from frazil.environment.extras import extra
+
+with extra("report"):
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
 
 @dataclass(frozen=True)
 class Column:
@@ -69,8 +74,6 @@ def html(page: Page) -> str:
     Every text is escaped but the plots. The page's policy allows its one style sheet, by hash, and nothing else: no
     script, no frame, no request, no style inside an element.
     """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
     environment = Environment(
         loader=PackageLoader("frazil.minio.report", "."),
         autoescape=True,

@@ -8,11 +8,12 @@ import re
 from collections.abc import Callable
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pyarrow as pa
-from duckdb.func import FunctionNullHandling, PythonUDFType
+
+if TYPE_CHECKING:
+    import duckdb
 
 
 def json_parse(written: str) -> str:
@@ -141,6 +142,8 @@ FUNCTIONS: dict[str, tuple[Callable[..., str | None], int]] = {
 
 def register(connection: duckdb.DuckDBPyConnection, name: str) -> None:
     """Give a connection one of FUNCTIONS under the name `frazil_...`."""
+    from duckdb.func import FunctionNullHandling, PythonUDFType
+
     function, arguments = FUNCTIONS[name.removeprefix("frazil_")]
     made: Any = _arrow(function, arguments)
     kinds: list[Any] = ["DOUBLE" if function is double_text else "VARCHAR"] * arguments

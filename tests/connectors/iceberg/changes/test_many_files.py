@@ -1,4 +1,4 @@
-"""Memory stays bounded however many tables and partitions a task has (X18 of iceberg-sink.md)."""
+"""Memory stays bounded however many tables and partitions a task has."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def table(name: str, folder: Path, spec: PartitionSpec) -> TableSpec:
 
 
 @pytest.mark.parametrize("routed", [False, True], ids=["200 partitions", "200 tables"])
-def test_x18_what_waits_is_bounded(routed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_waits_is_bounded(routed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(task, "MAX_WAITING_BYTES", LIMIT)
     if routed:
         tables = tuple(table(f"db.b{n}", tmp_path, UNPARTITIONED_PARTITION_SPEC) for n in range(PLACES))

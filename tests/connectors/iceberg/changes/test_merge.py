@@ -1,4 +1,4 @@
-"""Changes into real tables: what is visible afterwards, in both ways to take rows out (iceberg-sink.md U01 to U03)."""
+"""Changes into real tables: what is visible afterwards, in both ways to take rows out."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def delete_files(table: Table) -> set[str]:
     return {file.file_path for task in table.refresh().scan().plan_files() for file in task.delete_files}
 
 
-def test_u03_inserts_deletes_and_updates(make_table: MakeTable, mode: str) -> None:
+def test_inserts_deletes_and_updates(make_table: MakeTable, mode: str) -> None:
     table = make_table(PEOPLE, properties={MERGE_MODE: mode})
     apply = Applier(table)
     apply([put(id=1, name="one"), put(id=2, name="two"), put(id=3, name="three")])
@@ -186,7 +186,7 @@ def test_u03_inserts_deletes_and_updates(make_table: MakeTable, mode: str) -> No
     assert people(table) == {2: "two", 3: "updated!"}
 
 
-def test_d11_rows_as_they_are(make_table: MakeTable, mode: str) -> None:
+def test_rows_as_they_are(make_table: MakeTable, mode: str) -> None:
     table = make_table(PEOPLE, properties={MERGE_MODE: mode})
     assert look_up(table, 1) == {}
     apply = Applier(table)
@@ -203,7 +203,7 @@ def look_up(table: Table, *ids: int) -> dict[int, str | None]:
     return {row["0"]: row["name"] for row in found.to_pylist()}
 
 
-def test_u02_one_run_with_everything(make_table: MakeTable, mode: str) -> None:
+def test_one_run_with_everything(make_table: MakeTable, mode: str) -> None:
     table = make_table(PEOPLE, properties={MERGE_MODE: mode})
     Applier(table)([put(id=1, name="a"), put(id=2, name="b"), put(id=1, name="c"), delete(id=2), put(id=3, name="d")])
     assert people(table) == {1: "c", 3: "d"}
@@ -241,7 +241,7 @@ def test_a_file_of_which_nothing_is_left_goes(make_table: MakeTable, mode: str) 
     assert (people(table), data_files(table)) == ({}, set())
 
 
-def test_k01_position_and_commit_id_are_in_the_same_snapshot(make_table: MakeTable, mode: str) -> None:
+def test_position_and_commit_id_are_in_the_same_snapshot(make_table: MakeTable, mode: str) -> None:
     table = make_table(PEOPLE, properties={MERGE_MODE: mode})
     apply = Applier(table)
     apply([put(id=1, name="a"), put(id=2, name="b")])
@@ -268,7 +268,7 @@ def test_a_row_moves_to_another_partition_of_the_table(make_table: MakeTable, mo
     assert (in_wien, in_graz) == ([1], [5])
 
 
-def test_x13_the_last_change_of_all_tasks_wins(make_table: MakeTable, mode: str) -> None:
+def test_the_last_change_of_all_tasks_wins(make_table: MakeTable, mode: str) -> None:
     """The same key in several tasks: a partition is divided, and a key is in several partitions."""
     table = make_table(PEOPLE, BY_CITY, {MERGE_MODE: mode})
     apply = Applier(table)
@@ -405,7 +405,7 @@ def test_only_files_that_can_hold_a_key_are_read(make_table: MakeTable, mode: st
     assert people(table)[102] == "b"
 
 
-def test_x10_foreign_commits_meanwhile(make_table: MakeTable, mode: str) -> None:
+def test_foreign_commits_meanwhile(make_table: MakeTable, mode: str) -> None:
     """The keys are looked for in what came in since, and nothing is looked through twice."""
     table = make_table(PEOPLE, properties={MERGE_MODE: mode})
     apply = Applier(table)
@@ -420,7 +420,7 @@ def test_x10_foreign_commits_meanwhile(make_table: MakeTable, mode: str) -> None
     assert people(table) == {0: "old", 1: "new", 2: "old", 3: "old", 4: "old", 7: "new", 8: "foreign"}
 
 
-def test_x10_the_table_is_compacted_meanwhile(make_table: MakeTable, mode: str) -> None:
+def test_the_table_is_compacted_meanwhile(make_table: MakeTable, mode: str) -> None:
     table = make_table(PEOPLE, properties={MERGE_MODE: mode})
     apply = Applier(table)
     apply([put(id=i, name="old") for i in range(5)])
@@ -448,7 +448,7 @@ def test_a_column_is_added_meanwhile(make_table: MakeTable, mode: str) -> None:
     }  # fmt: skip
 
 
-def test_x05_a_second_worker_is_fenced(make_table: MakeTable, mode: str) -> None:
+def test_a_second_worker_is_fenced(make_table: MakeTable, mode: str) -> None:
     table = make_table(PEOPLE, properties={MERGE_MODE: mode})
     first, second = Applier(table), Applier(table)
     first([put(id=1, name="a"), put(id=2, name="b")])
@@ -460,7 +460,7 @@ def test_x05_a_second_worker_is_fenced(make_table: MakeTable, mode: str) -> None
 
 
 @pytest.mark.parametrize("faults", [["500 after"], ["409 before", "close after"], ["503 before"]], ids=str)
-def test_x09_a_lost_answer_makes_one_snapshot(
+def test_a_lost_answer_makes_one_snapshot(
     make_table: MakeTable, proxy: CatalogProxy, proxied: Any, mode: str, faults: list[Any]
 ) -> None:
     table = make_table(PEOPLE, properties={MERGE_MODE: mode})
@@ -487,7 +487,7 @@ def test_retries_end_without_a_change(make_table: MakeTable, proxy: CatalogProxy
     assert people(table) == {1: "a", 2: "b"}
 
 
-def test_k13_a_branch_is_changed_alone(make_table: MakeTable, mode: str) -> None:
+def test_a_branch_is_changed_alone(make_table: MakeTable, mode: str) -> None:
     table = make_table(PEOPLE, properties={MERGE_MODE: mode})
     Applier(table)([put(id=1, name="a"), put(id=2, name="b")])
     audit = Applier(table, branch="audit")

@@ -19,7 +19,7 @@ BOTH = (f"cg-control-{NAME}", f"connect-{NAME}")
         ({"consumer.override.group.id": "mine"}, (BOTH[0], "mine")),
     ],
 )
-def test_x22_where_each_generation_has_its_position(keys: dict[str, str], groups: tuple[str, ...]) -> None:
+def test_where_each_generation_has_its_position(keys: dict[str, str], groups: tuple[str, ...]) -> None:
     sink = iceberg_sink_config({**SEED_SINK, "name": NAME, **keys}).connect_sink
     assert (sink.control_topic, sink.groups) == ("control-iceberg", groups)
     assert sink.properties[0] == f"kafka.connect.offsets.control-iceberg.{groups[0]}"

@@ -1,4 +1,4 @@
-"""Rows C01 to C08 of iceberg-sink.md 5.2, and the typed configuration."""
+"""Defaults and rules of the keys, and the typed configuration."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ def errors(changes: dict[str, str | None]) -> list[str]:
     return parse_iceberg_sink({key: value for key, value in merged.items() if value is not None}).error_texts()
 
 
-def test_c01_defaults() -> None:
+def test_defaults_of_a_smallest_configuration() -> None:
     parsed = parse_iceberg_sink(MINIMAL_SINK)
     assert parsed.error_texts() == []
     assert parsed.values["iceberg.control.commit.interval-ms"] == 300_000
     assert parsed.values["iceberg.control.commit.timeout-ms"] == 30_000
 
 
-def test_c02_static_and_dynamic() -> None:
+def test_tables_are_either_static_or_dynamic() -> None:
     found = errors({"iceberg.tables.dynamic-enabled": "true"})
     assert "Cannot specify both static and dynamic table names" in found
 
 
-def test_c03_dynamic_without_route_field() -> None:
+def test_dynamic_tables_need_a_route_field() -> None:
     found = errors({"iceberg.tables": None, "iceberg.tables.dynamic-enabled": "true"})
     assert "Must specify a route field if using dynamic table names" in found
 
 
-def test_c04_no_tables() -> None:
+def test_tables_are_needed() -> None:
     assert errors({"iceberg.tables": None}) == ["Must specify table name(s)"]
 
 
-def test_c05_no_catalog_properties() -> None:
+def test_catalog_properties_are_needed() -> None:
     assert errors({"iceberg.catalog.type": None}) == ["Must specify Iceberg catalog properties"]
 
 
 @pytest.mark.parametrize(
     ("text", "tables"), [("db.one ", ("db.one",)), ("db.one, db.two", ("db.one", "db.two")), ("", ())]
 )
-def test_c06_lists(text: str, tables: tuple[str, ...]) -> None:
+def test_lists_are_split_and_trimmed(text: str, tables: tuple[str, ...]) -> None:
     assert parse_iceberg_sink({**MINIMAL_SINK, "iceberg.tables": text}).items("iceberg.tables") == tables
 
 
 @pytest.mark.parametrize("prefix", ["iceberg.tables.write-props.", "iceberg.table.write-props."])
-def test_c08_both_spellings_of_write_properties(prefix: str) -> None:
+def test_both_spellings_of_write_properties(prefix: str) -> None:
     config = iceberg_sink_config({**MINIMAL_SINK, prefix + "write.format.default": "orc"})
     assert config.write_properties == {"write.format.default": "orc"}
 
@@ -68,7 +68,7 @@ def test_other_catalogs_are_refused(changes: dict[str, str | None]) -> None:
     assert text.startswith("Only REST catalogs are supported yet")
 
 
-def test_the_seeds_configuration() -> None:
+def test_the_configuration_of_a_log_connector() -> None:
     config = iceberg_sink_config(SEED_SINK)
     assert config.name == "iceberg-sink-apilogs"
     assert (config.topics, config.topics_regex) == (("apilogs",), None)
@@ -85,11 +85,10 @@ def test_the_seeds_configuration() -> None:
     assert (config.group_id, config.auto_offset_reset) == ("connect-iceberg-sink-apilogs", "earliest")
     assert (config.value_converter, config.schemas_enable) == ("org.apache.kafka.connect.json.JsonConverter", False)
     assert (config.errors_tolerance, config.dead_letter_topic) == ("none", None)
-    assert config.dead_letter_topic_of("apilogs") is None
     assert config.redact
 
 
-def test_the_seeds_configuration_warns_about_keys_that_have_no_effect() -> None:
+def test_a_log_connector_warns_about_keys_that_have_no_effect() -> None:
     warned = {text.partition(" ")[0] for text in parse_iceberg_sink(SEED_SINK).warnings}
     assert warned == {"iceberg.control.commit.timeout-ms", "key.converter"}
 
@@ -137,10 +136,9 @@ def test_record_mappers_that_are_not_installed_are_refused() -> None:
 
 def test_dead_letter_topics() -> None:
     tolerant = {**MINIMAL_SINK, "topics": "a,b", "errors.tolerance": "all"}
-    config = iceberg_sink_config(tolerant)
-    assert [config.dead_letter_topic_of(topic) for topic in config.topics] == ["a-dlq", "b-dlq"]
+    assert iceberg_sink_config(tolerant).dead_letter_topic is None
     named = iceberg_sink_config({**tolerant, "errors.deadletterqueue.topic.name": "dead"})
-    assert [named.dead_letter_topic_of(topic) for topic in named.topics] == ["dead", "dead"]
+    assert named.dead_letter_topic == "dead"
     assert (named.dead_letter_replication, named.dead_letter_headers) == (-1, False)
 
 

@@ -1,4 +1,4 @@
-"""Rows C07, E19 and E20 of iceberg-sink.md 5.2."""
+"""Terms of `partition-by`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import pytest
 from frazil.connectors.iceberg.config.partition_by import PartitionTerm, partition_terms, split_terms
 
 
-def test_c07_terms_are_split_outside_parentheses() -> None:
+def test_terms_are_split_outside_parentheses() -> None:
     assert split_terms("bucket(id, 4), type") == ["bucket(id, 4)", "type"]
     assert split_terms(" ,a, ") == ["a"]
     assert split_terms("") == []
 
 
-def test_e19_all_transforms() -> None:
+def test_each_transform_has_a_term() -> None:
     text = "year(ts1), month(ts2), day(ts3), hour(ts4), bucket(i, 4), truncate(s, 10), s"
     assert partition_terms(text) == (
         PartitionTerm("year", "ts1"),
@@ -29,14 +29,14 @@ def test_e19_all_transforms() -> None:
 @pytest.mark.parametrize(
     ("text", "term"),
     [
-        ("identity(bucket)", PartitionTerm("identity", "bucket")),  # E20
-        ("DAY(ts)", PartitionTerm("day", "ts")),  # E20
+        ("identity(bucket)", PartitionTerm("identity", "bucket")),
+        ("DAY(ts)", PartitionTerm("day", "ts")),
         ("days( a.b )", PartitionTerm("day", "a.b")),
         ("Hours(ts)", PartitionTerm("hour", "ts")),
         ("requestHeader", PartitionTerm("identity", "requestHeader")),
     ],
 )
-def test_e20_names_of_transforms_are_in_any_case(text: str, term: PartitionTerm) -> None:
+def test_names_of_transforms_are_in_any_case(text: str, term: PartitionTerm) -> None:
     assert partition_terms(text) == (term,)
 
 
@@ -53,7 +53,7 @@ def test_e20_names_of_transforms_are_in_any_case(text: str, term: PartitionTerm)
         ("day()", "is not written transform(column)"),
     ],
 )
-def test_e20_what_means_nothing_is_refused(text: str, reason: str) -> None:
+def test_what_means_nothing_is_refused(text: str, reason: str) -> None:
     with pytest.raises(ValueError, match="column|transform") as caught:
         partition_terms(text)
     assert reason in str(caught.value)

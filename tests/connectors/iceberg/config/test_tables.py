@@ -1,4 +1,4 @@
-"""Rows C01 to C07 of iceberg-sink.md 5.2: which tables a connector writes."""
+"""Which tables a connector writes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def config(base: dict[str, str], more: dict[str, str]) -> IcebergSinkConfig:
     return iceberg_sink_config(base | more)
 
 
-def test_c01_defaults(base: dict[str, str]) -> None:
+def test_defaults_of_a_table(base: dict[str, str]) -> None:
     found = config(base, {"iceberg.tables": "db.landing"})
     assert (found.tables, found.commit_interval_ms, found.route) == (("db.landing",), 300_000, None)
     assert (found.branch_of("db.landing"), found.commit_threads) == ("main", 2 * (os.cpu_count() or 1))
@@ -46,7 +46,7 @@ def test_c01_defaults(base: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("keys", "text"),
     [
-        (  # C02
+        (
             {"iceberg.tables": "db.a", "iceberg.tables.dynamic-enabled": "true"},
             "Cannot specify both static and dynamic table names",
         ),
@@ -54,11 +54,11 @@ def test_c01_defaults(base: dict[str, str]) -> None:
             {"iceberg.tables": "db.a", "frazil.tables.topic-pattern": "db.{topic}"},
             "Cannot specify both static and dynamic table names",
         ),
-        (  # C03
+        (
             {"iceberg.tables.dynamic-enabled": "true"},
             "Must specify a route field if using dynamic table names",
         ),
-        ({}, "Must specify table name(s)"),  # C04
+        ({}, "Must specify table name(s)"),
         ({"iceberg.tables": "one"}, "Table names are written namespace.table"),
         ({"iceberg.tables": "db.a", "iceberg.tables.route-field": " "}, "String must be non-empty"),
         (
@@ -74,7 +74,7 @@ def test_keys_that_contradict_each_other(base: dict[str, str], keys: dict[str, s
     assert any(text in error for error in parse(base, keys).error_texts())
 
 
-def test_c05_a_catalog_is_needed(base: dict[str, str]) -> None:
+def test_a_catalog_is_needed(base: dict[str, str]) -> None:
     bare = {name: value for name, value in base.items() if not name.startswith("iceberg.catalog.")}
     assert "Must specify Iceberg catalog properties" in parse(bare, {"iceberg.tables": "db.a"}).error_texts()
 
@@ -82,7 +82,7 @@ def test_c05_a_catalog_is_needed(base: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("text", "tables"), [("", ()), ("db.one ", ("db.one",)), ("db.one, db.two", ("db.one", "db.two"))]
 )
-def test_c06_lists_are_split_and_trimmed(base: dict[str, str], text: str, tables: tuple[str, ...]) -> None:
+def test_lists_are_split_and_trimmed(base: dict[str, str], text: str, tables: tuple[str, ...]) -> None:
     assert parse(base, {"iceberg.tables": text}).items("iceberg.tables") == tables
 
 

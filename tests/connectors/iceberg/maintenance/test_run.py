@@ -1,4 +1,4 @@
-"""Maintenance on the real catalog, store and Spark; ids of iceberg-sink.md 5.3."""
+"""Maintenance on the real catalog, store and Spark."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def by_step(results: list[StepResult]) -> dict[Step, StepResult]:
 
 
 def test_everything_at_once_keeps_rows_and_position(writer: Writer, maintain: Maintain) -> None:
-    """X06: only the snapshot of a compaction is left, and the position is read from the table's properties."""
+    """Only the snapshot of a compaction is left, and the position is read from the table's properties."""
     for number in range(12):
         writer.commit(rows=10, day=number % 2)
     before, floor = in_folder(writer.table()), writer.floor().offsets
@@ -205,7 +205,7 @@ def test_a_branch_can_be_compacted(catalog: Catalog, writer: Writer, maintain: M
 def test_a_writer_and_maintenance_do_not_keep_each_other_from_their_work(
     catalog: Catalog, writer: Writer, maintain: Maintain
 ) -> None:
-    """X10: a writer that commits several times a second, while every step runs again and again."""
+    """A writer that commits several times a second, while every step runs again and again."""
     stop, errors = threading.Event(), []
 
     def write() -> None:

@@ -141,9 +141,7 @@ def test_a_position_moves_back_and_forth(stack: LocalStack, topic: str, make_tab
 
 
 @pytest.mark.stack
-def test_x22_a_position_that_kafka_connect_has_gone_on_from(
-    stack: LocalStack, topic: str, make_table: MakeTable
-) -> None:
+def test_a_position_that_kafka_connect_has_gone_on_from(stack: LocalStack, topic: str, make_table: MakeTable) -> None:
     table = make_table()
     one = Connector(stack, topic, table)
     one.read(4, 4)

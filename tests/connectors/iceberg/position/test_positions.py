@@ -111,7 +111,7 @@ def test_a_table_without_a_floor_gets_everything(bootstrap: str, topic: str) -> 
     assert start(bootstrap, topic, floors) == {(topic, 0): 0, (topic, 1): 4}
 
 
-def test_x22_of_two_groups_the_first_that_has_an_offset_counts(bootstrap: str, topic: str) -> None:
+def test_of_two_groups_the_first_that_has_an_offset_counts(bootstrap: str, topic: str) -> None:
     control, plain = f"cg-control-{uuid.uuid4()}", f"connect-{uuid.uuid4()}"
     kafka.set_group_offsets(bootstrap, plain, {(topic, 0): 3, (topic, 1): 6})
     kafka.set_group_offsets(bootstrap, control, {(topic, 0): 5})
@@ -121,7 +121,7 @@ def test_x22_of_two_groups_the_first_that_has_an_offset_counts(bootstrap: str, t
         start(bootstrap, topic, {"t": Floor()}, groups=[control, plain])
 
 
-def test_x22_a_group_that_kafka_connect_has_moved_on_comes_before_the_tables(bootstrap: str, topic: str) -> None:
+def test_a_group_that_kafka_connect_has_moved_on_comes_before_the_tables(bootstrap: str, topic: str) -> None:
     group = f"group-{uuid.uuid4()}"
     kafka.set_group_offsets(bootstrap, group, {(topic, 0): 8})
     old = replace(floor(topic, 3, 7), superseded=True)
@@ -132,7 +132,7 @@ def test_x22_a_group_that_kafka_connect_has_moved_on_comes_before_the_tables(boo
     assert start(bootstrap, topic, {"t": ahead}, group=group) == {(topic, 0): 9, (topic, 1): 7}
 
 
-def test_x22_a_group_that_kafka_has_forgotten(bootstrap: str, topic: str) -> None:
+def test_a_group_that_kafka_has_forgotten(bootstrap: str, topic: str) -> None:
     for stored in (Floor(superseded=True), replace(floor(topic, 3, 7), superseded=True)):
         with pytest.raises(PositionLost, match="sink has written to table t as this connector, but its consumer group"):
             start(bootstrap, topic, {"t": stored})
@@ -149,9 +149,7 @@ def test_x22_a_group_that_kafka_has_forgotten(bootstrap: str, topic: str) -> Non
     ],
     ids=["retention", "beyond the end"],
 )
-def test_x07_a_position_that_is_not_in_the_topic(
-    bootstrap: str, topic: str, offsets: tuple[int, int], reason: str
-) -> None:
+def test_a_position_that_is_not_in_the_topic(bootstrap: str, topic: str, offsets: tuple[int, int], reason: str) -> None:
     with pytest.raises(PositionLost, match=f"{reason}. Nothing was read. Give the connector a new name"):
         start(bootstrap, topic, {"t": floor(topic, *offsets)})
     group = f"group-{uuid.uuid4()}"
@@ -160,13 +158,13 @@ def test_x07_a_position_that_is_not_in_the_topic(
         start(bootstrap, topic, {"t": Floor()}, group=group)
 
 
-def test_x08_another_cluster(bootstrap: str, topic: str) -> None:
+def test_a_position_of_another_cluster(bootstrap: str, topic: str) -> None:
     stored = floor(topic, 5, 5, identity=KafkaIdentity("another-cluster", {}))
     with pytest.raises(PositionLost, match="table t holds positions of Kafka cluster another-cluster, but this is"):
         start(bootstrap, topic, {"t": stored})
 
 
-def test_x08_a_topic_made_again(bootstrap: str, topic: str) -> None:
+def test_a_topic_made_again(bootstrap: str, topic: str) -> None:
     before = positions.identity(bootstrap, [topic])
     stored = floor(topic, 5, 5, identity=before)
     assert start(bootstrap, topic, {"t": stored}) == {(topic, 0): 5, (topic, 1): 5}
@@ -178,7 +176,7 @@ def test_x08_a_topic_made_again(bootstrap: str, topic: str) -> None:
         start(bootstrap, topic, {"t": stored})
 
 
-def test_x07_a_topic_made_again_while_it_is_read(bootstrap: str, topic: str) -> None:
+def test_a_topic_made_again_while_it_is_read(bootstrap: str, topic: str) -> None:
     before = positions.identity(bootstrap, [topic])
     admin = kafka.admin(bootstrap)
     positions.check_topics(bootstrap, before.topic_ids)

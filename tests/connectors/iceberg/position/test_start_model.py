@@ -53,7 +53,7 @@ def test_each_partition_starts_by_the_first_rule_that_knows_it(
 def test_a_partition_that_came_since_is_read_from_its_beginning(
     floors: dict[str, Floor], group: Offsets, reset: str
 ) -> None:
-    """X20, for a connector that stood still meanwhile: also with `latest`, which is for topics nobody has read."""
+    """A partition came while the connector stood still: also with `latest`, which is for topics nobody has read."""
     start = chosen(floors, group, reset)
     known = {key for each in (group, *(floor.offsets for floor in floors.values())) for key in each}
     for topic, partition in BEGIN.keys() - known:

@@ -1,4 +1,4 @@
-"""A connector that Kafka Connect's sink has run before (X22)."""
+"""A connector that Kafka Connect's sink has run before."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_without_a_position_or_a_control_topic_there_is_nothing_to_wait_for(take
     taken.check(keys={"consumer.override.group.id": f"group-{uuid.uuid4()}"})
 
 
-def test_x21_groups_that_are_kept_up_to_date(stack: LocalStack, make_table: MakeTable) -> None:
+def test_groups_that_are_kept_up_to_date(stack: LocalStack, make_table: MakeTable) -> None:
     taken = Taken(stack.settings.bootstrap_servers, make_table(), "io.tabular.iceberg")
     plain = f"connect-{taken.name}"
     assert positions.mirrors(taken.bootstrap, taken.config()) == [plain, taken.group]

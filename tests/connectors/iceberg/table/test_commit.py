@@ -96,7 +96,7 @@ def expire_all_but_head(table: Table) -> Table:
     return table.refresh()
 
 
-def test_k01_files_and_position_are_one_snapshot(make_table: MakeTable) -> None:
+def test_files_and_position_are_one_snapshot(make_table: MakeTable) -> None:
     table = make_table()
     to = target(table)
     assert to.floor(table, ME) == Floor()
@@ -116,7 +116,7 @@ def test_k01_files_and_position_are_one_snapshot(make_table: MakeTable) -> None:
     assert abs(found.committed_ms - time.time() * 1000) < 60_000
 
 
-def test_k06_no_valid_through_when_a_partition_was_idle(make_table: MakeTable) -> None:
+def test_no_valid_through_when_a_partition_was_idle(make_table: MakeTable) -> None:
     table = make_table()
     store(table, [1], {("t", 0): 1})
     summary = table.refresh().snapshots()[0].summary
@@ -124,7 +124,7 @@ def test_k06_no_valid_through_when_a_partition_was_idle(make_table: MakeTable) -
     assert "kafka.connect.vtts" not in summary.additional_properties
 
 
-def test_x22_a_commit_of_kafka_connect_supersedes_the_position(make_table: MakeTable) -> None:
+def test_a_commit_of_kafka_connect_supersedes_the_position(make_table: MakeTable) -> None:
     mark = "kafka.connect.offsets.control-iceberg.connect-me"
     table = make_table()
     to = Target(table.catalog, ".".join(table.name()), MAIN_BRANCH, [mark])
@@ -143,7 +143,7 @@ def test_x22_a_commit_of_kafka_connect_supersedes_the_position(make_table: MakeT
     assert (found.offsets, found.superseded) == ({("t", 0): 5}, True)
 
 
-def test_k11_partitions_without_data_are_carried(make_table: MakeTable) -> None:
+def test_partitions_without_data_are_carried(make_table: MakeTable) -> None:
     table = make_table()
     store(table, [1], {("t", 1): 7})
     store(table, [2], {("t", 0): 3})
@@ -159,7 +159,7 @@ def test_a_position_without_files_is_committed_too(make_table: MakeTable) -> Non
     assert (floor(table), ids_in(table)) == ({("t", 0): 9}, [])
 
 
-def test_k13_a_branch_has_its_own_position(make_table: MakeTable) -> None:
+def test_a_branch_has_its_own_position(make_table: MakeTable) -> None:
     table = make_table()
     store(table, [1], {("t", 0): 1})
     store(table, [2], {("t", 0): 5}, branch="staging")
@@ -303,7 +303,7 @@ def test_a_second_worker_is_fenced(make_table: MakeTable, first: bool) -> None:
     ],
     ids=["same run", "run after it", "other worker", "no worker"],
 )
-def test_x05_a_worker_knows_its_own_commits(
+def test_a_worker_knows_its_own_commits(
     make_table: MakeTable, runs: Runs | None, error: type[FrazilError], message: str
 ) -> None:
     table = make_table()
@@ -408,7 +408,7 @@ def test_retries_end(
     assert (table.refresh().snapshots(), floor(table)) == ([], {})
 
 
-def test_r12_a_table_that_is_not_there(make_table: MakeTable, catalog: Catalog) -> None:
+def test_a_table_that_is_not_there(make_table: MakeTable, catalog: Catalog) -> None:
     table = make_table()
     work = batch(table, [1], {("t", 0): 1})
     catalog.drop_table(table.name())
@@ -435,7 +435,7 @@ def test_wrong_access_keys_are_no_passing_failure(make_table: MakeTable, stack: 
 
 
 @pytest.mark.parametrize("conflict", [False, True])
-def test_k08_files_keep_the_spec_they_were_written_for(make_table: MakeTable, conflict: bool) -> None:
+def test_files_keep_the_spec_they_were_written_for(make_table: MakeTable, conflict: bool) -> None:
     table = make_table(spec=PartitionSpec(PartitionField(1, 1000, IdentityTransform(), "by_id")))
     to = target(table)
     before = to.load()

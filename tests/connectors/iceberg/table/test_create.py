@@ -1,4 +1,4 @@
-"""Rows E15 to E20 of iceberg-sink.md 5.2."""
+"""Tables that are made of what the records of a batch need."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def shape(table: Table) -> dict[str, str]:
     return {field.name: str(field.field_type) for field in table.schema().fields}
 
 
-def test_e15_columns_are_in_the_order_of_the_records(catalog: Catalog, namespace: str) -> None:
+def test_columns_are_in_the_order_of_the_records(catalog: Catalog, namespace: str) -> None:
     table = create(catalog, f"{namespace}.e15", columns(EVENT, b'{"id":2.5,"more":"x"}'))
     assert list(shape(table)) == ["id", "type", "ts", "payload", "tags", "more"]
     assert (shape(table)["id"], shape(table)["ts"], shape(table)["more"]) == ("double", "long", "string")
@@ -50,7 +50,7 @@ def test_e15_columns_are_in_the_order_of_the_records(catalog: Catalog, namespace
     assert len(set(ids)) == len(ids)
 
 
-def test_e17_every_level_of_the_namespace_is_created(catalog: Catalog, namespace: str) -> None:
+def test_every_level_of_the_namespace_is_created(catalog: Catalog, namespace: str) -> None:
     name = f"{namespace}_foo1.foo2.foo3.bar"
     found = columns(b'{"id":123,"data":"foo2"}')
     table = create(
@@ -65,7 +65,7 @@ def test_e17_every_level_of_the_namespace_is_created(catalog: Catalog, namespace
     assert catalog.load_table(name).metadata.table_uuid == table.metadata.table_uuid
 
 
-def test_e19_partition_fields(catalog: Catalog, namespace: str) -> None:
+def test_partition_fields_are_made(catalog: Catalog, namespace: str) -> None:
     found: dict[Path, Type] = {(f"ts{n}",): Scalar("timestamptz") for n in range(1, 5)}
     found |= columns(b'{"i":1,"s":"x"}')
     text = "year(ts1), month(ts2), day(ts3), hour(ts4), bucket(i, 4), truncate(s, 10), s"
@@ -91,7 +91,7 @@ def test_e19_partition_fields(catalog: Catalog, namespace: str) -> None:
         ({"id_columns": ("payload",)}, "cannot be created with the id columns"),
     ],
 )
-def test_e20_settings_that_do_not_fit_leave_no_table(
+def test_settings_that_do_not_fit_leave_no_table(
     catalog: Catalog, namespace: str, settings: dict[str, Any], reason: str
 ) -> None:
     name = f"{namespace}.e20"

@@ -66,7 +66,7 @@ def test_names_that_differ_in_case_only_make_one_column() -> None:
     assert possible_columns(NESTED, unknown) == {("NEW",): STRING}
 
 
-def test_e01_one_update_adds_every_inferred_column(make_table: MakeTable) -> None:
+def test_one_update_adds_every_inferred_column(make_table: MakeTable) -> None:
     table = make_table(INT)
     types = fifteen()
     assert isinstance(types, Struct)
@@ -79,14 +79,14 @@ def test_e01_one_update_adds_every_inferred_column(make_table: MakeTable) -> Non
     assert not any(f.required for f in grown.schema().fields)
 
 
-def test_e02_a_new_struct_is_one_column(make_table: MakeTable) -> None:
+def test_a_new_struct_is_one_column(make_table: MakeTable) -> None:
     grown = add(make_table(INT), {("st",): fifteen()})
     (_, st) = struct_of(grown.schema()).fields
     assert isinstance(st.type, Struct)
     assert len(st.type.fields) == 15
 
 
-def test_e03_e04_members_of_structs_lists_and_maps(make_table: MakeTable) -> None:
+def test_members_of_structs_lists_and_maps(make_table: MakeTable) -> None:
     new: dict[Path, Type] = {("st", "x"): STRING, ("stli", "element", "st"): Struct((Field("y", Scalar("long")),))}
     new["stma", "value", "z"] = List(Scalar("double"))
     grown = add(make_table(NESTED), new)
@@ -98,12 +98,12 @@ def test_e03_e04_members_of_structs_lists_and_maps(make_table: MakeTable) -> Non
     assert add(grown, new) is grown
 
 
-def test_e08_what_exists_keeps_its_type(make_table: MakeTable) -> None:
+def test_what_exists_keeps_its_type(make_table: MakeTable) -> None:
     grown = add(make_table(INT), {("ii",): STRING, ("s",): STRING})
     assert columns(grown) == "struct<ii: int, s: string>"
 
 
-def test_e09_nothing_unknown_is_no_update(make_table: MakeTable, proxy: CatalogProxy, proxied: Catalog) -> None:
+def test_nothing_unknown_is_no_update(make_table: MakeTable, proxy: CatalogProxy, proxied: Catalog) -> None:
     table = proxied.load_table(make_table(INT).name())
     assert add(table, {}, proxied) is table
     assert add(table, {("ii",): STRING}, proxied) is table
@@ -154,7 +154,7 @@ def test_names_of_any_kind(make_table: MakeTable, name: str) -> None:
 
 
 def test_a_name_that_iceberg_cannot_have(make_table: MakeTable) -> None:
-    """T#324: Iceberg finds columns by their dotted names, so a table cannot have both; nor one without a name."""
+    """Iceberg finds columns by their dotted names, so a table cannot have both; nor one without a name."""
     table = make_table(NESTED)
     assert add(table, {("st.ii",): STRING}) is table
     with pytest.raises(ConfigError, match="cannot have a column for one of the unknown fields ''.*Nothing was"):
@@ -200,7 +200,7 @@ NARROW = Schema(
 )
 
 
-def test_e08_one_update_adds_widens_and_loosens(make_table: MakeTable) -> None:
+def test_one_update_adds_widens_and_loosens(make_table: MakeTable) -> None:
     table = make_table(NARROW)
     unknown: dict[Path, Type] = {
         ("new",): STRING,
@@ -220,10 +220,10 @@ def test_e08_one_update_adds_widens_and_loosens(make_table: MakeTable) -> None:
     assert sorted(required) == ["li", "st"]
     assert len(now.metadata.schemas) == 2
     assert evolved(table, unknown, absent).as_struct() == schema.as_struct()
-    assert add(now, unknown, absent=absent).schema() == schema  # E09
+    assert add(now, unknown, absent=absent).schema() == schema
 
 
-def test_e07_other_types_stay_as_they_are(make_table: MakeTable) -> None:
+def test_other_types_stay_as_they_are(make_table: MakeTable) -> None:
     table = make_table(NARROW)
     unknown: dict[Path, Type] = {
         ("i",): STRING,

@@ -104,7 +104,7 @@ MAPPED = Schema(
 )
 
 
-def test_v36_columns_have_the_names_of_a_mapping() -> None:
+def test_columns_have_the_names_of_a_mapping() -> None:
     mapping = parse_mapping_from_json(
         '[{"field-id":1,"names":["renamed_ii","ii"]},'
         '{"field-id":2,"names":["st"],"fields":[{"field-id":3,"names":["X"]}]},'

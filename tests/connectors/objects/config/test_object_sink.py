@@ -1,4 +1,4 @@
-"""Rows C1 to C6, T18 to T21, F9 and B3 of object-sinks.md 14, section 12, and the typed configuration."""
+"""Keys that are refused, hidden or without effect, and the typed configuration."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_smallest_configuration_has_nothing_to_say_but_that_its_objects_are_
     assert warnings({"flush.size": "1000"}) == []
 
 
-def test_the_seeds_configuration_as_it_stands() -> None:
+def test_a_usual_configuration_is_taken_as_it_stands() -> None:
     config = object_sink_config(SEED_S3_SINK)
     assert config.topics == ("dbz.${POSTGRES_SCHEMA_TO_TRACK}.${POSTGRES_TABLE_TO_TRACK}",)
     assert config.store.bucket == "${S3_BUCKET_NAME}"
@@ -78,7 +78,7 @@ def test_the_seeds_configuration_as_it_stands() -> None:
         ("topics, s3.region, s3.bucket.name", "${env:NAME}"),
     ],
 )
-def test_what_does_nothing_in_the_seeds_configuration_is_explained_once(key: str, said: str) -> None:
+def test_what_does_nothing_in_a_usual_configuration_is_explained_once(key: str, said: str) -> None:
     found = [text for text in parse_object_sink(SEED_S3_SINK).warnings if text.startswith(key)]
     assert len(found) == 1
     assert said in found[0]
@@ -107,7 +107,7 @@ def test_what_does_nothing_in_the_seeds_configuration_is_explained_once(key: str
         ("filename.offset.zero.pad.width", "-1", "Value must be at least 0"),
     ],
 )
-def test_c1_values_that_are_refused(key: str, value: str, reason: str) -> None:
+def test_values_that_are_refused(key: str, value: str, reason: str) -> None:
     text = errors({key: value})[key][0]
     assert text.startswith(f"Invalid value {value if ',' not in value else '[a:b, c]'} for configuration {key}: ")
     assert reason in text
@@ -139,7 +139,7 @@ def test_what_no_store_can_take_is_refused_without_showing_secrets(key: str, val
 
 
 @pytest.mark.parametrize("class_name", [AVRO, PARQUET])
-def test_c2_gzip_is_for_text_and_bytes(class_name: str) -> None:
+def test_gzip_is_for_text_and_bytes(class_name: str) -> None:
     found = errors({"format.class": class_name, "s3.compression.type": "gzip"})
     assert found.keys() == {"format.class", "s3.compression.type"}
     assert all(
@@ -147,7 +147,7 @@ def test_c2_gzip_is_for_text_and_bytes(class_name: str) -> None:
     )
 
 
-def test_c2_gzip_with_avro_keys() -> None:
+def test_gzip_with_avro_keys() -> None:
     found = errors({"store.kafka.keys": "true", "s3.compression.type": "gzip"})
     assert found.keys() == {"store.kafka.keys", "keys.format.class", "s3.compression.type"}
 
@@ -164,7 +164,7 @@ def test_avro_stores_records_and_texts() -> None:
     assert "AvroFormat stores records and texts" in text
 
 
-def test_c3_a_schedule_needs_a_zone() -> None:
+def test_a_schedule_needs_a_zone() -> None:
     (text,) = errors({"rotate.schedule.interval.ms": "30"})["timezone"]
     assert "timezone configuration must be set when using rotate.schedule.interval.ms" in text
     assert errors({"rotate.schedule.interval.ms": "30", "timezone": "UTC"}) == {}
@@ -180,7 +180,7 @@ def test_c3_a_schedule_needs_a_zone() -> None:
         ("Hourly", {"locale", "timezone"}),
     ],
 )
-def test_c4_keys_of_other_partitioners_are_hidden(name: str, shown: set[str]) -> None:
+def test_keys_of_other_partitioners_are_hidden(name: str, shown: set[str]) -> None:
     config = {**MINIMAL_S3_SINK, **TIMED, "partition.field.name": "f"}
     parsed = parse_object_sink({**config, "partitioner.class": f"{PARTITIONER}{name}Partitioner"})
     keys = {"partition.field.name", "partition.duration.ms", "path.format", "locale", "timezone"}
@@ -189,7 +189,7 @@ def test_c4_keys_of_other_partitioners_are_hidden(name: str, shown: set[str]) ->
     assert all(value["visible"] for value in values if value["name"] not in keys)
 
 
-def test_c5_what_is_missing() -> None:
+def test_what_is_missing() -> None:
     found = parse_object_sink({"connector.class": "S3SinkConnector", "topics": "t"})
     missing = {"flush.size", "format.class", "s3.bucket.name", "storage.class", "name"}
     assert found.errors.keys() == missing
@@ -198,7 +198,7 @@ def test_c5_what_is_missing() -> None:
     assert len(by_name["partitioner.class"]["recommended_values"]) == 5
 
 
-def test_c6_a_key_that_is_none_has_no_entry() -> None:
+def test_a_key_that_is_none_has_no_entry() -> None:
     found = parse_object_sink({**MINIMAL_S3_SINK, "compression.type": "gzip"})
     assert found.errors == {}
     assert "compression.type" not in infos(found)
@@ -219,7 +219,7 @@ def test_c6_a_key_that_is_none_has_no_entry() -> None:
         ("timezone", "LLL", "The datetime zone id 'LLL' is not recognised"),
     ],
 )
-def test_t18_to_t21_partitioners_by_time(key: str, value: str | None, reason: str) -> None:
+def test_partitioners_by_time(key: str, value: str | None, reason: str) -> None:
     found = errors({**TIMED, key: value})
     assert found.keys() == {key}
     assert any(reason in text for text in found[key])
@@ -231,7 +231,7 @@ def test_other_languages_have_no_names() -> None:
     assert errors({**TIMED, "path.format": "MM", "locale": "de"}) == {}
 
 
-def test_t17_a_trailing_delimiter_is_no_folder() -> None:
+def test_a_trailing_delimiter_is_no_folder() -> None:
     config = object_sink_config({**MINIMAL_S3_SINK, **TIMED, "path.format": "'year='YYYY/"})
     assert config.partitioning.pattern == "'year='YYYY"
 
@@ -253,7 +253,7 @@ def test_daily_and_hourly_have_their_own_pattern(name: str, delimiter: str, path
 
 
 @pytest.mark.parametrize("names", ["a..b", ".field", "a.   .b", "a,b."])
-def test_f9_empty_segments(names: str) -> None:
+def test_empty_segments_of_field_names_are_refused(names: str) -> None:
     changes: dict[str, str | None] = {
         "partitioner.class": f"{PARTITIONER}FieldPartitioner",
         "partition.field.name": names,
@@ -272,7 +272,7 @@ def test_field_partitioner_needs_fields(names: str) -> None:
     assert "cannot be null or empty when using FieldPartitioner." in found["partition.field.name"][-1]
 
 
-def test_b3_tombstones_are_stored_by_their_keys() -> None:
+def test_tombstones_are_stored_by_their_keys() -> None:
     assert errors({"behavior.on.null.values": "write"}).keys() == {"store.kafka.keys", "behavior.on.null.values"}
     good = {"store.kafka.keys": "true", "keys.format.class": f"{FORMAT}json.JsonFormat"}
     assert errors({"behavior.on.null.values": "WRITE", **good}) == {}

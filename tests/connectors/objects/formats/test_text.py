@@ -1,4 +1,4 @@
-"""Rows J2 and J8 of object-sinks.md 14.6, and text that leaves as it came."""
+"""Texts that are quoted, and text that leaves as it came."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_values_stay_what_they_are(values: list[object], indent: int | None) -> 
     assert all(b"\n" not in (line or b"") for line in found)
 
 
-def test_j2_texts_are_quoted() -> None:
+def test_texts_are_quoted() -> None:
     texts, failed = quoted_texts([b'{"a":1}', None, b"\xff", "ä\n".encode()])
     assert texts.to_pylist() == [b'"{\\"a\\":1}"', None, None, '"ä\\n"'.encode()]
     assert [index for index, _ in failed] == [2]

@@ -1,4 +1,4 @@
-"""The strategy of a table whose rows are replaced and deleted: upserts and change events (iceberg-sink.md 2.5, 7.3)."""
+"""The strategy of a table whose rows are replaced and deleted: upserts and change events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where Kafka Connect's own Iceberg sink keeps the state of a connector (iceberg-sink.md 2.1, 2.2)."""
+"""Where Kafka Connect's own Iceberg sink keeps the state of a connector."""
 
 from __future__ import annotations
 

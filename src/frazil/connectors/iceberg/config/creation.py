@@ -1,4 +1,4 @@
-"""How tables that do not exist are made (iceberg-sink.md 3.5)."""
+"""How tables that do not exist are made."""
 
 from __future__ import annotations
 

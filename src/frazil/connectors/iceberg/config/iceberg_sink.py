@@ -1,4 +1,4 @@
-"""Configuration of the Iceberg sink: rules between keys, and the typed result (iceberg-sink.md 1)."""
+"""Configuration of the Iceberg sink: rules between keys, and the typed result."""
 
 from __future__ import annotations
 
@@ -77,12 +77,6 @@ class IcebergSinkConfig(SinkConfig):
     def branch_of(self, table: str) -> str:
         """The branch to commit to."""
         return self.commit_branches.get(table, self.default_branch)
-
-    def dead_letter_topic_of(self, topic: str) -> str | None:
-        """Where dead letters of `topic` go: the configured topic or `<topic>-dlq`; None with tolerance `none`."""
-        if self.errors_tolerance == "none":
-            return None
-        return self.dead_letter_topic or f"{topic}-dlq"
 
     def mapper_for(self, schema: Schema) -> RecordMapper | None:
         """What maps and redacts records for a table with these columns, if any record mapper knows such tables."""

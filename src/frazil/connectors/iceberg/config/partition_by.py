@@ -1,4 +1,4 @@
-"""Partition fields of tables that are created, in the words of `partition-by` (iceberg-sink.md 3.5)."""
+"""Partition fields of tables that are created, in the words of `partition-by`."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class PartitionTerm:
 
 
 def split_terms(text: str) -> list[str]:
-    """The terms of a list, split at commas that are not inside parentheses (C07)."""
+    """The terms of a list, split at commas that are not inside parentheses."""
     return [term.strip() for term in _BETWEEN.split(text) if term.strip()]
 
 
 def partition_terms(text: str) -> tuple[PartitionTerm, ...]:
-    """The terms of a list. Raises ValueError, with the reason, for a term that means nothing (E20)."""
+    """The terms of a list. Raises ValueError, with the reason, for a term that means nothing."""
     return tuple(_term(term) for term in split_terms(text))
 
 

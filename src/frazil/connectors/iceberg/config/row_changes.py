@@ -1,4 +1,4 @@
-"""Keys of the Iceberg sink about records that change rows (iceberg-sink.md 1.1, 2.5): upserts and deletes."""
+"""Keys of the Iceberg sink about records that change rows: upserts and deletes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tables an Iceberg sink writes, and which records they get: rules between keys (iceberg-sink.md 1.1, 1.3)."""
+"""Which tables an Iceberg sink writes, and which records they get: rules between keys."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OF_TABLE = ("commit-branch", "id-columns", "partition-by", "route-regex")
 
 
 def check_tables(parsed: Parsed) -> None:
-    """Errors for keys that contradict each other (C02 to C04), warnings for those that concern no table."""
+    """Errors for keys that contradict each other, warnings for those that concern no table."""
     tables, dynamic = parsed.items(_TABLES), parsed.flag(_DYNAMIC)
     field, pattern = parsed.text(_FIELD), parsed.text(_PATTERN)
     if tables and (dynamic or pattern):

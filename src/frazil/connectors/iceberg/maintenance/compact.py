@@ -1,4 +1,4 @@
-"""Small data files become large ones, away from the partitions that are written now (T#323, T#64)."""
+"""Small data files become large ones, away from the partitions that are written now."""
 
 from __future__ import annotations
 

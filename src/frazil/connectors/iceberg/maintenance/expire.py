@@ -1,4 +1,4 @@
-"""Old snapshots go, with the files that only they have; the position of a connector never (iceberg-sink.md 7.2.8)."""
+"""Old snapshots go, with the files that only they have; the position of a connector never."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events on the control topic of Kafka Connect's Iceberg sink, as far as they name files (iceberg-sink.md 2.1).
+"""Events on the control topic of Kafka Connect's Iceberg sink, as far as they name files.
 
 An event is two magic bytes, the Avro schema of the event as text behind its length (two bytes), and the event in Avro.
 """

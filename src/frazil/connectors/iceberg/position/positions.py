@@ -65,10 +65,9 @@ def start_offsets(
     `groups` are those of `ConnectSink`: of several the first that has an offset counts.
 
     With several tables it is the lowest of their floors; each skips what it has. A table without a floor never makes
-    the others miss what they still need. Where Kafka Connect's sink has committed since, its group is ahead of them
-    (X22). A partition that has come to a topic since is read from its beginning, whatever `reset` says (X20). Raises
-    PositionLost when a stored position is not in the topic any more (X07, X08), or the group has none that Kafka
-    Connect must have left there.
+    the others miss what they still need. Where Kafka Connect's sink has committed since, its group is ahead of them.
+    A partition that has come to a topic since is read from its beginning, whatever `reset` says. Raises PositionLost
+    when a stored position is not in the topic any more, or the group has none that Kafka Connect must have left there.
     """
     for table, floor in floors.items():
         check_identity(table, floor.identity, now)
@@ -132,7 +131,7 @@ def control_offsets(bootstrap: str, group: str) -> Offsets:
 def mirrors(bootstrap: str, config: IcebergSinkConfig) -> list[str]:
     """Consumer groups that get a copy of the position: the connector's, and where Kafka Connect's sink has one.
 
-    That sink goes on from there when the connector is handed back to it (X21). Raises ServiceUnavailable.
+    That sink goes on from there when the connector is handed back to it. Raises ServiceUnavailable.
     """
     others = [group for group in config.connect_sink.groups if group != config.group_id]
     return [config.group_id, *(group for group in others if control_offsets(bootstrap, group))]

@@ -1,8 +1,8 @@
-"""What Kafka Connect's Iceberg sink has left undone of a connector that is taken over from it (X22).
+"""What Kafka Connect's Iceberg sink has left undone of a connector that is taken over from it.
 
 Its tasks announce their data files on the control topic, and move the consumer group in the same transaction; the files
 reach the table with a later commit of its coordinator. In between the group is ahead of the table, and who started from
-there would lose these records (iceberg-sink.md 2.1, 2.3, 7.2.4).
+there would lose these records.
 """
 
 from __future__ import annotations

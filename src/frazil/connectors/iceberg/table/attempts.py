@@ -92,7 +92,7 @@ def one_attempt(table: Table, spec_id: int | None = None) -> Table:
     """A copy for one attempt to commit, of files of one partition spec where that is given.
 
     Its transactions fail on a conflict, since PyIceberg's own retries would not look at the floor again; and they
-    write the files under the spec they were written for, even if the table has got another one since (K08).
+    write the files under the spec they were written for, even if the table has got another one since.
     """
     properties = {**table.metadata.properties, "commit.retry.num-retries": "0"}
     spec = {} if spec_id is None else {"default_spec_id": spec_id}

@@ -1,4 +1,4 @@
-"""How many columns records may bring: what one asks for too much is not at the cost of the others (X14)."""
+"""How many columns records may bring: what one asks for too much is not at the cost of the others."""
 
 from __future__ import annotations
 

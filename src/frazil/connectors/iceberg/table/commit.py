@@ -1,4 +1,4 @@
-"""One conditional commit per batch: data files and offsets in the same snapshot (DESIGN: truth about progress).
+"""One conditional commit per batch: data files and offsets in the same snapshot.
 
 The table is the truth about progress: the snapshot summary carries the next offset of every partition, and so does a
 table property that snapshot expiry cannot reach. A commit is conditional on the branch head that the floor was read
@@ -52,7 +52,7 @@ class Floor:
     """What a table has of a connector's topics: everything below these offsets.
 
     `complete`: what all tables of the connector had by then. `rolled_back`: the table had more than it has now.
-    `superseded`: Kafka Connect's sink has committed since, so its consumer group is ahead of these offsets (X22).
+    `superseded`: Kafka Connect's sink has committed since, so its consumer group is ahead of these offsets.
     """
 
     offsets: Offsets = field(default_factory=dict)
@@ -104,7 +104,7 @@ class Target:
         self._runs = runs
 
     def load(self) -> Table:
-        """The table as it is now. Raises NotFound (R12), ServiceUnavailable, or ConfigError when access is refused."""
+        """The table as it is now. Raises NotFound, ServiceUnavailable, or ConfigError when access is refused."""
         try:
             return self.catalog.load_table(self.name)
         except NoSuchTableError as error:
@@ -115,7 +115,7 @@ class Target:
             raise catalog_error(self.catalog.properties, f"table {self.name}", error) from error
 
     def with_branch(self, table: Table) -> Table:
-        """The table with the branch, which is made at the head of main when it does not exist (iceberg-sink.md 7.2.12).
+        """The table with the branch, which is made at the head of main when it does not exist.
 
         Main gets a snapshot without files first when it has none: a table without snapshots can have no branch. Raises
         as `apply` does.

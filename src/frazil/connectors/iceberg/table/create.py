@@ -1,4 +1,4 @@
-"""Tables that do not exist are made with the columns that the records of a batch need (iceberg-sink.md 3.5)."""
+"""Tables that do not exist are made with the columns that the records of a batch need."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from frazil.pipeline.convert.infer import Path
 from frazil.pipeline.types import Type
 
 EMPTY = "Unable to create table from empty object"
-"""Legacy's words for records that show no column (E18)."""
+"""Legacy's words for records that show no column."""
 
 _FIRST_PARTITION_ID = 1000
 _SUFFIXES = {"identity": "", "truncate": "_trunc"}

@@ -1,4 +1,4 @@
-"""Schema evolution: one update on the driver for all that its records need (iceberg-sink.md 3.3, X14)."""
+"""Schema evolution: one update on the driver for all that its records need."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def _without_taken(type_: Type, name: str, taken: set[str]) -> Type | None:
 
 
 def _find(schema: Schema, path: Path) -> tuple[IcebergType, bool] | None:
-    """Type of a column and whether it is required; names are compared one by one, for they may hold dots (T#324)."""
+    """Type of a column and whether it is required; names are compared one by one, for they may hold dots."""
     type_: IcebergType = schema.as_struct()
     required = True
     for name in path:

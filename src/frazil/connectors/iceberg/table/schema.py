@@ -72,7 +72,7 @@ def mapping_of(table: Table) -> NameMapping | None:
 def struct_of(schema: Schema, name_mapping: NameMapping | None = None) -> Struct:
     """The columns of a table. Raises ConfigError for a column type that cannot be written.
 
-    With a name mapping records have its names for the columns; one that it does not know keeps its own name (V36).
+    With a name mapping records have its names for the columns; one that it does not know keeps its own name.
     """
     names = None if name_mapping is None else dict(_names(name_mapping.root))
     return _Reader(names, _identifiers(schema)).struct(schema.fields)

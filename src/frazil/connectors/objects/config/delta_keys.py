@@ -1,4 +1,4 @@
-"""Keys of Delta tables, which object sinks write with `format.class=frazil.DeltaFormat` (log-events.md 4.2)."""
+"""Keys of Delta tables, which object sinks write with `format.class=frazil.DeltaFormat`."""
 
 from __future__ import annotations
 

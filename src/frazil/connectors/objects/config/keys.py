@@ -1,4 +1,4 @@
-"""Keys of the S3 sink: storage, formats, rotation (object-sinks.md 2.2, 2.3)."""
+"""Keys of the S3 sink: storage, formats, rotation."""
 
 from __future__ import annotations
 

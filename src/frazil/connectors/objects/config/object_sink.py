@@ -1,4 +1,4 @@
-"""Configuration of the object sink: all its keys, and the typed result (object-sinks.md 2)."""
+"""Configuration of the object sink: all its keys, and the typed result."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _KINDS: Mapping[str, FormatKind] = {
 
 @dataclass(frozen=True)
 class Layout:
-    """How objects are named (object-sinks.md 3). `pad` is the number of digits of the offset.
+    """How objects are named. `pad` is the number of digits of the offset.
 
     With `topic_folder` the topic is a folder below `topics_dir`.
     """
@@ -54,7 +54,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class RotationConfig:
-    """When the objects of a Kafka partition are stored (object-sinks.md 4); None for a trigger that is not used.
+    """When the objects of a Kafka partition are stored; None for a trigger that is not used.
 
     `schedule_ms` counts from midnight in `zone`. `max_bytes` are those of record values before compression.
     """
@@ -232,5 +232,5 @@ def _json_schema(parsed: Parsed) -> JsonSchemaConfig | None:
 
 
 def _compatibility(text: str) -> Compatibility:
-    """An unknown value is NONE (object-sinks.md 2.2)."""
+    """An unknown value is NONE."""
     return cast(Compatibility, text) if text in ("BACKWARD", "FORWARD", "FULL") else "NONE"

@@ -1,4 +1,4 @@
-"""Keys of the partitioners of object sinks, and the rules between them (object-sinks.md 2.2, 5)."""
+"""Keys of the partitioners of object sinks, and the rules between them."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ _SHOWN = {
 
 
 def check_partitioner(parsed: Parsed) -> None:
-    """Rules of the chosen partitioner; what would fail the task in Connect fails the validation (T18 to T21, F9)."""
+    """Rules of the chosen partitioner; what would fail the task in Connect fails the validation."""
     kind = kind_of(parsed)
     if kind in ("Field", "Column") and not parsed.items(_FIELDS):
         reason = f"Partition field name cannot be null or empty when using {kind}Partitioner."

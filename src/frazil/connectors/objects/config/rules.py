@@ -1,8 +1,9 @@
-"""Rules between the keys of an object sink, and what keys that do nothing were meant for (object-sinks.md 2.3, 12)."""
+"""Rules between the keys of an object sink, and what keys that do nothing were meant for."""
 
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 
 from frazil.connectors.objects.config.delta_keys import DELTA_FORMAT, DELTA_KEYS
 from frazil.connectors.objects.config.keys import FORMATS
@@ -14,6 +15,7 @@ from frazil.declare.converters import (
     converter_class,
 )
 from frazil.declare.definition import Parsed, invalid_value
+from frazil.environment.extras import missing
 from frazil.environment.urls import check_url
 from frazil.errors import ConfigError
 from frazil.pipeline.transforms.declaration import transform_chain
@@ -257,6 +259,7 @@ def _check_delta(parsed: Parsed) -> None:
                 parsed.warn(f"{key.name} has no effect here: format.class is not {DELTA_FORMAT}")
         return
     wanted: dict[str, tuple[bool, str]] = {
+        "format.class": (find_spec("deltalake") is not None, missing("deltalake", "delta")),
         "value.converter": (
             converter_class(parsed.text("value.converter")) in (None, JSON_CONVERTER),
             f"Columns need JSON. Set it to {JSON_CONVERTER}",

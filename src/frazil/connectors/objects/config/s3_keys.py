@@ -1,4 +1,4 @@
-"""Keys of the S3 sink that say how objects are stored (object-sinks.md 2.3)."""
+"""Keys of the S3 sink that say how objects are stored."""
 
 from __future__ import annotations
 

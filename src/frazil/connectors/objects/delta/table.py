@@ -13,15 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
-from deltalake.exceptions import (
-    CommitFailedError,
-    DeltaError,
-    DeltaProtocolError,
-    SchemaMismatchError,
-    TableNotFoundError,
-)
-from deltalake.transaction import AddAction
 
 from frazil.clients.object_store import ObjectStoreConfig
 from frazil.connectors.objects.config.delta_keys import MOST, DeltaConfig
@@ -31,10 +22,22 @@ from frazil.connectors.objects.delta.schema import arrow_of, columns_of, widened
 from frazil.connectors.objects.encoders import column_values
 from frazil.connectors.objects.formats.delta import TableColumns
 from frazil.connectors.objects.results import StoredObject
+from frazil.environment.extras import extra
 from frazil.errors import CommitConflict, ConfigError, Fenced, FrazilError, ServiceUnavailable
 from frazil.pipeline.convert.infer import Path, column_count
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.types import Field, Scalar, Struct, Type
+
+with extra("delta"):
+    from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+    from deltalake.exceptions import (
+        CommitFailedError,
+        DeltaError,
+        DeltaProtocolError,
+        SchemaMismatchError,
+        TableNotFoundError,
+    )
+    from deltalake.transaction import AddAction
 
 logger = logging.getLogger(__name__)
 

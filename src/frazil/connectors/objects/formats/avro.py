@@ -1,4 +1,4 @@
-"""Avro files from the JSON of records (object-sinks.md 11)."""
+"""Avro files from the JSON of records."""
 
 from __future__ import annotations
 

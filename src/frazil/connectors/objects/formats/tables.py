@@ -1,4 +1,4 @@
-"""Tables from the JSON of the records of one file, for formats that have columns (object-sinks.md 11).
+"""Tables from the JSON of the records of one file, for formats that have columns.
 
 What is in a file, and how it is divided into groups, depends on its records alone: a replay writes it again, byte by
 byte.
