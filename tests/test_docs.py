@@ -15,6 +15,7 @@ import typer
 from dotenv import dotenv_values
 from scripts import reference
 
+import frazil
 from frazil import errors
 from frazil.cli.main import app
 from frazil.connectors.iceberg.config.keys import ICEBERG_KEYS
@@ -223,9 +224,10 @@ def test_every_connector_key_is_listed() -> None:
 def test_keys_of_the_pages_exist(page: Path) -> None:
     known, objects = reference.definition(), object_sink_definition({})
     names = re.findall(r"`((?:iceberg|errors|frazil|consumer\.override)\.[a-z][\w.\-*]*)", text_of(page))
-    others = re.compile(
-        r".*\.py|frazil\.(offsets|begin|connector|run|kafka|deadletters?|rest)\b.*"
-    )  # modules, properties of snapshots
+    public = "|".join(frazil.__all__)  # of the package
+    others = re.compile(  # modules, properties of snapshots
+        rf".*\.py|frazil\.(offsets|begin|connector|run|kafka|deadletters?|rest|{public})\b.*"
+    )
     assert [
         name for name in names if not others.fullmatch(name) and (known.find(name) or objects.find(name)) is None
     ] == []
