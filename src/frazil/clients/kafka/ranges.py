@@ -25,6 +25,8 @@ _LARGE_BYTES = 256 << 10
 _SAMPLE = 64
 
 _LOOK_S = 0.1
+_METADATA_S = 10.0
+"""Seconds to learn the leaders of a topic. librdkafka asks by itself a second after it is told to read one."""
 _STALLED_S = 30.0
 _RENEW_S = 3.0
 _LOST = {KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._AUTO_OFFSET_RESET}  # noqa: SLF001 - librdkafka's own names
@@ -95,6 +97,7 @@ class RangeReader:
     def _open(self) -> None:
         self._refusal = _Refusal()
         self._is_new, self._by_batch = True, self._is_large
+        self._known: set[str] = set()
         fetch = _ONE_BATCH if self._by_batch else {}
         try:
             self._consumer = Consumer({**self._config, **fetch, "error_cb": self._refusal.note})
@@ -135,6 +138,9 @@ class RangeReader:
         self._open()
 
     def _assign(self) -> None:
+        for topic in {one.topic for one in self._group} - self._known:
+            self._consumer.list_topics(topic, timeout=_METADATA_S)
+            self._known.add(topic)
         self._consumer.assign([TopicPartition(*one.key, one.begin) for one in self._group])
 
     def _whole(self, one: Range) -> Iterator[list[Message]]:
