@@ -30,7 +30,7 @@ class FrazilError(Exception):
 
 
 class TransientError(FrazilError):
-    """The same call may succeed when it is tried again."""
+    """A call failed that may succeed when it is tried again."""
 
 
 class ServiceUnavailable(TransientError):

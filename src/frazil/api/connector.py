@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Check:
-    """What a worker would say of a configuration: with `errors` it does not run, `warnings` change nothing."""
+    """Result of a check of a configuration: with `errors` no worker runs it, `warnings` change nothing."""
 
     errors: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -40,7 +40,7 @@ class Check:
 
 
 class Connector:
-    """One connector, by itself: no worker has to run, and none knows of it.
+    """Connector by itself: no worker has to run, and none knows of it.
 
     Every method but `check` raises ConfigError for a configuration with errors, and ServiceUnavailable when Kafka, the
     catalog or the store do not answer.

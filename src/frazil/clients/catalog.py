@@ -79,7 +79,7 @@ _WRONG_URI = (InvalidSchema, InvalidURL, MissingSchema)
 def catalog_error(
     properties: Mapping[str, str], asked_for: str, error: RequestException | RESTError
 ) -> ConfigError | ServiceUnavailable:
-    """What a failed request means: the catalog is away for the moment, or it will never grant this.
+    """Translate a failed request: the catalog is away for the moment, or it will never grant this.
 
     `properties` are those of the catalog, in the spelling of either side.
     """

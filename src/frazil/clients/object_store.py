@@ -1,4 +1,4 @@
-"""Where an object sink stores, and how it is allowed to."""
+"""Location of the objects of a sink, and access to it."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ _REFUSALS = (
 )
 """Answers that stay the same until the configuration, or the store, is changed."""
 _FOR_GOOD = (NoCredentialsError, PartialCredentialsError, ParamValidationError, ValidationError)
-"""What the SDK does not send: requests without access keys, or with a name that none can be."""
+"""Errors of requests that the SDK does not send: without access keys, or with a name that none can be."""
 _CONTENT_TYPES = {
     "json": "application/x-ndjson",
     "parquet": "application/vnd.apache.parquet",
@@ -262,12 +262,12 @@ def _code(error: Exception) -> str:
 
 
 def _passes(error: Exception) -> bool:
-    """Whether the same access keys may be taken next time."""
+    """Whether the store may accept the same access keys next time."""
     return _code(error) not in (*_REFUSALS, *_EXPIRED) and not isinstance(error, NoCredentialsError)
 
 
 def translated(error: Exception, config: ObjectStoreConfig, name: str) -> FrazilError:
-    """Our error for one of the SDK; neither has access keys in its text."""
+    """Translate an error of the SDK; neither text has access keys."""
     what = f"object {name} of bucket {config.bucket}" if name else f"bucket {config.bucket}"
     where = config.endpoint or f"AWS {config.region}"
     code = _code(error)

@@ -1,4 +1,4 @@
-"""What the object store's errors mean."""
+"""Meaning of the object store's errors."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ with extra("trino"):
 # What the client raises for an answer that is not one of Trino's, such as the page of a proxy.
 _NOT_TRINO = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 FAILURES: Final = (Error, HttpError, RequestException, *_NOT_TRINO)
-"""What a call of the client raises; `failure` tells what it means."""
+"""Errors that a call of the client raises; `failure` translates them."""
 
 _TIMEOUT_S = 60.0
 _MASKED = "***"
@@ -119,7 +119,7 @@ def address(settings: Settings) -> str:
 
 
 def failure(settings: Settings, error: Exception) -> FrazilError:
-    """What a failed call means, with what to do next and without secrets."""
+    """Translate a failed call, with what to do next and without secrets."""
     server = f"Trino at {address(settings)}"
     reason = _masked(settings, error)
     if isinstance(error, TrinoQueryError):

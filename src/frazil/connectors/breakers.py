@@ -36,11 +36,11 @@ class StoreBreaker:
 
     @property
     def state(self) -> str:
-        """One of STATES; any thread may ask."""
+        """State of the breaker, one of STATES; any thread may ask."""
         return str(self._breaker.current_state)
 
     def call(self, function: Callable[[], T]) -> T:
-        """What the function returns or raises. Raises StoreUnavailable at once while the breaker is open."""
+        """Call the function. Raises StoreUnavailable at once while the breaker is open."""
         try:
             result: T = self._breaker.call(function)
         except pybreaker.CircuitBreakerError:

@@ -34,7 +34,7 @@ class Connector:
     sink: Sink
 
     def topics(self) -> list[str]:
-        """Its topics as they exist now. Raises NotFound when none matches its pattern, ServiceUnavailable."""
+        """Topics of the connector that exist now. Raises NotFound when none matches its pattern, ServiceUnavailable."""
         return topics_of(self.sink.config, self.cluster)
 
     def hidden(self, text: str) -> str:

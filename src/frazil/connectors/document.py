@@ -23,7 +23,7 @@ def read_connector(file: Path, what: str) -> tuple[str, dict[str, str]]:
 
 
 def connector_in(document: object, what: str) -> tuple[str, dict[str, str]]:
-    """The same, of what a file holds: keys and values, or these as `config` beside `name`."""
+    """Name and configuration in a document: keys and values, or these as `config` beside `name`."""
     config = document.get("config", document) if isinstance(document, dict) else None
     if not isinstance(config, dict) or not all(isinstance(v, str | int | float | bool) for v in config.values()):
         raise UsageError(f"{what}: expected the keys and values of one connector as a JSON object")

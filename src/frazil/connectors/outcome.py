@@ -22,5 +22,5 @@ class Outcome:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing is left to do."""
+        """Whether the dead letter is closed."""
         return self.verdict not in ("waits", "fails")

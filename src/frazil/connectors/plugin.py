@@ -31,7 +31,7 @@ class ConnectorPlugin:
 
     @property
     def type(self) -> str:
-        """What Kafka Connect calls it."""
+        """Type in Kafka Connect's words."""
         return "sink"
 
     @property

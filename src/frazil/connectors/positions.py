@@ -15,7 +15,7 @@ Changes = Mapping[TopicPartition, int | None]
 
 @dataclass(frozen=True)
 class KafkaIdentity:
-    """Which cluster and topics the offsets belong to; a topic made anew has another id."""
+    """Identity of the cluster and topics of offsets; a topic made anew has another id."""
 
     cluster_id: str = ""
     topic_ids: Mapping[str, str] = field(default_factory=dict)

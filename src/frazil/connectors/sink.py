@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from frazil.pipeline.letters.log import Queue
 
 _BURST_RECORDS = 100_000
-"""So many waiting records are stored before the commit interval is over."""
+"""Number of waiting records that are stored before the commit interval is over."""
 _BATCH_BYTES = 1 << 30
 """A batch reads about so many bytes, by the size that the records of the batch before had."""
 
@@ -45,7 +45,7 @@ class Runs:
 
 @dataclass(frozen=True)
 class SinkContext:
-    """What runs a sink: where its tasks run, the breakers of stores, and the runs of the worker, if one runs it.
+    """Surroundings of a sink: the executor of its tasks, the breakers of stores, and the runs of the worker, if any.
 
     `at_once`: records do not wait for a commit interval.
     """
@@ -58,7 +58,7 @@ class SinkContext:
 
 @dataclass(frozen=True)
 class MaintainedTables:
-    """How the tables of a connector are reached; `branches` gives their names with the branch that it commits to."""
+    """Access to the tables of a connector; `branches` gives their names with the branch that it commits to."""
 
     branches: Callable[[], Mapping[str, str]]
     catalog_properties: Mapping[str, str]
@@ -67,7 +67,7 @@ class MaintainedTables:
 
 @dataclass(frozen=True)
 class Due:
-    """What a batch is to read: up to below `ends`. Of the partitions in `more` records behind them are due as well.
+    """Range that a batch is to read: up to below `ends`. Partitions in `more` have due records behind that as well.
 
     `at_ms` is when this was found, in epoch milliseconds. Without `ends` nothing is due.
     """
@@ -87,7 +87,7 @@ class SinkTask(ABC):
 
     @abstractmethod
     def due(self, ends: Offsets, now_ms: int) -> Due:
-        """What to read now, given the offsets behind the last records and the time in epoch milliseconds.
+        """Find the records to read now, given the ends of the partitions and the time in epoch milliseconds.
 
         Raises a TransientError when the connector has to start again, as with other partitions.
         """
@@ -166,7 +166,7 @@ class Replayer(Protocol):
 
 
 class CommitInterval:
-    """When records are due for a sink without open objects: after an interval, or when many wait.
+    """Rule for sinks without open objects: records are due after an interval, or when many wait.
 
     Example: with an interval of 10 s and at most 500,000 records, 2,000 waiting records are due 10 s after the batch
     before; 150,000 at once; of 1,200,000 at once the first 500,000, of each partition its share.
@@ -180,7 +180,7 @@ class CommitInterval:
         self._record_bytes = 0.0
 
     def due(self, position: Offsets, ends: Offsets, now_ms: int) -> Due:
-        """What is due of the records between; its ends are of all partitions, those without new records too."""
+        """Find the due records in between; the ends are of all partitions, those without new records too."""
         waiting = {key: end - position.get(key, 0) for key, end in ends.items()}
         total = sum(waiting.values())
         most = self._most()

@@ -1,4 +1,4 @@
-"""What a connector reads: its topics as they are now, and how its tasks fetch their records."""
+"""Source of a connector: its topics as they are now, and how its tasks fetch records."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def reads_committed(config: SinkConfig) -> bool:
 
 
 def task_source(config: SinkConfig, bootstrap: str, *, headers: bool) -> Source:
-    """How the tasks of a connector read; with `headers`, or where records may become dead letters, with headers too.
+    """Source for the tasks of a connector; with `headers`, or where records may become dead letters, with headers.
 
     The user's `consumer.override.*` win, as far as librdkafka has what they set. Raises ConfigError for a value that it
     does not take, and for security settings that cannot be used.

@@ -39,7 +39,7 @@ _DOUBLE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 @dataclass(frozen=True)
 class Key:
-    """One configuration key, or a family of keys when `name` contains `*` (`iceberg.catalog.*`).
+    """Configuration key, or a family of keys when `name` contains `*` (`iceberg.catalog.*`).
 
     `validator` gets the parsed value and returns why it is refused, or None.
     `aliases` are other spellings of the same key; the first one that is set wins, `name` before its aliases.
@@ -72,7 +72,7 @@ class Key:
         return tuple(re.compile(re.escape(spelling).replace(r"\*", "(.+)"), re.DOTALL) for spelling in self.spellings)
 
     def member(self, name: str) -> str | None:
-        """What stands for the `*` of the family in `name`; None when `name` is not of the family."""
+        """Part of `name` that stands for the `*` of the family; None when `name` is not of the family."""
         matches = (pattern.fullmatch(name) for pattern in self._patterns)
         return next((match[1] for match in matches if match), None)
 

@@ -52,7 +52,7 @@ def at_least_if_set(minimum: int) -> Validator:
 
 
 def one_of(*allowed: str) -> Validator:
-    """One of the texts, in exactly this case."""
+    """Allow one of the texts, in exactly this case."""
 
     def check(value: Value) -> str | None:
         return None if value in allowed else f"String must be one of: {', '.join(allowed)}"
@@ -61,7 +61,7 @@ def one_of(*allowed: str) -> Validator:
 
 
 def one_of_any_case(*allowed: str) -> Validator:
-    """One of the texts, in any case."""
+    """Allow one of the texts, in any case."""
 
     def check(value: Value) -> str | None:
         if str(value).upper() in allowed:

@@ -11,7 +11,7 @@ PATIENCE = 0.6
 
 
 def is_idle(busy: threading.Lock, timeout: float) -> bool:
-    """Whether no batch of the connector runs any more, after `timeout` seconds at most."""
+    """Whether the connector's batch has ended, after `timeout` seconds at most."""
     if not busy.acquire(timeout=max(timeout, 0.0)):
         return False
     busy.release()

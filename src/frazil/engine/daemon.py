@@ -19,7 +19,7 @@ from frazil.errors import ConfigError  # noqa: E402
 from frazil.pipeline.mapper import installed_mappers, load_mapper  # noqa: E402
 
 _NEW_OBJECTS = 5_000
-"""One look of the collector for each chunk of records: more find nothing, and fewer leave what errors hold."""
+"""New objects until the collector looks, once a chunk: more looks find nothing, fewer leave what errors hold."""
 
 for _mapper in installed_mappers():
     try:

@@ -1,4 +1,4 @@
-"""One connector, run up to the ends that its topics have now."""
+"""Drain of a connector: a run up to the ends that its topics have now."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from frazil.pipeline.report import BatchReport
 
 @dataclass(frozen=True)
 class Drained:
-    """What the batches did: `read == stored + dead_letters + skipped`. `waiting` records are for the next run: those
+    """Totals of the batches: `read == stored + dead_letters + skipped`. `waiting` records are for the next run: those
     of objects that are not complete."""
 
     batches: int = 0

@@ -1,4 +1,4 @@
-"""What runs the connectors of one worker on one Spark session."""
+"""Engine that runs the connectors of one worker on one Spark session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What made a connector fail: one of our own errors, or Spark's, told apart as transient or terminal."""
+"""Failures of connectors: our own errors, or Spark's, told apart as transient or terminal."""
 
 from __future__ import annotations
 

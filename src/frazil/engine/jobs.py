@@ -49,7 +49,7 @@ class SparkJobs:
 
     @property
     def parallelism(self) -> int:
-        """How many tasks run at once in the cluster as it is now."""
+        """Number of tasks that run at once in the cluster as it is now."""
         return int(self._session.sparkContext.defaultParallelism)
 
     def close(self) -> None:
@@ -208,7 +208,7 @@ class _Answered(_Called):
 
 
 def _description(several: Sequence[_Job]) -> str:
-    """What Spark's UI shows of a job."""
+    """Description of a job in Spark's UI."""
     first = f"connector {several[0].connector}: {several[0].what}"
     if len(several) == 1:
         return first

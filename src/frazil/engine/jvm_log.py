@@ -1,4 +1,4 @@
-"""The log of Spark's JVM: what is too much to read, and what may never be written (connect-rest.md 2.6)."""
+"""The log of Spark's JVM: what is too much to read, and what may never be written."""
 
 from __future__ import annotations
 

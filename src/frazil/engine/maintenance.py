@@ -1,4 +1,4 @@
-"""The worker looks after the tables of its connectors: one table at a time, behind the streaming queries."""
+"""Maintenance of the tables of the worker's connectors: one table at a time, behind the connectors' batches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FIRST_S = 600.0
 
 @dataclass(frozen=True)
 class MaintenanceReport:
-    """One run over one table; `error` is of a run that did not begin."""
+    """Report of a run over one table; `error` is of a run that did not begin."""
 
     connector: str
     table: str
@@ -46,7 +46,7 @@ Maintain = Callable[[Mapping[str, str], str, Policy], Sequence[StepResult]]
 
 
 def maintainer(runtime: IcebergRuntime) -> Maintain:
-    """Maintenance in Spark, whose jobs wait while a streaming query has work for all cores."""
+    """Maintenance in Spark, whose jobs wait while connectors have work for all cores."""
 
     def maintain(properties: Mapping[str, str], table: str, policy: Policy) -> Sequence[StepResult]:
         runtime.session.sparkContext.setLocalProperty("spark.scheduler.pool", MAINTENANCE_POOL)

@@ -1,4 +1,4 @@
-"""When connectors run: a loop for each cluster asks for the ends of all topics at once, and offers them to its runners.
+"""Planner of connectors: a loop per cluster asks for the ends of all topics, and offers them to its runners.
 
 A runner whose sink says that records are due gets a turn in a thread of the pool; one that has more than a batch gets
 its next turn behind the others that wait.
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 POLL_S = 0.5
 _TOPICS_S = 5.0
-"""So often the topics that patterns stand for are looked up."""
+"""Seconds between two looks for topics that patterns match."""
 _PATIENCE = 2
 """A connector fails when its topics could not be looked at so often in a row."""
 _TURNS = 32
@@ -37,22 +37,22 @@ class Planned(Protocol):
     def cluster(self) -> Bootstrap: ...
     @property
     def topics(self) -> Collection[str]:
-        """Those that it has read until now, or is to read."""
+        """Topics that the runner has read until now, or is to read."""
         ...
 
     @property
     def pattern(self) -> str | None:
-        """What topics that come later match, Java's `topics.regex`."""
+        """Pattern of topics that come later, Java's `topics.regex`."""
         ...
 
     @property
     def committed(self) -> bool:
-        """Whether it reads up to open transactions only."""
+        """Whether the runner reads up to open transactions only."""
         ...
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it can have a turn."""
+        """Whether the runner can have a turn."""
         ...
 
     def offer(self, ends: Offsets, now_ms: int) -> None:
@@ -110,7 +110,7 @@ class _ClusterLoop:
         threading.Thread(target=self._run, name=f"ends-{first.cluster}", daemon=True).start()
 
     def add(self, runner: Planned) -> bool:
-        """Whether the loop still runs, and has the runner now."""
+        """Add a runner; False when the loop has ended."""
         with self._changed:
             if not self._ended:
                 self._runners[id(runner)] = runner

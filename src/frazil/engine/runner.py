@@ -1,4 +1,4 @@
-"""One connector that runs: turns in which its sink stores what is due."""
+"""Runner of a connector: turns in which its sink stores what is due."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class SinkRunner:
             self._changed()
 
     def _turn(self, task: SinkTask, due: Due) -> None:
-        """One batch. A batch that is not begun because the connector stops is read by the next runner."""
+        """Store one batch. A batch that is not begun because the connector stops is read by the next runner."""
         with self._busy:
             try:
                 if not self._stopping:

@@ -31,7 +31,7 @@ class RunnerStatus:
 
 
 class Runner(Protocol):
-    """One connector that runs. `start` and `stop` are called from one thread at a time, `status` from any."""
+    """Connector that runs. `start` and `stop` are called from one thread at a time, `status` from any."""
 
     def start(self) -> None:
         """Return when the connector runs; raises FrazilError when it cannot."""

@@ -107,7 +107,7 @@ def _launch_jvm(properties: Mapping[str, Any]) -> None:
     """Start the JVM as PySpark does, but in a process group of its own.
 
     A signal for the group of this process, such as that of `kill %1` or of a terminal that closes, is for this process,
-    which stops its queries before the JVM.
+    which stops its connectors before the JVM.
     """
     if SparkContext._gateway is None:  # noqa: SLF001 - PySpark's own launch is without the argument
         conf = SparkConf(loadDefaults=False).setAll(list(properties.items()))
@@ -117,7 +117,7 @@ def _launch_jvm(properties: Mapping[str, Any]) -> None:
 
 @contextmanager
 def _interrupts_as_before() -> Iterator[None]:
-    """What Ctrl+C does stays this process's own: PySpark's handler cancels the jobs that run."""
+    """Keep this process's own handler of Ctrl+C: PySpark's cancels the jobs that run."""
     before = signal.getsignal(signal.SIGINT)
     try:
         yield
@@ -155,7 +155,7 @@ def executor_options(master: str, log4j: Path) -> dict[str, str]:
 
 
 def class_archive(settings: Settings, java: Path) -> ClassArchive | None:
-    """That of Spark's JVM; None when the user has changed its class path: no archive is written of a folder on it.
+    """Class archive of Spark's JVM; None when its class path was changed: no archive is written of a folder on it.
 
     Reads the variables that Spark's scripts read from the environment of this process.
     """
@@ -166,7 +166,7 @@ def class_archive(settings: Settings, java: Path) -> ClassArchive | None:
 
 
 def _jvm_options(log4j: Path, archive: Iterable[str]) -> str:
-    """Those of the driver, with a deep stack for Spark's own matching of interrupted queries."""
+    """Options of the driver's JVM, with a deep stack for Spark's own matching of interrupted queries."""
     log = f"-Dlog4j2.configurationFile={log4j.as_uri()}"
     return " ".join(["-Xss16m", *_few_cores(), log, *map(quoted, archive)])
 
@@ -205,7 +205,7 @@ def set_log_level(session: SparkSession, name: str, level: str) -> None:
 
 
 def ended(session: SparkSession) -> bool:
-    """Whether the JVM behind a session is gone, or its application was ended by the cluster."""
+    """Whether the session's JVM is gone, or its application was ended by the cluster."""
     process = _jvm(session)
     if process is not None and process.poll() is not None:
         return True

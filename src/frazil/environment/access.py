@@ -1,4 +1,4 @@
-"""How a client gets to a Kafka Connect REST API: address, credentials, certificates."""
+"""Access to a Kafka Connect REST API: address, credentials, certificates."""
 
 from __future__ import annotations
 

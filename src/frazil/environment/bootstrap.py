@@ -78,7 +78,7 @@ class Bootstrap(str):
         return Bootstrap(str(self), {kind: _over(self.settings(kind), own[kind]) for kind in CLIENTS}, protocols)
 
     def identity(self, client: Client) -> tuple[object, ...]:
-        """What is equal where clients of this kind see the same cluster in the same way."""
+        """Identity, equal where clients of this kind see the same cluster in the same way."""
         return str(self), tuple(sorted(self.settings(client).items()))
 
     def settings(self, client: Client) -> Mapping[str, str]:

@@ -20,7 +20,7 @@ _FIELDS = ("url", "user", "password_env", "password_file", "ca_file", "cert_file
 
 @dataclass(frozen=True)
 class Context:
-    """One worker. Paths are absolute; of `password_env` and `password_file` at most one is set."""
+    """Context of one worker. Paths are absolute; of `password_env` and `password_file` at most one is set."""
 
     url: str
     user: str = ""
@@ -31,7 +31,7 @@ class Context:
     key_file: str = ""
 
     def access(self, name: str, env: Mapping[str, str]) -> ConnectAccess:
-        """What a client needs; raises ConfigError when the password cannot be had or the parts do not fit."""
+        """Access for a client; raises ConfigError when the password cannot be had or the parts do not fit."""
         found = ConnectAccess(
             self.url.rstrip("/"),
             self.user,

@@ -6,9 +6,9 @@ from ipaddress import IPv6Address, ip_address
 
 
 def is_this_machine(host: str) -> bool:
-    """Whether what is sent to `host`, a name or an address without brackets, stays on this machine.
+    """Whether data sent to `host`, a name or an address without brackets, stays on this machine.
 
-    A name that only looks like an address, as `127.example.org`, is one of anywhere.
+    A name that only looks like an address, as `127.example.org`, may be any machine.
     """
     try:
         address = ip_address(host)

@@ -1,4 +1,4 @@
-"""Where the REST API listens: the keys `listeners` and `admin.listeners` of Kafka Connect's worker."""
+"""Listeners of the REST API: the keys `listeners` and `admin.listeners` of Kafka Connect's worker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Listener:
-    """One address. An empty host is every interface of the machine, as in Kafka Connect."""
+    """Address to listen at. An empty host is every interface of the machine, as in Kafka Connect."""
 
     scheme: str
     host: str
@@ -33,7 +33,7 @@ class Listener:
 
     @property
     def is_everywhere(self) -> bool:
-        """Whether it is every interface of the machine, so that others need a name for it."""
+        """Whether the listener is on every interface, so that others need a name for it."""
         return self.host in _EVERYWHERE
 
     @property

@@ -1,4 +1,4 @@
-"""Where the parts of the stack are, from the environment variables that `variables` declares."""
+"""Settings of the parts of the stack, from the environment variables that `variables` declares."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Settings:
         return fallback if fallback and self._set(fallback) and not self._set(name) else name
 
     def _text(self, name: str, derived: str = "") -> str:
-        """What a variable says, else its default; `derived` is a default that depends on other variables."""
+        """Text of a variable, else its default; `derived` is a default that depends on other variables."""
         variable = VARIABLES[name]
         return self._set(self._source(name)) or (derived if variable.derived else variable.default)
 
@@ -237,7 +237,7 @@ class Settings:
 
     @cached_property
     def listeners(self) -> list[Listener]:
-        """Where the worker's REST API listens: `listeners` of Kafka Connect's worker, else loopback."""
+        """Listeners of the worker's REST API: `listeners` of Kafka Connect's worker, else loopback."""
         text = self.worker_properties.get("listeners", "").strip()
         if text:
             return parse_listeners(text, "listeners")
@@ -253,7 +253,7 @@ class Settings:
 
     @cached_property
     def connect_access(self) -> ConnectAccess:
-        """How clients get to the worker; raises ConfigError when the variables for it do not fit together."""
+        """Access of clients to the worker; raises ConfigError when the variables for it do not fit together."""
         access = ConnectAccess(
             self.connect_url,
             self._text("KAFKA_CONNECT_USER"),
@@ -291,7 +291,7 @@ class Settings:
 
     @cached_property
     def spark_master(self) -> str:
-        """Where the tasks run (`SPARK_MASTER`): all cores of this machine, or a cluster."""
+        """Master that runs the tasks (`SPARK_MASTER`): all cores of this machine, or a cluster."""
         return self._text("SPARK_MASTER")
 
     @cached_property
@@ -314,7 +314,7 @@ class Settings:
 
     @property
     def topic_defaults(self) -> TopicDefaults:
-        """What entries of that file have that say nothing else; the store is that of the stack without a URL.
+        """Defaults of that file's entries; the store is that of the stack without a URL.
 
         Raises ConfigError for numbers that are none: other programs know these names too, so nobody else looks at them.
         """

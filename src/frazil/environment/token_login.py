@@ -16,7 +16,7 @@ _PACKAGE = "org.apache.kafka.common.security.oauthbearer."
 _LOGIN = f"{_PACKAGE}OAuthBearerLoginModule required;"
 _CALLBACK = f"{_PACKAGE}OAuthBearerLoginCallbackHandler"
 _CALLBACK_3 = f"{_PACKAGE}secured.OAuthBearerLoginCallbackHandler"
-"""Its name until Kafka 4.0."""
+"""Name of the callback until Kafka 4.0."""
 _OPTIONS = {
     "sasl.oauthbearer.client.credentials.client.id": "clientId",
     "sasl.oauthbearer.client.credentials.client.secret": "clientSecret",

@@ -1,4 +1,4 @@
-"""What the environment says of topics of a YAML file."""
+"""Defaults that the environment gives to topics of a YAML file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TopicDefaults:
-    """For entries that do not say it: where they are stored, after how many records, after how many seconds."""
+    """Defaults of entries: place of the objects, records per object, seconds per object."""
 
     bucket: str
     region: str

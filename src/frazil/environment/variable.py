@@ -1,4 +1,4 @@
-"""What an environment variable is declared as, and the variables of Kafka's clients and of the topics file."""
+"""Declaration of an environment variable, and the variables of Kafka's clients and of the topics file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CLUSTER = "as KAFKA_BOOTSTRAP_SERVERS"
 
 @dataclass(frozen=True)
 class Variable:
-    """One environment variable.
+    """Environment variable.
 
     `default` is what an unset or blank variable means. Where it depends on other variables it is shown with their
     names in angle brackets (`<KAFKA_EXTERNAL_PORT>`) and `derived` is true. `fallback` is read when this one is unset.
@@ -83,7 +83,7 @@ KAFKA_SECURITY: Final = (
         "https",
     ),
 )
-"""In Kafka's own words: `KAFKA_SASL_MECHANISM` is `sasl.mechanism`."""
+"""Variables in Kafka's own words: `KAFKA_SASL_MECHANISM` is `sasl.mechanism`."""
 
 TOPICS_FILE: Final = (
     Variable(
@@ -114,4 +114,4 @@ TOPICS_FILE: Final = (
         "count",
     ),
 )
-"""Where the topics of a YAML file go, and the defaults of its entries."""
+"""Variables of a topics file: where the topics go, and the defaults of its entries."""

@@ -60,7 +60,7 @@ class WorkerConfig:
 
     @property
     def advertised(self) -> Listener:
-        """How other workers reach this one; host and port are the `worker_id` of statuses."""
+        """Listener for other workers; its host and port are the `worker_id` of statuses."""
         scheme = self.parsed.text("rest.advertised.listener")
         own = next((one for one in self.listeners if one.scheme == scheme), self.listeners[0])
         host = self.parsed.text("rest.advertised.host.name") or (getfqdn() if own.is_everywhere else own.host)
@@ -68,7 +68,7 @@ class WorkerConfig:
 
     @property
     def warning(self) -> str | None:
-        """One text about all keys that change nothing here; None when every key counts."""
+        """Text about all keys that change nothing here; None when every key counts."""
         unknown, reasons = [], []
         for name in sorted(self.properties):
             key = DEFINITION.find(name)

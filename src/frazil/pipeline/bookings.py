@@ -13,7 +13,7 @@ from frazil.pipeline.transforms.record import StageError
 MAX_DEAD_BYTES = 32 << 20
 """Dead letters that one task hands to the driver, one at least; the batch is divided when there are more."""
 _LETTER_BYTES = 500
-"""What a dead letter takes beside key and value."""
+"""Bytes of a dead letter beside key and value."""
 
 
 class Bookings:

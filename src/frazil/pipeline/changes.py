@@ -39,7 +39,7 @@ _NO_KEYS = ("float", "double")
 
 @dataclass(frozen=True)
 class ChangeSpec:
-    """How records become changes: paths of the key columns, and of the field that tells deletes, if one does."""
+    """Conversion of records to changes: paths of the key columns, and of the field that tells deletes, if one does."""
 
     keys: tuple[Path, ...]
     operation: Path | None

@@ -1,4 +1,4 @@
-"""Where the tasks of a batch run: in this process, or on the executors of Spark (`frazil.engine.jobs`)."""
+"""Executors of the tasks of a batch: in this process, or on those of Spark (`frazil.engine.jobs`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 T = TypeVar("T")
 
 TaskCall = Callable[[], T]
-"""What one task does, and what it hands to the driver; picklable, as its result is."""
+"""Call of a task, which returns its result to the driver; both are picklable."""
 
 
 class Executor(Protocol):
@@ -17,7 +17,7 @@ class Executor(Protocol):
 
     @property
     def parallelism(self) -> int:
-        """How many tasks run at once."""
+        """Number of tasks that run at once."""
 
     def run(self, calls: Sequence[TaskCall[T]], what: str, records: int | None = None) -> list[T]:
         """Run each call as a task, and return their results in order when all are done.

@@ -23,7 +23,7 @@ _COUNTED = 10
 _KEYWORDS = frozenset(
     ("$schema", "$ref", "type", "properties", "required", "enum", "const", "allOf", "anyOf", "oneOf", "not", "items")
 ) | frozenset(("additionalProperties", "patternProperties", "minimum", "maximum", "pattern", "format", "if"))
-"""What tells a schema from another JSON file that is named by mistake."""
+"""Keywords that tell a schema from another JSON file that is named by mistake."""
 _SHOWN = 160
 
 

@@ -51,7 +51,7 @@ def installed_mappers() -> tuple[EntryPoint, ...]:
 
 
 def load_mapper(found: EntryPoint) -> MapperFor:
-    """Import it. Raises ConfigError when its package does not have what it leads to."""
+    """Import a mapper. Raises ConfigError when its package does not have what it leads to."""
     try:
         return cast(MapperFor, found.load())
     except (ImportError, AttributeError) as error:
@@ -72,7 +72,7 @@ def mapper_for(schema: Schema, names: Collection[str] | None = None, *, redact: 
 
 
 def mapper_names(value: object) -> str | None:
-    """Why the names in the value of a key cannot be used; None when all are installed, and for null."""
+    """Reason why the names in the value of a key cannot be used; None when all are installed, and for null."""
     installed = [found.name for found in installed_mappers()]
     unknown = [name for name in value if name and name not in installed] if isinstance(value, tuple) else []
     if not unknown:

@@ -1,4 +1,4 @@
-"""What one micro-batch did, for status and metrics."""
+"""Report of one batch, for status and metrics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PLACES_NAMED = 3
 
 @dataclass(frozen=True)
 class BatchReport:
-    """Counts of one committed micro-batch. `read == stored + dead_letters + skipped` always holds.
+    """Counts of one committed batch. `read == stored + dead_letters + skipped` always holds.
 
     `write_s` is the time that the slowest task spent storing files, `commit_s` that of the commits, both in seconds;
     `object_s` is what each object of an object sink took.
@@ -45,7 +45,7 @@ class BatchReport:
     nouns: tuple[str, str] = ("row", "file")
 
     def line(self) -> str:
-        """What the commits of a batch did, in one line."""
+        """Describe the commits of the batch in one line."""
         row, file = self.nouns
         where = ", ".join(self.places) if len(self.places) <= _PLACES_NAMED else f"{len(self.places)} tables"
         letters = f", {_count(self.dead_letters, 'dead letter')} (`deadletters list`)" if self.dead_letters else ""

@@ -1,4 +1,4 @@
-"""What the tasks of a run over a batch hand to the driver."""
+"""Results that the tasks of a run over a batch hand to the driver."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.types import Type
 
 SkipReason = Literal["tombstone", "transform", "unrouted"]
-"""Why a record gives no row: it has no value, a transformation dropped it, or no table wants it."""
+"""Reason why a record gives no row: it has no value, a transformation dropped it, or no table wants it."""
 
 
 @dataclass
 class TableResult:
-    """What became of the records that one table was to have, or of those that no table was to have.
+    """Result for the records that one table was to have, or for those that no table was to have.
 
     `read == stored.total() + len(dead) + skipped.total()`, unless `overflow`: then the batch must be divided and read
     again. `unknown` and `absent` are what the table lacks for records, `seen` says for how many (see `Decoded`); with

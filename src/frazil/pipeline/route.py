@@ -15,7 +15,7 @@ from frazil.pipeline.convert.strict import ConversionError, parse_object
 from frazil.text.java_regex import compile_java
 
 TOPIC = "{topic}"
-"""Stands for the topic's name in `frazil.tables.topic-pattern`."""
+"""Placeholder of the topic's name in `frazil.tables.topic-pattern`."""
 
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f/\\?#%\"`]")
 _LONGEST_NAME = 255
@@ -40,7 +40,7 @@ class Route:
 
     @property
     def names_tables(self) -> bool:
-        """Whether records say which tables there are."""
+        """Whether records name tables of their own."""
         return self.dynamic or bool(self.topic_pattern)
 
 

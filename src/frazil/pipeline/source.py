@@ -1,4 +1,4 @@
-"""What tasks read: ranges of offsets, divided on the driver, fetched from Kafka in the tasks themselves."""
+"""Source of tasks: ranges of offsets, divided on the driver, fetched from Kafka in the tasks themselves."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Source:
 
     @property
     def committed(self) -> bool:
-        """Whether records of transactions that are open or were aborted are left out."""
+        """Whether the source leaves out records of transactions that are open or were aborted."""
         return str(self.consumer["isolation.level"]).lower() == "read_committed"
 
     def read(self, ranges: Sequence[Range]) -> Iterator[Rows]:
@@ -35,7 +35,7 @@ class Source:
 
 
 _readers: dict[tuple[tuple[str, Any], ...], RangeReader] = {}
-"""What a Python worker keeps for its next tasks, so that they do not have to find the brokers again."""
+"""Readers that a Python worker keeps for its next tasks, so that they need not find the brokers again."""
 _MOST_READERS = 4
 _RANGES_NAMED = 6
 
@@ -51,7 +51,7 @@ def _reader(consumer: Mapping[str, Any]) -> RangeReader:
 
 
 def ranges_between(begin: Offsets, end: Offsets) -> list[Range]:
-    """What is between two positions, by topic and partition.
+    """Ranges between two positions, by topic and partition.
 
     Partitions whose end is not behind their begin have none.
     """

@@ -77,7 +77,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class TableSpec:
-    """One table of a run, as its tasks need it; without `writer` its columns are only looked for.
+    """Table of a run, as its tasks need it; without `writer` its columns are only looked for.
 
     `refusal`: why the table cannot have any record. `changes`: how records change rows, where they do. `before`: rows
     as they were, which a run before this one wanted. `places`: rows have the columns of `PLACE`, as changes do.
@@ -95,7 +95,7 @@ class TableSpec:
 
 @dataclass(frozen=True)
 class Routing:
-    """Which records go to which tables. `rest` bounds those that may be booked as belonging to none, if any may.
+    """Tables of records. `rest` bounds those that may be booked as belonging to none, if any may.
 
     `known` are all tables of the batch, also those that the run does without. `discover`: the columns of others
     are looked for with this, since they are to be made.
@@ -131,7 +131,7 @@ class TaskSpec:
 
 @dataclass(frozen=True)
 class Task:
-    """One task of a run: ranges of Kafka in, one TaskResult out."""
+    """Task of a run: ranges of Kafka in, one TaskResult out."""
 
     spec: TaskSpec
     source: Source

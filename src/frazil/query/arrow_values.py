@@ -39,7 +39,7 @@ def typed_rows(table: pa.Table, types: Sequence[Type]) -> list[tuple[Any, ...]]:
 
 
 def _change(kind: Type) -> Callable[[Any], Any] | None:
-    """What a value still needs to be shown as Trino shows it."""
+    """Conversion of a value to what Trino shows."""
     if kind.name == "timestamptz" and kind.zone != "UTC":
         zone = zone_of(kind.zone)[1]
         return lambda moment: moment.astimezone(zone) if isinstance(moment, datetime) else moment

@@ -75,7 +75,7 @@ def _select_of(table: exp.Table) -> exp.Select | None:
 
 
 def _bounds(columns: Sequence[str], table: exp.Table, select: exp.Select) -> Bounds:
-    """What follows for single columns from the conditions that every row has to fulfil."""
+    """Bounds of single columns that follow from the conditions which every row has to fulfil."""
     bounds = Bounds()
     where = select.args.get("where")
     for condition in _all_of(where.this) if where else ():
@@ -104,7 +104,7 @@ def _is_column_of(node: exp.Expr, table: exp.Table) -> bool:
 
 
 def _all_of(condition: exp.Expr) -> Iterator[exp.Expr]:
-    """What AND connects; BETWEEN as two comparisons."""
+    """Yield the terms of AND; BETWEEN as two comparisons."""
     if isinstance(condition, exp.Paren):
         yield from _all_of(condition.this)
     elif isinstance(condition, exp.And):

@@ -14,7 +14,7 @@ _ALL_ROWS = AlwaysTrue()
 
 
 def arrow_schema(projection: Schema) -> pa.Schema:
-    """The one Arrow schema that rows of a projection have."""
+    """Arrow schema of the rows of a projection."""
     return schema_to_pyarrow(projection, include_field_ids=False)
 
 
@@ -43,6 +43,6 @@ def read_table(
     row_filter: BooleanExpression = _ALL_ROWS,
     limit: int | None = None,
 ) -> pa.Table:
-    """The same rows as one Arrow table."""
+    """Read the rows as one Arrow table."""
     batches = read_batches(table, tasks, projection, row_filter, limit)
     return pa.Table.from_batches(batches, arrow_schema(projection))

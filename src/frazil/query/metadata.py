@@ -85,7 +85,7 @@ def _log_entries(table: Table) -> pa.Table:
 
 
 def _files(table: Table) -> pa.Table:
-    """One row per data and delete file; bounds as text by field id, and as JSON values by column name."""
+    """Make a row per data and delete file; bounds as text by field id, and as JSON values by column name."""
     schema = table.schema()
     types = {i: kind for i in schema.field_ids if isinstance(kind := schema.find_type(i), PrimitiveType)}
     names = sorted((schema.find_column_name(i) or str(i), i) for i in types)
@@ -122,7 +122,7 @@ def _text(kind: PrimitiveType, value: Any) -> str:
 
 
 def _partitions(table: Table) -> pa.Table:
-    """One row per partition, with the ranges of the columns that the table is not partitioned by as they are."""
+    """Make a row per partition, with the ranges of the columns that the table is not partitioned by as they are."""
     identity = {f.source_id for f in table.spec().fields if isinstance(f.transform, IdentityTransform)}
     columns = [
         column
@@ -155,7 +155,7 @@ def _partitions(table: Table) -> pa.Table:
 
 
 def _range(column: NestedField, files: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the files of a partition say together about one column; a file without a bound leaves it unknown."""
+    """Range of a column over the files of a partition; a file without a bound leaves it unknown."""
     said: list[dict[str, Any]] = [
         {
             name: dict(file[name] or ()).get(column.field_id)

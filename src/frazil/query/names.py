@@ -127,7 +127,7 @@ class Names:
         return qualifiers == [part.lower() for part in full[len(full) - len(qualifiers) :]]
 
     def exists(self, parts: Sequence[str]) -> bool:
-        """Whether there is a table of that name; it is loaded then."""
+        """Whether the table of that name exists; it is loaded then."""
         namespace = self.namespace(parts[-2]) if len(parts) > 1 else self.namespace(self.default_schema)
         if (*namespace, parts[-1].lower()) in self._loaded:
             return True

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """How an answer is printed."""
+    """Form in which an answer is printed."""
 
     TABLE = "table"
     JSON = "json"
@@ -26,7 +26,7 @@ class Format(StrEnum):
 
 @dataclass(frozen=True)
 class TableLook:
-    """How tables look; see `frazil.query.tables.write_table`."""
+    """Look of tables; see `frazil.query.tables.write_table`."""
 
     expanded: Expanded = Expanded.AUTO
     hint: str = "--expanded or --format json"
@@ -60,5 +60,5 @@ def records(result: Result) -> list[dict[str, Any]]:
 
 
 def write_json(items: Sequence[Any], out: IO[str]) -> None:
-    """One array, one element a line."""
+    """Write a JSON array, one element a line."""
     out.write("[" + ",\n ".join(json_text(json_value(item)) for item in items) + "]\n")

@@ -91,7 +91,7 @@ class ScanStream:
 
 
 def _least(scan: Scan) -> tuple[str, ...]:
-    """One column, where the statement needs only columns that are not in the files."""
+    """Choose one column, where the statement needs only columns that are not in the files."""
     return (scan.source.schema.fields[0].name,)
 
 
@@ -142,7 +142,7 @@ def _modified(table: Table, path: str) -> datetime:
 
 
 def readable(scan: Scan) -> ScanStream | pa.Table:
-    """What the engine reads for a scan.
+    """Data that the engine reads for a scan.
 
     Without columns only the number of rows matters; it comes from the manifests where no filter has to be applied.
     """

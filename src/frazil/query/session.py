@@ -37,7 +37,7 @@ _INTERRUPTED = "Query interrupted"
 
 
 class Session:
-    """One connection. The functions of Trino that a text uses are made when it comes."""
+    """Connection to the engine. The functions of Trino that a text uses are made when it comes."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection

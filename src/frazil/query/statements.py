@@ -31,7 +31,7 @@ logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement as it was written, without the semicolon."""
+    """Statement as it was written, without the semicolon."""
 
     text: str
     tokens: tuple[Token, ...]
@@ -44,7 +44,7 @@ class Statement:
 
     @property
     def rest(self) -> str:
-        """What follows the first word."""
+        """Text behind the first word."""
         return self.text[len(self._first) :]
 
     def words(self) -> list[Token]:
@@ -120,12 +120,12 @@ def refused(statement: Statement, why: str) -> QueryError:
 
 
 def _is_unicode(text: str) -> bool:
-    """No for half a surrogate, as which a byte of the command line comes that is not UTF-8."""
+    """Whether the text is Unicode: half a surrogate is not, as which a byte comes that is not UTF-8."""
     return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def ends_statement(sql: str) -> bool:
-    """Whether the last thing of a text, but for comments, is the `;` of a statement; no when a quote is still open."""
+    """Whether the text ends, but for comments, in the `;` of a statement; no when a quote is still open."""
     try:
         tokens = tokenize(sql)
     except QueryError:

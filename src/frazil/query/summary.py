@@ -1,4 +1,4 @@
-"""What a table holds at a glance: row total, newest snapshot, newest rows, without reading the table."""
+"""Summary of a table at a glance: row total, newest snapshot, newest rows, without reading the table."""
 
 from __future__ import annotations
 

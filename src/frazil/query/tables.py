@@ -24,7 +24,7 @@ _TEXTS = ("Create ", "Query Plan")
 
 
 class Expanded(StrEnum):
-    """When to print one value per line: always, never, or for a single row that is wider than the terminal."""
+    """Choice to print one value per line: always, never, or for a single row that is wider than the terminal."""
 
     ON = "on"
     OFF = "off"
@@ -85,7 +85,7 @@ def _write_footer(result: Result, console: Console, *, footer: bool, timing: boo
 
 
 class _Layout:
-    """How many columns a width has room for, from the left, and how wide each is."""
+    """Columns that a width has room for, from the left, and their widths."""
 
     def __init__(self, result: Result, cells: Sequence[Sequence[Text]], width: int) -> None:
         from rich.cells import cell_len

@@ -1,4 +1,4 @@
-"""The same statements on a Trino server: the stack's own, or the one that `TRINO_URL` names."""
+"""Statements on a Trino server: the stack's own, or the one that `TRINO_URL` names."""
 
 from __future__ import annotations
 

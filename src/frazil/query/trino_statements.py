@@ -1,4 +1,4 @@
-"""Which statements go to Trino: those that change no table, no catalog and nobody's rights."""
+"""Statements that may go to Trino: those that change no table, no catalog and nobody's rights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a table holds at a glance, asked of Trino: the counterpart of `frazil.query.summary`."""
+"""Summary of a table at a glance, asked of Trino: the counterpart of `frazil.query.summary`."""
 
 from __future__ import annotations
 

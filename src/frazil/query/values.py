@@ -56,7 +56,7 @@ def printable(text: str, keep: str = "") -> str:
 
 
 def printable_lines(text: str) -> str:
-    """The same for text of several lines: line ends and tabs stay."""
+    """Make text of several lines printable: line ends and tabs stay."""
     return printable(text, keep="\n\t")
 
 

@@ -12,7 +12,7 @@ from pyiceberg.schema import Schema
 
 @dataclass
 class Bounds:
-    """What a statement asks of every row of a view, by column: the text that it is, and the times that it lies between.
+    """Bounds that a statement sets for every row of a view, by column: a text, or the times that it lies between.
 
     A time is in `since` or later and before `until`.
     """

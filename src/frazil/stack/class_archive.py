@@ -119,7 +119,7 @@ class _File:
         return f"{self.kind}-{hashlib.sha256(os.fsencode(chr(0).join(self.identity))).hexdigest()[:12]}"
 
     def was_asked_for(self) -> bool:
-        """Whether an earlier start, in the last 30 days, would have used it; notes that this one would."""
+        """Whether an earlier start, in the last 30 days, would have used the archive; notes that this one would."""
         note = self.folder / f"{self._stem}.asked"
         try:
             asked = note.exists()
@@ -172,7 +172,7 @@ class _File:
 
 
 def _identity(path: Path) -> str:
-    """What a JVM compares: it refuses an archive once the size or the time of a jar has changed."""
+    """Identity of a jar to a JVM, which refuses an archive once its size or time has changed."""
     state = path.stat()
     return f"{path} {state.st_size} {state.st_mtime_ns}"
 

@@ -90,7 +90,7 @@ def _command(
 
 
 def _token_endpoints(properties: Mapping[str, str]) -> list[str]:
-    """From Kafka 4.0 on the JVM asks for tokens only at addresses that are named to it."""
+    """Option with the token addresses: from Kafka 4.0 on the JVM asks no others."""
     urls = {text for key, text in properties.items() if key.endswith("sasl.oauthbearer.token.endpoint.url")}
     return [f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={','.join(sorted(urls))}"] if urls else []
 

@@ -40,7 +40,7 @@ class JarSet:
         return tuple(self.locked)
 
     def folder(self, cache: Path) -> Path:
-        """Where the jars are once `resolve` has returned; changes with any coordinate or checksum."""
+        """Folder of the jars once `resolve` has returned; changes with any coordinate or checksum."""
         digest = hashlib.sha256("\n".join([*map(" ".join, self.locked.items()), *self.linked]).encode()).hexdigest()
         return cache / "jars" / f"{self.name}-{digest[:12]}"
 

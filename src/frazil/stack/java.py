@@ -68,7 +68,7 @@ def find_newer_java(env: Mapping[str, str], oldest: int) -> Path | None:
 
 
 def _search(candidates: Iterable[Path], wanted: Callable[[int], bool]) -> tuple[Path | None, dict[Path, int | None]]:
-    """The first that runs and is of a wanted release; and the releases of those that are not."""
+    """Find the first Java that runs and is of a wanted release, and the releases of those that are not."""
     seen: dict[Path, int | None] = {}
     for candidate in candidates:
         java = candidate.resolve()

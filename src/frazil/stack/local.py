@@ -23,12 +23,12 @@ class LocalStack:
         self.settings = settings
 
     def services(self) -> list[Service]:
-        """In the order of their start; a part with an external address is not among them."""
+        """Services in the order of their start; a part with an external address is not among them."""
         external = {"seaweedfs": self.settings.s3_external, "kafka": self.settings.kafka_external}
         return [service for service in self.embedded() if not external[service.name]]
 
     def embedded(self) -> list[Service]:
-        """Every part that can be embedded, also those that are external now but may still run from before."""
+        """Services that can be embedded, also those that are external now but may still run from before."""
         return [seaweedfs_service(self.settings), kafka_service(self.settings)]
 
     def start(

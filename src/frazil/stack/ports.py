@@ -32,7 +32,7 @@ class Port:
 
 
 def is_taken(port: int) -> bool:
-    """True when something listens on the port or the port cannot be bound."""
+    """Whether something listens on the port, or the port cannot be bound."""
     with socket.socket() as probe:
         probe.settimeout(0.5)
         if probe.connect_ex((LOOPBACK, port)) == 0:

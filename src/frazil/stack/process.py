@@ -103,7 +103,7 @@ class ProcessFile:
 
 
 def is_alive(process: psutil.Process) -> bool:
-    """False once the process has ended with all its threads.
+    """Whether the process, or one of its threads, still runs.
 
     The first thread of a program in Go or Java may be a zombie while others still hold the ports.
     """

@@ -106,7 +106,7 @@ def _weed() -> Path:
 
 
 def _write_identities(settings: Settings, path: Path) -> Path:
-    """The one identity that may do everything; with it, requests without a signature are refused."""
+    """Write the identity that may do everything; with it, requests without a signature are refused."""
     credentials = [{"accessKey": settings.access_key, "secretKey": settings.secret_key}]
     identity = {"name": "frazil", "credentials": credentials, "actions": ["Admin"]}
     return write_private(path, json.dumps({"identities": [identity]}))

@@ -1,4 +1,4 @@
-"""One background service: starts, answers "ready?", stops."""
+"""Background service: starts, answers "ready?", stops."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class State:
-    """What a service does now. `started` is in seconds since the epoch; `reason` says why it is not running."""
+    """State of a service. `started` is in seconds since the epoch; `reason` says why it is not running."""
 
     status: Status
     pid: int | None = None
@@ -68,7 +68,7 @@ class Service:
 
     @property
     def process_file(self) -> ProcessFile:
-        """Where its process is remembered."""
+        """File that remembers the service's process."""
         return ProcessFile(self.home / "run" / f"{self.name}.json")
 
     def state(self) -> State:
@@ -188,7 +188,7 @@ class Service:
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
-        """One start or stop of a service at a time, across processes."""
+        """Allow one start or stop of the service at a time, across processes."""
         path = self.home / "run" / f"{self.name}.lock"
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a") as file:

@@ -29,7 +29,7 @@ _UNPACKING = "unpacking Trino"
 
 @dataclass(frozen=True)
 class Archive:
-    """One line of the lock; `size` is in bytes."""
+    """Line of the lock; `size` is in bytes."""
 
     coordinate: str
     sha256: str
@@ -47,7 +47,7 @@ def archives() -> tuple[Archive, ...]:
 
 
 def server_folder(cache: Path) -> Path:
-    """Where the server is once `resolve_trino` has returned; changes with any archive."""
+    """Folder of the server once `resolve_trino` has returned; changes with any archive."""
     digest = hashlib.sha256("\n".join(f"{a.coordinate} {a.sha256}" for a in archives()).encode()).hexdigest()
     return cache / "trino" / digest[:12]
 

@@ -43,7 +43,7 @@ PARAMETER_REPLACEMENT = rf"\1{REDACTED}"
 
 
 def redact_bytes(data: bytes) -> bytes:
-    """The same without secrets, whether it is JSON, another text or neither."""
+    """Redact secrets in bytes, whether they are JSON, another text or neither."""
     text = pa.array([data.decode("latin-1")])
     for pattern, replacement in ((PARAMETER, PARAMETER_REPLACEMENT), (JSON_ENTRY, JSON_REPLACEMENT)):
         text = pc.replace_substring_regex(text, pattern, replacement)

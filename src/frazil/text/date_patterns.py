@@ -1,4 +1,4 @@
-"""What patterns of Java's `SimpleDateFormat` and of Joda-Time have in common: quotes, names, numbers of a calendar."""
+"""Date patterns of Java's `SimpleDateFormat` and of Joda-Time: quotes, names, numbers of a calendar."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ _REPLACEMENT = re.compile(r"\\(.)|\$\{([A-Za-z][A-Za-z0-9]*)\}|\$([0-9]+)|([\\$]
 
 
 def compile_java(pattern: str) -> re.Pattern[str]:
-    """The same expression in Python. Raises re.error for one that Python does not know."""
+    """Compile Java's expression in Python. Raises re.error for one that Python does not know."""
     return re.compile(_GROUP_NAME.sub(_python_name, pattern))
 
 

@@ -54,7 +54,7 @@ _FENCED = 3
 
 
 class Worker:
-    """One worker, from its start to its end.
+    """Worker, from its start to its end.
 
     `settings` are those that the worker's configuration says; `topics_file` are the connectors of a topics file.
     """

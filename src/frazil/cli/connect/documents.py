@@ -17,7 +17,7 @@ _WRAPPED = {"name", "config", "initial_state"}
 
 @dataclass(frozen=True)
 class Document:
-    """One connector of a file; every value is the text that stands there. `source` names the file for messages."""
+    """Connector of a file; every value is the text that stands there. `source` names the file for messages."""
 
     name: str
     config: dict[str, str]

@@ -16,7 +16,7 @@ from frazil.declare.secrets import is_secret
 
 
 class Output(StrEnum):
-    """How an answer is printed."""
+    """Form in which an answer is printed."""
 
     TABLE = "table"
     JSON = "json"

@@ -27,7 +27,7 @@ class Level(StrEnum):
 
 
 class Scope(StrEnum):
-    """How far a level reaches."""
+    """Reach of a log level."""
 
     WORKER = "worker"
     CLUSTER = "cluster"

@@ -1,4 +1,4 @@
-"""Which worker the verbs for connectors talk to, and which connectors they are about."""
+"""Worker that the verbs for connectors talk to, and the connectors that they are about."""
 
 from __future__ import annotations
 

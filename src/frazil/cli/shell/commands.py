@@ -51,7 +51,7 @@ class Leave(Exception):
 
 @dataclass
 class Session:
-    """What a shell remembers between two statements; `run` answers statements into `answers`."""
+    """State of a shell between two statements; `run` answers statements into `answers`."""
 
     run: Callable[[str], None]
     answers: Answers = field(default_factory=Answers)

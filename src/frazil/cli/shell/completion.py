@@ -1,4 +1,4 @@
-"""What the Tab key offers in the shell: tables, columns, fields of rows, functions, keywords, commands."""
+"""Completions of the Tab key in the shell: tables, columns, fields of rows, functions, keywords, commands."""
 
 from __future__ import annotations
 

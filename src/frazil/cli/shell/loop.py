@@ -80,7 +80,7 @@ def _answer(text: str, session: Session) -> None:
 
 
 def _is_whole(text: str) -> bool:
-    """Whether Enter ends what was typed, instead of adding a line to it."""
+    """Whether Enter ends the typed text, instead of adding a line to it."""
     line = text.strip()
     return not line or line.startswith("\\") or line.lower() in ("quit", "exit", "help") or ends_statement(line)
 

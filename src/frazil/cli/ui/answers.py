@@ -1,4 +1,4 @@
-"""Where the answers of `sql` go: the terminal, a pipe or a file, in one of four forms."""
+"""Output of the answers of `sql`: to the terminal, a pipe or a file, in one of four forms."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from frazil.query.result import Result
 
 
 class SqlFormat(StrEnum):
-    """How the answer to a statement is written."""
+    """Form of the answer to a statement."""
 
     TABLE = "table"
     JSON = "json"

@@ -1,4 +1,4 @@
-"""Where the verbs print: one way to make a console."""
+"""Console that the verbs print to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who answers SQL: the embedded engine, or Trino."""
+"""Engines that answer SQL: the embedded one, or Trino."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class EngineName(StrEnum):
-    """Who answers."""
+    """Name of an engine."""
 
     EMBEDDED = "embedded"
     TRINO = "trino"

@@ -1,4 +1,4 @@
-"""Which table a verb means."""
+"""Names of tables as verbs take them."""
 
 from __future__ import annotations
 

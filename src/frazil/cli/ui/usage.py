@@ -1,4 +1,4 @@
-"""How help texts name the program, and the examples below them."""
+"""Name of the program in help texts, and the examples below them."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def _summaries(
 
 
 def _in_order(tables: list[str]) -> list[str]:
-    """Those of the log records first, in the order that all verbs have."""
+    """Sort tables, those of log records first, in the order of all verbs."""
     from frazil.minio.records.tables import TABLE_NAMES
 
     ours = [name for name in TABLE_NAMES.values() if name in tables]

@@ -327,7 +327,7 @@ def _chosen(name: str | None, by_default: list[Service], possible: list[Service]
 
 
 def _worker_missing(settings: Settings) -> str | None:
-    """What keeps the worker from answering. Nothing secret is sent, so its certificate need not be trusted here."""
+    """Reason why the worker does not answer. Nothing secret is sent, so its certificate need not be trusted here."""
     import ssl
 
     import httpx

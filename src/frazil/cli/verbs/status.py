@@ -84,7 +84,7 @@ class TableRow:
 
 @dataclass
 class StackStatus:
-    """Everything that `status` shows; `errors` are the parts that could not be asked.
+    """Answer of `status`; `errors` are the parts that could not be asked.
 
     `dead_letters` are those that are open, None when they were not counted: Kafka does not answer, or there are so many
     records in the topics that counting takes long.
@@ -212,7 +212,7 @@ def _connectors(settings: Settings, expected: Sequence[str], found: StackStatus,
 
 
 def _has_login(config: Mapping[str, str]) -> bool:
-    """Whether a connector sees the cluster in another way than the worker."""
+    """Whether a connector's clients have other security settings than the worker's."""
     return any(is_security(key.partition(".override.")[2]) for key in config)
 
 

@@ -73,7 +73,7 @@ _until_settled = retry(
 
 
 def client_config(bootstrap: str, client: Client = "admin") -> dict[str, Any]:
-    """What every client of the cluster has in common.
+    """Settings that every client of the cluster has.
 
     Raises ConfigError for security settings that cannot be used, ServiceUnavailable when nothing listens on loopback.
     """
@@ -142,7 +142,7 @@ def _client_key(bootstrap: str) -> tuple[object, ...]:
 
 
 def _forget_client(bootstrap: str) -> None:
-    """The next call makes another client: this one may hold a certificate or a login that is not good any more."""
+    """Drop the client, so that the next call makes another: it may hold a certificate or a login of before."""
     with _clients_lock:
         _clients.pop(_client_key(bootstrap), None)
 
@@ -316,7 +316,7 @@ def group_metadata(bootstrap: str, group: str, partitions: Iterable[tuple[str, i
 
 
 def _committed(bootstrap: str, group: str, partitions: Iterable[tuple[str, int]]) -> list[TopicPartition]:
-    """What a consumer group has committed, where it has anything."""
+    """Offsets that a consumer group has committed, where it has any."""
     wanted = [TopicPartition(topic, partition) for topic, partition in partitions]
     if not wanted:
         return []
@@ -340,7 +340,7 @@ def all_group_offsets(bootstrap: str, group: str) -> Offsets:
 
 @_until_settled
 def group_members(bootstrap: str, group: str) -> int:
-    """How many members a consumer group has now; those that died count until their session ends.
+    """Count the members of a consumer group; those that died count until their session ends.
 
     Raises ServiceUnavailable when the group's coordinator does not answer.
     """

@@ -35,7 +35,7 @@ class Identity:
 
 
 def identity(config: Mapping[str, str], prefix: str = "") -> Identity | None:
-    """What `ssl.keystore.*` and `ssl.key.password` below `prefix` hold; None when no store is named.
+    """Identity in `ssl.keystore.*` and `ssl.key.password` below `prefix`; None when no store is named.
 
     With `ssl.keystore.type=PEM` a file holds key and certificates, or `ssl.keystore.key` and
     `ssl.keystore.certificate.chain` do. Other types are known by what is in the file. Raises ConfigError, which names

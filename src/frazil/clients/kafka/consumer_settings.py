@@ -34,7 +34,7 @@ NAMES: Mapping[str, str] = {
 _GROWING = {"reconnect.backoff": (100, 10_000), "retry.backoff": (100, 1_000)}
 """Pauses of `<name>.ms` that grow up to `<name>.max.ms`, which may not be less, with the defaults of both."""
 _MESSAGE_BYTES = 1_000_000
-"""What librdkafka's producers send at most by default; it wants fetches to be no smaller."""
+"""Most bytes that librdkafka's producers send by default; it wants fetches to be no smaller."""
 _LIMITS: Mapping[str, tuple[int, int]] = {
     "connections.max.idle.ms": (0, 2_147_483_647),
     "fetch.max.bytes": (1_000, 2_147_483_135),
@@ -49,11 +49,11 @@ _LIMITS: Mapping[str, tuple[int, int]] = {
     "socket.send.buffer.bytes": (0, 100_000_000),
     "socket.timeout.ms": (10, 300_000),
 }
-"""What librdkafka takes, where Java takes less or more. Its 0 is Java's -1: a buffer of the system, no limit."""
+"""Limits of librdkafka, where Java takes less or more. Its 0 is Java's -1: a buffer of the system, no limit."""
 
 
 def consumer_settings(settings: Mapping[str, str]) -> dict[str, str]:
-    """Those that librdkafka has, under its names; a number outside of its limits is the nearest within.
+    """Translate the settings that librdkafka has to its names; a number outside its limits is the nearest within.
 
     What is about groups, about waiting for records, and Java's own has no effect on a reader of ranges and is left out.
     """

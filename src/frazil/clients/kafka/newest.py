@@ -11,7 +11,7 @@ from frazil.clients.kafka.ranges import place_of, read_ranges
 
 
 def newest_records(bootstrap: str, topics: Sequence[str], count: int) -> list[Message]:
-    """At most `count` records, from the ends of all partitions alike, by topic, partition and offset.
+    """Read at most `count` records, from the ends of all partitions alike, by topic, partition and offset.
 
     Records of transactions that are open or were aborted are left out. Raises NotFound for a topic that does not exist,
     ServiceUnavailable when the broker does not answer.

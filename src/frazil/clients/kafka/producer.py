@@ -61,7 +61,7 @@ class PolledProducer:
         self._producer.produce(topic, value, partition=partition, headers=list(headers))
 
     def topic(self, name: str, timeout: float) -> Any:
-        """What the cluster tells of a topic, as librdkafka names it. Raises KafkaException."""
+        """Metadata of a topic, as librdkafka names it. Raises KafkaException."""
         return self._producer.list_topics(name, timeout=timeout).topics[name]
 
     def wait(self, seconds: float) -> int:

@@ -46,7 +46,7 @@ FETCH: Mapping[str, Any] = {
     "receive.message.max.bytes": (1 << 31) - 1,
     "socket.receive.buffer.bytes": 1 << 20,
 }
-"""How ranges are fetched: ahead by some MiB, and one as soon as the one before is through. Checks and isolation are
+"""Settings of fetches: ahead by some MiB, and one as soon as the one before is through. Checks and isolation are
 those of Kafka's Java consumer, not of librdkafka. The queue counts what is uncompressed; a fetch is sent while it is
 not full, and what comes with it is uncompressed as a whole."""
 
@@ -73,7 +73,7 @@ class Range:
 
 
 class _Refusal:
-    """Why brokers did not let the consumer in; it holds no consumer, so that nothing holds itself."""
+    """Reason why brokers did not let the consumer in; it holds no consumer, so that nothing holds itself."""
 
     reason = ""
 
@@ -160,7 +160,7 @@ class RangeReader:
                 self._begin([Range(*one.key, position, one.end)])
 
     def _small(self, ranges: Sequence[Range]) -> Iterator[list[Message]]:
-        """All at once, since each would wait for a fetch of its own; then one after the other."""
+        """Read ranges at once, since each would wait for a fetch of its own; then one after the other."""
         ends = {one.key: one.end for one in ranges}
         positions = {one.key: one.begin for one in ranges}
         waiting = set(ends)
@@ -187,7 +187,7 @@ class RangeReader:
                 yield from self._whole(rest)
 
     def _consume(self, most: int) -> tuple[list[Message], dict[tuple[str, int], int]]:
-        """What has come, and where partitions ended."""
+        """Messages that have come, and the offsets where partitions ended."""
         messages = self._take(most)
         found = [message for message in messages if message.error() is None]
         ends: dict[tuple[str, int], int] = {}
@@ -204,7 +204,7 @@ class RangeReader:
         return found, ends
 
     def _take(self, most: int) -> list[Message]:
-        """As many as are not too large together; the first of a group tells how large they are."""
+        """Take messages that are not too large together; the first of a group tells how large they are."""
         first = [] if self._size else self._consumer.consume(1, timeout=_LOOK_S)
         self._measure(first)
         if not self._size:

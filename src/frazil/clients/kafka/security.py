@@ -33,18 +33,17 @@ def secured(bootstrap: str, client: Client) -> dict[str, str]:
 
 
 def watched(bootstrap: str, client: Client) -> dict[str, Any]:
-    """The same, and why brokers do not let the client in is remembered for `refusal`."""
+    """Secured settings that also note for `refusal` why brokers do not let the client in."""
     return {**secured(bootstrap, client), "error_cb": lambda error: _note(str(bootstrap), error)}
 
 
 def refusal(bootstrap: str) -> str:
-    """Why brokers did not let the last watched client in, which only sees a timeout; empty when they did. It is
-    forgotten then."""
+    """Take the reason why brokers refused the last watched client, which only sees a timeout; empty without one."""
     return _refusals.pop(str(bootstrap), "")
 
 
 def refusal_in(error: KafkaError) -> str:
-    """Why a broker does not let a client in, when the error says so; else empty."""
+    """Reason why a broker does not let a client in, when the error says so; else empty."""
     refused = error.code() in (KafkaError._AUTHENTICATION, KafkaError._SSL)  # noqa: SLF001 - librdkafka's own names
     return error.str().removesuffix(".") if refused else ""
 

@@ -19,7 +19,7 @@ from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.rows import Rows, rows_of
 
 Progress = Callable[[str, int, int], None]
-"""Told what is looked at, and how many records of how many were read; 0 of 0 where none are counted."""
+"""Callback: the thing looked at, and how many records of how many were read; 0 of 0 where none are counted."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Part:
 
     @property
     def everything(self) -> bool:
-        """Whether nothing is stored but records of the part."""
+        """Whether all stored records are of the part."""
         return self.limits == Limits() and not any(self.begin.values())
 
     def divided(self, rows: Rows) -> tuple[Rows, Rows]:

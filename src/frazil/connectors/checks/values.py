@@ -1,4 +1,4 @@
-"""Whether the row of a file holds a record of JSON without a schema, whatever columns the file has."""
+"""Comparison of the row of a file with a record of JSON without a schema, whatever columns the file has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One micro-batch into all tables of a connector: runs over its rows until every table has its share."""
+"""Batch into all tables of a connector: runs over its rows until every table has its share."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ class Batch:
 
     @property
     def routed(self) -> bool:
-        """Whether not each table gets each record."""
+        """Whether a route chooses the tables of each record."""
         return self.config.route is not None
 
     @property
     def commits(self) -> int:
-        """How many commits were made."""
+        """Number of commits made."""
         return sum(table.commits for table in self.tables)
 
     @property
@@ -108,7 +108,7 @@ class Batch:
         return [*self.tables, *([self.rest] if self.rest is not None else [])]
 
     def _capped(self, ceiling: Offsets) -> Offsets:
-        """Nothing may pass a bad record that goes to no table: no table would know of it."""
+        """Cap the offsets at the first bad record that goes to no table: no table would know of it."""
         return ceiling if self.rest is None else self.rest.cap(ceiling)
 
     def _lowest(self) -> Offsets:
@@ -128,7 +128,7 @@ class Batch:
             future.result()
 
     def _round(self, pending: Sequence[SinkTable], ceiling: Offsets, *, rest_pending: bool) -> bool:
-        """One run over the rows; True when it found too many dead letters for one piece."""
+        """Run once over the rows; True when they have too many dead letters for one piece."""
         self._each(pending, lambda table: table.load(self.identity))
         pending = [table for table in pending if not table.is_done(table.cap(ceiling))]
         if not pending and not rest_pending:
@@ -174,7 +174,7 @@ class Batch:
         return True
 
     def _judge(self, table: SinkTable, result: TableResult) -> Literal["clean", "again", "divide"]:
-        """Whether the result can be committed; what the next run needs is done already, but for a division."""
+        """Tell whether the result can be committed; prepare the next run, but for a division."""
         if result.dead and not self.letters.tolerant:
             table.bad += result.dead
             return "again"

@@ -1,4 +1,4 @@
-"""How a batch that cannot be committed as a whole is cut: each piece is named by the offsets where it ends."""
+"""Division of a batch that cannot be committed as a whole: each piece is named by the offsets where it ends."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from frazil.pipeline.offsets import Offsets, TopicPartition
 
 
 def divide(begin: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int], parts: int) -> list[Offsets]:
-    """Where the parts of a range end when it is divided evenly, at least a record each, partition after partition.
+    """Divide a range evenly, at least a record a part, partition after partition; return the end of each part.
 
     `begin` has every partition of `end`. The last part ends at `end`.
     """

@@ -1,4 +1,4 @@
-"""One table of a running connector: what it has, what the tasks of a batch need of it, and what goes into it."""
+"""Table of a running connector: its state, what the tasks of a batch need of it, and the commit of their files."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class Progress:
-    """How far a batch is done: up to `reached`. `bad` are records that may not be passed."""
+    """Progress of a batch: done up to `reached`. `bad` are records that may not be passed."""
 
     reached: Offsets
     bad: list[DeadLetter] = field(default_factory=list)
 
     def low(self, ceiling: Offsets) -> Offsets:
-        """Where to read on, for each partition of `ceiling`."""
+        """Offsets to read on from, for each partition of `ceiling`."""
         return {key: self.reached.get(key, 0) for key in ceiling}
 
     def cap(self, ceiling: Offsets) -> Offsets:
@@ -46,7 +46,7 @@ class Progress:
         return before(self.bad, ceiling) if self.bad else ceiling
 
     def is_done(self, ceiling: Offsets) -> bool:
-        """Whether all below the ceiling is done."""
+        """Whether all records below the ceiling are done."""
         low = self.low(ceiling)
         return all(low[key] >= offset for key, offset in ceiling.items())
 
@@ -66,9 +66,9 @@ class SinkTable(Progress):
         self._config = config
         self._strategy = strategy
         self._begun = False
-        """This connector has committed to it since Kafka Connect's sink did, or that never has."""
+        """Whether the connector has committed since Kafka Connect's sink did, or that sink never has."""
         self._behind: Offsets | None = None
-        """Its position at the start, when that is none or Kafka Connect's sink has taken the connector past it."""
+        """Position of the connector at the start, when it had none or Kafka Connect's sink has gone on from it."""
         self.begin({})
 
     def begin(self, position: Offsets) -> None:
@@ -169,7 +169,7 @@ class SinkTable(Progress):
         self.no_more_columns = widened.refusal or self.no_more_columns
 
     def spec(self, ceiling: Offsets) -> TableSpec:
-        """What the tasks of a run need."""
+        """Table of a run, as its tasks need it."""
         bounds = Bounds(self.low(ceiling), ceiling)
         if self.table is None:
             return TableSpec(self.name, discovery(self._config), None, bounds, self.refusal)

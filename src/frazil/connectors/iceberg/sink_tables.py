@@ -22,12 +22,12 @@ from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.types import Type
 
 _IDLE_BATCHES = 20
-"""After so many batches without a record a table that records name is looked for only when one names it again."""
+"""Number of batches without a record, after which a table that records name is looked for only on demand."""
 
 
 @dataclass
 class SinkTables:
-    """Used from one thread, but for `branches`. `identity` is that of the cluster and topics that are read now."""
+    """Tables of one connector; used from one thread, but for `branches`. `identity` is that of what is read now."""
 
     config: IcebergSinkConfig
     catalog: Catalog
@@ -52,7 +52,7 @@ class SinkTables:
         return {name: table.target.branch for name, table in tuple(self._known.items())}
 
     def begin(self, position: Offsets) -> list[SinkTable]:
-        """All that are known, for a batch that begins at the position."""
+        """Return all known tables, for a batch that begins at the position."""
         for table in self._known.values():
             table.begin(position)
         return list(self._known.values())

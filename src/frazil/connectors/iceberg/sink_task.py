@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 ROWS_PER_TASK = 25_000
 """A task of a batch has more rows only when every core has one."""
 _LONGEST_SILENCE_S = 60.0
-"""How long records that no table is for may pass before a table notes the position."""
+"""Longest time for which records without a table may pass before a table notes the position."""
 
 
 class IcebergSinkTask(SinkTask):

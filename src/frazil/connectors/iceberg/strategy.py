@@ -1,4 +1,4 @@
-"""How the records of one table get into it: what its tasks write, and how the files of a run are committed."""
+"""Strategies of writing one table: files that its tasks write, and the commit of the files of a run."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from frazil.pipeline.task import Bounds, TableSpec
 
 
 class Strategy(Protocol):
-    """How records become rows: the connector's configuration decides whether they are new rows or changes."""
+    """Conversion of records to rows: the connector's configuration decides whether they are new rows or changes."""
 
     def check(self, table: Table) -> None:
         """Raises ConfigError for a table that cannot be written this way."""
 
     def spec(self, table: Table, name: str, bounds: Bounds, no_more_columns: str) -> TableSpec:
-        """What tasks need for the table as it is. Raises ConfigError for a table that cannot be written this way."""
+        """Specification of the table for tasks. Raises ConfigError for a table that cannot be written this way."""
 
     def before(self, target: Target, table: Table, wanted: WantedRows) -> Before:
         """The rows of the target's branch that changes want; raises as `search` of `match` does."""
@@ -33,7 +33,7 @@ class Strategy(Protocol):
 
 @dataclass(frozen=True)
 class Appending:
-    """Every record is a new row."""
+    """Strategy of new rows, one for each record."""
 
     config: IcebergSinkConfig
     mapper_for: MapperFor

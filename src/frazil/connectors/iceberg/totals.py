@@ -1,4 +1,4 @@
-"""What the commits of one batch add up to."""
+"""Totals of the commits of one batch."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Totals:
         self.bytes_written += sum(file.file_size_in_bytes for file in result.files)
 
     def report(self, connector: str, reached: Iterable[Offsets]) -> BatchReport:
-        """For status and metrics; `reached` are the positions of all tables."""
+        """Report for status and metrics; `reached` are the positions of all tables."""
         several = list(reached)
         lowest = {key: min(each[key] for each in several) for key in several[0] if all(key in each for each in several)}
         return BatchReport(

@@ -49,7 +49,7 @@ MAINTENANCE_KEYS: tuple[Key, ...] = (
 
 @dataclass(frozen=True)
 class MaintenanceConfig:
-    """When the worker looks after the tables of a connector, and which snapshots stay. Times are milliseconds."""
+    """Times of a connector's table maintenance, and the snapshots that stay. Times are milliseconds."""
 
     interval_ms: int
     keep_ms: int | None
@@ -57,7 +57,7 @@ class MaintenanceConfig:
 
 
 def maintenance_config(parsed: Parsed) -> MaintenanceConfig | None:
-    """None when it is off."""
+    """Parse the maintenance keys; None when it is off."""
     interval = parsed.number(_INTERVAL)
     if not interval:
         return None

@@ -43,7 +43,7 @@ RESTART_KEYS: tuple[Key, ...] = (
 
 @dataclass(frozen=True)
 class Restarts:
-    """What a connector says; None where it says nothing. `attempts` -1 is without end, waits are in milliseconds."""
+    """Restart settings of a connector; None where it has none. `attempts` -1 is without end, waits are milliseconds."""
 
     attempts: int | None = None
     wait_ms: int | None = None
@@ -51,7 +51,7 @@ class Restarts:
 
 
 def restarts(config: Mapping[str, str]) -> Restarts:
-    """What a resolved configuration says; a value that cannot be used, from a placeholder then, says nothing."""
+    """Read the settings of a resolved configuration, without values that cannot be used, from a placeholder then."""
     return Restarts(*(_usable(key, config[key.name]) if key.name in config else None for key in RESTART_KEYS))
 
 

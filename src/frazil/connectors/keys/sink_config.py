@@ -1,4 +1,4 @@
-"""What the checked configurations of all sinks have."""
+"""Configuration that all sinks share, once checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the clock said while records of a Kafka partition came, kept so that a replay sees the same.
+"""Notes of the clock's time while records of a Kafka partition came, kept so that a replay sees the same.
 
 Rotation by schedule and the Wallclock extractor depend on when records are read, which no topic tells. So each time
 that makes a difference is noted with the offset from which on it counts, and stored with the position of the consumer
@@ -22,11 +22,11 @@ MAX_TICKS = 80
 """Times that are kept for a partition: they fit into the 4,096 bytes that a broker takes with a position."""
 _TOLD_MS, _RARER = 1000, 1.1
 _STEPS = 50
-"""Into how many steps an interval of the wall clock is divided."""
+"""Number of steps that an interval of the wall clock is divided into."""
 
 
 class Tick(msgspec.Struct, frozen=True, array_like=True):
-    """From `offset` on the clock says `ms`, in epoch milliseconds; with `cut` it asks for a rotation there."""
+    """Time of the clock from `offset` on, in epoch milliseconds; with `cut` it asks for a rotation there."""
 
     offset: int
     ms: int
@@ -114,7 +114,7 @@ class Clock:
         self.ticks = [Tick(position, tick.ms) for tick in here] + later
 
     def times(self, offsets: Numbers) -> Numbers:
-        """What the clock said for each record, in epoch milliseconds."""
+        """Clock's time for each record, in epoch milliseconds."""
         at = np.array([tick.offset for tick in self.ticks], np.int64)
         ms = np.array([tick.ms for tick in self.ticks], np.int64)
         return ms[np.maximum(np.searchsorted(at, offsets, side="right") - 1, 0)]

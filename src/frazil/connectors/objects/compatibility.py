@@ -1,4 +1,4 @@
-"""When records with another schema begin a new object."""
+"""Compatibility of schemas: when another one begins a new object."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WIDER = {("int", "long"), ("int", "float"), ("int", "double"), ("long", "double
 
 
 def changes(mode: Compatibility, schemas: Sequence[Schema]) -> Changes:
-    """Whether a record of the second schema, by number, needs another object than one of the first; -1 is none.
+    """Whether a record of the second schema, by number, needs another object than the first's; -1 is no schema.
 
     NONE: for any difference. BACKWARD and FULL: when the record's version is newer. FORWARD: when it is older. With
     these also when its values do not fit into the columns of the object.

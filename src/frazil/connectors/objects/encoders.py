@@ -148,7 +148,7 @@ def column_values(path: str, columns: Sequence[str]) -> dict[str, str | None]:
 
 
 def _column_value(raw: bytes | None, absent: str) -> str:
-    """As Hive writes names of folders, so that a value is one folder and can be read back."""
+    """Name a folder as Hive does, so that a value is one folder and can be read back."""
     if raw is None:
         return absent
     value = _field_value(raw)

@@ -1,4 +1,4 @@
-"""Which topics the objects of a connector are of, kept as an object beside them.
+"""Topics that the objects of a connector are of, kept as an object beside them.
 
 A broker forgets the positions of a topic together with the topic. One that is made again has the same offsets, so its
 objects would take the place of those that are stored.

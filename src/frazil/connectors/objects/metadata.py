@@ -1,4 +1,4 @@
-"""What is stored with a position of the consumer group: notes of the clock, and whose offsets these are."""
+"""Metadata stored with a position of the consumer group: notes of the clock, and whose offsets these are."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True):
     ticks: Sequence[Tick] = ()
 
     def text(self) -> str:
-        """For `read_metadata`; it fits into the 4,096 bytes that a broker takes."""
+        """Text for `read_metadata`; it fits into the 4,096 bytes that a broker takes."""
         return msgspec.json.encode(self).decode()
 
 
@@ -32,7 +32,7 @@ _decode = msgspec.json.Decoder(Metadata).decode
 
 
 def read_metadata(text: str) -> Metadata:
-    """What was stored with a position; nothing when another program stored it."""
+    """Read a position's metadata; it is empty when another program stored it."""
     try:
         found = _decode(text)
     except msgspec.MsgspecError:

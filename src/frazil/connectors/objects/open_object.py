@@ -91,7 +91,7 @@ class OpenObject:
         found[1].write(joined(texts, format_.separator if format_.kind == "bytes" else b"\n"))
 
     def finish(self) -> tuple[list[Finished], dict[int, ConversionError]]:
-        """What is to be stored; the offsets of records that the columns of the file cannot hold, with the reason."""
+        """Return the objects to be stored, and offsets of records that the columns cannot hold, with the reason."""
         offsets = np.concatenate(self._offsets)
         finished: list[Finished] = []
         refused: dict[int, ConversionError] = {}
@@ -145,7 +145,7 @@ class OpenObject:
 
 
 def _chosen(texts: pa.BinaryArray, indexes: Numbers) -> pa.BinaryArray:
-    """Some of the texts; without a copy when they stand side by side."""
+    """Choose texts by index; without a copy when they stand side by side."""
     first, last = int(indexes[0]), int(indexes[-1])
     if last - first == len(indexes) - 1:
         return texts.slice(first, len(indexes))

@@ -1,4 +1,4 @@
-"""When reading is worth while: records of objects that stay open are read again, so they are read late.
+"""Pace of reading: records of objects that stay open are read again, so they are read late.
 
 What is stored does not depend on this: objects end where the records say, whenever they are read.
 """
@@ -13,16 +13,16 @@ from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
 from frazil.text.joda_dates import bucket_start
 
 LOOK_MS = 10_000
-"""So long new records wait for a look at them, though they are too few for an object."""
+"""Milliseconds that new records too few for an object wait for a look at them."""
 _MARGIN = 2
-"""Where the last run left records out, this many times their share is read on top: the next part has more by chance."""
+"""Factor of the share of records that the last run left out, read on top: the next part has more by chance."""
 _SHARE = 3
 """A look for a trigger that may not have come waits this many times as long as the last one took."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What the last run left open of a partition: it ended at `end`, with so many records since a record time.
+    """State after the last run over a partition: it ended at `end`, with so many records since a record time.
 
     `limited`: it was ended for its length, and there was more to read. It was at `at_ms`, and took `took_ms`. Of its
     records the part `left_out`, 0 to 1, went to no object: dead letters, tombstones, what a transform drops.
@@ -60,7 +60,7 @@ def is_due(
 
 
 def useful_end(config: ObjectSinkConfig, position: int, end: int, seen: Seen | None) -> int:
-    """Where reading may as well end: behind the last object that the count of records completes, if it alone counts.
+    """Useful end of reading: behind the last object that the count of records completes, if it alone counts.
 
     More records are left out than were of the last run: then the last object stays open, and is read again.
     """
@@ -74,7 +74,7 @@ def useful_end(config: ObjectSinkConfig, position: int, end: int, seen: Seen | N
 
 
 def _count_alone(config: ObjectSinkConfig) -> bool:
-    """Whether nothing but the count of records completes an object."""
+    """Whether the count of records alone completes an object."""
     rotation = config.rotation
     return (rotation.interval_ms, rotation.schedule_ms) == (None, None) and not _only_records_tell(config)
 

@@ -29,7 +29,7 @@ from frazil.pipeline.results import SkipReason
 from frazil.pipeline.rows import Rows
 
 _DEAD_ALREADY = "the record has a dead letter already"
-"""It could be stored by now, as by a schema that has changed, and would be in two places then."""
+"""Reason not to store a record that a changed schema lets pass now: it would be in two places."""
 
 
 class PartitionRun:
@@ -75,7 +75,7 @@ class PartitionRun:
 
     @property
     def memory_bytes(self) -> int:
-        """What open objects hold in memory."""
+        """Bytes that open objects hold in memory."""
         return sum(each.memory_bytes for each in self._open.values())
 
     def largest_to_disk(self) -> None:

@@ -1,4 +1,4 @@
-"""Which folder a record goes to, and its time."""
+"""Partitioners: the folder of a record, and its time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an object sink stands: in its consumer group, which is the truth about its progress.
+"""Positions of an object sink: its consumer group is the truth about its progress.
 
 A position is committed when all objects of the records below it are durable. The names of objects follow from the
 records, so those that are stored again after a crash are the same.
@@ -36,7 +36,7 @@ class Positions:
     _topics: dict[str, str] = field(default_factory=dict)
     _stored: dict[TopicPartition, tuple[int, tuple[Tick, ...]]] = field(default_factory=dict)
     since_ms: int = 0
-    """When the oldest position was stored, in epoch milliseconds: what is read again was read later than that."""
+    """Time when the oldest position was stored, in epoch milliseconds: records above it were read later than that."""
 
     def load(
         self, topics: Sequence[str], of_table: Callable[[Sequence[TopicPartition]], Offsets] | None = None
@@ -89,7 +89,7 @@ class Positions:
         self.known.remember({topic: self._topics[topic] for topic in topics})
 
     def confirm(self, topics: Collection[str]) -> None:
-        """What was just read is of the topics as they were at the start; raises PositionLost otherwise.
+        """Confirm that the records just read are of the topics as at the start; raise PositionLost otherwise.
 
         Raises ServiceUnavailable for a topic that is gone: the next start says what has become of it.
         """

@@ -1,4 +1,4 @@
-"""From the records of Kafka to those that are divided over objects: envelope, transformations, text, missing parts."""
+"""Preparation of records from Kafka for objects: envelope, transformations, text, missing parts."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class Preparer:
     def _transformed(
         self, rows: Rows, transforms: TransformChain
     ) -> tuple[pa.BinaryArray, tuple[str, ...] | None, Any, Failures, Sequence[int]]:
-        """What transformations make has no schema any more."""
+        """Transform the rows; the results have no schema any more."""
         prepared = prepare(rows, transforms, envelope=self.config.schemas_enable)
         values: list[bytes | None] = [None] * len(rows)
         names = [rows.topic] * len(rows)

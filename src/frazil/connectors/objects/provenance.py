@@ -1,4 +1,4 @@
-"""Where a record came from, in the record itself: the member `_metadata`."""
+"""Origin of a record, in the record itself: the member `_metadata`."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Records:
         return len(self.offsets)
 
     def where(self, mask: Flags) -> Records:
-        """Some of the records, in the same order."""
+        """Select records by a mask, in the same order."""
         if mask.all():
             return self
         chosen = pa.array(mask)
@@ -66,6 +66,6 @@ class Records:
 
     @property
     def tombstones(self) -> Flags:
-        """Which records have no value."""
+        """Flags of the records that have no value."""
         nulls: Any = self.texts.is_null()
         return np.asarray(nulls.to_numpy(zero_copy_only=False), np.bool_)

@@ -1,4 +1,4 @@
-"""What a task of an object sink hands to the driver."""
+"""Results that a task of an object sink hands to the driver."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class StoredObject:
 
 @dataclass
 class PartitionResult:
-    """What became of the records of one Kafka partition.
+    """Result of a run over the records of one Kafka partition.
 
     `position` is the next offset to read: everything below it is stored, a dead letter or a counted skip, and counted
     here; records from it on are read again. `letters` are all dead letters that were found, also beyond the position;

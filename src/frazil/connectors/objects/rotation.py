@@ -1,4 +1,4 @@
-"""When the open objects of a Kafka partition are stored.
+"""Rotation: when the open objects of a Kafka partition are stored.
 
 Each trigger stores all of them and starts afresh with the next record, so what is stored is a function of the records
 since the last time, and of nothing else: a replay from there cuts at the same offsets.
@@ -114,7 +114,7 @@ class Rotation:
         return arrivals.schemas is not None or self._config.max_open_files is not None
 
     def _next(self, arrivals: Arrivals, begin: int) -> tuple[int, bool]:
-        """Where the segment from `begin` ends, and whether a trigger ends it."""
+        """Find the end of the segment from `begin`, and whether a trigger ends it."""
         config, count = self._config, len(arrivals.codes)
         end = begin + config.flush_size - self.count
         if config.max_bytes is not None and arrivals.sizes is not None:

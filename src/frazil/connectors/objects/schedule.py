@@ -1,4 +1,4 @@
-"""When the clock asks for objects to be stored: every period, counted from local midnight."""
+"""Scheduled rotation: objects are stored every period, counted from local midnight."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _MOST_BYTES = 16 << 20
 
 
 class SchemaStore(Protocol):
-    """Where the schema in use is kept."""
+    """Store of the schema in use."""
 
     def get(self, name: str) -> bytes | None:
         """An object; None when there is none. Raises ServiceUnavailable or ConfigError."""
@@ -74,7 +74,7 @@ class SchemaFile:
         return replace(self._config, text=self._text)
 
     def has_changed(self) -> bool:
-        """Whether the file is another one than at the last look, or cannot be looked at."""
+        """Whether the file has changed since the last look, or cannot be looked at."""
         stamp = self._stamped()
         return stamp is None or stamp != self._stamp
 

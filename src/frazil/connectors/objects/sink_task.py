@@ -84,7 +84,7 @@ class ObjectSinkTask(SinkTask):
         self._positions.load(topics, None if self._table is None else self._table.start)
         self._letters.start(topics, self._positions.since_ms, self._positions.offsets)
         self._unsettled = {key: end for key, end in self._positions.ends.items() if end > self._positions.offsets[key]}
-        """Where the records end of which some may be stored and are not acknowledged: they are read again as before."""
+        """Ends of records that may be stored in part and are not acknowledged: they are read again as before."""
         if self._schema is not None:
             self._schema.start()
 
@@ -120,7 +120,7 @@ class ObjectSinkTask(SinkTask):
         return is_due(self._config, position, end, now_ms, self._seen.get(key), self._positions.clocks.get(key))
 
     def _length(self, key: TopicPartition, count: int) -> int:
-        """How many records of a partition one run reads at most; more when the last run completed nothing."""
+        """Most records of a partition that one run reads; more when the last run completed nothing."""
         return self._lengths.setdefault(key, max(self._config.max_records_per_batch // count, 1))
 
     def step(self, due: Due, committed: Callable[[BatchReport], None]) -> None:
@@ -183,7 +183,7 @@ class ObjectSinkTask(SinkTask):
             raise BadRecord(_bad_record_message(bad, self._config.name))
 
     def _run(self, spec: ObjectsSpec) -> ObjectsResult:
-        """One task for each Kafka partition, or for several; a store that has failed is asked for little first."""
+        """Run a task for each Kafka partition, or for several; a store that has failed is asked for little first."""
         if self._breaker.state != "closed":
             self._store.check()
         ranges = ranges_between(spec.begin, spec.end)

@@ -1,4 +1,4 @@
-"""What waits for an object to be stored: in memory, and in a temporary file when it is too much."""
+"""Spool for the bytes of an object until it is stored: in memory, and in a file when they are too many."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Spool:
         self._file: IO[bytes] = self._memory
         self._gzip = None if gzip_level is None else zlib.compressobj(gzip_level, zlib.DEFLATED, _GZIP)
         self.memory_bytes = 0
-        """What is held in memory."""
+        """Bytes held in memory."""
 
     @property
     def in_memory(self) -> bool:
-        """Whether nothing of it is in a file."""
+        """Whether no bytes are in a file."""
         return self._memory is not None
 
     def write(self, data: bytes | memoryview) -> None:
@@ -47,7 +47,7 @@ class Spool:
             self.memory_bytes = 0
 
     def finish(self) -> IO[bytes]:
-        """All bytes from their start, when no more will come."""
+        """Return all bytes from their start, when no more will come."""
         if self._gzip is not None:
             self._file.write(self._gzip.flush())
             self._gzip = None

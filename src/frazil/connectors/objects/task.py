@@ -1,4 +1,4 @@
-"""What a Spark task does for an object sink: records of whole Kafka partitions in, durable objects out.
+"""Task of an object sink on Spark: records of whole Kafka partitions in, durable objects out.
 
 Objects that are still open at the end of the records are given up: their records are read again. So a task needs no
 memory of the tasks before it, and what it stores is a function of the topic, the position and the clock's notes.
@@ -26,7 +26,7 @@ MAX_MEMORY = 128 << 20
 
 @dataclass(frozen=True)
 class ObjectsSpec:
-    """What the tasks of one run need.
+    """Specification of one run for its tasks.
 
     They read from `begin` to below `end`. `clocks` are those of partitions whose objects depend on a clock. `refused`
     are offsets that no file can take, with the reason, and `letters` those whose dead letters are written already.
@@ -45,7 +45,7 @@ class ObjectsSpec:
 
 @dataclass(frozen=True)
 class ObjectsTask:
-    """One task of a run: ranges of whole Kafka partitions in, one ObjectsResult out."""
+    """Task of a run: ranges of whole Kafka partitions in, one ObjectsResult out."""
 
     spec: ObjectsSpec
     source: Source

@@ -25,7 +25,7 @@ would take longer.
 
 
 class Store(Protocol):
-    """Where objects go; any thread may call it."""
+    """Store that objects go to; any thread may call it."""
 
     def put(self, name: str, body: IO[bytes], size: int, tags: tuple[tuple[str, str], ...]) -> None:
         """Store an object in place of one with the same name; returns when it is durable.
@@ -55,7 +55,7 @@ class Uploads:
         self._running: deque[tuple[int, Future[float]]] = deque()
         self._bytes = 0
         self.seconds: list[float] = []
-        """What each object took, in seconds."""
+        """Seconds that each object took."""
         self.waited_s = 0.0
         """Time that was spent waiting for the store, in seconds."""
 

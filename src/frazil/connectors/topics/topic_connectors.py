@@ -28,7 +28,7 @@ _SINK = {
     f"{DLQ}context.headers.enable": "true",
     "behavior.on.null.values": "ignore",
 }
-"""What all of them have: dead letters in `<topic>-dlq`, and times in UTC."""
+"""Keys of all the connectors: dead letters in `<topic>-dlq`, and times in UTC."""
 
 
 def topic_connectors(path: Path, settings: Settings) -> dict[str, dict[str, str]]:

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class DeltaOptions:
-    """How a Delta table is kept: `optimize_interval` and `checkpoint_interval` count commits."""
+    """Upkeep of a Delta table: `optimize_interval` and `checkpoint_interval` count commits."""
 
     optimize: bool = True
     optimize_interval: int = 10
@@ -45,7 +45,7 @@ class DeltaOptions:
 
 @dataclass(frozen=True)
 class TopicEntry:
-    """One entry. What is None comes from the worker's environment; `flush_interval_s` is in seconds.
+    """Entry of a topic. None is for the worker's environment to say; `flush_interval_s` is in seconds.
 
     `where` is file, line and name of the entry, for messages. `config` are keys of the connector that win over what
     the entry says otherwise.

@@ -12,7 +12,7 @@ import yaml
 from frazil.errors import ConfigError
 
 _VARIABLE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)(?::([^}]*))?\}")
-"""As Spring has it; what a configuration provider is to fill in (`${env:NAME}`) begins with a small letter."""
+"""Placeholder as Spring has it; one for a configuration provider (`${env:NAME}`) begins with a small letter."""
 _NULLS = ("", "~", "null", "Null", "NULL")
 _TRUE, _FALSE = ("true", "yes", "on"), ("false", "no", "off")
 
@@ -57,7 +57,7 @@ class Section:
         return list(self._members)
 
     def has(self, name: str) -> bool:
-        """Whether the key is there, also without a value."""
+        """Whether the document has the key, also without a value."""
         return name in self._members
 
     def allow(self, known: Sequence[str]) -> None:
@@ -122,7 +122,7 @@ class Section:
         return tuple(texts)
 
     def texts(self) -> dict[str, str]:
-        """All keys with their texts."""
+        """Texts of all keys that have one."""
         return {name: text for name in self._members if (text := self.text(name)) is not None}
 
     def _filled(self, node: yaml.ScalarNode, name: str) -> str:

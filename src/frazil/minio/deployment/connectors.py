@@ -10,7 +10,7 @@ CONNECTOR_NAMES: dict[TableKind, str] = {kind: f"iceberg-sink-{table}" for kind,
 
 
 def dead_letter_topic(topic: str) -> str:
-    """Where the dead letters of a topic go."""
+    """Dead-letter topic of a topic."""
     return f"{topic}-dlq"
 
 

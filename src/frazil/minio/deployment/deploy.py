@@ -49,7 +49,7 @@ _MAX_MESSAGE_BYTES = {"max.message.bytes": "16777216"}
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that initialisation has seen to; `what` is topic, warehouse, namespace, table, connector or catalog."""
+    """Thing that initialisation has seen to; `what` is topic, warehouse, namespace, table, connector or catalog."""
 
     what: str
     name: str

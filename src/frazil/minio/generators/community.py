@@ -37,7 +37,7 @@ class CommunityAudit:
     def _request(
         self, api: _Record, access_key: str = "", path: str = "", query: Mapping[str, str] | None = None
     ) -> _Record:
-        """What every request of a client has; sizes and durations as current servers write them."""
+        """Make fields of every request of a client; sizes and durations as current servers write them."""
         nanos = self._rng.randrange(80_000, 400_000_000)
         call: _Record = {
             "rx": 0,
@@ -77,7 +77,7 @@ class CommunityAudit:
         return made | {"tags": {"objectLocation": location}}
 
     def _upload_of_2020(self) -> _Record:
-        """No event, trigger, sizes and access key; the duration in another unit."""
+        """Omit event, trigger, sizes and access key; the duration has another unit."""
         call = {"name": "PutObject", "bucket": self._rng.choice(words.BUCKETS), "object": "hosts"}
         return {
             "api": call | {"status": "OK", "statusCode": 200, "timeToResponse": "207.14946ms"},
@@ -119,6 +119,6 @@ class CommunityAudit:
         return self._request(call, "minioadmin", path, {"accessKey": "app-reader"})
 
     def _expiry(self) -> _Record:
-        """What a lifecycle rule does: no request, so no address, id or user."""
+        """Make the record of a lifecycle rule: no request, so no address, id or user."""
         call = {"name": "ILMExpiry", "bucket": "logs-archive", "object": "2024/old.log", "rx": 0, "tx": 0}
         return {"event": "ilm:expiry", "trigger": "ilm", "api": call}

@@ -59,7 +59,7 @@ class RecordProducer:
 
     @property
     def acknowledged(self) -> int:
-        """How many records of the latest `send` the broker has acknowledged."""
+        """Number of records of the latest `send` that the broker has acknowledged."""
         return self._acknowledged
 
     def send(

@@ -162,7 +162,7 @@ class _Caller:
 
 
 def _caller(rng: random.Random) -> _Caller:
-    """Who makes a call: a user, a service account, or one of the sessions."""
+    """Choose the caller: a user, a service account, or one of the sessions."""
     if rng.random() < 0.08:
         session = rng.choice(words.SESSIONS)
         return _Caller(session.access_key, session.parent, {**session.claims, "exp": _slot("exp")})
@@ -172,7 +172,7 @@ def _caller(rng: random.Random) -> _Caller:
 
 
 def _sign_in(call: words.Call, status: int, rng: random.Random) -> _Caller:
-    """Who makes a session: a user with an access key, or nobody known yet; the claims are those of the new session."""
+    """Choose the caller that makes a session: a user, or nobody known yet; the claims are the new session's."""
     session = rng.choice([session for session in words.SESSIONS if f"sts.{session.api}" == call.name])
     claims = {**session.claims, "exp": _slot("exp")} if status == call.success else {}
     return _Caller("" if session.token else session.parent, "", claims)

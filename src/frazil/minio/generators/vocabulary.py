@@ -1,4 +1,4 @@
-"""What occurs in the logs of a MinIO cluster: names, enumerations and `details` arms."""
+"""Vocabulary of the logs of a MinIO cluster: names, enumerations and `details` arms."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ SESSIONS: tuple[Session, ...] = (
 
 @dataclass(frozen=True)
 class Call:
-    """One API of the server; `weight` is its share among generated records."""
+    """API call of the server; `weight` is its share among generated records."""
 
     name: str
     type: str

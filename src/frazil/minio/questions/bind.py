@@ -68,7 +68,7 @@ def _add_relations(found: exp.Query, question: Question) -> None:
 
 
 def _columns_of(found: exp.Query, relation: str) -> set[str]:
-    """Every name that is mentioned beside a relation, so at least the columns that are read from it."""
+    """Names mentioned beside a relation, so at least the columns that are read from it."""
     beside = [table.find_ancestor(exp.Select) for table in found.find_all(exp.Table) if table.name == relation]
     return {name.name.lower() for select in beside if select for name in select.find_all(exp.Identifier)}
 
@@ -117,7 +117,7 @@ def _leave_out(found: exp.Query, values: Mapping[str, Value]) -> None:
 
 
 def _conditions(node: exp.Expr) -> Iterator[exp.Expr]:
-    """What AND connects."""
+    """Yield the terms of AND."""
     if isinstance(node, exp.And):
         yield from _conditions(node.this)
         yield from _conditions(node.expression)

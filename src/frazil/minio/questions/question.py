@@ -1,4 +1,4 @@
-"""What a question is: a name, a statement in Trino's dialect, and the parameters that it takes."""
+"""Question: a name, a statement in Trino's dialect, and the parameters that it takes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PLACEHOLDER = re.compile(r"(?<!:):([a-z_]+)\b")
 
 @dataclass(frozen=True)
 class Parameter:
-    """What may stand for `:name` in a question; `type` is the type of its value."""
+    """Parameter `:name` of a question; `type` is the type of its value."""
 
     name: str
     type: type[Value]
@@ -58,7 +58,7 @@ class Question:
 
     @property
     def view(self) -> str:
-        """Its name in SQL."""
+        """Name of the question in SQL."""
         return self.name.replace("-", "_")
 
     @cached_property
@@ -74,6 +74,6 @@ class Question:
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
-        """What the question takes, in the order of PARAMETERS."""
+        """Parameters of the question, in the order of PARAMETERS."""
         named = set(_PLACEHOLDER.findall(" ".join([self.sql, *(RELATIONS[name] for name in self.relations)])))
         return tuple(parameter for parameter in PARAMETERS.values() if parameter.name in named)

@@ -1,4 +1,4 @@
-"""What a sink does to MinIO log records before and after they become columns: map legacy shapes, redact secrets."""
+"""Mapper of MinIO log records to columns and back: it maps legacy shapes, and redacts secrets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LogMapper:
         return members if mapped is None else mapped
 
     def redact(self, table: pa.Table) -> pa.Table:
-        """The same rows without secrets, unless redaction is off."""
+        """Redact the secrets in the rows, unless redaction is off."""
         return redact(table) if self.redacting else table
 
 

@@ -28,7 +28,7 @@ def shown_columns(schema: Schema) -> dict[str, str] | None:
 
 
 def shown_names(names: Collection[str]) -> dict[str, str] | None:
-    """The same for a table of which just the names of the top-level columns are known, in any case."""
+    """Labels of a table of which just the names of the top-level columns are known, in any case."""
     known = {name.lower() for name in names}
     kind = next((kind for kind, schema in _KINDS if {field.name.lower() for field in schema.fields} <= known), None)
     if kind is None:

@@ -18,7 +18,7 @@ _TABLES = ("apilogs", "auditlogs", "errorlogs")
 
 
 class Engine(Protocol):
-    """What answers statements: the embedded engine or Trino."""
+    """Engine that answers statements: the embedded one or Trino."""
 
     def run(self, sql: str) -> Iterator[Result]:
         """Answers to the statements of a text, one after the other."""

@@ -69,7 +69,7 @@ _CONFIG = {
 
 @dataclass(frozen=True)
 class Unit:
-    """How an axis counts: `title` beside it, `format` of its numbers (d3-format)."""
+    """Unit of an axis: `title` beside it, `format` of its numbers (d3-format)."""
 
     title: str
     format: str = "~s"

@@ -25,7 +25,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Fact:
-    """One figure at the head of the page."""
+    """Figure at the head of the page."""
 
     name: str
     value: str
@@ -33,7 +33,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Panel:
-    """One question: its plot (SVG text that comes from the plotting library), and its rows as text.
+    """Panel of a question: its plot (SVG text that comes from the plotting library), and its rows as text.
 
     `failure` says why there is no answer; without it and without rows the panel says that nothing happened.
     """
@@ -48,7 +48,7 @@ class Panel:
 
     @property
     def rows_shown(self) -> str:
-        """What the table below the plot holds; `more` rows are left out of it."""
+        """Text about the table below the plot; `more` rows are left out of it."""
         count = len(self.rows)
         if self.more:
             return f"Table: {count:,} of {count + self.more:,} rows"
@@ -57,7 +57,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Page:
-    """All that the page shows; `span` and `made` are times in words."""
+    """Content of the page; `span` and `made` are times in words."""
 
     title: str
     span: str

@@ -1,4 +1,4 @@
-"""What the report shows of each answer: the plots and tables of the operators' questions."""
+"""Panels of the report: the plots and tables of the operators' questions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _REQUEST_ID = re.compile(r" *\(?[0-9A-F]{16}\)?")
 
 @dataclass(frozen=True)
 class Span:
-    """From `start` until before `end`, in UTC."""
+    """Time from `start` until before `end`, in UTC."""
 
     start: datetime
     end: datetime

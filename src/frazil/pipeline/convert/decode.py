@@ -302,7 +302,7 @@ def _without_collector() -> Iterator[None]:
 
 
 def _beyond_calendar(array: pa.Array) -> bool:
-    """Whether a time of the array, at any depth, is one that the strict converter refuses."""
+    """Whether the array has a time, at any depth, that the strict converter refuses."""
     match array:
         case pa.TimestampArray():
             limits = pc.min_max(array.view(pa.int64()))

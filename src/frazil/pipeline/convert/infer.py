@@ -14,7 +14,7 @@ _LONG = Scalar("long")
 _DOUBLE = Scalar("double")
 _DECIMAL_LONG = Scalar("decimal", precision=38)
 NOTHING = Struct((), ignored=("",))
-"""What an array that shows no type yet has elements of, where `empties` are told."""
+"""Type of the elements of an array that shows none yet, where `empties` are told."""
 _MAX_DEPTH = 32
 """Objects and arrays inside each other beyond this become text: deeper types break catalogs and readers."""
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode

@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 
 class LetterBook:
-    """Knows which dead letters are written; used from one thread. Without `queue` bad records are not tolerated."""
+    """Book of the dead letters that are written; used from one thread. Without `queue` bad records are refused."""
 
     def __init__(self, queue: DeadLetterQueue | None, bootstrap: str, connector: str) -> None:
         self._queue = queue

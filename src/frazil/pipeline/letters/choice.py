@@ -1,4 +1,4 @@
-"""Which dead letters a command means."""
+"""Choice of dead letters by a command."""
 
 from __future__ import annotations
 

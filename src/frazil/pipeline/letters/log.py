@@ -20,7 +20,7 @@ from frazil.pipeline.letters.letter import CLOSED, CLOSED_AT, STATE, Letter, Sta
 from frazil.pipeline.letters.ranges import Ranges
 
 Advance = Callable[[int, int], None]
-"""Told how many records of how many were read."""
+"""Callback with how many records of how many were read."""
 
 _STALLED_S = 60.0
 _RANGES_PER_MARKER = 500
@@ -40,7 +40,7 @@ class Queue:
     closed: dict[int, Ranges] = field(default_factory=dict)
 
     def is_open(self, partition: int, offset: int) -> bool:
-        """Whether no marker names the dead letter."""
+        """Whether the dead letter is open: no marker names it."""
         return offset not in self.closed.get(partition, Ranges())
 
 
@@ -133,7 +133,7 @@ class LetterLog:
                     queue.closed[partition] = queue.closed.get(partition, Ranges()) | offsets
 
     def _messages(self, queues: Sequence[Queue], since_ms: int | None, advance: Advance) -> Iterator[Message]:
-        """Every message from the begin, or a time on, to the end that the queues had when they were looked at."""
+        """Yield messages from the begin, or a time on, to the end that the queues had when they were looked at."""
         ends = {(queue.topic, partition): end for queue in queues for partition, end in queue.end.items()}
         starts = {(queue.topic, partition): begin for queue in queues for partition, begin in queue.begin.items()}
         if since_ms is not None:

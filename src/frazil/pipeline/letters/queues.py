@@ -1,4 +1,4 @@
-"""Which topics of a cluster hold dead letters, and of which connectors."""
+"""Topics of a cluster that hold dead letters, and their connectors."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class PredicateConfig:
 
 @dataclass(frozen=True)
 class TransformConfig:
-    """One transformation. `settings` are its own keys without their prefix; `part` is what it works on."""
+    """Configuration of a transformation. `settings` are its own keys without prefix; `part` is what it works on."""
 
     alias: str
     class_name: str

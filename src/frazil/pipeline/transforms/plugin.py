@@ -1,4 +1,4 @@
-"""What a transformation or predicate declares: names of its class, keys, their rules, the code that applies it."""
+"""Declaration of a transformation or predicate: names of its class, keys, their rules, the code that applies it."""
 
 from __future__ import annotations
 

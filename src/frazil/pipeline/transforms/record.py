@@ -157,7 +157,7 @@ def is_null(value: Json) -> bool:
 
 
 def is_fraction(raw: bytes) -> bool:
-    """Whether a JSON number is one that Connect reads as a double."""
+    """Whether Connect reads the JSON number as a double."""
     return b"." in raw or b"e" in raw or b"E" in raw
 
 

@@ -54,4 +54,4 @@ TRANSFORMATIONS = {
     )
 }
 PREDICATES = {plugin.name: plugin for plugin in (HAS_HEADER_KEY, RECORD_IS_TOMBSTONE, TOPIC_NAME_MATCHES)}
-"""By simple name of the class."""
+"""Predicates by simple name of the class."""

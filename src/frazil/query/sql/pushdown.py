@@ -1,4 +1,4 @@
-"""What a translated statement asks of its scans: columns, conditions and limits."""
+"""Pushdown of a translated statement to its scans: columns, conditions and limits."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _HOLE = re.compile(r"\{(\d+|all)\}")
 
 @dataclass(frozen=True)
 class Signature:
-    """One way to call a function."""
+    """Way to call a function."""
 
     name: str
     params: tuple[Type, ...]

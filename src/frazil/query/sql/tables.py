@@ -26,7 +26,7 @@ HIDDEN: dict[str, Type] = {"$path": VARCHAR, "$partition": VARCHAR, "$file_modif
 
 @dataclass(frozen=True)
 class Scan:
-    """One place where a statement reads a table: under `view` the engine finds its `columns` and `hidden` columns.
+    """Scan of a table by a statement: under `view` the engine finds its `columns` and `hidden` columns.
 
     `rows` are those of a metadata table, for which nothing else applies.
     """
@@ -119,7 +119,7 @@ class Tables:
         self._drafts[view].filters.append(condition)
 
     def limit(self, view: str, rows: int, newest: str | None) -> None:
-        """Only so many rows of a scan are wanted; those with the greatest values of `newest`, if it is given."""
+        """Limit a scan to so many rows; those with the greatest values of `newest`, if it is given."""
         draft = self._drafts[view]
         if newest is None:
             draft.limit = rows
@@ -129,11 +129,11 @@ class Tables:
                 draft.newest = Newest(found.name, rows)
 
     def scans(self) -> tuple[Scan, ...]:
-        """What is to be read."""
+        """Scans to be read."""
         return tuple(self._scan(view, draft) for view, draft in self._drafts.items())
 
     def text(self, scan: Scan) -> str:
-        """What stands for a scan: its columns, and a null for each column that nobody needs."""
+        """Text that stands for a scan: its columns, and a null for each column that nobody needs."""
         draft = self._drafts[scan.view]
         given = {path.split(".")[0] for path in scan.columns} | set(scan.hidden)
         listed = [

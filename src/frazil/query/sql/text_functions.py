@@ -126,7 +126,7 @@ def double_text(value: float) -> str:
 
 
 def error(message: str) -> str:
-    """Never returns: the statement ends with this message."""
+    """End the statement with this message."""
     raise ValueError(message)
 
 

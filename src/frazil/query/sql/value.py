@@ -16,7 +16,7 @@ OTHER_ENGINE = "ask Trino with --engine trino"
 
 @dataclass(frozen=True)
 class Value:
-    """One expression.
+    """Expression with its type.
 
     `constant` means that it reads nothing and is the same for every row. `column` is set where the expression is
     nothing but a column or a field inside it at `path`, `aggregate` where an aggregate or window function is in it.
@@ -30,7 +30,7 @@ class Value:
     aggregate: bool = False
 
     def written(self, sql: str, kind: Type) -> Value:
-        """Another expression of this one alone."""
+        """Write another expression of this one alone."""
         return replace(self, sql=sql, type=kind, column=None, path=())
 
     def __deepcopy__(self, memo: Any) -> Value:

@@ -11,7 +11,7 @@ from frazil.worker.watch.metrics import Totals
 
 Health = Literal["UP", "DEGRADED", "DOWN"]
 Checks = Mapping[str, Callable[[], None]]
-"""By name of a part that the worker needs: raises FrazilError when the part does not answer."""
+"""Checks by part that the worker needs; they raise FrazilError when the part does not answer."""
 
 _DEGRADED_RATE, _DOWN_RATE = 0.05, 0.10
 _ORDER: tuple[Health, ...] = ("UP", "DEGRADED", "DOWN")

@@ -1,4 +1,4 @@
-"""One connector of the worker: brings its runner to the state that the user wants."""
+"""Actor of a connector: brings its runner to the state that the user wants."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the user wants of a connector. Another `generation` starts the connector anew."""
+    """State that the user wants of a connector. Another `generation` starts the connector anew."""
 
     config: Mapping[str, str]
     tasks_max: int
@@ -35,7 +35,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class ActorStatus:
-    """What a connector does. Its tasks are a number alone, so they share a state; STOPPED has no tasks."""
+    """Status of a connector. Its tasks are a number alone, so they share a state; STOPPED has no tasks."""
 
     state: State
     task_state: State
@@ -44,10 +44,10 @@ class ActorStatus:
 
 
 NEW = ActorStatus("UNASSIGNED", "UNASSIGNED", 0)
-"""Of a connector that nobody has begun to run."""
+"""Status of a connector that nobody has begun to run."""
 
 Observe = Callable[[str, ActorStatus], None]
-"""Gets the name of a connector and each new status of it; does not wait for anything."""
+"""Callback with the name of a connector and each new status of it; does not wait for anything."""
 
 
 class ConnectorActor:
@@ -134,7 +134,7 @@ class ConnectorActor:
         return future
 
     def status(self) -> ActorStatus:
-        """What the connector does now."""
+        """Status of the connector now."""
         with self._lock:
             return self._status
 
@@ -154,7 +154,7 @@ class ConnectorActor:
         self._ended.add_done_callback(lambda ended: call())
 
     def join(self, deadline: float) -> bool:
-        """Whether the actor ended before `deadline`."""
+        """Whether the actor has ended by `deadline`."""
         return bool(wait([self._ended], max(0.0, deadline - time.monotonic())).done)
 
     def _wake(self) -> None:

@@ -45,7 +45,7 @@ class Actors:
         return set(self._wanted)
 
     def has(self, name: str) -> bool:
-        """Whether a connector is to run here."""
+        """Whether the connector is to run here."""
         return name in self._wanted
 
     def apply(self, name: str, stored: StoredConnector, renew: bool) -> None:
@@ -91,7 +91,7 @@ class Actors:
         return stopped
 
     def status(self, name: str) -> ActorStatus | None:
-        """What a connector does; None when it is not to run here."""
+        """Status of a connector; None when it is not to run here."""
         actor = self._actors.get(name) if name in self._wanted else None
         return None if actor is None else actor.status()
 

@@ -1,4 +1,4 @@
-"""How often, and after which waits, a connector that failed is started again."""
+"""Restarts of a connector that failed: how many, and after which waits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RestartPolicy:
     healthy_s: float = 120.0
     fenced: int = 0
     attempts: int | None = None
-    """After so many failures in a row it stays FAILED; None: it is started again until it runs."""
+    """Failures in a row after which it stays FAILED; None: it is started again until it runs."""
 
     def of(self, config: Mapping[str, str]) -> RestartPolicy:
         """The policy with what a connector's own keys say instead."""

@@ -43,7 +43,7 @@ class ConnectorStatus:
 
 
 class StatusBoard(Protocol):
-    """Where the workers of a group tell each other what their connectors do."""
+    """Board on which the workers of a group tell each other what their connectors do."""
 
     def publish(self, status: ConnectorStatus) -> None:
         """Tell the state of a connector of this worker; returns at once."""

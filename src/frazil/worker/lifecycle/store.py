@@ -1,4 +1,4 @@
-"""Where connector configurations and target states are kept."""
+"""Stores of connector configurations and target states."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class StoredConnector:
 
 
 OnChange = Callable[[str, StoredConnector | None, bool], None]
-"""Gets the name of a connector and what is stored of it now (None: deleted). The flag is False when only the wanted
+"""Callback with the name of a connector and its stored form (None: deleted); the flag is False when only the wanted
 state was written."""
 
 
@@ -60,7 +60,7 @@ class FileConfigStore:
         self._on_change: OnChange = lambda name, connector, configured: None
 
     def load(self) -> dict[str, StoredConnector]:
-        """All connectors by name."""
+        """Load all connectors by name."""
         with self._lock:
             return self._read()
 

@@ -15,8 +15,8 @@ from frazil.worker.rest.paths import name_of
 from frazil.worker.rest.sources import Sources
 
 Place = Literal["own", "leader", "owner", "runtime"]
-"""This worker, the one of its group that writes configurations, the one that runs the connector, or the Kafka Connect
-runtime of source connectors."""
+"""Place of an answer: this worker, the one of its group that writes configurations, the one that runs the
+connector, or the Kafka Connect runtime of source connectors."""
 
 PLACES: Mapping[tuple[str, str], OtherWorker] = {
     ("POST", "/connectors"): "leader",
@@ -31,7 +31,7 @@ PLACES: Mapping[tuple[str, str], OtherWorker] = {
     ("PATCH", "/connectors/{name}/offsets"): "owner",
     ("DELETE", "/connectors/{name}/offsets"): "owner",
 }
-"""Who answers in a group; all else any worker answers from what it has read. Requests about what is the runtime's go
+"""Places of answers in a group; any worker answers all else from what it has read. Requests about the runtime's go
 there whatever the route, or to the leader, which has it."""
 
 _OTHER_SIDE = (
@@ -41,7 +41,7 @@ _OTHER_SIDE = (
 
 
 class Dispatcher:
-    """Has each request answered where it belongs.
+    """Dispatch of requests to where they belong.
 
     A worker that is alone has no `forwarder`, one without source connectors no `sources`.
     """

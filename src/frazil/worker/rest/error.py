@@ -50,4 +50,4 @@ async def answer_error(request: Request, error: Exception) -> Response:
 
 
 ERROR_HANDLERS = dict.fromkeys((HTTPException, FrazilError, Exception), answer_error)
-"""For the application: every error has its answer from here."""
+"""Handlers of the application's errors."""

@@ -16,7 +16,7 @@ _ATTRIBUTE = "__operation__"
 
 @dataclass(frozen=True)
 class Operation:
-    """One method of one path; decorates the method of the resource.
+    """Operation on a path; decorates the method of the resource.
 
     `answers` has the name of the body's schema by status, None for no body; `errors` are statuses whose body is
     `{error_code, message}`; `body` is the schema of the request's body; `query` has the schemas of the parameters.

@@ -52,7 +52,7 @@ class TopicReader:
         self._thread = threading.Thread(target=self._run, name=f"read-{topic}", daemon=True)
         self._told: KafkaError | None = None
         self._failed: dict[str, tuple[bytes | None, str]] = {}
-        """By key the value of the record that is to be applied again, and the place of the record."""
+        """Values of the records that are to be applied again, and places of the records, by key."""
         self._next_try = 0.0
 
     def start(self) -> None:
@@ -95,7 +95,7 @@ class TopicReader:
             return True
 
     def fails(self, keys: Collection[str]) -> bool:
-        """Whether a record of one of the keys was read, and could not be applied yet."""
+        """Whether the reader has a record of one of the keys that could not be applied yet."""
         return any(key in self._failed for key in keys)
 
     def close(self) -> None:

@@ -48,7 +48,7 @@ class StatusTopic:
         self._tasks: dict[str, dict[int, Status]] = {}
         self._topics: dict[str, set[str]] = {}
         self._workers: dict[str, WorkerRecord] = {}
-        """In the order of their records, which all are in one partition."""
+        """Workers in the order of their records, which all are in one partition."""
         self._newest: dict[str, bytes | None] = {}
         """The value that was sent or read last, by key."""
         self._failing = False

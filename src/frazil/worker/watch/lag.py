@@ -1,4 +1,4 @@
-"""How far connectors are behind their topics."""
+"""Lag of connectors behind their topics."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ class Positions(Protocol):
     """Next offsets of connectors, given by their names and configurations as they are stored."""
 
     def of(self, name: str, config: Mapping[str, str]) -> Offsets:
-        """What the consumer group has committed; raises ServiceUnavailable."""
+        """Offsets that the consumer group has committed; raises ServiceUnavailable."""
 
     def alter(self, name: str, config: Mapping[str, str], changes: Changes | None) -> list[str]:
         """Move the position of a connector that does not run, or forget it with None; see `Sink.alter`."""

@@ -9,7 +9,7 @@ from frazil.pipeline.report import BatchReport
 
 
 class TopicBoard(Protocol):
-    """Where active topics are kept."""
+    """Board on which active topics are kept."""
 
     def add_topic(self, name: str, topic: str) -> None:
         """Remember that a connector has read a topic; returns at once."""
@@ -60,7 +60,7 @@ class ActiveTopics:
                 self._board.add_topic(report.connector, topic)
 
     def of(self, connector: str) -> list[str]:
-        """Sorted; empty when the connector is unknown or has read nothing."""
+        """Topics that the connector has read, sorted; empty when it is unknown or has read nothing."""
         return self._board.topics_of(connector)
 
     def reset(self, connector: str) -> None:

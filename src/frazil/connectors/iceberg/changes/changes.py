@@ -1,4 +1,4 @@
-"""Inside a task: the changes of a batch to files of new rows, and their keys, which tell the driver what they replace.
+"""Changes of a batch inside a task: files of new rows, and their keys, which tell the driver what they replace.
 
 A task keeps the last change of each key and partition. Whether it is the last one of all tasks the driver finds out:
 a row that is not is taken out of its file again.
@@ -19,7 +19,7 @@ from frazil.pipeline.keys import Keys, columns_of
 
 FILE = "frazil.file"
 POSITION = "frazil.position"
-"""Where the row of a change is: the path of its file, null where there is none, and its place in it."""
+"""Place of a changed row: path of its file, null without one, and position in it."""
 
 
 @dataclass(frozen=True)

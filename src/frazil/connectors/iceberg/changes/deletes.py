@@ -31,7 +31,7 @@ _UPLOADS = 4
 
 
 def write_deletes(table: Table, deleted: Sequence[tuple[DataFile, Codes]]) -> list[DataFile]:
-    """One durable file for each partition that has rows to delete. Raises ServiceUnavailable when the store fails."""
+    """Write a durable file for each partition with rows to delete. Raises ServiceUnavailable when the store fails."""
     by_partition: dict[tuple[int, Record], list[tuple[DataFile, Codes]]] = {}
     for file, positions in deleted:
         by_partition.setdefault((file.spec_id, file.partition), []).append((file, positions))

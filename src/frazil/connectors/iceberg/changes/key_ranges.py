@@ -48,7 +48,7 @@ class KeyRanges:
                 self._columns.append((field.field_id, type_, sorted(numbers.to_pylist())))
 
     def may_hold(self, file: DataFile) -> bool:
-        """False when no key can be in the file."""
+        """Whether a key can be in the file."""
         return all(self._overlap(file, *column) for column in self._columns)
 
     @staticmethod

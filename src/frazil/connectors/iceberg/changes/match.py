@@ -1,4 +1,4 @@
-"""Inside a task: which rows of a data file have one of the keys looked for, and the file without them."""
+"""Match inside a task: rows of a data file that have one of the keys looked for, and the file without them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CHUNK_ROWS = 1 << 20
 
 @dataclass(frozen=True)
 class Search:
-    """What to look for. With `rewrite`, files that have it are written again without it."""
+    """Rows to look for. With `rewrite`, files that have them are written again without them."""
 
     rows: DataFileWriter
     paths: tuple[Path, ...]
@@ -62,7 +62,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Lookup:
-    """Which rows to find, and the columns of them that are wanted."""
+    """Rows to find, and the columns of them that are wanted."""
 
     rows: DataFileWriter
     paths: tuple[Path, ...]
@@ -96,7 +96,7 @@ def look_up(what: Lookup, candidate: Candidate) -> pa.Table:
 
 
 def no_rows(what: Lookup) -> pa.Table:
-    """What `look_up` gives where nothing is found."""
+    """Result of `look_up` where no row is found."""
     return _row_values(what, arrow_schema(struct_of(_metadata(what.rows.metadata_json).schema())).empty_table())
 
 

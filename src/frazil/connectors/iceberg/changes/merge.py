@@ -43,7 +43,7 @@ class RunTasks(Protocol):
 
 
 def rewrites(table: Table) -> bool:
-    """Whether rows are taken out by writing their files again.
+    """Whether rows are deleted by writing their files again.
 
     Raises ConfigError for a table whose format is too old, or that has another `write.merge.mode` than Iceberg knows.
     """
@@ -161,7 +161,7 @@ def _candidates(table: Table, snapshot_id: int) -> list[Candidate]:
 
 
 def _name(candidate: Candidate) -> tuple[str, frozenset[str]]:
-    """What a result belongs to: files never change, but delete files may come to them."""
+    """Key of a result: files never change, but delete files may come to them."""
     return candidate.file.file_path, frozenset(file.file_path for file in candidate.deletes)
 
 

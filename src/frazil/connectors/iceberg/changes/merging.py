@@ -25,7 +25,7 @@ from frazil.pipeline.task import Bounds, TableSpec
 
 @dataclass(frozen=True)
 class Merging:
-    """Every record is a change of the row with its key."""
+    """Strategy of changes: every record changes the row with its key."""
 
     config: IcebergSinkConfig
     changes: RowChanges

@@ -22,7 +22,7 @@ from pyiceberg.table.update.snapshot import _OverwriteFiles
 
 @dataclass(frozen=True)
 class Replacement:
-    """What a snapshot changes: data files `removed` and `added`, and position delete files `deletes`."""
+    """Files that a snapshot changes: data files `removed` and `added`, and position delete files `deletes`."""
 
     removed: Sequence[DataFile] = ()
     added: Sequence[DataFile] = ()

@@ -1,4 +1,4 @@
-"""Where Kafka Connect's own Iceberg sink keeps the state of a connector."""
+"""Places where Kafka Connect's own Iceberg sink keeps the state of a connector."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ConnectSink:
         return tuple(map(self.property_of, self.groups))
 
     def property_of(self, group: str) -> str:
-        """The one of a group; its value is the position on the control topic, as JSON `{partition: next offset}`."""
+        """Name of a group's property, whose value is the position on the control topic: `{partition: next offset}`."""
         return f"kafka.connect.offsets.{self.control_topic}.{group}"
 
 

@@ -1,4 +1,4 @@
-"""How tables that do not exist are made."""
+"""Settings of tables that the connector creates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PROPERTIES = "iceberg.tables.auto-create-props.*"
 
 @dataclass(frozen=True)
 class Creation:
-    """What tables get when they are made: their own settings, by name, or the default.
+    """Settings of new tables: their own, by name of the table, or the default.
 
     Identifier columns become required identifier fields of the table.
     """

@@ -79,7 +79,7 @@ class IcebergSinkConfig(SinkConfig):
         return self.commit_branches.get(table, self.default_branch)
 
     def mapper_for(self, schema: Schema) -> RecordMapper | None:
-        """What maps and redacts records for a table with these columns, if any record mapper knows such tables."""
+        """Mapper of records for a table with these columns, which also redacts, if any mapper knows such tables."""
         return mapper_for(schema, self.record_mappers, redact=self.redact)
 
 

@@ -27,7 +27,7 @@ _TRANSFORMS: dict[str, Transform] = {
 
 @dataclass(frozen=True)
 class PartitionTerm:
-    """One field: what is made of a column. `number` is the count of buckets or the width of `truncate`."""
+    """Partition field: a column and its transform. `number` is the bucket count or the width of `truncate`."""
 
     transform: Transform
     column: str

@@ -19,7 +19,7 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True)
 class RowChanges:
-    """How records change rows. `operation` is the path of the field that tells deletes; without it none is one.
+    """Rules by which records change rows. `operation` is the path of the field that tells deletes, if any does.
 
     Key columns that are not configured are the table's identifier fields.
     """
@@ -54,7 +54,7 @@ def check_row_changes(parsed: Parsed) -> None:
 
 
 def row_changes(parsed: Parsed) -> RowChanges | None:
-    """How records change rows; None when every record is a new row."""
+    """Rules of changes; None when every record is a new row."""
     operation = parsed.text(CDC_FIELD)
     if not operation and not parsed.flag(UPSERT):
         return None

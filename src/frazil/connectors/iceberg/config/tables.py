@@ -1,4 +1,4 @@
-"""Which tables an Iceberg sink writes, and which records they get: rules between keys."""
+"""Tables that an Iceberg sink writes, and the records that they get: rules between keys."""
 
 from __future__ import annotations
 
@@ -89,5 +89,5 @@ def branches(parsed: Parsed, tables: tuple[str, ...]) -> Mapping[str, str]:
 
 
 def commit_threads(parsed: Parsed) -> int:
-    """How many tables are read or committed at the same time."""
+    """Number of tables that are read or committed at the same time."""
     return parsed.number("iceberg.control.commit.threads") or 2 * (os.cpu_count() or 1)

@@ -81,7 +81,7 @@ def compact(session: SparkSession, java_table: Any, table: Table, policy: Policy
 
 
 def _options(table: Table, policy: Policy) -> dict[str, str]:
-    """A group is what one task writes, or as many as may run at the same time: a streaming query keeps the others."""
+    """Options of the rewrite: a group is what one task writes, and no more than `policy.tasks` run at once."""
     target = policy.target_file_bytes or int(table.properties.get(_TARGET, _TARGET_BYTES))
     return {
         "target-file-size-bytes": str(target),
@@ -109,7 +109,7 @@ def _plan(
 
 
 def _bytes_removed(before: Table) -> int:
-    """What the rewrites since `before` have saved, by their own summaries; negative when the files have grown."""
+    """Bytes that the rewrites since `before` have saved, by their own summaries; negative when the files have grown."""
     known = {snapshot.snapshot_id for snapshot in before.metadata.snapshots}
     saved = 0
     for snapshot in before.refresh().metadata.snapshots:

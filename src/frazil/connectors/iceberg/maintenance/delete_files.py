@@ -1,4 +1,4 @@
-"""Many small position delete files become few, and what they say of files that are gone is dropped."""
+"""Rewriting of small position delete files as few, without positions in files that are gone."""
 
 from __future__ import annotations
 

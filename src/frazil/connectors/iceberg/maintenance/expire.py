@@ -1,4 +1,4 @@
-"""Old snapshots go, with the files that only they have; the position of a connector never."""
+"""Expiry of old snapshots, with the files that only they have; never of a connector's position."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from frazil.connectors.iceberg.table.commit import (
 
 _KEEP_MS, _KEEP_SNAPSHOTS = "history.expire.max-snapshot-age-ms", "history.expire.min-snapshots-to-keep"
 _DEFAULT_KEEP_MS = DAY_MS
-"""Of the table's property it would be five days: 43,000 snapshots of a writer that commits every 10 s, all of them in
-the metadata file that each commit writes anew."""
+"""Age at which snapshots expire. The table property's five days would be 43,000 snapshots of a writer that commits
+every 10 s, all of them in the metadata file that each commit writes anew."""
 _DEFAULT_KEEP_SNAPSHOTS = 100
 _KEPT = "the position of connector {} is not in the table's properties until its next commit, so its snapshot is kept"
 _DELETED = ("DataFiles", "PositionDeleteFiles", "EqualityDeleteFiles", "Manifests", "ManifestLists", "StatisticsFiles")

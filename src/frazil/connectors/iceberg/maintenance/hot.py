@@ -45,7 +45,7 @@ def grows_cold(spec: PartitionSpec, table: Table) -> bool:
 
 
 def hot_partitions(table: Table, head: Snapshot | None, since_ms: int) -> set[Partition]:
-    """Partitions that got data files since then, by the snapshots that still exist; compaction does not count."""
+    """Partitions that got data files since a snapshot, by those that still exist; compaction does not count."""
     recent = {
         snapshot.snapshot_id
         for snapshot in table.metadata.snapshots
@@ -101,7 +101,7 @@ def _equal(expressions: Any, table: Table, field: PartitionField, term: Any, val
 
 
 def _term(expressions: Any, table: Table, field: PartitionField) -> Any:
-    """What a field holds, as a term over the column; None for a field that says nothing or is not known."""
+    """Term over the column that a partition field holds; None for a void field or an unknown transform."""
     column = table.schema().find_column_name(field.source_id)
     if column is None:
         return None

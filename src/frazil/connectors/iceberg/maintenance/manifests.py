@@ -1,4 +1,4 @@
-"""Many small manifests become few, sorted by partition: a reader opens those alone that it needs."""
+"""Rewriting of small manifests as few, sorted by partition: a reader opens only those that it needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from frazil.connectors.iceberg.spark.runtime import jvm
 _TARGET = "commit.manifest.target-size-bytes"
 _TARGET_BYTES = 8 << 20
 _FEW = 10
-"""Each run would rewrite the manifests of the whole table for a handful of new ones."""
+"""Superfluous manifests that stay: else each run would rewrite all for a handful of new ones."""
 
 
 def rewrite_manifests(session: SparkSession, java_table: Any, table: Table, policy: Policy) -> StepResult:

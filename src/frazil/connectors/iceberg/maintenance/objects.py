@@ -39,7 +39,7 @@ class Objects:
         self._io = table.io
 
     def below(self, folder: str) -> Iterator[StoredObject]:
-        """Every object in the folder and those below, without what is hidden: names that begin with `.` or `_`.
+        """Yield every object below the folder but hidden ones, whose names begin with `.` or `_`.
 
         A name `_column=value` is a partition's and not hidden.
         """

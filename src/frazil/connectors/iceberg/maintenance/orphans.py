@@ -16,7 +16,7 @@ from frazil.connectors.iceberg.spark.runtime import jvm
 
 
 def old_files(table: Table, policy: Policy) -> tuple[int, list[StoredObject]]:
-    """How many files the table's folder has, and those old enough to be looked at.
+    """Count the files in the table's folder, and list those old enough to be looked at.
 
     Raises ServiceUnavailable or ConfigError when the object store does not tell.
     """

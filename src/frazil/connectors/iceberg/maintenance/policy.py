@@ -1,4 +1,4 @@
-"""What table maintenance is to do, and what it did."""
+"""Tasks of table maintenance, and their results."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Policy:
 
 @dataclass(frozen=True)
 class StepResult:
-    """What a step did, or with `dry_run` would do.
+    """Result of a step, with `dry_run` the one it would have.
 
     `unit` is what `before` and `after` count; they are None for a step that failed or was left out, and `note` says
     why. `bytes_removed` is negative when the table has grown.

@@ -1,4 +1,4 @@
-"""What Spark is at in the middle of a step that takes minutes."""
+"""Progress of Spark's jobs in the middle of a step that takes minutes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a connector starts: the tables' floors, then the consumer group, then `auto.offset.reset`."""
+"""Start of a connector: from the tables' floors, then the consumer group, then `auto.offset.reset`."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def start_offsets(
 
 
 def _unread(known: Iterable[Offsets], begin: Offsets, end: Offsets) -> Offsets:
-    """Where partitions without a position begin with `auto.offset.reset=latest`; it is for topics nobody has read."""
+    """Start of partitions without a position under `auto.offset.reset=latest`, which is for topics nobody has read."""
     highest: dict[str, int] = {}
     for topic, partition in (key for each in known for key in each):
         highest[topic] = max(partition, highest.get(topic, partition))

@@ -1,4 +1,4 @@
-"""What Kafka Connect's Iceberg sink has left undone of a connector that is taken over from it.
+"""Files that Kafka Connect's Iceberg sink has not committed for a connector that is taken over from it.
 
 Its tasks announce their data files on the control topic, and move the consumer group in the same transaction; the files
 reach the table with a later commit of its coordinator. In between the group is ahead of the table, and who started from

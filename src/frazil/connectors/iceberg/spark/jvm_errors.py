@@ -49,7 +49,7 @@ _MOST_CAUSES = 20
 
 
 JVM_ERRORS = (Py4JJavaError, CapturedException)
-"""What PySpark raises for an exception of the JVM."""
+"""Errors that PySpark raises for an exception of the JVM."""
 
 
 def frazil_error(error: Exception, what: str) -> FrazilError:

@@ -61,7 +61,7 @@ class IcebergRuntime:
     """Iceberg in the JVM of a session; for use from any thread.
 
     `started` gives the session once it is there. `session` is another one in the same JVM, so that neither catalogs nor
-    settings reach the streaming queries.
+    settings reach the connectors.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""One change of a table, made once: attempts to commit it, and what those leave that failed or went unanswered."""
+"""Attempts to commit one change of a table once, and the remains of those that failed or went unanswered."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NOT_CONFIRMED = (
     TooManyRequestsError,
     OSError,
 )
-"""What catalog (also as OSError, when it cannot be reached) or object store raise when they failed for the moment."""
+"""Errors of a catalog (also OSError, when it cannot be reached) or object store that failed for the moment."""
 
 
 def apply(

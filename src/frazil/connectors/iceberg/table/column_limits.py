@@ -1,4 +1,4 @@
-"""How many columns records may bring: what one asks for too much is not at the cost of the others."""
+"""Limits of new columns: a record that asks for too many does not cost the others theirs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def by_count(paths: Iterable[Path], seen: Mapping[Path, int]) -> list[Path]:
 
 
 def first_columns(config: IcebergSinkConfig, columns: Mapping[Path, Type]) -> Mapping[Path, Type]:
-    """Those that a table can be made with, in their order; records with others are refused when they ask for them."""
+    """Columns that a table can be made with, in their order; records that ask for others are refused."""
     return _fitting(columns, config.max_columns)
 
 

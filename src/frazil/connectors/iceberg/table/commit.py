@@ -1,4 +1,4 @@
-"""One conditional commit per batch: data files and offsets in the same snapshot.
+"""Conditional commit, one per batch: data files and offsets in the same snapshot.
 
 The table is the truth about progress: the snapshot summary carries the next offset of every partition, and so does a
 table property that snapshot expiry cannot reach. A commit is conditional on the branch head that the floor was read
@@ -38,18 +38,18 @@ CLUSTER_ID = "frazil.kafka.cluster-id"
 TOPIC_IDS = "frazil.kafka.topic-ids"
 BEGIN = "frazil.begin"
 COMPLETE = "frazil.offsets.complete"
-"""What every table of a connector had when this one was committed, where not each of them gets each record."""
+"""Offsets that every table of a connector had at this commit, where not each of them gets each record."""
 BEFORE = "frazil.offsets.before"
-"""In a commit that finds no older one of its connector: what the table had of it. A rollback may lead there."""
+"""Offsets that the table had before its connector's first commit in the history. A rollback may lead there."""
 ALTERED = "frazil.offsets.altered"
 """Marks a snapshot whose position was set by a user, and may lie below that of the snapshot before it."""
 RUN = "frazil.run"
-"""Which run of a worker made the commit."""
+"""Id of the worker's run that made the commit."""
 
 
 @dataclass(frozen=True)
 class Floor:
-    """What a table has of a connector's topics: everything below these offsets.
+    """Offsets of a connector's topics in a table: it has everything below them.
 
     `complete`: what all tables of the connector had by then. `rolled_back`: the table had more than it has now.
     `superseded`: Kafka Connect's sink has committed since, so its consumer group is ahead of these offsets.
@@ -65,7 +65,7 @@ class Floor:
 
 @dataclass(frozen=True)
 class Commit:
-    """What one commit adds. `valid_through_ms` is None when a partition had no record in the batch (K06).
+    """Content of one commit. `valid_through_ms` is None when a partition had no record in the batch.
 
     `begin` is where the connector reads on from when the table loses its first commit too. With `altered` the position
     becomes `offsets` as they are, lower ones and missing partitions too; else the highest of each partition counts.
@@ -89,7 +89,7 @@ Stage = Callable[[Transaction, Table, str, Mapping[str, str]], None]
 
 
 class Target:
-    """One branch of one table. `connect_marks`: properties by which the snapshots of Kafka Connect's sink are known.
+    """Branch of a table. `connect_marks`: properties by which the snapshots of Kafka Connect's sink are known.
 
     `runs` are those of the worker that commits, None where no worker does.
     """
@@ -201,7 +201,7 @@ class Target:
         apply(self.load, table, lambda now: self._try(now, floor, batch, commit_id, stage), arrived)
 
     def _is_own(self, table: Table, connector: str) -> bool:
-        """Whether the newest position is one that this worker has committed, in this run or one that was killed."""
+        """Whether this worker has committed the newest position, in this run or one that was killed."""
         if self._runs is None:
             return False
         summaries = (summary_of(snapshot) for snapshot in self.history(table))
@@ -243,7 +243,7 @@ class Target:
 
 
 def _begin(before: str | None, batch: Commit) -> Offsets:
-    """Where the connector began: its first batch says so, unless it was moved to before that or forgot it since."""
+    """Start of the connector: its first batch says so, unless it was moved to before that or forgot it since."""
     first = offsets.from_json(before) if before else {}
     if batch.altered:
         return {key: min(offset, batch.offsets[key]) for key, offset in first.items() if key in batch.offsets}
@@ -300,7 +300,7 @@ def position_property(connector: str, branch: str) -> str:
 
 
 def has_commit(table: Table, commit_id: str) -> bool:
-    """Whether a commit of this id has reached the table."""
+    """Whether the commit with this id has reached the table."""
     return any(summary_of(snapshot).get(COMMIT_ID) == commit_id for snapshot in table.metadata.snapshots)
 
 

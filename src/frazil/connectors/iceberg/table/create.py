@@ -1,4 +1,4 @@
-"""Tables that do not exist are made with the columns that the records of a batch need."""
+"""Creation of tables with the columns that the records of a batch need."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def new_table(
 
 
 def _create_namespace(catalog: Catalog, levels: tuple[str, ...]) -> None:
-    """Who may not create namespaces may still create tables in one that exists."""
+    """Create the namespace; a user who may not can still create tables in one that exists."""
     try:
         catalog.create_namespace(levels)
     except (NamespaceAlreadyExistsError, ForbiddenError):

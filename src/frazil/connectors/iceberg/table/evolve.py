@@ -84,7 +84,7 @@ def evolved(table: Table, unknown: Mapping[Path, Type], absent: Set[Path] = froz
 
 @dataclass(frozen=True)
 class _Plan:
-    """What one update changes."""
+    """Changes of one schema update."""
 
     new: Mapping[Path, Type]
     wider: Mapping[Path, PrimitiveType]
@@ -154,7 +154,7 @@ def possible_columns(
 
 
 def has_column(schema: Schema, path: Path) -> bool:
-    """Whether there is a column at a path."""
+    """Whether the schema has a column at the path."""
     return _find(schema, path) is not None
 
 

@@ -132,7 +132,7 @@ def _target(metadata_json: str, io_properties: Properties, write_properties: Pro
 
 
 class _Target:
-    """What is derived from the metadata once per Python worker."""
+    """Values derived from the metadata once per Python worker."""
 
     def __init__(self, metadata: TableMetadata, io: dict[str, str], overrides: dict[str, str]) -> None:
         self._schema = metadata.schema()

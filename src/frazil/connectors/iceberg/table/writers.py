@@ -1,4 +1,4 @@
-"""What the tasks of a connector need to turn records into the data files of one table."""
+"""Specifications for tasks that turn records into the data files of one table."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def decode_spec(
     no_more_columns: str = "",
     name_mapping: NameMapping | None = None,
 ) -> DecodeSpec:
-    """How records become rows of the schema.
+    """Decoding of records to rows of the schema.
 
     `no_more_columns` is the reason why records with unknown fields are refused; empty when they are not. A
     `name_mapping` takes the place of the columns' names, and of any case that they may be in. Raises ConfigError for a
@@ -55,7 +55,7 @@ def decode_spec(
 
 
 def discovery(config: IcebergSinkConfig) -> DecodeSpec:
-    """How the columns are found that records need of a table that does not exist."""
+    """Decoding that finds the columns which records need of a table that does not exist."""
     overrides = overrides_of(config.column_types)
     return replace(
         ANY_COLUMNS,

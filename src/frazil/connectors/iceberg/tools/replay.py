@@ -40,7 +40,7 @@ _NO_COLUMNS = "the dead letters stay open. Set iceberg.tables.evolve-schema-enab
 
 
 class _Overtaken(Exception):
-    """While this commit was tried, another one changed what may be stored."""
+    """Raised when another commit changed meanwhile what may be stored."""
 
 
 class TableReplayer:
@@ -208,7 +208,7 @@ class TableReplayer:
             schema, refusal = widened.schema, widened.refusal or refusal
 
     def _skipped(self, table: Table, letters: Sequence[Letter], count: int) -> Sequence[Letter]:
-        """Which of the letters give no row, `count` of them; found by judging halves again."""
+        """Letters that give no row, `count` of them; found by judging halves again."""
         if count in (0, len(letters)):
             return letters[:count]
         first, second = letters[: len(letters) // 2], letters[len(letters) // 2 :]

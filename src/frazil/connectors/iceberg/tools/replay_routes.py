@@ -1,4 +1,4 @@
-"""Which tables a dead letter is for, where its connector has a route and the letter names none."""
+"""Tables that a dead letter is for, where its connector has a route and the letter names none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from frazil.pipeline.rows import Rows
 
 @dataclass(frozen=True)
 class Routed:
-    """By index in all rows: the tables of a record, none for one that is left out, or why it cannot be routed."""
+    """Routes by index in all rows: the tables of a record, none for a skipped one, or why it cannot be routed."""
 
     tables: Mapping[int, list[str]] = field(default_factory=dict)
     failed: Mapping[int, str] = field(default_factory=dict)

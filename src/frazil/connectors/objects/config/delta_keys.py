@@ -54,7 +54,7 @@ DELTA_KEYS: tuple[Key, ...] = (
 
 @dataclass(frozen=True)
 class DeltaConfig:
-    """How the table is kept; intervals count commits. None for what is not done."""
+    """Upkeep of the table; intervals count commits. None for what is not done."""
 
     table_name: str | None = None
     evolve: bool = True

@@ -40,7 +40,7 @@ _KINDS: Mapping[str, FormatKind] = {
 
 @dataclass(frozen=True)
 class Layout:
-    """How objects are named. `pad` is the number of digits of the offset.
+    """Names of objects. `pad` is the number of digits of the offset.
 
     With `topic_folder` the topic is a folder below `topics_dir`.
     """
@@ -54,7 +54,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class RotationConfig:
-    """When the objects of a Kafka partition are stored; None for a trigger that is not used.
+    """Triggers that store the objects of a Kafka partition; None for a trigger that is not used.
 
     `schedule_ms` counts from midnight in `zone`. `max_bytes` are those of record values before compression.
     """
@@ -85,7 +85,7 @@ class FormatConfig:
 
 @dataclass(frozen=True)
 class NullValues:
-    """What records without a value do; `folder` is where they are stored with `write`."""
+    """Treatment of records without a value; `folder` is where they are stored with `write`."""
 
     behavior: Literal["ignore", "fail", "write"] = "fail"
     report: bool = True
@@ -94,7 +94,7 @@ class NullValues:
 
 @dataclass(frozen=True)
 class JsonSchemaConfig:
-    """What records are checked by. `text` is the schema once it has been read from the file.
+    """Schema that records are checked by. `text` is the schema once it has been read from the file.
 
     `compatibility` is the rule for a schema that takes the place of another one.
     """

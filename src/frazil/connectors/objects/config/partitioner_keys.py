@@ -120,7 +120,7 @@ PARTITIONER_KEYS: tuple[Key, ...] = (
 
 @dataclass(frozen=True)
 class Partitioning:
-    """How records are divided. `pattern`, `zone` and `duration_ms` are set for partitioners by time, else empty and 0.
+    """Division of records. `pattern`, `zone` and `duration_ms` are set for partitioners by time, else empty and 0.
 
     `fields` are the paths of FieldPartitioner in order, or the columns of ColumnPartitioner, which has no pattern.
     `absent` is the folder of a record without a column's field; empty for that of an empty value.
@@ -137,7 +137,7 @@ class Partitioning:
 
 
 def kind_of(parsed: Parsed) -> str:
-    """Default, Field, TimeBased, Daily, Hourly or Column; empty for a class that is not known."""
+    """Partitioner: Default, Field, TimeBased, Daily, Hourly or Column; empty for an unknown class."""
     found = class_of(parsed.text("partitioner.class"), (*PARTITIONERS, COLUMNS))
     return found.rpartition(".")[2].removesuffix("Partitioner") if found else ""
 
@@ -155,7 +155,7 @@ _SHOWN = {
     "Hourly": ("locale", "timezone"),
     "Column": ("partition.field.name", "timezone"),
 }
-"""Keys that a validation shows for a partitioner, and hides for others (C4)."""
+"""Keys that a validation shows for a partitioner, and hides for others."""
 
 
 def check_partitioner(parsed: Parsed) -> None:

@@ -36,7 +36,7 @@ _MOST_OF_A_NAME = 512
 _SHOWN = 100
 _BUCKET = re.compile(r"[A-Za-z0-9._-]{1,255}|arn:[A-Za-z0-9:/_-]+")
 _REGION = re.compile(r"(?!-)[A-Za-z0-9-]{1,63}(?<!-)")
-"""As the AWS SDK takes it."""
+"""Region as the AWS SDK takes it."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 _NO_KEYS = {
@@ -60,12 +60,12 @@ def has_controls(name: str) -> bool:
 
 
 def flag_text(text: str | None) -> bool:
-    """Whether the text of a BOOLEAN is true."""
+    """Whether the text of a BOOLEAN key is true."""
     return (text or "").strip().lower() == "true"
 
 
 def check_objects(parsed: Parsed) -> None:
-    """All rules but those of partitioner, framework and transformations."""
+    """Check all rules but those of partitioner, framework and transformations."""
     _check_formats(parsed)
     _check_converters(parsed)
     _check_nulls(parsed)
@@ -160,7 +160,7 @@ def _check_nulls(parsed: Parsed) -> None:
 
 
 def _check_names(parsed: Parsed) -> None:
-    """What stands in the names of all objects: it has to leave room for the rest, and to stay in its folder."""
+    """Check texts in the names of all objects: they have to leave room for the rest, and to stay in their folder."""
     for name in _IN_NAMES:
         text = parsed.text(name).replace("'", "") if name == "path.format" else parsed.text(name)
         if "${" in text:

@@ -90,5 +90,5 @@ def _with(into: Type, path: Sequence[str], type_: Type) -> Type:
 
 
 def arrow_of(columns: Struct) -> pa.Schema:
-    """As delta-rs takes a schema."""
+    """Arrow schema that delta-rs takes."""
     return arrow_schema(columns)

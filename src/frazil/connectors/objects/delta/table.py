@@ -49,7 +49,7 @@ _SAFE_HOURS = 168
 
 @dataclass(frozen=True)
 class Place:
-    """Where the table is: `root` is the folder in the bucket, without a delimiter at its end."""
+    """Place of the table: `root` is the folder in the bucket, without a delimiter at its end."""
 
     store: ObjectStoreConfig
     root: str
@@ -59,7 +59,7 @@ class Place:
         return f"s3://{self.store.bucket}/{self.root}".rstrip("/")
 
     def options(self) -> dict[str, str]:
-        """As delta-rs takes the access to the bucket."""
+        """Options of delta-rs for access to the bucket."""
         store = self.store
         options = {
             "AWS_REGION": store.region,
@@ -88,7 +88,7 @@ class DeltaTarget:
         self._columns = Struct(())
         self._offsets: Offsets = {}
         self._full = ""
-        """Why the table gets no more columns."""
+        """Reason why the table gets no more columns."""
 
     @property
     def columns(self) -> TableColumns:
@@ -113,7 +113,7 @@ class DeltaTarget:
         return dict(self._offsets)
 
     def rows(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """All rows of the table, once it was started; none when there is no table. Raises ServiceUnavailable."""
+        """Yield all rows of the table, once it was started; none when there is no table. Raises ServiceUnavailable."""
         if self._table is None:
             return
         try:
@@ -216,7 +216,7 @@ class DeltaTarget:
         return self._translated(error, "does not take a commit")
 
     def _after_failure(self, moved: Mapping[TopicPartition, int]) -> bool:
-        """Whether a commit that failed is there after all."""
+        """Tell whether the table has a commit that seemed to fail."""
         try:
             self._load()
         except ServiceUnavailable:
@@ -310,7 +310,7 @@ class DeltaTarget:
 
 
 def _number(value: str | None) -> str | None:
-    """Without the zeros in front that the folder has."""
+    """Strip the leading zeros that the folder's name has."""
     return None if value is None else str(int(value))
 
 

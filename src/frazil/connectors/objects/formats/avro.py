@@ -89,7 +89,7 @@ def avro_schema(struct: Struct, name: str | None = None) -> tuple[dict[str, Any]
 
 
 def has_other_names(value: Any) -> bool:
-    """Whether a value of JSON has members, at any depth, that have other names in Avro."""
+    """Whether a value of JSON has members, at any depth, whose names differ in Avro."""
     if isinstance(value, dict):
         return any(_clean(name) != name or has_other_names(inner) for name, inner in value.items())
     return isinstance(value, list) and any(map(has_other_names, value))

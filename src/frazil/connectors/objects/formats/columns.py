@@ -22,7 +22,7 @@ _WIDE = re.compile(rb"[:\[,]\s*-?[0-9]{16,}")
 _SAMPLE = 100
 """Records whose columns most others have too."""
 _NUL = b"\\u0000"
-"""In a name it ends the task: Arrow hands names of columns to Python as C texts."""
+"""Character that ends the task in a name: Arrow hands names to Python as C texts."""
 _ZEROS = bytes.maketrans(b"123456789", b"000000000")
 _SCALARS: dict[pa.DataType, Type] = {
     pa.bool_(): Scalar("boolean"),
@@ -97,7 +97,7 @@ def _unfit(columns: Struct, lines: Sequence[bytes]) -> list[bytes]:
 
 
 def _only_adds(type_: Type | None, before: Type) -> TypeGuard[Struct]:
-    """Whether a struct holds whatever another one does: it has all its fields, as they were."""
+    """Whether a struct only adds fields to another one: it has all its fields, as they were."""
     if not isinstance(type_, Struct) or not isinstance(before, Struct):
         return False
     now = {field.name: field.type for field in type_.fields}
@@ -159,7 +159,7 @@ def _has_names(type_: Type) -> bool:
 
 
 def _ordered(type_: Type, like: Type | None) -> Type:
-    """The same type with members in the order of another one, those that it lacks behind."""
+    """Order the members of a type like those of another one; members that it lacks come last."""
     match type_, like:
         case Struct(fields), Struct(others):
             wanted = {field.name: (number, field.type) for number, field in enumerate(others)}

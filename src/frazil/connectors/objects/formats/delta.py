@@ -37,7 +37,7 @@ class TableColumns:
     no_more: str = ""
 
     def refusal(self, path: infer.Path, type_: Type) -> str | None:
-        """Why a field can have no column."""
+        """Reason why a field can have no column."""
         if path[0] in self.reserved:
             return "the column of this name is the record's time"
         names = (*path, *_names(type_))

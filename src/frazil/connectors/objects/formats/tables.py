@@ -79,7 +79,7 @@ def _write(
     complete: bool = False,
     fitting: bool = False,
 ) -> Refused:
-    """With `complete` records with fields that have no column are refused too; with `fitting` there are none."""
+    """Write records; with `complete`, those with fields that have no column are refused too; `fitting`: none has."""
     spec = DecodeSpec(struct if struct.fields else Struct((Field("\0", STRING),)), evolve=complete)
     refused: Refused = []
 

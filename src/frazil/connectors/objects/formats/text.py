@@ -1,4 +1,4 @@
-"""What object sinks write for a value, a key or headers, without what separates records."""
+"""Text that object sinks write for a value, a key or headers, without what separates records."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ _float64 = scalars.converter(Scalar("double"))
 
 
 def _build(options: Options, part: Part) -> Apply:
-    """Null and absent fields stay so."""
+    """Keep null and absent fields as they are."""
     spec = items(options, "spec")
     if len(spec) == 1 and ":" not in spec[0]:
         whole = _converter(spec[0])

@@ -24,7 +24,7 @@ def _build(options: Options, part: Part) -> Apply:
 
 
 def _check(prefix: str, options: Options) -> Problems:
-    """With V2, a path whose backticks come in pairs."""
+    """Check that the backticks in a path come in pairs, with V2."""
     try:
         field_path(text(options, "field"), text(options, "field.syntax.version"))
     except ValueError as error:

@@ -25,7 +25,7 @@ def _build(options: Options, part: Part) -> Apply:
 
 
 def _check(prefix: str, options: Options) -> Problems:
-    """As many headers as fields, and at least one."""
+    """Check for as many headers as fields, and at least one."""
     lists = {name: items(options, name) for name in ("fields", "headers") if isinstance(options.get(name), tuple)}
     for name, entries in lists.items():
         if not entries:

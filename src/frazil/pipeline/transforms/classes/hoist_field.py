@@ -8,7 +8,7 @@ from frazil.pipeline.transforms.record import NULL, Apply, Part, Record, looked_
 
 
 def _build(options: Options, part: Part) -> Apply:
-    """Null becomes a field that is null."""
+    """Hoist null as a field that is null."""
     name = text(options, "field")
 
     def apply(record: Record) -> None:

@@ -26,7 +26,7 @@ def _build(options: Options, part: Part) -> Apply:
 
 
 def _check(prefix: str, options: Options) -> Problems:
-    """At least one field, and a value for the static one."""
+    """Check for at least one field, and a value for the static one."""
     if not any(options.get(f"{source}.field") is not None for source in (*COORDINATES, "static")):
         yield "topic.field", "No field insertion configured"
     elif options.get("static.field") is not None and options.get("static.value") is None:

@@ -40,7 +40,7 @@ _Shape: TypeAlias = Type | None
 
 
 def _build(options: Options, part: Part) -> Apply:
-    """One map of everything with `json.root`, else a map of each object in the record."""
+    """Build a map of everything with `json.root`, else a map of each object in the record."""
     whole = options.get("json.root") is True
 
     def apply(record: Record) -> None:

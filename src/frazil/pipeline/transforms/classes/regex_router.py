@@ -15,7 +15,7 @@ from frazil.text.java_regex import compile_java, replacement
 
 
 def _build(options: Options, part: Part) -> Apply:
-    """As Java's `replaceFirst`, where the expression matches the whole name."""
+    """Replace as Java's `replaceFirst`, where the expression matches the whole name."""
     pattern = compile_java(text(options, "regex"))
     replace = replacement(text(options, "replacement"), pattern)
 

@@ -10,7 +10,7 @@ from frazil.pipeline.transforms.record import Apply, Part, Record, members
 
 
 def _build(options: Options, part: Part) -> Apply:
-    """Excluded fields go, of the others the included ones stay, and those are renamed."""
+    """Drop excluded fields, keep the included ones of the others, and rename those."""
     exclude, include = frozenset(items(options, "exclude")), frozenset(items(options, "include"))
     renames = dict(pair.split(":") for pair in items(options, "renames"))
 

@@ -48,7 +48,7 @@ _TYPES: Final = {"Date": Scalar("date"), "Time": Scalar("time"), "Timestamp": Sc
 
 
 def _build(options: Options, part: Part) -> Apply:
-    """Null and an absent field stay so."""
+    """Keep null and an absent field as they are."""
     name = text(options, "field")
     unit = _UNITS[text(options, "unix.precision")]
     pattern = text(options, "format")

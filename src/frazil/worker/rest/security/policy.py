@@ -1,4 +1,4 @@
-"""Who may use the REST API, from where, and which headers every answer has."""
+"""Policy of the REST API: its users, where they come from, and the headers of every answer."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _DEFAULT_METHODS = ("GET", "POST", "HEAD")
 _ALLOWED_HEADERS = ("Accept", "Content-Type", "Origin", "X-Requested-With")
 _ACTIONS = ("add", "set", "adddate", "setdate")
 _OPEN_PATHS = ("/health",)
-"""Answered without a login, so that a probe needs none: it says only whether the worker handles requests."""
+"""Paths answered without a login, so that a probe needs none: they tell only whether requests are handled."""
 
 
 @dataclass(frozen=True)
 class HeaderRule:
-    """One rule of `response.http.headers.config`; `value` None stands for the time of the answer."""
+    """Rule of `response.http.headers.config`; `value` None stands for the time of the answer."""
 
     name: str
     value: str | None
@@ -54,13 +54,13 @@ class RestPolicy:
 
     @classmethod
     def load(cls, properties: Mapping[str, str], env: Mapping[str, str]) -> RestPolicy:
-        """From the keys of Kafka Connect's worker; raises ConfigError that names the key that is wrong."""
+        """Load the policy from the keys of Kafka Connect's worker; raises ConfigError that names the wrong key."""
         origins = _items(properties.get(ORIGIN, ""))
         methods = tuple(method.upper() for method in _items(properties.get(METHODS, ""))) or _DEFAULT_METHODS
         return cls(Users.load(properties, env), origins, methods, _header_rules(properties.get(HEADERS, "")))
 
     def middleware(self) -> list[Middleware]:
-        """What requests go through, the outermost first."""
+        """Middleware that requests go through, the outermost first."""
         chain = []
         if self.headers:
             chain.append(Middleware(_AnswerHeaders, rules=self.headers))

@@ -62,7 +62,7 @@ class Users:
         return cls(_read(*_of_login_file(env))) if extensions else None
 
     def admit(self, user: str, password: str) -> bool:
-        """Whether this is the password of the user; it takes as long for a user that there is not."""
+        """Whether the password is the user's; a check takes as long for an unknown user."""
         stored = self._passwords.get(user, self._nobody)
         found = _HASH.fullmatch(stored)
         if found is None:
