@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 _BURST_RECORDS = 100_000
 """So many waiting records are stored before the commit interval is over."""
-_BATCH_BYTES = 1 << 30
-"""A batch reads about so many bytes, by the size that the records of the batch before had."""
 
 
 @dataclass(frozen=True)
@@ -158,13 +156,12 @@ class CommitInterval:
         self._max_records = max_records
         self._clock = clock
         self._last: float | None = None
-        self._record_bytes = 0.0
 
     def due(self, position: Offsets, ends: Offsets, now_ms: int) -> Due:
         """What is due of the records between; its ends are of all partitions, those without new records too."""
         waiting = {key: end - position.get(key, 0) for key, end in ends.items()}
         total = sum(waiting.values())
-        most = self._most()
+        most = self._max_records
         if not total or (total < min(_BURST_RECORDS, most) and not self._is_over()):
             return Due()
         if total <= most:
@@ -175,16 +172,6 @@ class CommitInterval:
     def began(self) -> None:
         """Note that a batch begins."""
         self._last = self._clock()
-
-    def measured(self, records: int, size: int) -> None:
-        """Note how many bytes the records of a batch had."""
-        if records:
-            self._record_bytes = size / records
-
-    def _most(self) -> int:
-        if not self._record_bytes:
-            return self._max_records
-        return max(1, min(self._max_records, int(_BATCH_BYTES / self._record_bytes)))
 
     def _is_over(self) -> bool:
         return self._last is None or self._clock() - self._last >= self._interval_s
