@@ -15,6 +15,7 @@ from typing import Protocol
 
 from frazil.clients.kafka import admin as kafka
 from frazil.connectors.source import matching
+from frazil.engine.failures import classify
 from frazil.environment.bootstrap import Bootstrap
 from frazil.errors import FrazilError, ServiceUnavailable
 from frazil.pipeline.offsets import Offsets
@@ -114,7 +115,6 @@ class _ClusterLoop:
         with self._changed:
             if not self._ended:
                 self._runners[id(runner)] = runner
-                self._changed.notify()
             return not self._ended
 
     def remove(self, runner: Planned) -> bool:
@@ -146,9 +146,9 @@ class _ClusterLoop:
             found = kafka.look_at_ends(
                 self._cluster, {t for some in wanted.values() for t in some}, committed=committed
             )
-        except FrazilError as error:
+        except Exception as error:  # of whatever kind: the loop goes on for all connectors of its cluster
             for runner in runners:
-                self._failed(runner, error)
+                self._failed(runner, classify(error))
             return
         by_topic: dict[str, Offsets] = {}
         for key, end in found.ends.items():
@@ -161,7 +161,7 @@ class _ClusterLoop:
                 self._failed(runner, problem)
                 continue
             self._failures.pop(id(runner), None)
-            runner.offer({key: end for topic in topics for key, end in by_topic[topic].items()}, now_ms)
+            runner.offer({key: end for topic in topics for key, end in by_topic.get(topic, {}).items()}, now_ms)
 
     def _topics(self, runner: Planned) -> Collection[str]:
         if runner.pattern is None:
@@ -172,10 +172,12 @@ class _ClusterLoop:
 
     def _failed(self, runner: Planned, error: FrazilError) -> None:
         """Let a runner fail whose topics were not to be seen twice. The next start says what has become of them."""
-        count = self._failures.get(id(runner), 0) + 1
-        self._failures[id(runner)] = count
-        if count >= _PATIENCE:
-            self._failures.pop(id(runner))
-            if not isinstance(error, ServiceUnavailable):
-                error = ServiceUnavailable(f"what was read until now cannot be looked at any more: {error}")
-            runner.fail(error)
+        with self._changed:
+            count = self._failures.pop(id(runner), 0) + 1
+            if count < _PATIENCE:
+                if id(runner) in self._runners:
+                    self._failures[id(runner)] = count
+                return
+        if not isinstance(error, ServiceUnavailable):
+            error = ServiceUnavailable(f"what was read until now cannot be looked at any more: {error}")
+        runner.fail(error)
