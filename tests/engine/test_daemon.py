@@ -15,7 +15,7 @@ _PROGRAM = """
 import gc, json, os, sys
 import pyarrow as pa
 from frazil.environment.settings import Settings
-from frazil.worker import spark
+from frazil.engine import spark
 
 def look(batches):
     loaded = {

@@ -16,7 +16,7 @@ from tests.isolation import isolated_settings, own_cache
 _PROGRAM = """
 import json, sys, psutil
 from frazil.environment.settings import Settings
-from frazil.worker import spark
+from frazil.engine import spark
 
 session = spark.start(Settings.load())
 jvm = psutil.Process(session.sparkContext._gateway.proc.pid)
@@ -30,7 +30,7 @@ jvm.wait(60)
 _ENDED = """
 import json, psutil
 from frazil.environment.settings import Settings
-from frazil.worker import spark
+from frazil.engine import spark
 
 session = spark.start(Settings.load())
 jvm = psutil.Process(session.sparkContext._gateway.proc.pid)

@@ -1,8 +1,8 @@
 """Jobs of connectors on Spark: their tasks run on its executors, anywhere in its cluster.
 
-Small jobs that wait at the same moment share one job of Spark, so that a hundred connectors with few records do not
-pay for a hundred. Where a shared job fails as a whole, as when a Python worker dies, each has its tasks run again
-alone: what ends one connector's batch does not end another's.
+Small jobs that wait at the same moment, as all cores have one, share one job of Spark, so that a hundred connectors
+with few records do not pay for a hundred. Where a shared job fails as a whole, as when a Python worker dies, each has
+its tasks run again alone: what ends one connector's batch does not end another's.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import pickle
 import threading
 import uuid
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -30,6 +31,8 @@ _SHARED_RECORDS = 100_000
 """A shared job reads no more records than that, or is one connector's."""
 _THREADS = 8
 """Threads that speak to the JVM, each over a connection of its own."""
+_SHARERS = _THREADS // 2
+"""So many of them run small jobs at most, so that large ones get their turn."""
 
 
 class SparkJobs:
@@ -39,9 +42,11 @@ class SparkJobs:
         self._session = session
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="spark-job")
         self._lock = threading.Lock()
+        self._unfinished: set[_Job] = set()
         self._waiting: list[_Job] = []
-        self._is_sharing = False
+        self._sharers = 0
         self._running: dict[str, tuple[_Job, ...]] = {}
+        self._closed = False
 
     def of(self, connector: str) -> ConnectorJobs:
         """The executor of one connector."""
@@ -53,32 +58,40 @@ class SparkJobs:
         return int(self._session.sparkContext.defaultParallelism)
 
     def close(self) -> None:
-        """Take no more jobs; those that run end with the session."""
+        """Take no more jobs, and tell those who wait for one with CancelledError; Spark's end with the session."""
+        with self._lock:
+            self._closed = True
+            unfinished = list(self._unfinished)
         self._threads.shutdown(wait=False, cancel_futures=True)
+        for job in unfinished:
+            job.future.cancel()
 
     def submit(self, job: _Job) -> None:
-        """Run a job as soon as a thread is free; its future has the results."""
-        if job.records is None or job.records > _SMALL_RECORDS:
-            self._threads.submit(self._run_alone, job)
-            return
+        """Run a job as soon as a thread is free; its future has the results. Raises TerminalError after `close`."""
+        sharers = min(self.parallelism, _SHARERS)
         with self._lock:
-            self._waiting.append(job)
-            if self._is_sharing:
-                return
-            self._is_sharing = True
-        self._threads.submit(self._share)
+            if self._closed:
+                raise TerminalError(f"the worker ends; the job for {job.what} was not begun")
+            self._unfinished.add(job)
+            if job.records is None or job.records > _SMALL_RECORDS:
+                self._threads.submit(self._run_alone, job)
+            else:
+                self._waiting.append(job)
+                if self._sharers < sharers:
+                    self._sharers += 1
+                    self._threads.submit(self._share)
+        job.future.add_done_callback(lambda _: self._forget(job))
+
+    def _forget(self, job: _Job) -> None:
+        with self._lock:
+            self._unfinished.discard(job)
 
     def cancel(self, connector: str) -> None:
         """End the jobs of a connector; who shares one with it has its tasks run again."""
         with self._lock:
-            for job in self._waiting:
+            for job in self._unfinished:
                 job.cancelled |= job.connector == connector
-            groups = []
-            for group, several in self._running.items():
-                mine = [job for job in several if job.connector == connector]
-                for job in mine:
-                    job.cancelled = True
-                groups += [group] if mine else []
+            groups = [group for group, several in self._running.items() if any(job.cancelled for job in several)]
         for group in groups:
             self._session.sparkContext.cancelJobGroup(group)
 
@@ -87,7 +100,7 @@ class SparkJobs:
             with self._lock:
                 several = self._next()
                 if not several:
-                    self._is_sharing = False
+                    self._sharers -= 1
                     return
             if len(several) == 1:
                 self._run_alone(several[0])
@@ -95,8 +108,9 @@ class SparkJobs:
             try:
                 answers = self._spark(several, [call for job in several for call in job.calls], _Answered)
             except Exception:
-                for job in several:
-                    self._threads.submit(self._run_alone, job)
+                with self._lock:
+                    for job in () if self._closed else several:
+                        self._threads.submit(self._run_alone, job)
                 continue
             for job in several:
                 job.answer(answers[: len(job.calls)])
@@ -115,18 +129,20 @@ class SparkJobs:
 
     def _run_alone(self, job: _Job) -> None:
         try:
-            job.future.set_result(self._spark([job], job.calls, _Called))
+            results = self._spark([job], job.calls, _Called)
         except Exception as error:
-            job.future.set_exception(_translated(error))
+            job.end(error)
+        else:
+            job.end(results)
 
     def _spark(self, several: Sequence[_Job], calls: Sequence[TaskCall[Any]], step: type[_Called]) -> list[Any]:
         """The results of calls as one job: a plain one of numbers. Calls hold credentials, and go through no file."""
-        if any(job.cancelled for job in several):
-            raise TerminalError("the job was given up before it began")
         group = f"frazil-{uuid.uuid4().hex}"
         context = self._session.sparkContext
         tasks = min(len(calls), self.parallelism) if len(several) > 1 else len(calls)
         with self._lock:
+            if any(job.cancelled for job in several):
+                raise TerminalError("the job was given up before it began")
             self._running[group] = tuple(several)
         try:
             context.setJobGroup(group, _description(several), interruptOnCancel=True)
@@ -162,7 +178,7 @@ class ConnectorJobs:
         self._jobs.cancel(self._connector)
 
 
-@dataclass
+@dataclass(eq=False)
 class _Job:
     """The calls of one connector, and the future of their results."""
 
@@ -176,10 +192,15 @@ class _Job:
     def answer(self, answers: Sequence[tuple[Any, FrazilError | None]]) -> None:
         """Take the answers of a shared job."""
         error = next((error for _, error in answers if error is not None), None)
-        if error is not None:
-            self.future.set_exception(error)
-        else:
-            self.future.set_result([result for result, _ in answers])
+        self.end([result for result, _ in answers] if error is None else error)
+
+    def end(self, outcome: list[Any] | Exception) -> None:
+        """Hand out the results, or the error, unless the worker has ended meanwhile."""
+        with suppress(InvalidStateError):
+            if isinstance(outcome, Exception):
+                self.future.set_exception(_translated(outcome))
+            else:
+                self.future.set_result(outcome)
 
 
 @dataclass(frozen=True)
