@@ -273,6 +273,9 @@ def test_those_whose_shared_job_ends_with_the_session_are_told(jobs: Jobs) -> No
 
 
 @pytest.mark.spark
+@pytest.mark.filterwarnings(
+    "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"  # PySpark leaves them open
+)
 def test_on_spark_jobs_are_shared_and_errors_come_as_they_were(spark: SparkSession) -> None:
     """With real Python workers, to which calls and errors are pickled."""
     jobs = SparkJobs(spark)
