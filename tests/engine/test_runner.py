@@ -325,8 +325,10 @@ def test_a_stop_lets_the_running_batch_finish_and_begins_no_other(worker: Worker
     stopping.join(SOON)
     assert not stopping.is_alive()
     assert worker.batches == [("c", {("t", 0): 1})]
+    looks = sink.tasks[0].looks
     time.sleep(5 * POLL_S)
-    assert len(worker.batches) == 1
+    assert (len(worker.batches), sink.tasks[0].looks) == (1, looks)
+    assert worker.planner._loops == {}  # noqa: SLF001 - it is offered nothing any more
     runner.stop()
     assert runner.status().state == "RUNNING", "what happens to a batch that ends is no failure"
 

@@ -76,16 +76,17 @@ class Planner:
         """Offer ends to a runner from now on."""
         key = runner.cluster.identity("admin")
         with self._lock:
-            loop = self._loops.get(key)
-            if loop is None or not loop.add(runner):
+            if key in self._loops:
+                self._loops[key].add(runner)
+            else:
                 self._loops[key] = _ClusterLoop(runner, self._poll_s)
 
     def remove(self, runner: Planned) -> None:
         """Leave a runner alone; the loop of its cluster ends with the last one."""
+        key = runner.cluster.identity("admin")
         with self._lock:
-            loop = self._loops.get(runner.cluster.identity("admin"))
-            if loop is not None and loop.remove(runner):
-                del self._loops[runner.cluster.identity("admin")]
+            if key in self._loops and self._loops[key].remove(runner):
+                del self._loops[key]
 
     def take_turn(self, turn: Callable[[], None]) -> None:
         """Run a turn as soon as a thread is free."""
@@ -110,15 +111,13 @@ class _ClusterLoop:
         self._failures: dict[int, int] = {}
         threading.Thread(target=self._run, name=f"ends-{first.cluster}", daemon=True).start()
 
-    def add(self, runner: Planned) -> bool:
-        """Whether the loop still runs, and has the runner now."""
+    def add(self, runner: Planned) -> None:
+        """Look for the runner too."""
         with self._changed:
-            if not self._ended:
-                self._runners[id(runner)] = runner
-            return not self._ended
+            self._runners[id(runner)] = runner
 
     def remove(self, runner: Planned) -> bool:
-        """Forget the runner; whether it was the last one."""
+        """Forget the runner; whether it was the last one, and the loop ends."""
         with self._changed:
             self._runners.pop(id(runner), None)
             self._failures.pop(id(runner), None)

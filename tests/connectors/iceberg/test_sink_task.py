@@ -18,6 +18,7 @@ from frazil.errors import (
     BadRecord,
     CommitConflict,
     CommitStateUnknown,
+    ConfigError,
     Fenced,
     NotFound,
     PositionLost,
@@ -50,6 +51,13 @@ CREATE = {"iceberg.tables.auto-create-enabled": "true"}
 
 def record(number: int, **more: Any) -> bytes:
     return json.dumps({"id": number, **more}).encode()
+
+
+def strays(catalog: MemoryCatalog, name: str) -> set[str]:
+    """Data files in a table's folder that are not in the table."""
+    table = catalog.load_table(name)
+    files = {f"file://{path}" for path in Path(table.location().removeprefix("file://")).rglob("*.parquet")}
+    return files - {task.file.file_path for task in table.scan().plan_files()}
 
 
 Memory = tuple[Broker, MemoryCatalog]
@@ -143,18 +151,6 @@ def test_unknown_fields_become_columns_and_the_records_are_read_again(one: Memor
     assert [(report.read, report.stored) for report in driver.reports] == [(3, 3)]
 
 
-def test_files_of_a_run_that_is_not_committed_are_removed(two: Memory) -> None:
-    broker, catalog = two
-    broker.send("t", [record(1), record(2, new="x")])
-    catalog.load_table("db.b").update_schema().add_column("new", StringType()).commit()
-    Driver(broker, catalog, {**TWO, **TOLERANT, **EVOLVE}).drain()
-    for name in ("db.a", "db.b"):
-        table = catalog.load_table(name)
-        stored = {task.file.file_path for task in table.scan().plan_files()}
-        folder = table.location().removeprefix("file://")
-        assert {f"file://{path}" for path in Path(folder).rglob("*.parquet")} == stored
-
-
 def test_bad_records_are_dead_letters_before_the_commit_that_passes_them(one: Memory) -> None:
     broker, catalog = one
     driver = Driver(broker, catalog, TOLERANT)
@@ -239,6 +235,7 @@ def test_a_bad_record_that_is_not_tolerated_is_a_wall(one: Memory) -> None:
     with pytest.raises(BadRecord):
         driver.step()
     assert driver.column(TABLE) == [1, 2, 11]
+    assert strays(catalog, TABLE) == set()
 
 
 def test_too_many_dead_letters_for_one_task_divide_the_batch(one: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -472,6 +469,17 @@ def test_a_table_without_records_in_the_batch_gets_no_commit(two: Memory) -> Non
     assert driver.column("db.a") == [1]
 
 
+def test_a_table_that_had_no_records_for_long_is_not_read_for_again(two: Memory) -> None:
+    broker, catalog = two
+    driver = Driver(broker, catalog, ROUTED)
+    for number, to in enumerate(["b", "a", "a"]):
+        broker.send("t", [record(number, to=to)])
+        driver.step()
+    broker.groups.clear()
+    driver.restart()
+    assert driver.task.position == {("t", 0): 2}, "the last commit of a says what both had before it"
+
+
 def test_a_bad_record_that_goes_to_no_table_is_a_wall_for_all(two: Memory) -> None:
     broker, catalog = two
     driver = Driver(broker, catalog, ROUTED)
@@ -479,6 +487,7 @@ def test_a_bad_record_that_goes_to_no_table_is_a_wall_for_all(two: Memory) -> No
     with pytest.raises(BadRecord, match="offset 2"):
         driver.step()
     assert (driver.column("db.a"), driver.column("db.b")) == ([1], [2])
+    assert strays(catalog, "db.a") | strays(catalog, "db.b") == set()
     driver.restart()
     with pytest.raises(BadRecord, match="offset 2"):
         driver.step()
@@ -604,6 +613,25 @@ def test_a_table_that_was_rolled_back_under_records_that_name_it_loses_what_it_l
     assert "table db.x was rolled back. What it lost is not stored again" in caplog.text
 
 
+def test_a_table_that_was_rolled_back_and_gets_no_more_records_moves_on_all_the_same(
+    none: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker, catalog = none
+    driver = Driver(broker, catalog, DYNAMIC)
+    for number in (1, 2):
+        broker.send("t", [record(number, to="db.x")])
+        driver.step()
+    table = catalog.load_table("db.x")
+    table.manage_snapshots().set_current_snapshot(snapshot_id=table.snapshots()[0].snapshot_id).commit()
+    told = []
+    for number in (3, 4):
+        broker.send("t", [record(number, to="db.y")])
+        driver.step()
+        told.append(caplog.text.count("db.x was rolled back"))
+    assert told == [1, 1]
+    assert driver.column("db.x") == [1]
+
+
 def test_the_maintenance_of_a_connector_is_told_its_tables_as_they_are(none: Memory) -> None:
     broker, catalog = none
     driver = Driver(broker, catalog, DYNAMIC)
@@ -627,6 +655,54 @@ def test_a_branch_is_made_and_gets_the_rows(one: Memory) -> None:
     snapshot = table.metadata.snapshot_by_name("staging")
     assert snapshot is not None
     assert table.scan(snapshot_id=snapshot.snapshot_id).to_arrow().num_rows == 1
+
+
+CHANGES = {"iceberg.tables.cdc-field": "op", "iceberg.tables.default-id-columns": "id"}
+
+
+def test_changes_replace_and_delete_rows_by_their_keys(one: Memory) -> None:
+    broker, catalog = one
+    driver = Driver(broker, catalog, CHANGES)
+    broker.send("t", [record(1, text="a", op="I"), record(2, text="b", op="I"), record(1, text="c", op="U")])
+    driver.step()
+    broker.send("t", [record(2, op="D"), record(3, text="d", op="I")])
+    driver.step()
+    assert sorted((row["id"], row["text"]) for row in driver.rows(TABLE)) == [(1, "c"), (3, "d")]
+
+
+def test_a_value_that_debezium_left_out_is_that_of_the_row_as_the_pieces_of_a_batch_have_left_it(
+    one: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker, catalog = one
+    monkeypatch.setattr(bookings, "MAX_DEAD_BYTES", 3000)
+    driver = Driver(broker, catalog, {**CHANGES, **TOLERANT})
+    broker.send("t", [record(1, text="old", op="I"), record(2, text="kept", op="I")])
+    driver.step()
+    gap = "__debezium_unavailable_value"
+    last = [record(1, text=gap, op="U"), record(2, text=gap, op="U")]
+    broker.send("t", [record(1, text="new", op="U"), *[b"{"] * 10, *last])
+    driver.step()
+    assert len(catalog.load_table(TABLE).snapshots()) > 2, "the batch was divided"
+    assert sorted((row["id"], row["text"]) for row in driver.rows(TABLE)) == [(1, "new"), (2, "kept")]
+
+
+def test_a_table_without_keys_cannot_have_changes(one: Memory) -> None:
+    broker, catalog = one
+    with pytest.raises(ConfigError, match="has no identifier fields"):
+        Driver(broker, catalog, {"iceberg.tables.upsert-mode-enabled": "true"})
+    with pytest.raises(ConfigError, match=r"cannot find rows by nothing \(.*correct iceberg.tables.default-id-columns"):
+        Driver(broker, catalog, {**CHANGES, "iceberg.tables.default-id-columns": "nothing"})
+
+
+def test_a_named_table_that_cannot_have_changes_refuses_them(none: Memory) -> None:
+    broker, catalog = none
+    catalog.create_table("db.x", SIMPLE)
+    keys = {"iceberg.tables.cdc-field": "op", "iceberg.table.db.y.id-columns": "id"}
+    driver = Driver(broker, catalog, {**DYNAMIC, **TOLERANT, **keys})
+    broker.send("t", [record(1, to="db.x", op="I"), record(2, to="db.y", op="I")])
+    driver.drain()
+    assert (driver.column("db.x"), driver.column("db.y")) == ([], [2])
+    assert list(broker.letters("t-dlq")) == [("t", 0, 0, "db.x")]
 
 
 def test_records_of_open_transactions_are_waited_for(one: Memory, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,6 +109,10 @@ def test_dead_letters_are_written_once(cluster: Cluster, topic: str, tmp_path: P
     assert [message.value() for message in cluster.messages(f"{topic}-dlq")] == [b"{"]
     assert (driver.first_offsets(), driver.position()) == ([0], 4)
     assert [(report.read, report.stored, report.dead_letters) for report in driver.reports] == [(4, 3, 1)]
+    assert driver.runs[-1].letters == {(topic, 0): {1}}
+    driver.send([b"4", b"5", b"6"])
+    driver.process()
+    assert driver.runs[-1].letters == {}, "its record is not read again"
 
 
 def test_records_that_no_file_can_have(cluster: Cluster, topic: str, tmp_path: Path) -> None:
@@ -265,6 +269,8 @@ def test_files_of_a_table_are_committed_before_the_position(cluster: Cluster, to
     table = driver.table = KeptTable()
     driver.restart()
     driver.send([b'{"a":1}', b'{"a":2}', b'{"a":3,"b":"x"}', b'{"a":4}', b'{"a":"no"}', b'{"a":5}', b'{"a":6}'])
+    driver.process()
+    assert len(driver.runs) == 2, "what new columns have held up is read again at once"
     while driver.process():
         pass
     assert [field.name for field in table.columns.struct.fields] == ["a", "b"]
