@@ -7,7 +7,7 @@ import os
 import re
 import signal
 from collections.abc import Callable, Generator, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -20,6 +20,9 @@ from frazil.stack.ports import unused
 from frazil.stack.trino import trino_service
 from tests.harness import Pipe, Worker, own_worker
 from tests.isolation import isolated_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _LOG_LINES = 40
 
@@ -54,6 +57,19 @@ def trino(stack: LocalStack) -> Iterator[Settings]:
     service.start(lambda text: None)
     yield stack.settings
     service.stop()
+
+
+@pytest.fixture(scope="session")
+def spark(stack: LocalStack) -> Iterator[SparkSession]:
+    """A session as a worker starts it, in this process."""
+    from frazil.engine import spark as spark_session
+
+    before = dict(os.environ)
+    session = spark_session.start(stack.settings)
+    os.environ.clear()
+    os.environ.update(before)
+    yield session
+    session.stop()
 
 
 @pytest.fixture(scope="session")

@@ -53,7 +53,7 @@ class Engine:
 
     def warm_up(self) -> None:
         """Start Spark's Python workers, so that the first batch does not pay for them."""
-        count = self._jobs.parallelism
+        count = self._jobs.measure()
         self._jobs.of("none").run([_stay] * count, "start of the Python workers")
 
     def close(self) -> None:

@@ -1,17 +1,19 @@
 """Jobs of connectors on Spark: their tasks run on its executors, anywhere in its cluster.
 
-Small jobs that wait at the same moment share one job of Spark, so that a hundred connectors with few records do not
-pay for a hundred. Where a shared job fails as a whole, as when a Python worker dies, each has its tasks run again
-alone: what ends one connector's batch does not end another's.
+Small jobs that wait at the same moment, as all cores have one, share one job of Spark, so that a hundred connectors
+with few records do not pay for a hundred. Where a shared job fails as a whole, as when a Python worker dies, each has
+its tasks run again alone: what ends one connector's batch does not end another's.
 """
 
 from __future__ import annotations
 
 import pickle
 import threading
+import time
 import uuid
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -30,6 +32,11 @@ _SHARED_RECORDS = 100_000
 """A shared job reads no more records than that, or is one connector's."""
 _THREADS = 8
 """Threads that speak to the JVM, each over a connection of its own."""
+_SHARERS = _THREADS // 2
+"""Most threads that run small jobs, so that large ones get their turn."""
+_SPACING_S = 0.25
+"""Time between two shared jobs: small jobs that come meanwhile join the next one. After a pause the first waits for
+nobody."""
 
 
 class SparkJobs:
@@ -39,9 +46,13 @@ class SparkJobs:
         self._session = session
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="spark-job")
         self._lock = threading.Lock()
+        self._unfinished: set[_Job] = set()
         self._waiting: list[_Job] = []
-        self._is_sharing = False
+        self._sharers = 0
+        self._next_shared = 0.0
+        self._parallelism = self.measure()
         self._running: dict[str, tuple[_Job, ...]] = {}
+        self._closed = False
 
     def of(self, connector: str) -> ConnectorJobs:
         """The executor of one connector."""
@@ -49,45 +60,59 @@ class SparkJobs:
 
     @property
     def parallelism(self) -> int:
-        """Number of tasks that run at once in the cluster as it is now."""
-        return int(self._session.sparkContext.defaultParallelism)
+        """Number of tasks that run at once in the cluster, as it was at the last job."""
+        return self._parallelism
+
+    def measure(self) -> int:
+        """Ask the cluster for its parallelism; a call to the JVM, over a connection of the thread's own."""
+        self._parallelism = int(self._session.sparkContext.defaultParallelism)
+        return self._parallelism
 
     def close(self) -> None:
-        """Take no more jobs; those that run end with the session."""
+        """Take no more jobs, and tell those who wait for one with CancelledError; Spark's end with the session."""
+        with self._lock:
+            self._closed = True
+            unfinished = list(self._unfinished)
         self._threads.shutdown(wait=False, cancel_futures=True)
+        for job in unfinished:
+            job.future.cancel()
 
     def submit(self, job: _Job) -> None:
-        """Run a job as soon as a thread is free; its future has the results."""
-        if job.records is None or job.records > _SMALL_RECORDS:
-            self._threads.submit(self._run_alone, job)
-            return
+        """Run a job as soon as a thread is free; its future has the results. Raises TerminalError after `close`."""
+        sharers = min(self.parallelism, _SHARERS)
         with self._lock:
-            self._waiting.append(job)
-            if self._is_sharing:
-                return
-            self._is_sharing = True
-        self._threads.submit(self._share)
+            if self._closed:
+                raise TerminalError(f"the worker ends; the job for {job.what} was not begun")
+            self._unfinished.add(job)
+            if job.records is None or job.records > _SMALL_RECORDS:
+                self._threads.submit(self._run_alone, job)
+            else:
+                self._waiting.append(job)
+                if self._sharers < sharers:
+                    self._sharers += 1
+                    self._threads.submit(self._share)
+        job.future.add_done_callback(lambda _: self._forget(job))
+
+    def _forget(self, job: _Job) -> None:
+        with self._lock:
+            self._unfinished.discard(job)
 
     def cancel(self, connector: str) -> None:
         """End the jobs of a connector; who shares one with it has its tasks run again."""
         with self._lock:
-            for job in self._waiting:
+            for job in self._unfinished:
                 job.cancelled |= job.connector == connector
-            groups = []
-            for group, several in self._running.items():
-                mine = [job for job in several if job.connector == connector]
-                for job in mine:
-                    job.cancelled = True
-                groups += [group] if mine else []
+            groups = [group for group, several in self._running.items() if any(job.cancelled for job in several)]
         for group in groups:
             self._session.sparkContext.cancelJobGroup(group)
 
     def _share(self) -> None:
         while True:
+            time.sleep(self._pause())
             with self._lock:
                 several = self._next()
                 if not several:
-                    self._is_sharing = False
+                    self._sharers -= 1
                     return
             if len(several) == 1:
                 self._run_alone(several[0])
@@ -95,12 +120,21 @@ class SparkJobs:
             try:
                 answers = self._spark(several, [call for job in several for call in job.calls], _Answered)
             except Exception:
-                for job in several:
-                    self._threads.submit(self._run_alone, job)
+                with self._lock:
+                    for job in () if self._closed else several:
+                        self._threads.submit(self._run_alone, job)
                 continue
             for job in several:
                 job.answer(answers[: len(job.calls)])
                 del answers[: len(job.calls)]
+
+    def _pause(self) -> float:
+        """Seconds until the next shared job may begin."""
+        with self._lock:
+            now = time.monotonic()
+            begin = max(now, self._next_shared)
+            self._next_shared = begin + _SPACING_S
+            return begin - now
 
     def _next(self) -> list[_Job]:
         """The jobs that share the next one, those that have waited longest."""
@@ -115,20 +149,23 @@ class SparkJobs:
 
     def _run_alone(self, job: _Job) -> None:
         try:
-            job.future.set_result(self._spark([job], job.calls, _Called))
+            results = self._spark([job], job.calls, _Called)
         except Exception as error:
-            job.future.set_exception(_translated(error))
+            job.end(error)
+        else:
+            job.end(results)
 
     def _spark(self, several: Sequence[_Job], calls: Sequence[TaskCall[Any]], step: type[_Called]) -> list[Any]:
         """The results of calls as one job: a plain one of numbers. Calls hold credentials, and go through no file."""
-        if any(job.cancelled for job in several):
-            raise TerminalError("the job was given up before it began")
         group = f"frazil-{uuid.uuid4().hex}"
         context = self._session.sparkContext
         tasks = min(len(calls), self.parallelism) if len(several) > 1 else len(calls)
         with self._lock:
+            if any(job.cancelled for job in several):
+                raise TerminalError("the job was given up before it began")
             self._running[group] = tuple(several)
         try:
+            self.measure()
             context.setJobGroup(group, _description(several), interruptOnCancel=True)
             pickled = tuple(cloudpickle.dumps(call) for call in calls)  # type: ignore[no-untyped-call]
             return list(context.parallelize(range(len(calls)), tasks).map(step(pickled)).collect())
@@ -162,7 +199,7 @@ class ConnectorJobs:
         self._jobs.cancel(self._connector)
 
 
-@dataclass
+@dataclass(eq=False)
 class _Job:
     """The calls of one connector, and the future of their results."""
 
@@ -176,10 +213,15 @@ class _Job:
     def answer(self, answers: Sequence[tuple[Any, FrazilError | None]]) -> None:
         """Take the answers of a shared job."""
         error = next((error for _, error in answers if error is not None), None)
-        if error is not None:
-            self.future.set_exception(error)
-        else:
-            self.future.set_result([result for result, _ in answers])
+        self.end([result for result, _ in answers] if error is None else error)
+
+    def end(self, outcome: list[Any] | Exception) -> None:
+        """Hand out the results, or the error, unless the worker has ended meanwhile."""
+        with suppress(InvalidStateError):
+            if isinstance(outcome, Exception):
+                self.future.set_exception(_translated(outcome))
+            else:
+                self.future.set_result(outcome)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from frazil.clients.kafka import admin as kafka
 from frazil.connectors.source import matching
+from frazil.engine.failures import classify
 from frazil.environment.bootstrap import Bootstrap
 from frazil.errors import FrazilError, ServiceUnavailable
 from frazil.pipeline.offsets import Offsets
@@ -26,7 +27,7 @@ _TOPICS_S = 5.0
 """Seconds between two looks for topics that patterns match."""
 _PATIENCE = 2
 """A connector fails when its topics could not be looked at so often in a row."""
-_TURNS = 32
+_TURNS = 16
 """Batches that are planned and committed at the same time: most of them wait for Spark, the store or the catalog."""
 
 
@@ -75,16 +76,17 @@ class Planner:
         """Offer ends to a runner from now on."""
         key = runner.cluster.identity("admin")
         with self._lock:
-            loop = self._loops.get(key)
-            if loop is None or not loop.add(runner):
+            if key in self._loops:
+                self._loops[key].add(runner)
+            else:
                 self._loops[key] = _ClusterLoop(runner, self._poll_s)
 
     def remove(self, runner: Planned) -> None:
         """Leave a runner alone; the loop of its cluster ends with the last one."""
+        key = runner.cluster.identity("admin")
         with self._lock:
-            loop = self._loops.get(runner.cluster.identity("admin"))
-            if loop is not None and loop.remove(runner):
-                del self._loops[runner.cluster.identity("admin")]
+            if key in self._loops and self._loops[key].remove(runner):
+                del self._loops[key]
 
     def take_turn(self, turn: Callable[[], None]) -> None:
         """Run a turn as soon as a thread is free."""
@@ -109,16 +111,13 @@ class _ClusterLoop:
         self._failures: dict[int, int] = {}
         threading.Thread(target=self._run, name=f"ends-{first.cluster}", daemon=True).start()
 
-    def add(self, runner: Planned) -> bool:
-        """Add a runner; False when the loop has ended."""
+    def add(self, runner: Planned) -> None:
+        """Look for the runner too."""
         with self._changed:
-            if not self._ended:
-                self._runners[id(runner)] = runner
-                self._changed.notify()
-            return not self._ended
+            self._runners[id(runner)] = runner
 
     def remove(self, runner: Planned) -> bool:
-        """Forget the runner; whether it was the last one."""
+        """Forget the runner; whether it was the last one, and the loop ends."""
         with self._changed:
             self._runners.pop(id(runner), None)
             self._failures.pop(id(runner), None)
@@ -146,9 +145,9 @@ class _ClusterLoop:
             found = kafka.look_at_ends(
                 self._cluster, {t for some in wanted.values() for t in some}, committed=committed
             )
-        except FrazilError as error:
+        except Exception as error:  # of whatever kind: the loop goes on for all connectors of its cluster
             for runner in runners:
-                self._failed(runner, error)
+                self._failed(runner, classify(error))
             return
         by_topic: dict[str, Offsets] = {}
         for key, end in found.ends.items():
@@ -161,7 +160,7 @@ class _ClusterLoop:
                 self._failed(runner, problem)
                 continue
             self._failures.pop(id(runner), None)
-            runner.offer({key: end for topic in topics for key, end in by_topic[topic].items()}, now_ms)
+            runner.offer({key: end for topic in topics for key, end in by_topic.get(topic, {}).items()}, now_ms)
 
     def _topics(self, runner: Planned) -> Collection[str]:
         if runner.pattern is None:
@@ -172,10 +171,12 @@ class _ClusterLoop:
 
     def _failed(self, runner: Planned, error: FrazilError) -> None:
         """Let a runner fail whose topics were not to be seen twice. The next start says what has become of them."""
-        count = self._failures.get(id(runner), 0) + 1
-        self._failures[id(runner)] = count
-        if count >= _PATIENCE:
-            self._failures.pop(id(runner))
-            if not isinstance(error, ServiceUnavailable):
-                error = ServiceUnavailable(f"what was read until now cannot be looked at any more: {error}")
-            runner.fail(error)
+        with self._changed:
+            count = self._failures.pop(id(runner), 0) + 1
+            if count < _PATIENCE:
+                if id(runner) in self._runners:
+                    self._failures[id(runner)] = count
+                return
+        if not isinstance(error, ServiceUnavailable):
+            error = ServiceUnavailable(f"what was read until now cannot be looked at any more: {error}")
+        runner.fail(error)

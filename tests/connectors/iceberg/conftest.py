@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Iterator, Mapping
 from typing import Protocol
@@ -20,7 +19,6 @@ from pyspark.sql import SparkSession
 from frazil.clients.catalog import connect
 from frazil.connectors.iceberg.spark.runtime import IcebergRuntime
 from frazil.connectors.iceberg.table.write import DataFileWriter
-from frazil.engine import spark as spark_session
 from frazil.stack.local import LocalStack
 from tests.connectors.iceberg.proxy import CatalogProxy
 
@@ -78,17 +76,6 @@ def proxy(stack: LocalStack) -> Iterator[CatalogProxy]:
 def proxied(stack: LocalStack, proxy: CatalogProxy) -> Catalog:
     """The same catalog through the proxy."""
     return connect({**stack.settings.catalog_properties(), "uri": proxy.uri})
-
-
-@pytest.fixture(scope="session")
-def spark(stack: LocalStack) -> Iterator[SparkSession]:
-    """A session as a worker starts it, in this process."""
-    before = dict(os.environ)
-    session = spark_session.start(stack.settings)
-    os.environ.clear()
-    os.environ.update(before)
-    yield session
-    session.stop()
 
 
 @pytest.fixture(scope="session")

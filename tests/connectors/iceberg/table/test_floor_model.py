@@ -49,7 +49,7 @@ class Floors(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self._folder = tempfile.TemporaryDirectory()
-        self._catalog = MemoryCatalog(Path(self._folder.name), SIMPLE)
+        self._catalog = MemoryCatalog(Path(self._folder.name), {"ns.t": SIMPLE})
         self._target = Target(self._catalog, "ns.t", MAIN_BRANCH)
         self._known = {name: Known() for name in CONNECTORS}
         self._kept: dict[int, dict[str, Offsets | None]] = {}

@@ -21,7 +21,7 @@ LIMITED = {"frazil.schema.max.new.columns": "1"}
 
 
 def test_without_a_catalog_nothing_is_changed(tmp_path: Path) -> None:
-    catalog = MemoryCatalog(tmp_path, SCHEMA)
+    catalog = MemoryCatalog(tmp_path, {"ns.t": SCHEMA})
     config = iceberg_sink_config(SEED_SINK)
     table = catalog.load_table("ns.t")
     result = TableResult(unknown={("a",): STRING}, absent={("id",)})
@@ -33,7 +33,7 @@ def test_without_a_catalog_nothing_is_changed(tmp_path: Path) -> None:
 
 
 def test_the_reason_why_there_are_no_more_columns(tmp_path: Path) -> None:
-    catalog = MemoryCatalog(tmp_path, SCHEMA)
+    catalog = MemoryCatalog(tmp_path, {"ns.t": SCHEMA})
     result = TableResult(unknown={("a",): STRING, ("b",): STRING})
     result.seen[("b",)] = 5
     found = widen(iceberg_sink_config(SEED_SINK | LIMITED), catalog.load_table("ns.t"), result, catalog, ending="")
@@ -42,7 +42,7 @@ def test_the_reason_why_there_are_no_more_columns(tmp_path: Path) -> None:
 
 
 def test_a_table_that_cannot_have_them(tmp_path: Path) -> None:
-    table = MemoryCatalog(tmp_path, SCHEMA).load_table("ns.t")
+    table = MemoryCatalog(tmp_path, {"ns.t": SCHEMA}).load_table("ns.t")
     with pytest.raises(ConfigError) as raised:
         widen(iceberg_sink_config(SEED_SINK), table, TableResult(unknown={("ID",): STRING}), None, ending="try again")
     assert str(raised.value) == "ns.t cannot have columns for the unknown fields 'ID'; try again"
