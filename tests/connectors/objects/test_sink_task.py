@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import client as kafka_client
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.security import secured
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
 from frazil.connectors.objects.delta.schema import widened
@@ -67,7 +70,7 @@ class Driver:
         queue = None
         if self.config.errors_tolerance == "all":
             queue = DeadLetterQueue(self.bootstrap, self.topic, "c", None, True)
-            kafka.ensure_topics(self.bootstrap, {f"{self.topic}-dlq": (1, {})})
+            kafka_topics.ensure_topics(self.bootstrap, {f"{self.topic}-dlq": (1, {})})
         schema = None
         kept = FolderStore(f"{self.store.folder}/kept")
         if self.config.json_schema is not None:
@@ -109,7 +112,7 @@ class Driver:
 
     def process(self, wait_ms: int = 0) -> bool:
         self.now_ms += wait_ms
-        return self.store_below(kafka.end_offsets(self.bootstrap, [self.topic]), self.now_ms)
+        return self.store_below(kafka_offsets.end_offsets(self.bootstrap, [self.topic]), self.now_ms)
 
     def store_below(self, ends: Offsets, now_ms: int) -> bool:
         due = self.sink.due(ends, now_ms)
@@ -118,19 +121,19 @@ class Driver:
         return bool(due.ends)
 
     def delete_topic(self) -> None:
-        client = kafka.admin(self.bootstrap)
+        client = kafka_client.admin(self.bootstrap)
         client.delete_topics([self.topic], operation_timeout=20)[self.topic].result(20)
-        eventually(lambda: self.topic not in kafka.topics(self.bootstrap))
+        eventually(lambda: self.topic not in kafka_topics.topics(self.bootstrap))
 
     def make_topic_again(self, values: Iterable[bytes | None]) -> None:
         """The topic without its old records; the broker forgets the positions of the old one in its own time."""
         self.delete_topic()
-        eventually(lambda: not kafka.all_group_offsets(self.bootstrap, self.config.group_id))
-        kafka.ensure_topics(self.bootstrap, {self.topic: (1, {})})
+        eventually(lambda: not kafka_groups.all_group_offsets(self.bootstrap, self.config.group_id))
+        kafka_topics.ensure_topics(self.bootstrap, {self.topic: (1, {})})
         self.send(values)
 
     def position(self) -> int:
-        return kafka.group_offsets(self.bootstrap, self.config.group_id, [(self.topic, 0)])[self.topic, 0]
+        return kafka_groups.group_offsets(self.bootstrap, self.config.group_id, [(self.topic, 0)])[self.topic, 0]
 
     def first_offsets(self) -> list[int]:
         return sorted(int(name.rpartition("+")[2].partition(".")[0]) for name in self.store.objects())
@@ -145,7 +148,7 @@ def _chunks(rows: Iterator[Row]) -> Iterator[Sequence[Row]]:
 @pytest.fixture
 def topic(stack: LocalStack, request: pytest.FixtureRequest) -> str:
     name = f"objects-{request.node.name.partition('[')[0].replace('_', '-')}"
-    kafka.ensure_topics(stack.settings.bootstrap_servers, {name: (1, {})})
+    kafka_topics.ensure_topics(stack.settings.bootstrap_servers, {name: (1, {})})
     return name
 
 
@@ -197,7 +200,7 @@ def test_a_schedule_is_found_again_after_a_kill(stack: LocalStack, topic: str, t
     driver.send([b"1", b"2", b"3"])
     driver.process(100)
     driver.send([b"4"])
-    end = kafka.end_offsets(driver.bootstrap, [topic])
+    end = kafka_offsets.end_offsets(driver.bootstrap, [topic])
 
     def killed(spec: ObjectsSpec) -> ObjectsResult:
         driver.run(spec)
@@ -254,16 +257,16 @@ def test_a_bad_record_ends_the_connector(stack: LocalStack, topic: str, tmp_path
 
 def test_a_position_beyond_the_topic(stack: LocalStack, topic: str, tmp_path: Path) -> None:
     driver = made(stack, topic, tmp_path)
-    kafka.set_group_offsets(driver.bootstrap, driver.config.group_id, {(topic, 0): 99})
+    kafka_groups.set_group_offsets(driver.bootstrap, driver.config.group_id, {(topic, 0): 99})
     with pytest.raises(PositionLost, match="continues at offset 99"):
         driver.restart()
 
 
 def test_a_topic_that_is_made_again(stack: LocalStack, topic: str, tmp_path: Path) -> None:
     driver = made(stack, topic, tmp_path)
-    text = kafka.group_metadata(driver.bootstrap, driver.config.group_id, [(topic, 0)])[topic, 0]
-    other = text.replace(kafka.topic_ids(driver.bootstrap, [topic])[topic], "AAAAAAAAAAAAAAAAAAAAAA")
-    kafka.set_group_offsets(driver.bootstrap, driver.config.group_id, {(topic, 0): 0}, {(topic, 0): other})
+    text = kafka_groups.group_metadata(driver.bootstrap, driver.config.group_id, [(topic, 0)])[topic, 0]
+    other = text.replace(kafka_topics.topic_ids(driver.bootstrap, [topic])[topic], "AAAAAAAAAAAAAAAAAAAAAA")
+    kafka_groups.set_group_offsets(driver.bootstrap, driver.config.group_id, {(topic, 0): 0}, {(topic, 0): other})
     with pytest.raises(PositionLost, match="was deleted and made again"):
         driver.restart()
 
@@ -280,7 +283,7 @@ def test_a_topic_that_is_made_again_while_it_is_read(stack: LocalStack, topic: s
     with pytest.raises(PositionLost, match=f"topic {topic} was deleted and made again since"):
         driver.process()
     assert (table.commits, table.offsets) == (commits, offsets)
-    assert kafka.all_group_offsets(driver.bootstrap, driver.config.group_id) == {}
+    assert kafka_groups.all_group_offsets(driver.bootstrap, driver.config.group_id) == {}
     with pytest.raises(PositionLost, match=f"topic {topic} was deleted and made again since"):
         driver.restart()
 
@@ -288,7 +291,7 @@ def test_a_topic_that_is_made_again_while_it_is_read(stack: LocalStack, topic: s
 def test_a_topic_that_is_deleted_while_it_is_read(stack: LocalStack, topic: str, tmp_path: Path) -> None:
     driver = made(stack, topic, tmp_path)
     driver.send([b"%d" % n for n in range(6)])
-    ends = kafka.end_offsets(driver.bootstrap, [topic])
+    ends = kafka_offsets.end_offsets(driver.bootstrap, [topic])
 
     def then_deleted(spec: ObjectsSpec) -> ObjectsResult:
         result = driver.run(spec)

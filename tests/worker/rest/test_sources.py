@@ -11,7 +11,7 @@ import pytest
 
 from frazil.cli.main import main
 from frazil.clients.connect import ConnectClient
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.environment.settings import LOOPBACK
 from frazil.errors import AlreadyExists, ConfigError, NotFound
 from frazil.stack.jars import CONNECT_FILE, resolve
@@ -72,7 +72,7 @@ def test_life_of_a_source_connector(
 ) -> None:
     bootstrap = stack.settings.bootstrap_servers
     topic = tmp_path.name.replace("_", "-")
-    kafka.ensure_topics(bootstrap, {topic: (1, {})})
+    kafka_topics.ensure_topics(bootstrap, {topic: (1, {})})
     lines = tmp_path / "lines.txt"
     lines.write_text("one\ntwo\n")
     source = {"connector.class": SOURCE, "file": str(lines), "topic": topic}

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from pyiceberg.catalog import Catalog
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.iceberg.batch import Batch
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.position import positions, takeover
@@ -131,7 +132,7 @@ class IcebergSinkTask(SinkTask):
         identity = self._tables.identity
         new = topics - identity.topic_ids.keys()
         if new:
-            ids = kafka.topic_ids(self._bootstrap, new)
+            ids = kafka_topics.topic_ids(self._bootstrap, new)
             self._tables.identity = replace(identity, topic_ids={**identity.topic_ids, **ids})
 
     def _note_position(self, batch: Batch, end: Offsets) -> None:
@@ -165,6 +166,6 @@ class IcebergSinkTask(SinkTask):
         """Copy offsets to the consumer group, so that lag tools work; the table is the truth, so failing is no harm."""
         for group in self._groups:
             try:
-                kafka.set_group_offsets(self._bootstrap, group, end)
+                kafka_groups.set_group_offsets(self._bootstrap, group, end)
             except FrazilError as error:
                 logger.warning("connector %s: offsets were not copied to %s: %s", self._config.name, group, error)

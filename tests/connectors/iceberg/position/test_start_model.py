@@ -6,7 +6,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.connectors.iceberg.position import positions
 from frazil.connectors.iceberg.table.commit import Floor
 from frazil.connectors.positions import KafkaIdentity
@@ -25,8 +26,9 @@ RESETS = st.sampled_from(["earliest", "latest"])
 def chosen(floors: dict[str, Floor], group: Offsets, reset: str) -> Offsets:
     """For topics and a group of those offsets."""
     with pytest.MonkeyPatch.context() as patched:
-        for name, found in (("begin_offsets", BEGIN), ("end_offsets", END), ("group_offsets", group)):
-            patched.setattr(kafka, name, lambda *_, found=found: found)
+        patched.setattr(kafka_offsets, "begin_offsets", lambda *_: BEGIN)
+        patched.setattr(kafka_offsets, "end_offsets", lambda *_: END)
+        patched.setattr(kafka_groups, "group_offsets", lambda *_: group)
         return positions.start_offsets("", ["t", "u"], ("group",), reset, floors, KafkaIdentity())
 
 
