@@ -26,7 +26,7 @@ from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.objects import ObjectStore
-from frazil.connectors.keys.framework import group_id
+from frazil.connectors.keys.overrides import group_id
 from frazil.connectors.objects.config.object_sink import object_sink_config
 from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable, TerminalError

@@ -14,7 +14,7 @@ from confluent_kafka import TopicPartition
 
 from frazil.clients.kafka import client as kafka_client
 from frazil.clients.kafka import topics as kafka_topics
-from frazil.connectors.iceberg.position import positions
+from frazil.connectors.iceberg.position import start_position
 from frazil.connectors.iceberg.table.commit import Commit, Target
 from frazil.errors import NotFound
 from frazil.stack.local import LocalStack
@@ -221,7 +221,7 @@ class Rival(CatalogProxy):
             target = Target(self._pipe.catalog(), self._pipe.table_name, "main")
             table = target.load()
             floor = target.floor(table, self._pipe.connector)
-            identity = positions.identity(self._pipe.settings.bootstrap_servers, [self._pipe.name])
+            identity = start_position.identity(self._pipe.settings.bootstrap_servers, [self._pipe.name])
             target.commit(table, floor, Commit(self._pipe.connector, [], {}, {(self._pipe.name, 0): 1}, identity, None))
         super().answer(handler, body)
 

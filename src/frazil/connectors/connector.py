@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from frazil.clients.kafka import groups as kafka_groups
-from frazil.connectors.keys.framework import OVERRIDE, group_id
+from frazil.connectors.keys.overrides import OVERRIDE, group_id
 from frazil.connectors.registry import connector_of
 from frazil.connectors.sink import Sink
 from frazil.connectors.source import topics_of

@@ -39,12 +39,12 @@ from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.rest.security.tls import worker_client
 from frazil.worker.rest.serve import serve_rest
 from frazil.worker.sources.runtime import SourceRuntime
+from frazil.worker.watch.active_topics import ActiveTopics
 from frazil.worker.watch.lag import lag_of_all
 from frazil.worker.watch.loggers import Loggers
 from frazil.worker.watch.logs import log_to_stderr
 from frazil.worker.watch.metrics import Metrics
 from frazil.worker.watch.positions import ConnectorPositions
-from frazil.worker.watch.topics import ActiveTopics
 
 logger = logging.getLogger(__name__)
 

@@ -18,13 +18,13 @@ from frazil.stack.jars import CONNECT_FILE, resolve
 from frazil.stack.java import find_java
 from frazil.stack.local import LocalStack
 from frazil.stack.ports import unused
-from frazil.worker.app import serve
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.app import rest_app
 from frazil.worker.rest.info import WorkerInfo
+from frazil.worker.server import serve
 from frazil.worker.sources.runtime import SourceRuntime
+from frazil.worker.watch.active_topics import ActiveTopics
 from frazil.worker.watch.loggers import Loggers
-from frazil.worker.watch.topics import ActiveTopics
 from tests.connectors.samples import MINIMAL_SINK
 from tests.harness import eventually, messages
 from tests.isolation import isolated_settings

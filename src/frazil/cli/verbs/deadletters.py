@@ -239,8 +239,8 @@ def _looked(
     config: Path | None = None,
 ) -> Iterator[_Look]:
     """Read which dead letters are open, with progress on standard error."""
+    from frazil.cli.ui.arguments import point_in_time
     from frazil.cli.ui.letter_connectors import Connectors
-    from frazil.cli.ui.times import point_in_time
     from frazil.clients.kafka import topics as kafka_topics
     from frazil.pipeline.letters.choice import Choice
     from frazil.pipeline.letters.log import LetterLog

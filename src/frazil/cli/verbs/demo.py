@@ -133,7 +133,7 @@ def behind(settings: Settings, client: ConnectClient) -> dict[str, int]:
     Raises TerminalError when a connector has failed or was paused or stopped.
     """
     from frazil.clients.kafka import groups as kafka_groups
-    from frazil.connectors.keys.framework import group_id
+    from frazil.connectors.keys.overrides import group_id
     from frazil.minio.deployment.connectors import connectors
 
     lags = {}

@@ -19,7 +19,7 @@ from frazil.errors import FrazilError, ServiceUnavailable
 from frazil.stack.connect import sources_service
 from frazil.stack.service import Status
 from frazil.stack.tether import Tether
-from frazil.worker.sources.plugins import Plugin, find_plugins
+from frazil.worker.sources.plugin_path import Plugin, find_plugins
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from pyiceberg.table import Table
 from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig, iceberg_sink_config
-from frazil.connectors.iceberg.position import positions
+from frazil.connectors.iceberg.position import start_position
 from frazil.connectors.iceberg.position.alter import alter_positions, moved
 from frazil.connectors.iceberg.table import attempts
 from frazil.connectors.iceberg.table.commit import ALTERED, Commit, Floor, Target
@@ -100,7 +100,7 @@ class Connector:
     def read(self, *offsets: int, begin: int = 0) -> None:
         """Everything up to these offsets is in the tables and in the group."""
         end = {self.key(partition): offset for partition, offset in enumerate(offsets)}
-        identity = positions.identity(self.bootstrap, [self.topic])
+        identity = start_position.identity(self.bootstrap, [self.topic])
         for target in self.targets:
             table = target.load()
             target.commit(table, target.floor(table, ME), Commit(ME, [], {self.key(0): begin}, end, identity, None))
@@ -118,8 +118,8 @@ class Connector:
 
     def start(self, reset: str = "earliest") -> Offsets:
         floors = {target.name: target.floor(target.load(), ME) for target in self.targets}
-        now = positions.identity(self.bootstrap, [self.topic], floors)
-        return positions.start_offsets(
+        now = start_position.identity(self.bootstrap, [self.topic], floors)
+        return start_position.start_offsets(
             self.bootstrap, [self.topic], self.config.connect_sink.groups, reset, floors, now
         )
 

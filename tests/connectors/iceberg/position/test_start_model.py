@@ -8,7 +8,7 @@ from hypothesis import given
 
 from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import offsets as kafka_offsets
-from frazil.connectors.iceberg.position import positions
+from frazil.connectors.iceberg.position import start_position
 from frazil.connectors.iceberg.table.commit import Floor
 from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import PositionLost
@@ -29,7 +29,7 @@ def chosen(floors: dict[str, Floor], group: Offsets, reset: str) -> Offsets:
         patched.setattr(kafka_offsets, "begin_offsets", lambda *_: BEGIN)
         patched.setattr(kafka_offsets, "end_offsets", lambda *_: END)
         patched.setattr(kafka_groups, "group_offsets", lambda *_: group)
-        return positions.start_offsets("", ["t", "u"], ("group",), reset, floors, KafkaIdentity())
+        return start_position.start_offsets("", ["t", "u"], ("group",), reset, floors, KafkaIdentity())
 
 
 @given(FLOORS, POSITIONS, RESETS)
@@ -84,7 +84,7 @@ def test_what_all_tables_had_raises_each_that_was_not_rolled_back(
         for n, (name, floor) in enumerate(floors.items())
     }
     everywhere = offsets.merge(*complete[: len(floors)])
-    found = positions.effective(given_)
+    found = start_position.effective(given_)
     for name, floor in given_.items():
         kept = floor.rolled_back or not floor.offsets
         assert found[name].offsets == (floor.offsets if kept else offsets.merge(floor.offsets, everywhere))

@@ -15,7 +15,7 @@ from pyiceberg.table import Table
 from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig, iceberg_sink_config
-from frazil.connectors.iceberg.position import positions, takeover
+from frazil.connectors.iceberg.position import start_position, takeover
 from frazil.connectors.iceberg.sink_tables import SinkTables
 from frazil.connectors.iceberg.table.commit import Commit, Floor
 from frazil.connectors.positions import KafkaIdentity
@@ -126,9 +126,9 @@ def test_without_a_position_or_a_control_topic_there_is_nothing_to_wait_for(take
 def test_groups_that_are_kept_up_to_date(stack: LocalStack, make_table: MakeTable) -> None:
     taken = Taken(stack.settings.bootstrap_servers, make_table(), "io.tabular.iceberg")
     plain = f"connect-{taken.name}"
-    assert positions.mirrors(taken.bootstrap, taken.config()) == [plain, taken.group]
+    assert start_position.mirrors(taken.bootstrap, taken.config()) == [plain, taken.group]
     kafka_groups.forget_group_offsets(taken.bootstrap, taken.group)
-    assert positions.mirrors(taken.bootstrap, taken.config()) == [plain]
+    assert start_position.mirrors(taken.bootstrap, taken.config()) == [plain]
 
 
 @pytest.mark.parametrize("before", ["nothing", "the sink", "this connector", "both"])

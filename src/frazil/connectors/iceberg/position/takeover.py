@@ -17,7 +17,7 @@ from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka.ranges import stored_records
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.position.control import Written, written_files
-from frazil.connectors.iceberg.position.positions import control_offsets
+from frazil.connectors.iceberg.position.start_position import control_offsets
 from frazil.connectors.iceberg.table.commit import Floor, Target, summary_of
 from frazil.errors import NotFound, ServiceUnavailable
 

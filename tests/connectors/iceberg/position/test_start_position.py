@@ -12,7 +12,7 @@ from frazil.clients.kafka import client as kafka_client
 from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
-from frazil.connectors.iceberg.position import positions
+from frazil.connectors.iceberg.position import start_position
 from frazil.connectors.iceberg.table.commit import Floor
 from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import NotFound, PositionLost, ServiceUnavailable
@@ -49,10 +49,10 @@ def make(bootstrap: str, name: str) -> None:
 
 
 def start(bootstrap: str, topic: str, floors: dict[str, Floor], **options: Any) -> Offsets:
-    now = positions.identity(bootstrap, [topic])
+    now = start_position.identity(bootstrap, [topic])
     group, reset = options.get("group", f"group-{uuid.uuid4()}"), options.get("reset", "earliest")
     groups = options.get("groups", [group])
-    return positions.start_offsets(bootstrap, [topic], groups, reset, floors, now)
+    return start_position.start_offsets(bootstrap, [topic], groups, reset, floors, now)
 
 
 def floor(topic: str, *offsets: int | None, identity: KafkaIdentity | None = None) -> Floor:
@@ -64,28 +64,28 @@ def test_what_all_tables_had_counts_for_each(topic: str) -> None:
     """Tables of which not each gets each record: one that gets few does not hold the others back."""
     few = floor(topic, 2, 3)
     many = replace(floor(topic, 9, 8), complete={(topic, 0): 7, (topic, 1): 2})
-    found = positions.effective({"db.few": few, "db.many": many, "db.new": Floor()})
+    found = start_position.effective({"db.few": few, "db.many": many, "db.new": Floor()})
     assert {name: each.offsets for name, each in found.items()} == {
         "db.few": {(topic, 0): 7, (topic, 1): 3},
         "db.many": many.offsets,
         "db.new": {},
     }
-    back = positions.effective({"db.few": replace(few, rolled_back=True), "db.many": many})
+    back = start_position.effective({"db.few": replace(few, rolled_back=True), "db.many": many})
     assert back["db.few"].offsets == few.offsets
 
 
 def test_identity_is_that_of_cluster_and_topics(bootstrap: str, topic: str) -> None:
-    assert positions.identity(bootstrap, [topic]) == KafkaIdentity(
+    assert start_position.identity(bootstrap, [topic]) == KafkaIdentity(
         kafka_client.cluster_id(bootstrap), kafka_topics.topic_ids(bootstrap, [topic])
     )
     with pytest.raises(NotFound):
-        positions.identity(bootstrap, [f"missing-{uuid.uuid4()}"])
+        start_position.identity(bootstrap, [f"missing-{uuid.uuid4()}"])
 
 
 def test_a_broker_that_is_gone(free_ports: Any) -> None:
     (port,) = free_ports(1)
     with pytest.raises(ServiceUnavailable):
-        positions.identity(f"127.0.0.1:{port}", ["t"])
+        start_position.identity(f"127.0.0.1:{port}", ["t"])
 
 
 @pytest.mark.parametrize(("reset", "expected"), [("earliest", (0, 4)), ("latest", (10, 10))])
@@ -168,7 +168,7 @@ def test_a_position_of_another_cluster(bootstrap: str, topic: str) -> None:
 
 
 def test_a_topic_made_again(bootstrap: str, topic: str) -> None:
-    before = positions.identity(bootstrap, [topic])
+    before = start_position.identity(bootstrap, [topic])
     stored = floor(topic, 5, 5, identity=before)
     assert start(bootstrap, topic, {"t": stored}) == {(topic, 0): 5, (topic, 1): 5}
     admin = AdminClient({"bootstrap.servers": bootstrap})
@@ -180,15 +180,15 @@ def test_a_topic_made_again(bootstrap: str, topic: str) -> None:
 
 
 def test_a_topic_made_again_while_it_is_read(bootstrap: str, topic: str) -> None:
-    before = positions.identity(bootstrap, [topic])
+    before = start_position.identity(bootstrap, [topic])
     admin = kafka_client.admin(bootstrap)
-    positions.check_topics(bootstrap, before.topic_ids)
+    start_position.check_topics(bootstrap, before.topic_ids)
     admin.delete_topics([topic], operation_timeout=20)[topic].result(20)
     with pytest.raises(ServiceUnavailable, match=f"is not there any more, and was not stored: topic {topic}"):
-        eventually(lambda: positions.check_topics(bootstrap, before.topic_ids))
+        eventually(lambda: start_position.check_topics(bootstrap, before.topic_ids))
     recreate(bootstrap, topic, before)
     with pytest.raises(PositionLost, match=f"topic {topic} was deleted and made again while it was read"):
-        positions.check_topics(bootstrap, before.topic_ids)
+        start_position.check_topics(bootstrap, before.topic_ids)
 
 
 def test_a_transaction_that_is_open_below_the_position(bootstrap: str, topic: str) -> None:
@@ -196,11 +196,11 @@ def test_a_transaction_that_is_open_below_the_position(bootstrap: str, topic: st
     transactions.begin([b"1", b"2"])
     end = kafka_offsets.end_offsets(bootstrap, [topic])
     with pytest.raises(ServiceUnavailable, match=f"is open at offset 10 of {topic}-0, below offset 12, up to which"):
-        positions.check_stable(bootstrap, end)
-    positions.check_stable(bootstrap, end | {(topic, 0): 10})
+        start_position.check_stable(bootstrap, end)
+    start_position.check_stable(bootstrap, end | {(topic, 0): 10})
     transactions.commit()
     eventually(lambda: kafka_offsets.end_offsets(bootstrap, [topic], committed=True)[topic, 0] > end[topic, 0])
-    positions.check_stable(bootstrap, end)
+    start_position.check_stable(bootstrap, end)
 
 
 def recreate(bootstrap: str, topic: str, before: KafkaIdentity) -> None:
@@ -225,6 +225,6 @@ def test_a_topic_that_is_gone_is_a_lost_position_when_a_table_has_records_of_it(
     identity = KafkaIdentity(kafka_client.cluster_id(bootstrap), {"was-here": "AAAAAAAAAAAAAAAAAAAAAA"})
     floors = {"db.read": Floor({("was-here", 0): 3}, identity), "db.new": Floor()}
     with pytest.raises(PositionLost, match=r"topic was-here was deleted at .* is in table db\.read"):
-        positions.identity(bootstrap, [topic, "was-here"], floors)
+        start_position.identity(bootstrap, [topic, "was-here"], floors)
     with pytest.raises(NotFound, match="never-there"):
-        positions.identity(bootstrap, [topic, "never-there"], floors)
+        start_position.identity(bootstrap, [topic, "never-there"], floors)
