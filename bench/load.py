@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Literal
 
 from bench.environment import Show
-from frazil.clients.kafka.admin import ensure_topics
+from frazil.clients.kafka.topics import ensure_topics
 from frazil.environment.settings import Settings
 from frazil.errors import TerminalError
 from frazil.minio.generators.generate import records

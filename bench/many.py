@@ -16,8 +16,8 @@ from bench.sampling import TreeSampler, cpu_between
 from bench.systems import FRAZIL
 from frazil.clients.catalog import connect
 from frazil.clients.connect import ConnectClient
-from frazil.clients.kafka.admin import ensure_topics
 from frazil.clients.kafka.security import secured
+from frazil.clients.kafka.topics import ensure_topics
 from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable, TerminalError
 

@@ -26,7 +26,7 @@ from bench.sampling import TreeSampler, cpu_between
 from bench.systems import FRAZIL, Connector
 from frazil.clients.connect import ConnectClient
 from frazil.clients.kafka.security import secured
-from frazil.connectors.keys.framework import group_id
+from frazil.connectors.keys.overrides import group_id
 from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable, TerminalError
 

@@ -10,7 +10,7 @@ from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixe
 from bench.peer import CONNECTOR_CLASS, peer_service
 from frazil.cli.verbs.stack import worker_service
 from frazil.clients.connect import ConnectClient
-from frazil.clients.kafka.admin import ensure_topics
+from frazil.clients.kafka.topics import ensure_topics
 from frazil.environment.settings import Settings
 from frazil.errors import NotFound, ServiceUnavailable, TerminalError
 from frazil.minio.deployment.connectors import CONNECTOR_NAMES, connectors, dead_letter_topic

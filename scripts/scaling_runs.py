@@ -22,9 +22,11 @@ from frazil.cli.ui.progress import Records
 from frazil.cli.verbs.stack import worker_service
 from frazil.clients.connect import ConnectClient
 from frazil.clients.credentials import with_store_access
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.objects import ObjectStore
-from frazil.connectors.keys.framework import group_id
+from frazil.connectors.keys.overrides import group_id
 from frazil.connectors.objects.config.object_sink import object_sink_config
 from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable, TerminalError
@@ -129,12 +131,12 @@ class ScalingTest:
         self.cluster.master.start(self._say)
         self.cluster.add_worker().start(self._say)
         self._worker.start(self._say)
-        kafka.ensure_topics(self._bootstrap, {TOPIC: (self._load.partitions, {})})
+        kafka_topics.ensure_topics(self._bootstrap, {TOPIC: (self._load.partitions, {})})
         store = with_store_access(object_sink_config(self._connector("setup")).store, self._settings)
         ObjectStore(store).create()
         self._say(f"loading {self._load.records:,} records into {self._load.partitions} partitions of {TOPIC}")
         self._program(str(ROOT / "scripts" / "generate-test-load.sh"), str(self._load.records), TOPIC)
-        self._ends = kafka.end_offsets(self._bootstrap, [TOPIC])
+        self._ends = kafka_offsets.end_offsets(self._bootstrap, [TOPIC])
 
     def grow(self, workers: int) -> None:
         """Add Spark workers while the frazil worker runs, until there are so many and it has all their cores.
@@ -168,7 +170,7 @@ class ScalingTest:
         with ConnectClient(self._settings.connect_access) as client:
             client.put_config(name, config)
             while True:
-                positions = kafka.group_offsets(self._bootstrap, group_id(name, config), self._ends)
+                positions = kafka_groups.group_offsets(self._bootstrap, group_id(name, config), self._ends)
                 now = self._moment(sum(positions.values()))
                 self._say(Records(f"{name}: records", now.records, self._load.records))
                 if first is None and now.records:

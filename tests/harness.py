@@ -24,7 +24,9 @@ from pyiceberg.types import IntegerType, LongType, MapType, NestedField, StringT
 from frazil.cli.verbs.stack import worker_service
 from frazil.clients.catalog import connect
 from frazil.clients.connect import ConnectClient
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.security import secured
 from frazil.environment.settings import Settings
 from frazil.stack.ports import unused
@@ -111,7 +113,7 @@ class Transactions:
 
 def messages(bootstrap: str, topic: str) -> list[Any]:
     """All messages of a topic, in the order of their offsets."""
-    ends = kafka.end_offsets(bootstrap, [topic])
+    ends = kafka_offsets.end_offsets(bootstrap, [topic])
     consumer = Consumer(
         {
             **secured(bootstrap, "consumer"),
@@ -222,7 +224,7 @@ class Pipe:
         return connect(self.settings.catalog_properties())
 
     def create(self, partitions: int = 3) -> Pipe:
-        kafka.ensure_topics(self.settings.bootstrap_servers, {self.name: (partitions, MAX_MESSAGE)})
+        kafka_topics.ensure_topics(self.settings.bootstrap_servers, {self.name: (partitions, MAX_MESSAGE)})
         catalog = self.catalog()
         catalog.create_namespace_if_not_exists("acceptance")
         catalog.create_table(self.table_name, self.schema, partition_spec=self.spec)
@@ -268,4 +270,4 @@ class Pipe:
         return snapshot.summary.additional_properties
 
     def lag(self) -> int:
-        return sum(kafka.lag(self.settings.bootstrap_servers, [self.name], f"connect-{self.connector}").values())
+        return sum(kafka_groups.lag(self.settings.bootstrap_servers, [self.name], f"connect-{self.connector}").values())

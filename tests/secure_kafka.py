@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import client as kafka_client
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import LOOPBACK
 from frazil.errors import ServiceUnavailable
@@ -164,7 +164,7 @@ def _tokens(tokens: TokenEndpoint) -> dict[str, str]:
 
 def _missing(bootstrap: Bootstrap) -> str | None:
     try:
-        kafka.cluster_id(bootstrap, timeout=2)
+        kafka_client.cluster_id(bootstrap, timeout=2)
     except ServiceUnavailable as error:
         return str(error)
     return None

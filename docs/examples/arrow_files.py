@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka.ranges import Range
 from frazil.connectors.keys.framework import check_sink
 from frazil.connectors.keys.sink_config import SinkConfig, sink_fields
@@ -84,8 +85,8 @@ class ArrowTask(SinkTask):
         self._executor = context.executor
         self._source = task_source(config, cluster, headers=False)
         self._interval = CommitInterval(0 if context.at_once else config.interval_ms, _MOST_RECORDS)
-        begin, end = kafka.begin_offsets(cluster, topics), kafka.end_offsets(cluster, topics)
-        self._position: Offsets = begin | kafka.group_offsets(cluster, config.group_id, begin)
+        begin, end = kafka_offsets.begin_offsets(cluster, topics), kafka_offsets.end_offsets(cluster, topics)
+        self._position: Offsets = begin | kafka_groups.group_offsets(cluster, config.group_id, begin)
         for key, offset in self._position.items():
             check_range(key, offset, begin[key], end[key], f"consumer group {config.group_id}")
             for file in config.folder.glob(f"{key[0]}+{key[1]}+*.arrow"):
@@ -105,7 +106,7 @@ class ArrowTask(SinkTask):
         ranges = ranges_between(self._position, due.ends)
         calls = [WriteFile(self._source, one, self._config.folder) for one in ranges]
         written = self._executor.run(calls, described(ranges), sum(map(len, ranges)))
-        kafka.set_group_offsets(self._cluster, self._config.group_id, due.ends)  # the files are durable now
+        kafka_groups.set_group_offsets(self._cluster, self._config.group_id, due.ends)  # the files are durable now
         self._position = due.ends
         rows = sum(written)
         place = (str(self._config.folder),)

@@ -8,7 +8,7 @@ from typing import Any
 
 import boto3
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.environment.settings import Settings
 from tests.connectors.samples import MINIMAL_S3_SINK
 from tests.harness import MAX_MESSAGE, send
@@ -37,7 +37,7 @@ class ObjectPipe:
         )
 
     def create(self, partitions: int = 2) -> ObjectPipe:
-        kafka.ensure_topics(self.settings.bootstrap_servers, {self.name: (partitions, MAX_MESSAGE)})
+        kafka_topics.ensure_topics(self.settings.bootstrap_servers, {self.name: (partitions, MAX_MESSAGE)})
         store = self.store()
         if BUCKET not in [bucket["Name"] for bucket in store.list_buckets()["Buckets"]]:
             store.create_bucket(Bucket=BUCKET)

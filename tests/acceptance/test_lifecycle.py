@@ -12,8 +12,9 @@ import httpx
 import pytest
 from confluent_kafka import TopicPartition
 
-from frazil.clients.kafka import admin as kafka
-from frazil.connectors.iceberg.position import positions
+from frazil.clients.kafka import client as kafka_client
+from frazil.clients.kafka import topics as kafka_topics
+from frazil.connectors.iceberg.position import start_position
 from frazil.connectors.iceberg.table.commit import Commit, Target
 from frazil.errors import NotFound
 from frazil.stack.local import LocalStack
@@ -85,7 +86,7 @@ def test_a_missing_topic_fails_the_connector(worker: Worker, pipe: Pipe) -> None
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
 
     assert "topic no-such-topic does not exist" in worker.client.status(pipe.connector)["connector"]["trace"]
-    assert "no-such-topic-dlq" not in kafka.topics(pipe.settings.bootstrap_servers)
+    assert "no-such-topic-dlq" not in kafka_topics.topics(pipe.settings.bootstrap_servers)
 
 
 def test_a_topic_that_was_made_again_stops_the_connector(worker: Worker, pipe: Pipe) -> None:
@@ -95,10 +96,10 @@ def test_a_topic_that_was_made_again_stops_the_connector(worker: Worker, pipe: P
     httpx.put(f"{worker.settings.connect_url}/connectors/{pipe.connector}/stop")
     eventually(lambda: worker.state(pipe.connector) == "STOPPED")
 
-    admin = kafka.admin(pipe.settings.bootstrap_servers)
+    admin = kafka_client.admin(pipe.settings.bootstrap_servers)
     admin.delete_topics([pipe.name])[pipe.name].result(10)
-    eventually(lambda: pipe.name not in kafka.topics(pipe.settings.bootstrap_servers))
-    kafka.ensure_topics(pipe.settings.bootstrap_servers, {pipe.name: (3, {})})
+    eventually(lambda: pipe.name not in kafka_topics.topics(pipe.settings.bootstrap_servers))
+    kafka_topics.ensure_topics(pipe.settings.bootstrap_servers, {pipe.name: (3, {})})
     pipe.send([event(2)])
     httpx.put(f"{worker.settings.connect_url}/connectors/{pipe.connector}/resume")
 
@@ -113,9 +114,9 @@ def test_a_topic_that_is_made_again_at_once_while_it_is_read(worker: Worker, pip
     worker.client.put_config(pipe.connector, pipe.config())
     eventually(lambda: pipe.ids() == [0, 1, 2])
     bootstrap = pipe.settings.bootstrap_servers
-    before = kafka.topic_ids(bootstrap, [pipe.name])
+    before = kafka_topics.topic_ids(bootstrap, [pipe.name])
 
-    admin = kafka.admin(bootstrap)
+    admin = kafka_client.admin(bootstrap)
     admin.delete_topics([pipe.name])[pipe.name].result(10)
     eventually(lambda: made_again(bootstrap, pipe.name, before), interval=0.02)
     pipe.send([event(n) for n in range(1000, 1100)], partition=0)
@@ -126,9 +127,9 @@ def test_a_topic_that_is_made_again_at_once_while_it_is_read(worker: Worker, pip
 
 
 def made_again(bootstrap: str, topic: str, before: Mapping[str, str]) -> bool:
-    kafka.ensure_topics(bootstrap, {topic: (3, {})})
+    kafka_topics.ensure_topics(bootstrap, {topic: (3, {})})
     try:
-        return kafka.topic_ids(bootstrap, [topic]) != before
+        return kafka_topics.topic_ids(bootstrap, [topic]) != before
     except NotFound:
         return False
 
@@ -179,7 +180,7 @@ def test_a_topic_that_is_deleted_while_it_is_read_stops_the_connector(worker: Wo
     worker.client.put_config(pipe.connector, pipe.config())
     eventually(lambda: pipe.ids() == [1])
 
-    admin = kafka.admin(pipe.settings.bootstrap_servers)
+    admin = kafka_client.admin(pipe.settings.bootstrap_servers)
     admin.delete_topics([pipe.name])[pipe.name].result(10)
 
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
@@ -195,7 +196,7 @@ def test_records_that_retention_takes_before_they_are_read_stop_the_connector(wo
     eventually(lambda: pipe.ids() == [1])
 
     pipe.send([event(n) for n in range(2, 10)], partition=0)
-    admin = kafka.admin(pipe.settings.bootstrap_servers)
+    admin = kafka_client.admin(pipe.settings.bootstrap_servers)
     for future in admin.delete_records([TopicPartition(pipe.name, 0, 8)]).values():
         future.result(10)
 
@@ -220,7 +221,7 @@ class Rival(CatalogProxy):
             target = Target(self._pipe.catalog(), self._pipe.table_name, "main")
             table = target.load()
             floor = target.floor(table, self._pipe.connector)
-            identity = positions.identity(self._pipe.settings.bootstrap_servers, [self._pipe.name])
+            identity = start_position.identity(self._pipe.settings.bootstrap_servers, [self._pipe.name])
             target.commit(table, floor, Commit(self._pipe.connector, [], {}, {(self._pipe.name, 0): 1}, identity, None))
         super().answer(handler, body)
 

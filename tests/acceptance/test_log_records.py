@@ -9,7 +9,7 @@ import pytest
 from pyiceberg.catalog import Catalog
 
 from frazil.clients.catalog import connect
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import groups as kafka_groups
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.environment.settings import Settings
 from frazil.minio.deployment import deploy
@@ -102,7 +102,9 @@ def test_secrets_are_redacted(worker: Worker, logs: Settings) -> None:
     send(logs.bootstrap_servers, logs.topics["api"], list(records("api", 300, seed=8)))
     eventually(
         lambda: (
-            not any(kafka.lag(logs.bootstrap_servers, [logs.topics["api"]], "connect-iceberg-sink-apilogs").values())
+            not any(
+                kafka_groups.lag(logs.bootstrap_servers, [logs.topics["api"]], "connect-iceberg-sink-apilogs").values()
+            )
         )
     )
 
@@ -163,7 +165,7 @@ def test_odd_records_end_as_rows_or_dead_letters(worker: Worker, logs: Settings)
     send(logs.bootstrap_servers, topic, made)
 
     eventually(
-        lambda: not any(kafka.lag(logs.bootstrap_servers, [topic], "connect-iceberg-sink-errorlogs").values()),
+        lambda: not any(kafka_groups.lag(logs.bootstrap_servers, [topic], "connect-iceberg-sink-errorlogs").values()),
         timeout=90,
     )
 

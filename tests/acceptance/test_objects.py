@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import groups as kafka_groups
 from frazil.stack.local import LocalStack
 from tests.acceptance.objects import ObjectPipe
 from tests.gate import Gate
@@ -37,7 +37,7 @@ def objects(worker: Worker, request: pytest.FixtureRequest) -> Iterator[ObjectPi
 
 
 def position(pipe: ObjectPipe) -> dict[tuple[str, int], int]:
-    return kafka.group_offsets(
+    return kafka_groups.group_offsets(
         pipe.settings.bootstrap_servers, f"connect-{pipe.connector}", [(pipe.name, 0), (pipe.name, 1)]
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.environment.settings import Settings
 from frazil.stack.local import LocalStack
 from tests.harness import Pipe, Worker, event, eventually, own_worker
@@ -87,7 +87,7 @@ def test_a_reset_stores_the_rows_twice_and_a_move_forward_skips(worker: Worker, 
     rest.resume()
     eventually(lambda: lane.ids() == sorted([*twice, *range(15, 20), 18, 19]))
     assert worker.state(lane.connector) == "RUNNING"
-    assert kafka.end_offsets(worker.settings.bootstrap_servers, [lane.name]) == {(lane.name, 0): 20}
+    assert kafka_offsets.end_offsets(worker.settings.bootstrap_servers, [lane.name]) == {(lane.name, 0): 20}
 
 
 @pytest.mark.faults

@@ -10,7 +10,7 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import groups as kafka_groups
 from tests.harness import Pipe, Worker, eventually, messages
 
 pytestmark = pytest.mark.spark
@@ -104,7 +104,7 @@ def test_records_name_their_tables(worker: Worker, pipe: Pipe) -> None:
     # A lost group makes the connector read everything again: the tables know what they have.
     ask(worker, pipe, "stop")
     eventually(lambda: worker.state(pipe.connector) == "STOPPED")
-    kafka.forget_group_offsets(pipe.settings.bootstrap_servers, f"connect-{pipe.connector}")
+    kafka_groups.forget_group_offsets(pipe.settings.bootstrap_servers, f"connect-{pipe.connector}")
     tables(pipe, "missing")
     pipe.send([item(5, two)], partition=0)
     ask(worker, pipe, "resume")

@@ -16,7 +16,10 @@ from frazil.cli.main import app
 from frazil.cli.verbs.status import look
 from frazil.clients.catalog import connect
 from frazil.clients.connect import ConnectClient
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import client as kafka_client
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable
 from frazil.minio.generators.produce import produce
@@ -41,12 +44,12 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureKafka]:
 def test_each_way_to_connect(secure: SecureKafka, tmp_path: Path, how: str) -> None:
     bootstrap = isolated_settings(tmp_path, **getattr(secure, how)()).bootstrap_servers
     topic = f"records-{how}"
-    assert kafka.ensure_topics(bootstrap, {topic: (2, {})}) == {topic: True}
+    assert kafka_topics.ensure_topics(bootstrap, {topic: (2, {})}) == {topic: True}
     assert produce(bootstrap, topic, (b"%d" % n for n in range(100)), 100) == 100
-    assert sum(kafka.end_offsets(bootstrap, [topic]).values()) == 100
+    assert sum(kafka_offsets.end_offsets(bootstrap, [topic]).values()) == 100
     assert len(messages(bootstrap, topic)) == 100
-    kafka.set_group_offsets(bootstrap, "group", {(topic, 0): 7})
-    assert kafka.group_offsets(bootstrap, "group", [(topic, 0), (topic, 1)]) == {(topic, 0): 7}
+    kafka_groups.set_group_offsets(bootstrap, "group", {(topic, 0): 7})
+    assert kafka_groups.group_offsets(bootstrap, "group", [(topic, 0), (topic, 1)]) == {(topic, 0): 7}
 
 
 @pytest.mark.parametrize(
@@ -65,7 +68,7 @@ def test_who_is_not_let_in_is_told_why(
 ) -> None:
     bootstrap = isolated_settings(tmp_path, **secure.scram() | changes).bootstrap_servers
     with pytest.raises(ServiceUnavailable) as error:
-        kafka.cluster_id(bootstrap, timeout=3)
+        kafka_client.cluster_id(bootstrap, timeout=3)
     with pytest.raises(ServiceUnavailable) as other:
         produce(bootstrap, "records", iter([b"1"]), 1)
     for said in (str(error.value), str(other.value)):
@@ -108,9 +111,9 @@ def test_verbs_read_with_the_login_and_the_group_of_the_connector(
     """The worker's own login, which is none, is not let in."""
     topic = "own-login"
     allowed = isolated_settings(tmp_path, **secure.scram()).bootstrap_servers
-    kafka.ensure_topics(allowed, {topic: (1, {})})
+    kafka_topics.ensure_topics(allowed, {topic: (1, {})})
     assert produce(allowed, topic, (event(n) for n in range(5)), 5) == 5
-    kafka.set_group_offsets(allowed, "mine-4711", {(topic, 0): 3})
+    kafka_groups.set_group_offsets(allowed, "mine-4711", {(topic, 0): 3})
     catalog = connect(stack.settings.catalog_properties())
     catalog.create_namespace(topic)
     catalog.create_table(f"{topic}.events", EVENTS)

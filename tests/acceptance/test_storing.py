@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import client as kafka_client
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import offsets as kafka_offsets
 from tests.harness import Pipe, Transactions, Worker, event, eventually
 
 pytestmark = pytest.mark.spark
@@ -35,11 +37,11 @@ def test_snapshot_carries_source_offsets_and_commit_id(worker: Worker, pipe: Pip
     eventually(lambda: len(pipe.ids()) == 30)
 
     summary = pipe.summary()
-    ends = kafka.end_offsets(pipe.settings.bootstrap_servers, [pipe.name])
+    ends = kafka_offsets.end_offsets(pipe.settings.bootstrap_servers, [pipe.name])
     stored = json.loads(summary["frazil.offsets"])[pipe.name]
     assert {(pipe.name, int(p)): offset for p, offset in stored.items()} == ends
     assert summary["frazil.connector"] == pipe.connector
-    assert summary["frazil.kafka.cluster-id"] == kafka.cluster_id(pipe.settings.bootstrap_servers)
+    assert summary["frazil.kafka.cluster-id"] == kafka_client.cluster_id(pipe.settings.bootstrap_servers)
     assert len(summary["kafka.connect.commit-id"]) == 36
     assert not any(
         key.startswith("kafka.connect.offsets.") for key in summary
@@ -52,8 +54,8 @@ def test_offsets_are_mirrored_to_the_consumer_group(worker: Worker, pipe: Pipe) 
 
     eventually(lambda: pipe.lag() == 0)
 
-    group = kafka.all_group_offsets(pipe.settings.bootstrap_servers, f"connect-{pipe.connector}")
-    assert group == kafka.end_offsets(pipe.settings.bootstrap_servers, [pipe.name])
+    group = kafka_groups.all_group_offsets(pipe.settings.bootstrap_servers, f"connect-{pipe.connector}")
+    assert group == kafka_offsets.end_offsets(pipe.settings.bootstrap_servers, [pipe.name])
 
 
 def test_files_follow_the_partition_spec(worker: Worker, pipe: Pipe) -> None:

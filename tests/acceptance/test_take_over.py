@@ -12,7 +12,8 @@ from bench.environment import with_home
 from bench.peer import CONNECTOR_CLASS, peer_service
 
 from frazil.clients.connect import ConnectClient
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.ranges import stored_records
 from frazil.connectors.iceberg.position.control import written_files
 from frazil.environment.settings import Settings
@@ -98,7 +99,7 @@ class Lane:
     def pending_files(self) -> int:
         """Files that tasks have announced and the coordinator has not committed."""
         control, group = f"control-{self.pipe.name}", f"connect-{self.pipe.connector}"
-        done = kafka.group_offsets(self.pipe.settings.bootstrap_servers, f"{group}-coord", [(control, 0)])
+        done = kafka_groups.group_offsets(self.pipe.settings.bootstrap_servers, f"{group}-coord", [(control, 0)])
         found = stored_records(self.pipe.settings.bootstrap_servers, done or {(control, 0): 0})
         events = (written_files(each.value() or b"", 0, each.offset() or 0) for each in found)
         return sum(each.files for each in events if each is not None)
@@ -119,7 +120,7 @@ def trace(worker: Worker, connector: str) -> str:
 
 def test_there_and_back_and_there_again(worker: Worker, pipe: Pipe, connect: KafkaConnect) -> None:
     lane, name = Lane(pipe), pipe.connector
-    kafka.ensure_topics(pipe.settings.bootstrap_servers, {f"control-{pipe.name}": (1, {})})
+    kafka_topics.ensure_topics(pipe.settings.bootstrap_servers, {f"control-{pipe.name}": (1, {})})
     connect.client.put_config(name, lane.config())
     eventually(lambda: connect.runs(name))
     lane.trickle(8)

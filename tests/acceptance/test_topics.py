@@ -11,7 +11,9 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import client as kafka_client
+from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.iceberg.table.commit import TOPIC_IDS
 from tests.harness import Pipe, Worker, event, eventually, send
 
@@ -29,14 +31,14 @@ def test_new_partitions_and_topics_are_read_from_their_beginning(worker: Worker,
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_partitions([NewPartitions(pipe.name, 5)])[pipe.name].result()
     more = f"{pipe.name}_more"
-    kafka.ensure_topics(bootstrap, {more: (1, {})})
-    eventually(lambda: kafka.end_offsets(bootstrap, [pipe.name]).get((pipe.name, 4)) == 0)
+    kafka_topics.ensure_topics(bootstrap, {more: (1, {})})
+    eventually(lambda: kafka_offsets.end_offsets(bootstrap, [pipe.name]).get((pipe.name, 4)) == 0)
     send(bootstrap, pipe.name, [event(n) for n in range(10, 20)], partition=4)
     send(bootstrap, more, [event(n) for n in range(20, 30)])
 
     eventually(lambda: pipe.ids() == list(range(30)))
     known = json.loads(pipe.summary()[TOPIC_IDS])
-    assert known == kafka.topic_ids(bootstrap, [pipe.name, more]), "also of the topic that came later"
+    assert known == kafka_topics.topic_ids(bootstrap, [pipe.name, more]), "also of the topic that came later"
     worker.client.restart(pipe.connector)
     send(bootstrap, more, [event(30)])
     eventually(lambda: pipe.ids() == list(range(31)))
@@ -49,7 +51,7 @@ def test_retention_passed_the_position_of_a_connector_that_stood_still(worker: W
     eventually(lambda: pipe.lag() == 0)
     httpx.put(f"{url}/stop", timeout=60).raise_for_status()
     pipe.send([event(n) for n in range(5, 15)], partition=0)
-    admin = kafka.admin(pipe.settings.bootstrap_servers)
+    admin = kafka_client.admin(pipe.settings.bootstrap_servers)
     for future in admin.delete_records([TopicPartition(pipe.name, 0, 9)]).values():
         future.result(10)
 

@@ -13,7 +13,7 @@ import pytest
 from deltalake import DeltaTable
 
 from frazil.clients.credentials import with_store_access
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import groups as kafka_groups
 from frazil.connectors.objects.config.object_sink import object_sink_config
 from frazil.connectors.objects.delta.table import Place
 from frazil.connectors.topics.topic_connectors import topic_connectors
@@ -72,7 +72,9 @@ class Topic:
         return DeltaTable(place.uri, storage_options=place.options())
 
     def lag(self) -> int:
-        return sum(kafka.lag(self.settings.bootstrap_servers, [self.pipe.name], f"connect-{self.pipe.name}").values())
+        return sum(
+            kafka_groups.lag(self.settings.bootstrap_servers, [self.pipe.name], f"connect-{self.pipe.name}").values()
+        )
 
 
 @pytest.fixture

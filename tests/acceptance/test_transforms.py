@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import groups as kafka_groups
 from tests.harness import Pipe, Worker, event, eventually, messages
 
 pytestmark = pytest.mark.spark
@@ -58,7 +58,7 @@ def test_three_transforms_and_a_predicate(worker: Worker, pipe: Pipe) -> None:
     assert headers["__connect.errors.topic"] == pipe.name.encode()
     assert b"transformation count: count: the text is not an integer" in headers["__connect.errors.exception.message"]
     group = f"connect-{pipe.connector}"  # positions are those of the topic that was read
-    assert kafka.group_offsets(pipe.settings.bootstrap_servers, group, [(pipe.name, 0)]) == {(pipe.name, 0): 9}
+    assert kafka_groups.group_offsets(pipe.settings.bootstrap_servers, group, [(pipe.name, 0)]) == {(pipe.name, 0): 9}
 
 
 def test_without_tolerance_a_transform_that_fails_stops_the_connector(worker: Worker, pipe: Pipe) -> None:

@@ -13,7 +13,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import LongType, NestedField, StringType
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.connectors.iceberg.tools.publish import publish
 from tests.harness import Pipe, Worker, eventually, messages
 
@@ -226,6 +226,6 @@ def test_a_branch_is_written_and_published(worker: Worker, users: Pipe) -> None:
     assert names(users) == {0: "main", 1: "main", 2: "main"}
     publish(catalog, users.table_name, "audit")
     assert names(users) == {0: "main", 1: "audited", 2: "main", 9: "audited"}
-    ends = kafka.end_offsets(users.settings.bootstrap_servers, [users.name])
+    ends = kafka_offsets.end_offsets(users.settings.bootstrap_servers, [users.name])
     stored = json.loads(users.summary()["frazil.offsets"])[users.name]
     assert {(users.name, int(p)): offset for p, offset in stored.items()} == ends

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 
 import frazil
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.stack.local import LocalStack
 from tests.harness import send
 
@@ -28,7 +29,7 @@ def blocks(page: str) -> list[str]:
 @pytest.mark.stack
 def test_the_examples_of_the_page_run_one_after_the_other(stack: LocalStack, tmp_path: Path) -> None:
     settings = stack.settings
-    kafka.ensure_topics(settings.bootstrap_servers, {"orders": (3, {})})
+    kafka_topics.ensure_topics(settings.bootstrap_servers, {"orders": (3, {})})
     good = [json.dumps({"id": n, "price": n / 4, "item": f"item {n}"}).encode() for n in range(40)]
     send(settings.bootstrap_servers, "orders", [*good, b"{no json"])
     example = json.loads((ROOT / "docs/examples/orders.json").read_text())
@@ -60,7 +61,7 @@ def test_the_sink_of_the_page_stores_each_record_once(stack: LocalStack, tmp_pat
     entry = "[frazil.connectors]\narrow-files = arrow_files:PLUGIN\n"
     (package / "arrow_files-1.dist-info" / "entry_points.txt").write_text(entry)
     settings = stack.settings
-    kafka.ensure_topics(settings.bootstrap_servers, {"arrows": (2, {})})
+    kafka_topics.ensure_topics(settings.bootstrap_servers, {"arrows": (2, {})})
     send(settings.bootstrap_servers, "arrows", [b"%d" % n for n in range(30)])
     folder = tmp_path / "files"
     config = {"name": "arrows", "connector.class": "ArrowFiles", "topics": "arrows", "arrow.folder": str(folder)}
@@ -76,7 +77,7 @@ def test_the_sink_of_the_page_stores_each_record_once(stack: LocalStack, tmp_pat
         return done.stdout.strip()
 
     assert run() == "30 0"
-    position = kafka.end_offsets(settings.bootstrap_servers, ["arrows"])
+    position = kafka_offsets.end_offsets(settings.bootstrap_servers, ["arrows"])
     leftover = folder / f"arrows+0+{position['arrows', 0]}+999.arrow"  # of a worker that was killed
     leftover.write_bytes(b"half a file")
     send(settings.bootstrap_servers, "arrows", [b"%d" % n for n in range(30, 50)])

@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, Message
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import client as kafka_client
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import producer
-from frazil.clients.kafka.admin import TopicEnds
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.headers import headers_of
+from frazil.clients.kafka.offsets import TopicEnds
 from frazil.clients.kafka.ranges import Range
 from frazil.errors import FrazilError, NotFound
 from frazil.pipeline.letters import deadletter, log
@@ -63,21 +66,21 @@ class Broker:
 
     def install(self, patched: pytest.MonkeyPatch) -> Broker:
         """Take the place of the cluster for the clients of sinks."""
-        for call in (
-            self.cluster_id,
-            self.topics,
-            self.topic_ids,
-            self.begin_offsets,
-            self.end_offsets,
-            self.offsets_since,
-            self.look_at_ends,
-            self.group_offsets,
-            self.group_metadata,
-            self.all_group_offsets,
-            self.group_members,
-            self.set_group_offsets,
+        for module, call in (
+            (kafka_client, self.cluster_id),
+            (kafka_topics, self.topics),
+            (kafka_topics, self.topic_ids),
+            (kafka_offsets, self.begin_offsets),
+            (kafka_offsets, self.end_offsets),
+            (kafka_offsets, self.offsets_since),
+            (kafka_offsets, self.look_at_ends),
+            (kafka_groups, self.group_offsets),
+            (kafka_groups, self.group_metadata),
+            (kafka_groups, self.all_group_offsets),
+            (kafka_groups, self.group_members),
+            (kafka_groups, self.set_group_offsets),
         ):
-            patched.setattr(kafka, call.__name__, self._faulty(call))
+            patched.setattr(module, call.__name__, self._faulty(call))
         for module, name in ((deadletter, "Producer"), (producer, "Producer")):
             patched.setattr(module, name, lambda config: _Producer(self, config))
         for reader in (deadletter, log):
@@ -182,7 +185,7 @@ class Broker:
         level = "read_committed" if committed else "read_uncommitted"
         return _BrokerSource({"isolation.level": level}, True, self)
 
-    # The calls of `frazil.clients.kafka.admin`.
+    # The calls of `frazil.clients.kafka`.
 
     def cluster_id(self, timeout: float = 0) -> str:
         return self.cluster

@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterator
 
 import pytest
 
-from frazil.clients.kafka import admin as kafka
-from frazil.clients.kafka.admin import TopicEnds
+from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.clients.kafka import topics as kafka_topics
+from frazil.clients.kafka.offsets import TopicEnds
 from frazil.engine import planner as planning
 from frazil.engine.planner import Planner
 from frazil.environment.bootstrap import Bootstrap
@@ -87,13 +88,13 @@ def test_runners_that_cannot_take_a_turn_are_left_alone(
     broker: Broker, planner: Planner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Collection[str]] = []
-    look = kafka.look_at_ends
+    look = kafka_offsets.look_at_ends
 
     def counted(bootstrap: str, topics: Collection[str], *, committed: bool = False) -> TopicEnds:
         asked.append(set(topics))
         return look(bootstrap, topics, committed=committed)
 
-    monkeypatch.setattr(kafka, "look_at_ends", counted)
+    monkeypatch.setattr(kafka_offsets, "look_at_ends", counted)
     busy, waiting = Waiting("t"), Waiting("u")
     busy.is_waiting = False
     planner.add(busy)
@@ -113,7 +114,7 @@ def test_those_that_read_committed_records_only_are_told_other_ends(
     def look(bootstrap: str, topics: Collection[str], *, committed: bool = False) -> TopicEnds:
         return TopicEnds({("t", 0): 5 if committed else 9}, {})
 
-    monkeypatch.setattr(kafka, "look_at_ends", look)
+    monkeypatch.setattr(kafka_offsets, "look_at_ends", look)
     every, committed = Waiting("t"), Waiting("t", committed=True)
     planner.add(every)
     planner.add(committed)
@@ -141,13 +142,13 @@ def test_topics_of_patterns_are_looked_up_now_and_then_only(
     broker: Broker, planner: Planner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted: list[int] = []
-    names = kafka.topics
+    names = kafka_topics.topics
 
     def look_up(bootstrap: str) -> list[str]:
         counted.append(1)
         return names(bootstrap)
 
-    monkeypatch.setattr(kafka, "topics", look_up)
+    monkeypatch.setattr(kafka_topics, "topics", look_up)
     several = [Waiting("t", pattern="t.*"), Waiting("u", pattern="u.*")]
     for runner in several:
         planner.add(runner)
@@ -212,7 +213,7 @@ def test_a_cluster_that_does_not_answer_fails_its_runners_and_the_loop_goes_on(
 
 
 def test_a_topic_without_partitions_ends_no_loop(planner: Planner, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kafka, "look_at_ends", lambda *_, **__: TopicEnds({}, {}))
+    monkeypatch.setattr(kafka_offsets, "look_at_ends", lambda *_, **__: TopicEnds({}, {}))
     runner = Waiting("t")
     planner.add(runner)
     looked(runner, 2)
@@ -225,7 +226,7 @@ def test_a_bad_look_at_a_runner_that_was_just_removed_does_not_count_when_it_is_
 ) -> None:
     stays, runner = Waiting("u"), Waiting("t")
     stays.is_waiting = False
-    look = kafka.look_at_ends
+    look = kafka_offsets.look_at_ends
     bad_looks: list[int] = []
 
     def bad(bootstrap: str, topics: Collection[str], *, committed: bool = False) -> TopicEnds:
@@ -236,7 +237,7 @@ def test_a_bad_look_at_a_runner_that_was_just_removed_does_not_count_when_it_is_
         bad_looks.append(1)
         raise ServiceUnavailable("no answer")
 
-    monkeypatch.setattr(kafka, "look_at_ends", bad)
+    monkeypatch.setattr(kafka_offsets, "look_at_ends", bad)
     planner.add(stays)
     planner.add(runner)
     eventually(lambda: bad_looks, timeout=10, interval=POLL_S)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from confluent_kafka import Producer
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.ranges import read_ranges
 from frazil.pipeline.rows import by_partition, rows_of
 from frazil.stack.local import LocalStack
@@ -33,7 +33,7 @@ def test_some_of_the_rows(indexes: list[int]) -> None:
 @pytest.mark.stack
 def test_rows_are_what_kafka_has(stack: LocalStack) -> None:
     bootstrap, topic = str(stack.settings.bootstrap_servers), f"rows-{uuid.uuid4().hex[:8]}"
-    kafka.ensure_topics(bootstrap, {topic: (2, {})})
+    kafka_topics.ensure_topics(bootstrap, {topic: (2, {})})
     producer = Producer({"bootstrap.servers": bootstrap})
     producer.produce(topic, b"a", key=b"k", headers=[("h", b"\xff")], partition=1, timestamp=1_684_408_953_123)
     producer.produce(topic, None, partition=1, timestamp=1)

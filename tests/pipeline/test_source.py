@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.ranges import FETCH, Range, RangeReader
 from frazil.clients.kafka.security import secured
 from frazil.errors import PositionLost, ServiceUnavailable
@@ -75,7 +75,7 @@ def test_readers_are_kept_and_closed(stack: LocalStack, monkeypatch: pytest.Monk
     kept: dict[Any, RangeReader] = {}
     monkeypatch.setattr(source, "_readers", kept)
     bootstrap, topic = str(stack.settings.bootstrap_servers), f"kept-{uuid.uuid4().hex[:8]}"
-    kafka.ensure_topics(bootstrap, {topic: (1, {})})
+    kafka_topics.ensure_topics(bootstrap, {topic: (1, {})})
     assert produce(bootstrap, topic, iter([b"x"]), 1) == 1
     me = psutil.Process()
 

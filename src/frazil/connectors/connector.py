@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from frazil.clients.kafka import admin as kafka
-from frazil.connectors.keys.framework import OVERRIDE, group_id
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.connectors.keys.overrides import OVERRIDE, group_id
 from frazil.connectors.registry import connector_of
 from frazil.connectors.sink import Sink
 from frazil.connectors.source import topics_of
@@ -91,8 +91,8 @@ class Standing:
 
     def position(self) -> Offsets:
         """Next offsets that the consumer group has committed. Raises ServiceUnavailable."""
-        return kafka.all_group_offsets(self.cluster, self.group)
+        return kafka_groups.all_group_offsets(self.cluster, self.group)
 
     def lag(self) -> Offsets:
         """Records that are not stored yet, of the topics that are named. Raises NotFound or ServiceUnavailable."""
-        return kafka.lag(self.cluster, self.topics, self.group)
+        return kafka_groups.lag(self.cluster, self.topics, self.group)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.security import secured
 from frazil.connectors.keys.sink_config import SinkConfig
 from frazil.errors import ConfigError, TerminalError
@@ -36,9 +36,9 @@ def dead_letter_queue(
         return None
     secured(bootstrap, "producer")
     settings = {"max.message.bytes": str(_DEAD_LETTER_BYTES)}
-    present = set(topics).intersection(kafka.topics(bootstrap))
+    present = set(topics).intersection(kafka_topics.topics(bootstrap))
     try:
-        kafka.ensure_topics(
+        kafka_topics.ensure_topics(
             bootstrap,
             {queue.topic_for(topic): (1, settings) for topic in present},
             replication=config.dead_letter_replication,

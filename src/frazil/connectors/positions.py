@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import client as kafka_client
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.errors import ConfigError, NotFound, PositionLost
 from frazil.pipeline.offsets import Offsets, TopicPartition
 
@@ -47,8 +50,8 @@ def check_changes(bootstrap: str, changes: Changes, remarks: list[str]) -> Moves
     wanted = {key: offset for key, offset in changes.items() if offset is not None}
     topics = sorted({topic for topic, _ in wanted})
     try:
-        begin, end = kafka.begin_offsets(bootstrap, topics), kafka.end_offsets(bootstrap, topics)
-        now = KafkaIdentity(kafka.cluster_id(bootstrap), kafka.topic_ids(bootstrap, topics))
+        begin, end = kafka_offsets.begin_offsets(bootstrap, topics), kafka_offsets.end_offsets(bootstrap, topics)
+        now = KafkaIdentity(kafka_client.cluster_id(bootstrap), kafka_topics.topic_ids(bootstrap, topics))
     except NotFound as error:
         raise ConfigError(f"Nothing was changed: {error}") from None
     moved: Offsets = {}
@@ -72,8 +75,8 @@ def check_changes(bootstrap: str, changes: Changes, remarks: list[str]) -> Moves
 def alter_group(bootstrap: str, group: str, moves: Moves | None) -> None:
     """Move or forget positions of a consumer group."""
     if moves is None:
-        kafka.forget_group_offsets(bootstrap, group)
+        kafka_groups.forget_group_offsets(bootstrap, group)
         return
     if moves.forgotten:
-        kafka.forget_group_offsets(bootstrap, group, moves.forgotten)
-    kafka.set_group_offsets(bootstrap, group, moves.to)
+        kafka_groups.forget_group_offsets(bootstrap, group, moves.forgotten)
+    kafka_groups.set_group_offsets(bootstrap, group, moves.to)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.consumer_settings import consumer_settings
 from frazil.clients.kafka.ranges import FETCH, RangeReader
 from frazil.clients.kafka.security import secured
@@ -20,7 +20,7 @@ def topics_of(config: SinkConfig, bootstrap: str) -> list[str]:
     """Names of the topics of a connector as they exist now. Raises NotFound when none matches its pattern."""
     if config.topics_regex is None:
         return list(config.topics)
-    found = matching(config.topics_regex, kafka.topics(bootstrap))
+    found = matching(config.topics_regex, kafka_topics.topics(bootstrap))
     if not found:
         raise NotFound(f"no topic matches topics.regex={config.topics_regex} at {bootstrap}")
     return found

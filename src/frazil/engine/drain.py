@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.connectors.connector import Connector
 from frazil.connectors.sink import SinkContext
 from frazil.connectors.source import reads_committed
@@ -45,7 +45,7 @@ def drain(
     with connector.hiding() as sink:
         topics = connector.topics()
         task = sink.start(SinkContext(executor, at_once=True), topics)
-        ends = kafka.end_offsets(connector.cluster, topics, committed=reads_committed(sink.config))
+        ends = kafka_offsets.end_offsets(connector.cluster, topics, committed=reads_committed(sink.config))
         while True:
             before = task.position
             due = task.due(ends, round(time.time() * 1000))

@@ -13,7 +13,8 @@ from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.source import matching
 from frazil.engine.failures import classify
 from frazil.environment.bootstrap import Bootstrap
@@ -142,7 +143,7 @@ class _ClusterLoop:
         """Ask once for the topics of runners, and offer each what it reads."""
         try:
             wanted = {id(runner): self._topics(runner) for runner in runners}
-            found = kafka.look_at_ends(
+            found = kafka_offsets.look_at_ends(
                 self._cluster, {t for some in wanted.values() for t in some}, committed=committed
             )
         except Exception as error:  # of whatever kind: the loop goes on for all connectors of its cluster
@@ -166,7 +167,7 @@ class _ClusterLoop:
         if runner.pattern is None:
             return runner.topics
         if self._named_at is None or time.monotonic() - self._named_at > _TOPICS_S:
-            self._names, self._named_at = kafka.topics(self._cluster), time.monotonic()
+            self._names, self._named_at = kafka_topics.topics(self._cluster), time.monotonic()
         return {*runner.topics, *matching(runner.pattern, self._names)}
 
     def _failed(self, runner: Planned, error: FrazilError) -> None:

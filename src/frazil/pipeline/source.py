@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.ranges import Range, RangeReader, records_gone
 from frazil.errors import NotFound, ServiceUnavailable
 from frazil.pipeline.offsets import Offsets
@@ -85,7 +85,7 @@ def made_again(bootstrap: str, read: Mapping[str, str]) -> list[str]:
     Raises ServiceUnavailable for one that is gone: the next start says what has become of it.
     """
     try:
-        now = kafka.topic_ids(bootstrap, read)
+        now = kafka_topics.topic_ids(bootstrap, read)
     except NotFound as error:
         raise ServiceUnavailable(f"what was just read is not there any more, and was not stored: {error}") from None
     return [topic for topic, topic_id in read.items() if now[topic] != topic_id]

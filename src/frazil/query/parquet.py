@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from sqlglot import exp
 
 from frazil.query.result import Result
-from frazil.query.values import text_of, unique_names
+from frazil.query.value_text import text_of, unique_names
 
 _PRIMITIVES = {
     exp.DType.BOOLEAN: pa.bool_(),

@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import IO, TYPE_CHECKING, Any
 
 from frazil.query.result import Result
-from frazil.query.tables import Expanded, write_table
-from frazil.query.values import json_text, json_value, printable_lines, text_of, unique_names
+from frazil.query.text_table import Expanded, write_table
+from frazil.query.value_text import json_text, json_value, printable_lines, text_of, unique_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,7 +26,7 @@ class Format(StrEnum):
 
 @dataclass(frozen=True)
 class TableLook:
-    """Look of tables; see `frazil.query.tables.write_table`."""
+    """Look of tables; see `frazil.query.text_table.write_table`."""
 
     expanded: Expanded = Expanded.AUTO
     hint: str = "--expanded or --format json"

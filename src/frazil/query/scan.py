@@ -14,7 +14,7 @@ from pyiceberg.table import FileScanTask, Table
 from frazil.query.files import arrow_schema, read_batches
 from frazil.query.metadata import metadata_table
 from frazil.query.newest import newest_files
-from frazil.query.sql.tables import Scan
+from frazil.query.sql.scans import Scan
 
 # Files are read ahead of the engine while they are together at most this large (as stored), and at most so many.
 _BYTES_AT_ONCE = 64 << 20

@@ -15,7 +15,7 @@ from frazil.query.names import Names
 from frazil.query.session import constant
 from frazil.query.sql.grammar import check
 from frazil.query.sql.queries import Queries
-from frazil.query.sql.tables import Scan, Tables
+from frazil.query.sql.scans import Scan, Tables
 from frazil.query.sql.types import Type
 from frazil.query.sql.value import refuse
 from frazil.query.statements import Statement

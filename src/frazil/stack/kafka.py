@@ -11,7 +11,7 @@ from pathlib import Path
 
 import javaproperties
 
-from frazil.clients.kafka.admin import cluster_id
+from frazil.clients.kafka.client import cluster_id
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import ServiceUnavailable, StackError
 from frazil.stack.class_archive import ClassArchive

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from frazil.clients.catalog import connect
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import client as kafka_client
 from frazil.connectors.breakers import Breakers
 from frazil.connectors.connector import open_resolved
 from frazil.connectors.iceberg.spark.runtime import IcebergRuntime
@@ -39,12 +39,12 @@ from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.rest.security.tls import worker_client
 from frazil.worker.rest.serve import serve_rest
 from frazil.worker.sources.runtime import SourceRuntime
+from frazil.worker.watch.active_topics import ActiveTopics
 from frazil.worker.watch.lag import lag_of_all
 from frazil.worker.watch.loggers import Loggers
 from frazil.worker.watch.logs import log_to_stderr
 from frazil.worker.watch.metrics import Metrics
 from frazil.worker.watch.positions import ConnectorPositions
-from frazil.worker.watch.topics import ActiveTopics
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class Worker:
         self._stopping = threading.Event()
         self._session: SparkSession | None = None
         self._engine: Engine | None = None
-        self._cluster_id = kafka.cluster_id(settings.bootstrap_servers)
+        self._cluster_id = kafka_client.cluster_id(settings.bootstrap_servers)
         self._providers = ConfigProviders.load(config.properties, settings.env)
         self._providers.keep_out(settings.catalog_properties())
         self._runs = begin_run(settings.home / "worker" / "runs")
@@ -194,7 +194,7 @@ class Worker:
 
     def _checks(self) -> Mapping[str, Callable[[], None]]:
         def answers() -> None:
-            kafka.cluster_id(self._settings.bootstrap_servers, timeout=3)
+            kafka_client.cluster_id(self._settings.bootstrap_servers, timeout=3)
 
         def connects() -> None:
             connect(self._settings.catalog_properties())

@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from frazil.cli.verbs import data
-from frazil.clients.kafka.admin import end_offsets
+from frazil.clients.kafka.offsets import end_offsets
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 from frazil.minio.deployment.deploy import deploy_topics

@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 from frazil.cli.main import app
 from frazil.clients.catalog import connect
 from frazil.clients.connect import ConnectClient
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.iceberg.table.commit import Commit, Target
 from frazil.connectors.positions import KafkaIdentity
 from frazil.environment.settings import Settings
@@ -59,7 +59,7 @@ class Place:
 @pytest.fixture
 def place(stack: LocalStack, monkeypatch: pytest.MonkeyPatch, free_ports: Callable[[int], list[int]]) -> Place:
     name = f"dead{uuid.uuid4().hex[:8]}"
-    kafka.ensure_topics(stack.settings.bootstrap_servers, {f"{name}-dlq": (1, {}), name: (1, {})})
+    kafka_topics.ensure_topics(stack.settings.bootstrap_servers, {f"{name}-dlq": (1, {}), name: (1, {})})
     [port] = free_ports(1)
     env = {**stack.settings.env, "KAFKA_CONNECT_URL": f"http://127.0.0.1:{port}", "FRAZIL_ENV_FILE": os.devnull}
     for key, value in env.items():
@@ -256,7 +256,7 @@ def test_wrong_arguments(place: Place, arguments: list[str], kind: type[Exceptio
 
 def test_connectors_name_their_queues(place: Place, tmp_path: Path) -> None:
     odd = f"{place.name}.graveyard"
-    kafka.ensure_topics(place.settings.bootstrap_servers, {odd: (1, {})})
+    kafka_topics.ensure_topics(place.settings.bootstrap_servers, {odd: (1, {})})
     with rest_worker(tmp_path) as (url, _):
         config = {
             "connector.class": "org.apache.iceberg.connect.IcebergSinkConnector",

@@ -13,7 +13,9 @@ from frazil.cli.main import app
 from frazil.cli.verbs.status import MISSING, ConnectorRow, ServiceRow, StackStatus, TableRow, look
 from frazil.clients.catalog import connect
 from frazil.clients.connect import ConnectClient
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import client as kafka_client
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.environment.settings import Settings
 from frazil.minio.deployment.connectors import CONNECTOR_NAMES, connectors
 from frazil.minio.deployment.deploy import deploy
@@ -159,7 +161,8 @@ def test_lag_counts_the_records_that_are_not_committed(deployed: tuple[Settings,
 def test_a_connector_whose_own_login_fails_leaves_the_others_as_they_are(
     deployed: tuple[Settings, ScriptedFactory], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kafka, "TIMEOUT_S", 2.0)
+    for module in (kafka_client, kafka_offsets, kafka_groups):
+        monkeypatch.setattr(module, "TIMEOUT_S", 2.0)
     settings, _ = deployed
     login = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="a" password="hush-4711";'
     own = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": login}

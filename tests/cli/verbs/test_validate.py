@@ -12,7 +12,8 @@ from typer.testing import CliRunner, Result
 
 from frazil.cli.main import app
 from frazil.clients.catalog import connect
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, NotFound, UsageError
 from frazil.stack.local import LocalStack
@@ -79,7 +80,7 @@ class Place:
         catalog = connect(settings.catalog_properties())
         catalog.create_namespace(self.name)
         catalog.create_table(self.table_name, EVENTS)
-        kafka.ensure_topics(settings.bootstrap_servers, {self.name: (2, {})})
+        kafka_topics.ensure_topics(settings.bootstrap_servers, {self.name: (2, {})})
 
     def table(self) -> Table:
         return connect(self.settings.catalog_properties()).load_table(self.table_name)
@@ -115,7 +116,7 @@ def test_a_sample_shows_what_would_become_of_each_record(place: Place) -> None:
     assert [row["id"] for row in table["rows"]] == [1, 2]
     assert table["rows"][1]["extra"] == {"deep": 1.5}
     assert place.table().metadata_location == before
-    assert kafka.all_group_offsets(place.settings.bootstrap_servers, f"connect-{place.name}") == {}
+    assert kafka_groups.all_group_offsets(place.settings.bootstrap_servers, f"connect-{place.name}") == {}
 
 
 @pytest.mark.stack

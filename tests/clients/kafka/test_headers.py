@@ -10,7 +10,7 @@ import confluent_kafka
 import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.headers import headers_of
 from frazil.stack.local import LocalStack
 
@@ -51,7 +51,7 @@ def test_a_name_that_is_not_utf_8(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.stack
 def test_headers_are_those_that_were_sent(stack: LocalStack) -> None:
     bootstrap, topic = str(stack.settings.bootstrap_servers), f"headers-{uuid.uuid4().hex[:8]}"
-    kafka.ensure_topics(bootstrap, {topic: (1, {})})
+    kafka_topics.ensure_topics(bootstrap, {topic: (1, {})})
     sent: list[Any] = [[("a", b"\xff\x00"), ("é", None), ("a", b"")], []]
     producer = Producer({"bootstrap.servers": bootstrap})
     for headers in sent:
@@ -98,7 +98,7 @@ def produce_raw(bootstrap: str, topic: str, records: list[list[tuple[bytes, byte
 def test_a_name_that_is_not_utf_8_among_many_others(stack: LocalStack, caplog: pytest.LogCaptureFixture) -> None:
     """After some calls Python calls in another way, which lets errors slip."""
     bootstrap, topic = str(stack.settings.bootstrap_servers), f"headers-{uuid.uuid4().hex[:8]}"
-    kafka.ensure_topics(bootstrap, {topic: (1, {})})
+    kafka_topics.ensure_topics(bootstrap, {topic: (1, {})})
     plain = [(b"a", b"1")]
     produce_raw(bootstrap, topic, [*[plain] * 200, [(b"a", b"1"), (b"\xff\xfe", b"v"), (b"z", b"2")], *[plain] * 99])
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "x", "enable.auto.commit": False})

@@ -4,7 +4,8 @@ import uuid
 
 import pytest
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import client as kafka_client
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.newest import newest_records
 from frazil.errors import NotFound, ServiceUnavailable
 from frazil.stack.local import LocalStack
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.stack
 @pytest.fixture
 def topic(stack: LocalStack) -> str:
     name = f"newest-{uuid.uuid4().hex[:8]}"
-    kafka.ensure_topics(stack.settings.bootstrap_servers, {name: (3, {})})
+    kafka_topics.ensure_topics(stack.settings.bootstrap_servers, {name: (3, {})})
     return name
 
 
@@ -46,5 +47,5 @@ def test_a_broker_that_is_away_is_told() -> None:
 
 
 def _groups(bootstrap: str) -> list[str]:
-    admin = kafka.admin(bootstrap)  # without its client the call is never answered
+    admin = kafka_client.admin(bootstrap)  # without its client the call is never answered
     return [group.group_id for group in admin.list_consumer_groups().result(10).valid]

@@ -9,8 +9,9 @@ import time
 import pytest
 from confluent_kafka import KafkaException
 
-from frazil.clients.kafka.admin import end_offsets, ensure_topics
+from frazil.clients.kafka.offsets import end_offsets
 from frazil.clients.kafka.producer import PolledProducer
+from frazil.clients.kafka.topics import ensure_topics
 from frazil.stack.local import LocalStack
 
 _INTERRUPTED = """

@@ -10,20 +10,15 @@ import pytest
 from confluent_kafka import Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import ranges
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.newest import newest_records
 from frazil.clients.kafka.ranges import CHUNK, FETCH, Range, RangeReader
 from frazil.clients.kafka.security import secured
 from frazil.errors import ConfigError, PositionLost, ServiceUnavailable
-from frazil.stack.local import LocalStack
 
 pytestmark = pytest.mark.stack
-
-
-@pytest.fixture
-def bootstrap(stack: LocalStack) -> str:
-    return str(stack.settings.bootstrap_servers)
 
 
 @pytest.fixture
@@ -36,7 +31,7 @@ def reader(bootstrap: str) -> Iterator[RangeReader]:
 def filled(bootstrap: str, counts: Mapping[int, int], *, size: int = 1, flushed: bool = False) -> str:
     """A topic with so many records in each of its partitions; the value of a record begins with its offset."""
     name = f"ranges-{uuid.uuid4().hex[:8]}"
-    kafka.ensure_topics(bootstrap, {name: (max(counts) + 1, {"max.message.bytes": "20000000"})})
+    kafka_topics.ensure_topics(bootstrap, {name: (max(counts) + 1, {"max.message.bytes": "20000000"})})
     add(bootstrap, name, counts, size=size, flushed=flushed)
     return name
 
@@ -109,7 +104,7 @@ def test_ranges_that_end_in_what_transactions_leave(
 ) -> None:
     """Offsets: 0 record, 1 mark, 2 record of an aborted transaction, 3 mark; nothing else ever comes."""
     topic = f"ranges-{uuid.uuid4().hex[:8]}"
-    kafka.ensure_topics(bootstrap, {topic: (2, {})})
+    kafka_topics.ensure_topics(bootstrap, {topic: (2, {})})
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": topic})
     producer.init_transactions(20)
     for finish in (producer.commit_transaction, producer.abort_transaction):
@@ -138,7 +133,7 @@ def test_large_records_of_several_partitions_are_not_held_all_at_once(bootstrap:
 
 def test_what_is_stored_while_a_transaction_is_open(bootstrap: str) -> None:
     topic = f"ranges-{uuid.uuid4().hex[:8]}"
-    kafka.ensure_topics(bootstrap, {topic: (1, {})})
+    kafka_topics.ensure_topics(bootstrap, {topic: (1, {})})
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": topic})
     producer.init_transactions(20)
     for value in (b"stored", b"open"):
@@ -147,8 +142,8 @@ def test_what_is_stored_while_a_transaction_is_open(bootstrap: str) -> None:
         producer.flush(20)
         if value == b"stored":
             producer.commit_transaction(20)
-    assert kafka.end_offsets(bootstrap, [topic]) == {(topic, 0): 3}
-    assert kafka.end_offsets(bootstrap, [topic], committed=True) == {(topic, 0): 2}
+    assert kafka_offsets.end_offsets(bootstrap, [topic]) == {(topic, 0): 3}
+    assert kafka_offsets.end_offsets(bootstrap, [topic], committed=True) == {(topic, 0): 2}
     started = time.monotonic()
     assert [message.value() for message in ranges.stored_records(bootstrap, {(topic, 0): 0})] == [b"stored"]
     assert [message.value() for message in newest_records(bootstrap, [topic], 9)] == [b"stored"]

@@ -5,7 +5,8 @@ import uuid
 import pytest
 from confluent_kafka import Producer
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.newest import newest_records
 from frazil.clients.kafka.ranges import stored_records
 from frazil.errors import NotFound
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.stack
 def topic(stack: LocalStack) -> str:
     """Two partitions; the first has two records, an aborted one, a third record, and ends with a transaction's mark."""
     bootstrap, name = stack.settings.bootstrap_servers, f"stored-{uuid.uuid4().hex[:8]}"
-    kafka.ensure_topics(bootstrap, {name: (2, {})})
+    kafka_topics.ensure_topics(bootstrap, {name: (2, {})})
     producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": name})
     producer.init_transactions(20)
     for values, commit in (([b"0", b"1"], True), ([b"aborted"], False), ([b"2"], True)):
@@ -32,7 +33,7 @@ def topic(stack: LocalStack) -> str:
 
 def test_a_partition_that_ends_with_the_mark_of_a_transaction(stack: LocalStack, topic: str) -> None:
     bootstrap = stack.settings.bootstrap_servers
-    assert kafka.end_offsets(bootstrap, [topic]) == {(topic, 0): 7, (topic, 1): 0}
+    assert kafka_offsets.end_offsets(bootstrap, [topic]) == {(topic, 0): 7, (topic, 1): 0}
     found = list(stored_records(bootstrap, {(topic, 0): 1, (topic, 1): 0}))
     assert [(record.value(), record.offset()) for record in found] == [(b"1", 1), (b"2", 5)]
     assert [record.value() for record in newest_records(bootstrap, [topic], 2)] == [b"2"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from frazil.clients.kafka.admin import client_config
+from frazil.clients.kafka.client import client_config
 from frazil.clients.kafka.security import secured, translated
 from frazil.environment.bootstrap import Bootstrap
 from frazil.errors import ConfigError

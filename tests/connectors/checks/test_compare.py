@@ -7,7 +7,7 @@ import uuid
 import pytest
 from confluent_kafka import Producer
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.checks.compare import Limits, Part, Progress, compare
 from frazil.connectors.checks.result import RangeCheck
 from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_config
@@ -48,7 +48,7 @@ class Compared:
 
     def __init__(self, bootstrap: str, limits: Limits, **overrides: str) -> None:
         topic = f"compare-{uuid.uuid4().hex[:8]}"
-        kafka.ensure_topics(bootstrap, {topic: (1, {}), f"{topic}-dlq": (1, {})})
+        kafka_topics.ensure_topics(bootstrap, {topic: (1, {}), f"{topic}-dlq": (1, {})})
         producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": topic})
         producer.init_transactions(20)
         for number in range(5):

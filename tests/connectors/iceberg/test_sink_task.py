@@ -11,7 +11,7 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.connectors.iceberg import sink_tables, sink_task
 from frazil.connectors.iceberg.table.commit import append_files, summary_of
 from frazil.errors import (
@@ -712,6 +712,6 @@ def test_records_of_open_transactions_are_waited_for(one: Memory, monkeypatch: p
     driver.step()
     monkeypatch.setattr(broker, "source", lambda: Broker.source(broker, committed=True))
     driver.restart()
-    monkeypatch.setattr(kafka, "end_offsets", lambda *_, committed=False: {("t", 0): 2 - committed})
+    monkeypatch.setattr(kafka_offsets, "end_offsets", lambda *_, committed=False: {("t", 0): 2 - committed})
     with pytest.raises(ServiceUnavailable, match="a transaction is open at offset 1 of t-0"):
         driver.restart()

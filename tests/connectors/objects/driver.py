@@ -9,7 +9,10 @@ from typing import Any, Protocol
 
 from confluent_kafka import Message
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import client as kafka_client
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
 from frazil.connectors.objects.known_topics import KnownTopics
 from frazil.connectors.objects.results import ObjectsResult
@@ -47,14 +50,14 @@ class RealCluster:
         self.bootstrap = bootstrap
 
     def make(self, topic: str) -> None:
-        kafka.ensure_topics(self.bootstrap, {topic: (1, {})})
+        kafka_topics.ensure_topics(self.bootstrap, {topic: (1, {})})
 
     def delete(self, topic: str) -> None:
         """The broker forgets the positions of the topic in its own time."""
-        client = kafka.admin(self.bootstrap)
+        client = kafka_client.admin(self.bootstrap)
         client.delete_topics([topic], operation_timeout=20)[topic].result(20)
-        eventually(lambda: topic not in kafka.topics(self.bootstrap))
-        eventually(lambda: not kafka.all_group_offsets(self.bootstrap, f"connect-{topic}"))
+        eventually(lambda: topic not in kafka_topics.topics(self.bootstrap))
+        eventually(lambda: not kafka_groups.all_group_offsets(self.bootstrap, f"connect-{topic}"))
 
     def send(self, topic: str, values: Iterable[bytes | None]) -> None:
         send(self.bootstrap, topic, values, partition=0)
@@ -147,7 +150,7 @@ class Driver:
 
     def process(self, wait_ms: int = 0) -> bool:
         self.now_ms += wait_ms
-        return self.store_below(kafka.end_offsets(self.bootstrap, [self.topic]), self.now_ms)
+        return self.store_below(kafka_offsets.end_offsets(self.bootstrap, [self.topic]), self.now_ms)
 
     def store_below(self, ends: Offsets, now_ms: int) -> bool:
         due = self.sink.due(ends, now_ms)
@@ -167,7 +170,7 @@ class Driver:
         return before != self._position
 
     def position(self) -> int:
-        return kafka.group_offsets(self.bootstrap, self.config.group_id, [(self.topic, 0)])[self.topic, 0]
+        return kafka_groups.group_offsets(self.bootstrap, self.config.group_id, [(self.topic, 0)])[self.topic, 0]
 
     def first_offsets(self) -> list[int]:
         return sorted(int(name.rpartition("+")[2].partition(".")[0]) for name in self.store.objects())

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.connectors.objects.clock import MAX_TICKS, Clock, Tick
+from frazil.connectors.objects.clock import MAX_TICKS, Clock, Tick, next_boundary
 from frazil.connectors.objects.metadata import Metadata, read_metadata
-from frazil.connectors.objects.schedule import next_boundary
 from tests.connectors.objects.samples import BY_TIME, sink_with
 
 HOUR = 3_600_000

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.objects.delta.schema import widened
 from frazil.connectors.objects.formats.delta import TableColumns
 from frazil.connectors.objects.results import ObjectsResult, StoredObject
@@ -80,7 +82,7 @@ def test_a_schedule_is_found_again_after_a_kill(cluster: Cluster, topic: str, tm
     driver.send([b"1", b"2", b"3"])
     driver.process(100)
     driver.send([b"4"])
-    end = kafka.end_offsets(driver.bootstrap, [topic])
+    end = kafka_offsets.end_offsets(driver.bootstrap, [topic])
 
     def killed(task: ObjectsTask) -> ObjectsResult:
         driver.run(task)
@@ -141,16 +143,16 @@ def test_a_bad_record_ends_the_connector(cluster: Cluster, topic: str, tmp_path:
 
 def test_a_position_beyond_the_topic(cluster: Cluster, topic: str, tmp_path: Path) -> None:
     driver = Driver(cluster, topic, tmp_path)
-    kafka.set_group_offsets(driver.bootstrap, driver.config.group_id, {(topic, 0): 99})
+    kafka_groups.set_group_offsets(driver.bootstrap, driver.config.group_id, {(topic, 0): 99})
     with pytest.raises(PositionLost, match="continues at offset 99"):
         driver.restart()
 
 
 def test_a_topic_that_is_made_again(cluster: Cluster, topic: str, tmp_path: Path) -> None:
     driver = Driver(cluster, topic, tmp_path)
-    text = kafka.group_metadata(driver.bootstrap, driver.config.group_id, [(topic, 0)])[topic, 0]
-    other = text.replace(kafka.topic_ids(driver.bootstrap, [topic])[topic], "AAAAAAAAAAAAAAAAAAAAAA")
-    kafka.set_group_offsets(driver.bootstrap, driver.config.group_id, {(topic, 0): 0}, {(topic, 0): other})
+    text = kafka_groups.group_metadata(driver.bootstrap, driver.config.group_id, [(topic, 0)])[topic, 0]
+    other = text.replace(kafka_topics.topic_ids(driver.bootstrap, [topic])[topic], "AAAAAAAAAAAAAAAAAAAAAA")
+    kafka_groups.set_group_offsets(driver.bootstrap, driver.config.group_id, {(topic, 0): 0}, {(topic, 0): other})
     with pytest.raises(PositionLost, match="was deleted and made again"):
         driver.restart()
 
@@ -167,7 +169,7 @@ def test_a_topic_that_is_made_again_while_it_is_read(cluster: Cluster, topic: st
     with pytest.raises(PositionLost, match=f"topic {topic} was deleted and made again since"):
         driver.process()
     assert (table.commits, table.offsets) == (commits, offsets)
-    assert kafka.all_group_offsets(driver.bootstrap, driver.config.group_id) == {}
+    assert kafka_groups.all_group_offsets(driver.bootstrap, driver.config.group_id) == {}
     with pytest.raises(PositionLost, match=f"topic {topic} was deleted and made again since"):
         driver.restart()
 
@@ -175,7 +177,7 @@ def test_a_topic_that_is_made_again_while_it_is_read(cluster: Cluster, topic: st
 def test_a_topic_that_is_deleted_while_it_is_read(cluster: Cluster, topic: str, tmp_path: Path) -> None:
     driver = Driver(cluster, topic, tmp_path)
     driver.send([b"%d" % n for n in range(6)])
-    ends = kafka.end_offsets(driver.bootstrap, [topic])
+    ends = kafka_offsets.end_offsets(driver.bootstrap, [topic])
 
     def then_deleted(task: ObjectsTask) -> ObjectsResult:
         result = driver.run(task)

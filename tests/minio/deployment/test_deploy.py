@@ -10,7 +10,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField, StringType
 
 from frazil.clients.catalog import connect
-from frazil.clients.kafka.admin import admin, end_offsets
+from frazil.clients.kafka.client import admin
+from frazil.clients.kafka.offsets import end_offsets
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, ServiceUnavailable
 from frazil.minio.deployment.connectors import connectors

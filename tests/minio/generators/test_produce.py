@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from frazil.clients.kafka.admin import end_offsets, ensure_topics
+from frazil.clients.kafka.offsets import end_offsets
+from frazil.clients.kafka.topics import ensure_topics
 from frazil.environment.settings import LOOPBACK
 from frazil.errors import NotFound, ServiceUnavailable, TerminalError
 from frazil.minio.generators.generate import records

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.errors import ConfigError, ServiceUnavailable
 from frazil.pipeline.letters import deadletter
 from frazil.pipeline.letters.deadletter import PREFIX, RECORD_TIME, DeadLetter, DeadLetterQueue
@@ -60,14 +61,14 @@ class TestBroker:
     def source(self, bootstrap: str) -> str:
         """Name of a topic whose dead-letter topic exists."""
         name = f"source-{uuid.uuid4()}"
-        kafka.ensure_topics(bootstrap, {f"{name}-dlq": (3, {"max.message.bytes": str(32 << 20)})})
+        kafka_topics.ensure_topics(bootstrap, {f"{name}-dlq": (3, {"max.message.bytes": str(32 << 20)})})
         return name
 
     def queue(self, bootstrap: str, connector: str = "sink-1", *, context_headers: bool = True) -> DeadLetterQueue:
         return DeadLetterQueue(bootstrap, connector, CONNECTOR_CLASS, None, context_headers)
 
     def read(self, bootstrap: str, topic: str) -> list[Message]:
-        ends = kafka.end_offsets(bootstrap, [topic])
+        ends = kafka_offsets.end_offsets(bootstrap, [topic])
         consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "reader", "fetch.message.max.bytes": 32 << 20})
         try:
             consumer.assign([TopicPartition(topic, partition, 0) for _, partition in ends])
@@ -170,7 +171,7 @@ class TestBroker:
 
     def test_a_topic_that_refuses_the_size_is_named(self, bootstrap: str) -> None:
         source = f"source-{uuid.uuid4()}"
-        kafka.ensure_topics(bootstrap, {f"{source}-dlq": (1, {"max.message.bytes": "10000"})})
+        kafka_topics.ensure_topics(bootstrap, {f"{source}-dlq": (1, {"max.message.bytes": "10000"})})
         with pytest.raises(
             ConfigError, match=r"too large for its topic .* nothing was committed. Raise max.message.bytes"
         ):

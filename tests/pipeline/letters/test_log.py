@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from confluent_kafka import Producer
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.errors import NotFound, ServiceUnavailable
 from frazil.pipeline.letters import log as log_module
 from frazil.pipeline.letters.deadletter import DeadLetter, DeadLetterQueue
@@ -32,7 +32,7 @@ def log(stack: LocalStack) -> LetterLog:
 @pytest.fixture
 def topic(stack: LocalStack) -> str:
     name = f"t{uuid.uuid4().hex[:8]}-dlq"
-    kafka.ensure_topics(stack.settings.bootstrap_servers, {name: (3, {"max.message.bytes": str(16 << 20)})})
+    kafka_topics.ensure_topics(stack.settings.bootstrap_servers, {name: (3, {"max.message.bytes": str(16 << 20)})})
     return name
 
 
@@ -100,7 +100,7 @@ def test_the_worker_does_not_take_markers_for_dead_letters(stack: LocalStack, lo
 
 def test_several_topics_and_large_letters(stack: LocalStack, log: LetterLog, topic: str) -> None:
     other = f"{topic}-dlq"
-    kafka.ensure_topics(stack.settings.bootstrap_servers, {other: (1, {"max.message.bytes": str(16 << 20)})})
+    kafka_topics.ensure_topics(stack.settings.bootstrap_servers, {other: (1, {"max.message.bytes": str(16 << 20)})})
     write(stack, topic, range(2))
     write(stack, other, range(2, 4), value=b"x" * (10 << 20))
     letters = open_letters(log, topic, other)

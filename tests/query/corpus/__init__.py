@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from frazil.query.result import Result
-from frazil.query.values import json_value
+from frazil.query.value_text import json_value
 
 _FOLDER = Path(__file__).parent
 _ANSWERS = _FOLDER / "answers.json"

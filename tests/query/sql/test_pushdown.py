@@ -12,7 +12,7 @@ from pyiceberg.types import IntegerType, NestedField, StringType, StructType
 
 from frazil.query.names import Names
 from frazil.query.session import session
-from frazil.query.sql.tables import Tables
+from frazil.query.sql.scans import Tables
 from frazil.query.statements import split
 from frazil.query.translate import translate
 from tests.query.catalogs import MetadataCatalog

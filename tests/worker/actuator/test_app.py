@@ -12,8 +12,8 @@ from frazil.connectors.keys.versions import VERSION
 from frazil.pipeline.report import BatchReport
 from frazil.worker.actuator.app import actuator_app
 from frazil.worker.actuator.health import connector_states
-from frazil.worker.app import serve
 from frazil.worker.lifecycle.herder import Herder
+from frazil.worker.server import serve
 from frazil.worker.watch.metrics import Metrics
 from tests.connectors.samples import MINIMAL_SINK
 from tests.worker.lifecycle.runners import ScriptedFactory, eventually

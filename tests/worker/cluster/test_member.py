@@ -6,7 +6,8 @@ import uuid
 
 import pytest
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import client as kafka_client
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.stack.local import LocalStack
 from frazil.worker.cluster.member import GroupMember, Timing
 from tests.worker.lifecycle.runners import eventually
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.stack
 
 def test_taking_over_is_tried_until_it_succeeds(stack: LocalStack, caplog: pytest.LogCaptureFixture) -> None:
     bootstrap, group = stack.settings.bootstrap_servers, f"group-{uuid.uuid4().hex[:8]}"
-    kafka.ensure_topics(bootstrap, {group: (2, {})})
+    kafka_topics.ensure_topics(bootstrap, {group: (2, {})})
     given: list[frozenset[int]] = []
     ticks: list[int] = []
 
@@ -26,7 +27,7 @@ def test_taking_over_is_tried_until_it_succeeds(stack: LocalStack, caplog: pytes
             raise RuntimeError("can't start new thread")
 
     member = GroupMember(
-        kafka.client_config(bootstrap),
+        kafka_client.client_config(bootstrap),
         group,
         group,
         "http://a:1",

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from frazil.worker.app import serve
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.app import rest_app
 from frazil.worker.rest.info import WorkerInfo
+from frazil.worker.server import serve
+from frazil.worker.watch.active_topics import ActiveTopics
 from frazil.worker.watch.loggers import Loggers
-from frazil.worker.watch.topics import ActiveTopics
 from tests.worker.watch.positions import KeptPositions
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from bench.peer import peer_service
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.declare.providers import ConfigProviders
 from frazil.stack.jars import CONNECT_FILE
 from frazil.stack.local import LocalStack
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.stack
 def test_answers_are_those_of_kafka_connect(stack: LocalStack, tmp_path: Path) -> None:
     bootstrap = stack.settings.bootstrap_servers
     topic = f"compared-{uuid.uuid4().hex[:8]}"
-    kafka.ensure_topics(bootstrap, {topic: (2, {})})
+    kafka_topics.ensure_topics(bootstrap, {topic: (2, {})})
     settings = isolated_settings(tmp_path / "peer", KAFKA_BOOTSTRAP_SERVERS=bootstrap)
     service = peer_service(settings, CONNECT_FILE)
     service.start(lambda text: None)

@@ -13,15 +13,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from frazil.worker.app import serve
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.app import ROUTES, rest_app
 from frazil.worker.rest.dispatch import PLACES
 from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.rest.openapi import operations
+from frazil.worker.server import serve
 from frazil.worker.sources.runtime import SourceRuntime
+from frazil.worker.watch.active_topics import ActiveTopics
 from frazil.worker.watch.loggers import Loggers
-from frazil.worker.watch.topics import ActiveTopics
 from tests.isolation import isolated_settings
 from tests.worker.rest.requests import assert_error, sink
 from tests.worker.watch.positions import KeptPositions

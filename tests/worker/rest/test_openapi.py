@@ -11,14 +11,14 @@ import jsonschema_rs
 import pytest
 
 from frazil.errors import Fenced
-from frazil.worker.app import serve
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.lifecycle.store import FileConfigStore
 from frazil.worker.rest import openapi
 from frazil.worker.rest.app import ROUTES, rest_app
 from frazil.worker.rest.info import WorkerInfo
+from frazil.worker.server import serve
+from frazil.worker.watch.active_topics import ActiveTopics
 from frazil.worker.watch.loggers import Loggers
-from frazil.worker.watch.topics import ActiveTopics
 from tests.worker.lifecycle.runners import ScriptedFactory
 from tests.worker.rest.requests import placed, sink, wait_for
 from tests.worker.watch.positions import KeptPositions

@@ -5,13 +5,13 @@ import re
 import httpx
 
 from frazil.connectors.keys.versions import VERSION
-from frazil.worker.app import serve
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.lifecycle.store import FileConfigStore
 from frazil.worker.rest.app import rest_app
 from frazil.worker.rest.info import WorkerInfo
+from frazil.worker.server import serve
+from frazil.worker.watch.active_topics import ActiveTopics
 from frazil.worker.watch.loggers import Loggers
-from frazil.worker.watch.topics import ActiveTopics
 from tests.worker.lifecycle.runners import ScriptedFactory
 from tests.worker.rest.requests import assert_error
 from tests.worker.watch.positions import KeptPositions

@@ -11,20 +11,20 @@ import pytest
 
 from frazil.cli.main import main
 from frazil.clients.connect import ConnectClient
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.environment.settings import LOOPBACK
 from frazil.errors import AlreadyExists, ConfigError, NotFound
 from frazil.stack.jars import CONNECT_FILE, resolve
 from frazil.stack.java import find_java
 from frazil.stack.local import LocalStack
 from frazil.stack.ports import unused
-from frazil.worker.app import serve
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.app import rest_app
 from frazil.worker.rest.info import WorkerInfo
+from frazil.worker.server import serve
 from frazil.worker.sources.runtime import SourceRuntime
+from frazil.worker.watch.active_topics import ActiveTopics
 from frazil.worker.watch.loggers import Loggers
-from frazil.worker.watch.topics import ActiveTopics
 from tests.connectors.samples import MINIMAL_SINK
 from tests.harness import eventually, messages
 from tests.isolation import isolated_settings
@@ -72,7 +72,7 @@ def test_life_of_a_source_connector(
 ) -> None:
     bootstrap = stack.settings.bootstrap_servers
     topic = tmp_path.name.replace("_", "-")
-    kafka.ensure_topics(bootstrap, {topic: (1, {})})
+    kafka_topics.ensure_topics(bootstrap, {topic: (1, {})})
     lines = tmp_path / "lines.txt"
     lines.write_text("one\ntwo\n")
     source = {"connector.class": SOURCE, "file": str(lines), "topic": topic}

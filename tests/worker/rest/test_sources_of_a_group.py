@@ -11,15 +11,15 @@ from pathlib import Path
 import httpx
 import pytest
 
-from frazil.worker.app import serve
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.lifecycle.store import FileConfigStore
 from frazil.worker.rest.app import rest_app
 from frazil.worker.rest.forward import Forwarder
 from frazil.worker.rest.info import WorkerInfo
+from frazil.worker.server import serve
 from frazil.worker.sources.runtime import SourceRuntime
+from frazil.worker.watch.active_topics import ActiveTopics
 from frazil.worker.watch.loggers import Loggers
-from frazil.worker.watch.topics import ActiveTopics
 from tests.isolation import isolated_settings
 from tests.worker.lifecycle.runners import ScriptedFactory
 from tests.worker.rest.requests import assert_error, sink

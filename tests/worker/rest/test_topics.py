@@ -3,7 +3,7 @@ from __future__ import annotations
 import httpx
 
 from frazil.pipeline.report import BatchReport
-from frazil.worker.watch.topics import ActiveTopics
+from frazil.worker.watch.active_topics import ActiveTopics
 from tests.worker.rest.requests import assert_error, create
 
 

@@ -15,7 +15,7 @@ import httpx
 import psutil
 import pytest
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.stack.jars import CONNECT_FILE, resolve
 from frazil.stack.java import find_java
 from frazil.stack.local import LocalStack
@@ -96,7 +96,7 @@ def members(stack: LocalStack, tmp_path: Path) -> Iterator[list[Member]]:
 def test_source_connectors_go_where_the_leader_is(members: list[Member], stack: LocalStack, tmp_path: Path) -> None:
     one, two = members
     bootstrap, topic = stack.settings.bootstrap_servers, f"lines-{uuid.uuid4().hex[:8]}"
-    kafka.ensure_topics(bootstrap, {topic: (1, {})})
+    kafka_topics.ensure_topics(bootstrap, {topic: (1, {})})
     lines, expected = tmp_path / "lines.txt", [b'"0"']
     lines.write_text("0\n")
     source = {"connector.class": SOURCE, "file": str(lines), "topic": topic}

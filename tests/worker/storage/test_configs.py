@@ -6,7 +6,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import client as kafka_client
+from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.errors import Rebalancing, ServiceUnavailable
 from frazil.stack.local import LocalStack
 from frazil.worker.lifecycle.store import StoredConnector
@@ -32,7 +33,7 @@ def topic(stack: LocalStack) -> str:
 def open_store(stack: LocalStack, topic: str) -> Iterator[Open]:
     """Opens one more store on the topic; the dictionary follows what it tells."""
     bootstrap = stack.settings.bootstrap_servers
-    client = kafka.client_config(bootstrap)
+    client = kafka_client.client_config(bootstrap)
     with ExitStack() as opened:
 
         def make() -> tuple[ConfigTopic, Known]:
@@ -44,7 +45,7 @@ def open_store(stack: LocalStack, topic: str) -> Iterator[Open]:
                 else:
                     known[name] = connector
 
-            end = lambda: kafka.end_offsets(bootstrap, [topic])[topic, 0]  # noqa: E731
+            end = lambda: kafka_offsets.end_offsets(bootstrap, [topic])[topic, 0]  # noqa: E731
             store = ConfigTopic(client, client, topic, topic, end)
             opened.callback(store.close)
             store.open(follow)
@@ -92,8 +93,8 @@ def test_a_change_that_cannot_be_carried_out_yet_is_tried_again(stack: LocalStac
             raise RuntimeError("can't start new thread")
         told.append((name, connector is None))
 
-    client = kafka.client_config(bootstrap)
-    store = ConfigTopic(client, client, topic, topic, lambda: kafka.end_offsets(bootstrap, [topic])[topic, 0])
+    client = kafka_client.client_config(bootstrap)
+    store = ConfigTopic(client, client, topic, topic, lambda: kafka_offsets.end_offsets(bootstrap, [topic])[topic, 0])
     try:
         store.open(follow)
         store.lead(True)

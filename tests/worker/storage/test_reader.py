@@ -6,7 +6,8 @@ import uuid
 
 import pytest
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import client as kafka_client
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.stack.local import LocalStack
 from frazil.worker.storage.reader import TopicReader
 from frazil.worker.storage.records import Malformed
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.stack
 @pytest.fixture
 def topic(stack: LocalStack) -> str:
     name = f"read-{uuid.uuid4().hex[:8]}"
-    kafka.ensure_topics(stack.settings.bootstrap_servers, {name: (1, {})})
+    kafka_topics.ensure_topics(stack.settings.bootstrap_servers, {name: (1, {})})
     return name
 
 
@@ -41,7 +42,7 @@ def test_a_record_that_fails_keeps_no_other_back_and_is_applied_later(
 
     for key, value in (("a", b"1"), ("b", b"1"), ("c", b"1"), ("b", b"2"), ("a", b"malformed")):
         send(bootstrap, topic, [value], key=key)
-    reader = TopicReader(kafka.client_config(bootstrap), topic, topic, apply)
+    reader = TopicReader(kafka_client.client_config(bootstrap), topic, topic, apply)
     try:
         reader.start()
         assert applied == [("c", b"1"), ("b", b"2")], (

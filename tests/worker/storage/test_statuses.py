@@ -6,7 +6,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import client as kafka_client
+from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.stack.local import LocalStack
 from frazil.worker.lifecycle.status import ConnectorStatus, TaskStatus
 from frazil.worker.storage.records import WorkerRecord
@@ -28,7 +29,7 @@ def topic() -> str:
 def open_topic(stack: LocalStack, topic: str) -> Iterator[Open]:
     bootstrap = stack.settings.bootstrap_servers
     ensure_storage_topic(bootstrap, StorageTopic("status.storage.topic", topic, 3, 1))
-    client = kafka.client_config(bootstrap)
+    client = kafka_client.client_config(bootstrap)
     with ExitStack() as opened:
 
         def make() -> StatusTopic:
@@ -65,7 +66,7 @@ def test_a_state_is_sent_once_and_again_where_somebody_has_told_another(
     for _ in range(3):
         one.publish(status("RUNNING", "h:1", 1))
         one.flush()
-    assert sum(kafka.end_offsets(stack.settings.bootstrap_servers, [topic]).values()) == 2
+    assert sum(kafka_offsets.end_offsets(stack.settings.bootstrap_servers, [topic]).values()) == 2
     late.publish(status("UNASSIGNED", "h:2", 1))
     eventually(lambda: one.of("a") == status("UNASSIGNED", "h:2", 1))
     one.publish(status("RUNNING", "h:1", 1))

@@ -10,7 +10,9 @@ import httpx
 import pytest
 from bench.peer import peer_service
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import client as kafka_client
+from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.environment.settings import Settings
 from frazil.stack.jars import CONNECT_FILE
 from frazil.stack.local import LocalStack
@@ -51,7 +53,7 @@ def test_configurations_and_states_go_over_and_back(stack: LocalStack, tmp_path:
         "topics": "taken",
         "tasks.max": "1",
     }
-    kafka.ensure_topics(bootstrap, {"taken": (1, {})})
+    kafka_topics.ensure_topics(bootstrap, {"taken": (1, {})})
     with connect_worker(settings) as client:
         for name, target in (("runs", "RUNNING"), ("stops", "STOPPED"), ("pauses", "PAUSED"), ("goes", "RUNNING")):
             body = {"name": name, "config": sink, "initial_state": target}
@@ -61,8 +63,8 @@ def test_configurations_and_states_go_over_and_back(stack: LocalStack, tmp_path:
         eventually(lambda: len(client.get("/connectors/runs/tasks").json()) == 1)
 
     known: dict[str, StoredConnector | None] = {}
-    end = lambda: kafka.end_offsets(bootstrap, [f"{GROUP}-configs"])[f"{GROUP}-configs", 0]  # noqa: E731
-    client_config = kafka.client_config(bootstrap)
+    end = lambda: kafka_offsets.end_offsets(bootstrap, [f"{GROUP}-configs"])[f"{GROUP}-configs", 0]  # noqa: E731
+    client_config = kafka_client.client_config(bootstrap)
     store = ConfigTopic(client_config, client_config, f"{GROUP}-configs", GROUP, end)
     statuses = StatusTopic(client_config, client_config, f"{GROUP}-status", GROUP, "0.1")
     try:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.objects import ObjectStore
 from frazil.connectors.objects.config.object_sink import object_sink_config
 from frazil.connectors.objects.known_topics import KnownTopics, topics_object
@@ -39,7 +39,7 @@ def test_objects_belong_to_the_topics_of_an_altered_position(
     stack: LocalStack, format_: str, changes: dict[tuple[str, int], int | None] | None, left: dict[str, str]
 ) -> None:
     settings = stack.settings
-    kafka.ensure_topics(settings.bootstrap_servers, {"altered": (1, {})})
+    kafka_topics.ensure_topics(settings.bootstrap_servers, {"altered": (1, {})})
     config = MINIMAL_S3_SINK | {
         "connector.class": "io.confluent.connect.s3.S3SinkConnector",
         "topics": "altered",
@@ -56,5 +56,5 @@ def test_objects_belong_to_the_topics_of_an_altered_position(
     known.load()
     known.forget(None, {"altered": "1", "other": "2"})
     ConnectorPositions(settings, PROVIDERS).alter("c", config, changes)
-    now = kafka.topic_ids(settings.bootstrap_servers, ["altered"])["altered"]
+    now = kafka_topics.topic_ids(settings.bootstrap_servers, ["altered"])["altered"]
     assert known.load() == {topic: now if id_ == "now" else id_ for topic, id_ in left.items()}

@@ -12,7 +12,7 @@ from sqlglot import exp
 from frazil.cli.ui.answers import Answers, SqlFormat
 from frazil.errors import UsageError
 from frazil.query.render import TableLook
-from frazil.query.tables import Expanded
+from frazil.query.text_table import Expanded
 
 HINT = "\\x or \\format json"
 HELP = """\

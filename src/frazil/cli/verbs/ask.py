@@ -17,7 +17,7 @@ from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 from frazil.query.render import Format, TableLook, render
 from frazil.query.result import Result
-from frazil.query.tables import Expanded
+from frazil.query.text_table import Expanded
 
 if TYPE_CHECKING:
     from frazil.minio.questions.question import Question, Value
@@ -105,7 +105,7 @@ def ask(
 
 def _values(question: Question, given: dict[str, str | None]) -> dict[str, Value]:
     """Values of the parameters that are given. Raises UsageError for those that the question does not take."""
-    from frazil.cli.ui.times import point_in_time
+    from frazil.cli.ui.arguments import point_in_time
 
     now = datetime.now(UTC)
     taken = {parameter.name: parameter for parameter in question.parameters}

@@ -15,7 +15,7 @@ import typer
 
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.usage import examples
-from frazil.cli.ui.values import send_values
+from frazil.cli.ui.value_lines import send_values
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 

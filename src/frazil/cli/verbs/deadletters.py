@@ -239,9 +239,9 @@ def _looked(
     config: Path | None = None,
 ) -> Iterator[_Look]:
     """Read which dead letters are open, with progress on standard error."""
+    from frazil.cli.ui.arguments import point_in_time
     from frazil.cli.ui.letter_connectors import Connectors
-    from frazil.cli.ui.times import point_in_time
-    from frazil.clients.kafka import admin as kafka
+    from frazil.clients.kafka import topics as kafka_topics
     from frazil.pipeline.letters.choice import Choice
     from frazil.pipeline.letters.log import LetterLog
     from frazil.pipeline.letters.queues import chosen_topics
@@ -254,7 +254,9 @@ def _looked(
     connectors = Connectors.known(settings) if config is None else Connectors.read(config, connector)
     choice = Choice(connectors.only or connector, reason, begin, end, count)
     choice.check()
-    names = chosen_topics(topics or (), kafka.topics(settings.bootstrap_servers), list(connectors.configs.values()))
+    names = chosen_topics(
+        topics or (), kafka_topics.topics(settings.bootstrap_servers), list(connectors.configs.values())
+    )
     log = LetterLog(settings.bootstrap_servers)
     console = make_console(stderr=True)
     if connectors.unknown:

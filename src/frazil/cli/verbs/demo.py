@@ -132,8 +132,8 @@ def behind(settings: Settings, client: ConnectClient) -> dict[str, int]:
 
     Raises TerminalError when a connector has failed or was paused or stopped.
     """
-    from frazil.clients.kafka import admin as kafka
-    from frazil.connectors.keys.framework import group_id
+    from frazil.clients.kafka import groups as kafka_groups
+    from frazil.connectors.keys.overrides import group_id
     from frazil.minio.deployment.connectors import connectors
 
     lags = {}
@@ -149,7 +149,7 @@ def behind(settings: Settings, client: ConnectClient) -> dict[str, int]:
                 f"connector {name} is {state}, so its records stay in Kafka. Resume it with: "
                 f"curl -X PUT {settings.connect_url}/connectors/{name}/resume"
             )
-        lag = sum(kafka.lag(settings.bootstrap_servers, [config["topics"]], group_id(name, config)).values())
+        lag = sum(kafka_groups.lag(settings.bootstrap_servers, [config["topics"]], group_id(name, config)).values())
         if lag:
             lags[config["topics"]] = lag
     return lags

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from frazil.cli.ui.arguments import known_table
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.output import Output, OutputOption, show_json, show_table
 from frazil.cli.ui.progress import progress
-from frazil.cli.ui.tables import known_table
 from frazil.cli.ui.usage import examples
 from frazil.environment.settings import Settings
 

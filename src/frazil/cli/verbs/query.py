@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from frazil.cli.ui.arguments import known_table
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.engines import EngineName, EngineOption
-from frazil.cli.ui.tables import known_table
 from frazil.cli.ui.usage import examples
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 from frazil.query.render import Format, TableLook, records, render, write_json
 from frazil.query.result import Result
-from frazil.query.tables import Expanded
-from frazil.query.values import json_value, printable
+from frazil.query.text_table import Expanded
+from frazil.query.value_text import json_value, printable
 
 if TYPE_CHECKING:
     from frazil.query.summary import TableSummary

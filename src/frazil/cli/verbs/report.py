@@ -41,7 +41,7 @@ def report(
     Calls, errors, bytes per bucket, slowest calls, top talkers, sign-ins, refusals, deletions and changes. The page
     needs no network. The questions behind it are those of `ask`; exit code 1 when the catalog or Trino do not answer.
     """
-    from frazil.cli.ui.times import point_in_time
+    from frazil.cli.ui.arguments import point_in_time
     from frazil.minio.report.build import build
     from frazil.minio.report.panels import Span
 

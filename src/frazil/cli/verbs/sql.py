@@ -21,7 +21,7 @@ from frazil.errors import UsageError
 from frazil.query.parameters import TYPES, Value, parse_parameter
 from frazil.query.render import TableLook
 from frazil.query.result import Result
-from frazil.query.tables import Expanded
+from frazil.query.text_table import Expanded
 
 if TYPE_CHECKING:
     from frazil.query.engine import Engine

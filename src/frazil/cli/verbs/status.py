@@ -226,13 +226,18 @@ def _lag(settings: Settings, providers: ConfigProviders, name: str, config: dict
 
 def _dead_letters(settings: Settings, configs: Sequence[dict[str, str]]) -> int | None:
     """Count the open dead letters; None when that would take long."""
-    from frazil.clients.kafka import admin as kafka
+    from frazil.clients.kafka import offsets as kafka_offsets
+    from frazil.clients.kafka import topics as kafka_topics
     from frazil.pipeline.letters.log import LetterLog
     from frazil.pipeline.letters.queues import queue_topics
 
     servers = settings.bootstrap_servers
-    topics = queue_topics(kafka.topics(servers), configs)
-    if sum(kafka.end_offsets(servers, topics).values()) - sum(kafka.begin_offsets(servers, topics).values()) > _COUNTED:
+    topics = queue_topics(kafka_topics.topics(servers), configs)
+    if (
+        sum(kafka_offsets.end_offsets(servers, topics).values())
+        - sum(kafka_offsets.begin_offsets(servers, topics).values())
+        > _COUNTED
+    ):
         return None
     log = LetterLog(servers)
     queues = log.look(topics, lambda done, total: None)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from confluent_kafka import Message
 
-from frazil.clients.kafka.admin import begin_offsets, end_offsets
+from frazil.clients.kafka.offsets import begin_offsets, end_offsets
 from frazil.clients.kafka.ranges import place_of, read_ranges
 
 

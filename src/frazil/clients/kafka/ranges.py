@@ -10,7 +10,8 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from frazil.clients.kafka.admin import client_config, end_offsets
+from frazil.clients.kafka.client import client_config
+from frazil.clients.kafka.offsets import end_offsets
 from frazil.clients.kafka.security import refusal_in
 from frazil.errors import ConfigError, FrazilError, PositionLost, ServiceUnavailable, TerminalError
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka.ranges import read_ranges
 from frazil.connectors.checks.result import RangeCheck
 from frazil.connectors.dead_letters import queue_of
@@ -88,7 +88,7 @@ def compare(
     for what cannot be compared, NotFound, ServiceUnavailable.
     """
     topics = topics_of(config, bootstrap)
-    first = kafka.begin_offsets(bootstrap, topics)
+    first = kafka_offsets.begin_offsets(bootstrap, topics)
     begin, end = limits.cut(first, {key: at for key, at in position(first).items() if key in first})
     queue = queue_of(config, bootstrap, connector_class)
     dead = () if queue is None else queue.written_since(topics, 0)
@@ -101,7 +101,7 @@ def compare(
         progress("records", done, total)
     found = comparison.finish(progress)
     if limits.end is None:
-        _note_waiting(found, end, kafka.end_offsets(bootstrap, topics))
+        _note_waiting(found, end, kafka_offsets.end_offsets(bootstrap, topics))
     return found
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
 
 from frazil.connectors.checks.result import RangeCheck, Sum, digest
-from frazil.connectors.checks.texts import Texts
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -113,3 +113,26 @@ class Expected:
         if compared:
             check.expected_sum, check.stored_sum = str(self.total), str(self.found)
         return check
+
+
+class Texts:
+    """Texts in a temporary file, by their number: the order in which they were added."""
+
+    def __init__(self) -> None:
+        self._file = TemporaryFile()  # noqa: SIM115 - closed by `close`
+        self._ends = array("q", [0])
+
+    def add(self, text: bytes) -> None:
+        """Add a text; its number is one more than that of the text before."""
+        self._file.write(text)
+        self._ends.append(self._ends[-1] + len(text))
+
+    def get(self, number: int) -> bytes:
+        """The text with a number."""
+        begin, end = self._ends[number], self._ends[number + 1]
+        self._file.seek(begin)
+        return self._file.read(end - begin)
+
+    def close(self) -> None:
+        """Remove the file."""
+        self._file.close()

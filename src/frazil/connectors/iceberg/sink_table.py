@@ -10,7 +10,7 @@ from pyiceberg.table import Table
 
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.pieces import before
-from frazil.connectors.iceberg.position import positions
+from frazil.connectors.iceberg.position import start_position
 from frazil.connectors.iceberg.strategy import Strategy
 from frazil.connectors.iceberg.table.column_limits import first_columns
 from frazil.connectors.iceberg.table.commit import Commit, Floor, Target
@@ -134,7 +134,7 @@ class SinkTable(Progress):
         taken_over = self._is_taken_over()
         route = self._config.route
         if route is not None and route.names_tables:
-            positions.check_identity(self.name, self.floor.identity, identity)
+            start_position.check_identity(self.name, self.floor.identity, identity)
             if self.floor.rolled_back:
                 logger.warning(
                     "connector %s: table %s was rolled back. What it lost is not stored again, unless the offsets of "

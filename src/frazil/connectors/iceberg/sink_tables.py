@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from pyiceberg.catalog import Catalog
 
-from frazil.connectors.iceberg.changes.merging import Merging
+from frazil.connectors.iceberg.changes.merge_strategy import Merging
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
-from frazil.connectors.iceberg.position import positions
+from frazil.connectors.iceberg.position import start_position
 from frazil.connectors.iceberg.sink_table import SinkTable
 from frazil.connectors.iceberg.strategy import Appending
 from frazil.connectors.iceberg.table.commit import Floor, Target
@@ -45,7 +45,7 @@ class SinkTables:
         taken_over = any(floor.superseded for floor in floors.values())
         for name, table in self._known.items():
             table.started(floors[name], taken_over=taken_over)
-        return floors if self.config.route is None else positions.effective(floors)
+        return floors if self.config.route is None else start_position.effective(floors)
 
     def branches(self) -> dict[str, str]:
         """The tables that are known now, each with its branch; for any thread."""

@@ -9,10 +9,11 @@ from dataclasses import replace
 
 from pyiceberg.catalog import Catalog
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.iceberg.batch import Batch
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
-from frazil.connectors.iceberg.position import positions, takeover
+from frazil.connectors.iceberg.position import start_position, takeover
 from frazil.connectors.iceberg.sink_tables import SinkTables
 from frazil.connectors.iceberg.table.commit import Commit
 from frazil.connectors.iceberg.table.writers import MapperFor
@@ -63,9 +64,9 @@ class IcebergSinkTask(SinkTask):
         self._pace = CommitInterval(interval_ms, config.max_records_per_batch)
         self._committed_at = time.monotonic()
         floors = self._tables.floors()
-        self._tables.identity = positions.identity(bootstrap, topics, floors)
+        self._tables.identity = start_position.identity(bootstrap, topics, floors)
         takeover.check(bootstrap, config, catalog, floors)
-        self._position = positions.start_offsets(
+        self._position = start_position.start_offsets(
             bootstrap,
             topics,
             config.connect_sink.groups,
@@ -74,9 +75,9 @@ class IcebergSinkTask(SinkTask):
             self._tables.identity,
         )
         if source.committed:
-            positions.check_stable(bootstrap, self._position)
+            start_position.check_stable(bootstrap, self._position)
         self._letters.start(topics, min((f.committed_ms for f in floors.values()), default=0), self._position)
-        self._groups = positions.mirrors(bootstrap, config)
+        self._groups = start_position.mirrors(bootstrap, config)
         in_all = [key for key in self._position if floors and all(key in f.offsets for f in floors.values())]
         self._mirror({key: self._position[key] for key in in_all})  # a worker that was killed may have left it behind
 
@@ -121,7 +122,7 @@ class IcebergSinkTask(SinkTask):
         calls = [Task(spec, self._source, share) for share in divided(ranges, tasks)]
         results = self._executor.run(calls, described(ranges), records)
         ids = self._tables.identity.topic_ids
-        positions.check_topics(self._bootstrap, {one.topic: ids[one.topic] for one in ranges})
+        start_position.check_topics(self._bootstrap, {one.topic: ids[one.topic] for one in ranges})
         result = combine(results)
         self._pace.measured(records, result.bytes_read)
         return result
@@ -131,7 +132,7 @@ class IcebergSinkTask(SinkTask):
         identity = self._tables.identity
         new = topics - identity.topic_ids.keys()
         if new:
-            ids = kafka.topic_ids(self._bootstrap, new)
+            ids = kafka_topics.topic_ids(self._bootstrap, new)
             self._tables.identity = replace(identity, topic_ids={**identity.topic_ids, **ids})
 
     def _note_position(self, batch: Batch, end: Offsets) -> None:
@@ -165,6 +166,6 @@ class IcebergSinkTask(SinkTask):
         """Copy offsets to the consumer group, so that lag tools work; the table is the truth, so failing is no harm."""
         for group in self._groups:
             try:
-                kafka.set_group_offsets(self._bootstrap, group, end)
+                kafka_groups.set_group_offsets(self._bootstrap, group, end)
             except FrazilError as error:
                 logger.warning("connector %s: offsets were not copied to %s: %s", self._config.name, group, error)

@@ -6,13 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from frazil.connectors.keys.framework import (
-    ErrorsTolerance,
-    auto_offset_reset,
-    consumer_overrides,
-    errors_tolerance,
-    group_id,
-)
+from frazil.connectors.keys.framework import ErrorsTolerance, errors_tolerance
+from frazil.connectors.keys.overrides import auto_offset_reset, consumer_overrides, group_id
 from frazil.declare.converters import DEFAULTS, converter_class
 from frazil.declare.definition import Parsed, invalid_config_message
 from frazil.errors import ConfigError

@@ -7,6 +7,7 @@ group before any object that depends on it: a worker that is killed finds the sa
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -15,8 +16,8 @@ import numpy as np
 
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
 from frazil.connectors.objects.rotation import Numbers
-from frazil.connectors.objects.schedule import next_boundary
 from frazil.text.joda_dates import bucket_start
+from frazil.text.time_zones import time_zone
 
 MAX_TICKS = 80
 """Times that are kept for a partition: they fit into the 4,096 bytes that a broker takes with a position."""
@@ -132,3 +133,20 @@ class Clock:
     def cuts_behind(self, last: int, end: int) -> bool:
         """Whether the clock asks for a rotation behind the record at `last`, and at `end` at the latest."""
         return any(tick.cut and last < tick.offset <= end for tick in self.ticks)
+
+
+def next_boundary(now_ms: int, period_ms: int, zone: str) -> int:
+    """The first time after an instant that the schedule asks for, in epoch milliseconds.
+
+    It asks at the start of the day and at multiples of the period from there, and at the next midnight, so that days
+    with a change of the clock have it too.
+    """
+    tz = time_zone(zone)
+    day = dt.datetime.fromtimestamp(now_ms / 1000, tz).date()
+    start = _midnight(day, tz)
+    step = start + ((now_ms - start) // period_ms + 1) * period_ms
+    return min(step, _midnight(day + dt.timedelta(days=1), tz))
+
+
+def _midnight(day: dt.date, tz: dt.tzinfo) -> int:
+    return round(dt.datetime.combine(day, dt.time(), tz).timestamp() * 1000)

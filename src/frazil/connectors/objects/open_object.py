@@ -12,8 +12,8 @@ import pyarrow as pa
 from frazil.connectors.objects.config.object_sink import FormatConfig, ObjectSinkConfig
 from frazil.connectors.objects.formats.avro import write_avro, write_avro_values
 from frazil.connectors.objects.formats.delta import TableColumns, write_table_file
+from frazil.connectors.objects.formats.json_tables import Refused
 from frazil.connectors.objects.formats.parquet import write_parquet
-from frazil.connectors.objects.formats.tables import Refused
 from frazil.connectors.objects.formats.text import HEADERS
 from frazil.connectors.objects.naming import Kind, extension, object_name
 from frazil.connectors.objects.records import Records, Schema

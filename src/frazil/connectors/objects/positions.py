@@ -10,7 +10,10 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import client as kafka_client
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.objects.clock import Clock, Tick
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
 from frazil.connectors.objects.known_topics import KnownTopics
@@ -45,15 +48,18 @@ class Positions:
 
         Raises PositionLost for one that is not in its topic any more, NotFound, ConfigError or ServiceUnavailable.
         """
-        self._cluster = kafka.cluster_id(self.bootstrap)
+        self._cluster = kafka_client.cluster_id(self.bootstrap)
         self._topics = self._identified(topics, self.known.load())
-        begin, end = kafka.begin_offsets(self.bootstrap, topics), kafka.end_offsets(self.bootstrap, topics)
+        begin, end = (
+            kafka_offsets.begin_offsets(self.bootstrap, topics),
+            kafka_offsets.end_offsets(self.bootstrap, topics),
+        )
         self.ends = end
         group = self.config.group_id
-        known = kafka.group_offsets(self.bootstrap, group, begin)
+        known = kafka_groups.group_offsets(self.bootstrap, group, begin)
         if of_table is not None:
             known |= of_table(list(begin))
-        texts = kafka.group_metadata(self.bootstrap, group, known)
+        texts = kafka_groups.group_metadata(self.bootstrap, group, known)
         read_before = {topic for topic, _ in known}
         self.since_ms = min((read_metadata(text).at for text in texts.values()), default=0)
         for key in begin:
@@ -72,9 +78,9 @@ class Positions:
     def _identified(self, topics: Sequence[str], stored: Mapping[str, str]) -> dict[str, str]:
         """Ids of the topics, which are those that objects are stored of."""
         try:
-            now = kafka.topic_ids(self.bootstrap, topics)
+            now = kafka_topics.topic_ids(self.bootstrap, topics)
         except NotFound:
-            missing = set(topics) - set(kafka.topics(self.bootstrap))
+            missing = set(topics) - set(kafka_topics.topics(self.bootstrap))
             for topic in sorted(missing & stored.keys()):
                 raise PositionLost(f"topic {topic} was deleted at {self.bootstrap}. {self._advice()}") from None
             raise
@@ -137,7 +143,7 @@ class Positions:
                 changed[key] = offset
                 topic = self._topics.get(key[0], "")
                 texts[key] = Metadata(cluster=self._cluster, topic=topic, at=now_ms, ticks=ticks[key]).text()
-        kafka.set_group_offsets(self.bootstrap, self.config.group_id, changed, texts)
+        kafka_groups.set_group_offsets(self.bootstrap, self.config.group_id, changed, texts)
         self._stored |= {key: (offset, ticks[key]) for key, offset in changed.items()}
 
     def move(self, reached: Mapping[TopicPartition, int]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from frazil.clients.credentials import with_store_access
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.objects import ObjectStore
 from frazil.connectors.checks.compare import Check, Limits, Part, Progress, compare
 from frazil.connectors.checks.result import RangeCheck
@@ -88,7 +88,7 @@ class ObjectSink(Sink):
 
         def position(first: Offsets) -> Offsets:
             if table is None:
-                return kafka.group_offsets(self._bootstrap, self._config.group_id, first)
+                return kafka_groups.group_offsets(self._bootstrap, self._config.group_id, first)
             return table.start(list(first))
 
         def check(part: Part) -> Check:

@@ -10,8 +10,8 @@ from typing import Protocol
 
 from frazil.connectors.checks.compare import Part, Progress
 from frazil.connectors.checks.expected import Expected
+from frazil.connectors.checks.json_rows import holds
 from frazil.connectors.checks.result import RangeCheck, digest
-from frazil.connectors.checks.values import holds
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
 from frazil.connectors.objects.file_rows import FileRows
 from frazil.connectors.objects.formats.avro import has_other_names

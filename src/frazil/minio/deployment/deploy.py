@@ -26,7 +26,7 @@ from requests.exceptions import RequestException
 
 from frazil.clients.catalog import connect
 from frazil.clients.connect import ConnectClient
-from frazil.clients.kafka.admin import ensure_topics
+from frazil.clients.kafka.topics import ensure_topics
 from frazil.environment.settings import Settings
 from frazil.errors import CommitConflict, ConfigError, NotFound, ServiceUnavailable, TerminalError
 from frazil.minio.deployment.connectors import connectors, dead_letter_topic

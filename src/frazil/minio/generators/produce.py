@@ -7,7 +7,7 @@ from types import TracebackType
 
 from confluent_kafka import KafkaError, KafkaException, Message
 
-from frazil.clients.kafka.admin import require_listener
+from frazil.clients.kafka.client import require_listener
 from frazil.clients.kafka.producer import PolledProducer
 from frazil.clients.kafka.security import refusal, watched
 from frazil.errors import FrazilError, NotFound, ServiceUnavailable, TerminalError

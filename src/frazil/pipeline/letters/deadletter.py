@@ -9,7 +9,8 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.headers import headers_of
 from frazil.clients.kafka.ranges import place_of, read_ranges
 from frazil.clients.kafka.security import secured
@@ -165,9 +166,9 @@ class DeadLetterQueue:
         if not self.context_headers:
             return found
         try:
-            topics = {self.topic_for(source) for source in sources}.intersection(kafka.topics(self.bootstrap))
-            starts = kafka.offsets_since(self.bootstrap, topics, since_ms - _CLOCK_MARGIN_MS)
-            for messages in read_ranges(self.bootstrap, starts, kafka.end_offsets(self.bootstrap, topics)):
+            topics = {self.topic_for(source) for source in sources}.intersection(kafka_topics.topics(self.bootstrap))
+            starts = kafka_offsets.offsets_since(self.bootstrap, topics, since_ms - _CLOCK_MARGIN_MS)
+            for messages in read_ranges(self.bootstrap, starts, kafka_offsets.end_offsets(self.bootstrap, topics)):
                 for message in messages:
                     refusal = self._refusal(dict(headers_of(message)))
                     if refusal is not None:

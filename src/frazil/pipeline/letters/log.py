@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 
 from confluent_kafka import KafkaError, Message
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.producer import PolledProducer
 from frazil.clients.kafka.ranges import place_of, read_ranges
 from frazil.clients.kafka.security import secured
@@ -57,8 +58,11 @@ class LetterLog:
         """
         if not topics:
             return []
-        ids = kafka.topic_ids(self._bootstrap, topics)
-        begins, ends = kafka.begin_offsets(self._bootstrap, topics), kafka.end_offsets(self._bootstrap, topics)
+        ids = kafka_topics.topic_ids(self._bootstrap, topics)
+        begins, ends = (
+            kafka_offsets.begin_offsets(self._bootstrap, topics),
+            kafka_offsets.end_offsets(self._bootstrap, topics),
+        )
         queues = [
             Queue(
                 topic,
@@ -87,8 +91,8 @@ class LetterLog:
 
     def letter(self, topic: str, partition: int, offset: int) -> Letter:
         """Read one dead letter, open or closed. Raises NotFound or ServiceUnavailable."""
-        low = kafka.begin_offsets(self._bootstrap, [topic]).get((topic, partition), 0)
-        high = kafka.end_offsets(self._bootstrap, [topic]).get((topic, partition), 0)
+        low = kafka_offsets.begin_offsets(self._bootstrap, [topic]).get((topic, partition), 0)
+        high = kafka_offsets.end_offsets(self._bootstrap, [topic]).get((topic, partition), 0)
         if not low <= offset < high:
             has = f"offsets {low} to {high - 1}" if high > low else "no record"
             raise NotFound(f"{topic}, partition {partition} has {has}: there is no dead letter {offset}")
@@ -137,7 +141,7 @@ class LetterLog:
         ends = {(queue.topic, partition): end for queue in queues for partition, end in queue.end.items()}
         starts = {(queue.topic, partition): begin for queue in queues for partition, begin in queue.begin.items()}
         if since_ms is not None:
-            starts = kafka.offsets_since(self._bootstrap, [queue.topic for queue in queues], since_ms)
+            starts = kafka_offsets.offsets_since(self._bootstrap, [queue.topic for queue in queues], since_ms)
         sizes = {key: ends[key] - start for key, start in starts.items() if start < ends.get(key, 0)}
         total, read = sum(sizes.values()), dict.fromkeys(sizes, 0)
         try:

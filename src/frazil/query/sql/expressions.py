@@ -14,25 +14,21 @@ from sqlglot.optimizer.scope import Scope
 from frazil.errors import QueryError
 from frazil.query.near import did_you_mean
 from frazil.query.sql import casts, dates
+from frazil.query.sql.calls import aggregate, scalar
 from frazil.query.sql.dialect import VALUE, written
 from frazil.query.sql.functions import AGGREGATES, SCALARS, WINDOWS
 from frazil.query.sql.literals import date_literal, decimal_literal, interval, literal, moment_literal
-from frazil.query.sql.operators import arithmetic, as_text, compare, joined, mean, negated, unify
-from frazil.query.sql.signatures import applied
+from frazil.query.sql.operators import arithmetic, as_text, compare, joined, negated, unify
 from frazil.query.sql.special import SPECIAL, coalesce
 from frazil.query.sql.types import (
     BIGINT,
     BOOLEAN,
     DATE,
-    DOUBLE,
-    INTEGER,
-    REAL,
     UNKNOWN,
     VARBINARY,
     VARCHAR,
     Type,
     array,
-    decimal,
     quoted,
     text,
     timestamp,
@@ -277,16 +273,9 @@ def _call(self: Expressions, node: exp.Expr, scope: Scope | None) -> Value:
         raise QueryError(f"{name} is neither an aggregate nor a window function")
     if name == "now" and not core.expressions:
         return self.now
-    values = [] if name not in SCALARS and name not in SPECIAL else self.values(core.expressions, scope)
-    if name in SPECIAL:
-        least, most, build = SPECIAL[name]
-        if not least <= len(values) <= most:
-            raise QueryError(f"{name} takes {least if least == most else f'{least} to {most}'} arguments")
-        return build(values, core.expressions)
-    if name not in SCALARS:
+    if name not in SCALARS and name not in SPECIAL:
         refuse(f"the function {name}")
-    body, kind, done = applied(SCALARS[name], values)
-    return combine(body, kind, done)
+    return scalar(name, self.values(core.expressions, scope), core.expressions)
 
 
 def _aggregate(self: Expressions, node: exp.Expr, core: exp.Anonymous, scope: Scope | None) -> Value:
@@ -312,35 +301,9 @@ def _aggregate(self: Expressions, node: exp.Expr, core: exp.Anonymous, scope: Sc
         core.meta[VALUE] = Value(f"{function}({rest[:-1]}{order}{nulls})", UNKNOWN)
         return written(node)
 
-    sql, kind = _aggregated(name, values, call)
+    sql, kind = aggregate(name, values, call)
     core.meta.pop(VALUE, None)
     return replace(combine(sql, kind, values, constant=False), aggregate=True)
-
-
-def _aggregated(name: str, values: list[Value], call: Callable[[str], str]) -> tuple[str, Type]:
-    """Text and type of an aggregate or window function; `call` puts a call into what stands around it."""
-    if name == "count" and not values:
-        return call("count(*)"), BIGINT
-    listed = ", ".join(value.sql for value in values)
-    if name == "grouping":
-        return f"CAST({call(f'grouping({listed})')} AS INTEGER)", INTEGER
-    if name in ("sum", "avg") and len(values) == 1 and values[0].type.name == "decimal":
-        total = Value(call(f"sum({listed})"), decimal(38, values[0].type.scale))
-        if name == "sum":
-            return total.sql, total.type
-        return mean(total, call(f"count({listed})"), values[0].type).sql, values[0].type
-    if name == "approx_percentile":
-        if len(values) != 2 or values[1].type.args or not (values[0].type.is_integer or values[0].type == DOUBLE):
-            refuse("approx_percentile but of a whole number or a double, with one share")
-        value = values[0] if values[0].type == DOUBLE else coerce(values[0], BIGINT)
-        # of n values in order the one at floor(share * n), counted from 0: seen from the other end, it is a quantile
-        return f"(-{call(f'quantile_disc(-{value.sql}, 1 - CAST({values[1].sql} AS DECIMAL(18,17)))')})", value.type
-    if any(value.type == REAL for value in values) and name in ("sum", "avg", "max", "min"):
-        refuse(f"{name} of a real")
-    body, kind, _ = applied(AGGREGATES.get(name) or WINDOWS[name], values)
-    before, mark, rest = body.partition("\x01")
-    core, _, after = rest.rpartition("\x02")
-    return f"{before}{call(core)}{after}" if mark else call(body), kind
 
 
 _RULES: dict[type[exp.Expr], Callable[..., Value]] = {

@@ -10,7 +10,7 @@ from sqlglot.optimizer.scope import Scope, ScopeType, walk_in_scope
 
 from frazil.query.sql.dialect import VALUE
 from frazil.query.sql.filters import Filter
-from frazil.query.sql.tables import Tables
+from frazil.query.sql.scans import Tables
 from frazil.query.sql.value import Value
 
 _Outputs = Mapping[int, list[tuple[str, Value]]]

@@ -14,7 +14,7 @@ from frazil.query.sql.expressions import Expressions
 from frazil.query.sql.operators import unify
 from frazil.query.sql.pushdown import Pushdown
 from frazil.query.sql.relations import LABEL, NAMES, prepared
-from frazil.query.sql.tables import Tables
+from frazil.query.sql.scans import Tables
 from frazil.query.sql.types import BIGINT, Type, common_type, quoted
 from frazil.query.sql.value import Value, coerce, refuse
 

@@ -12,7 +12,7 @@ from sqlglot.schema import MappingSchema
 
 from frazil.errors import QueryError
 from frazil.query.sql.dialect import VALUE, TrinoAsWritten
-from frazil.query.sql.tables import Tables
+from frazil.query.sql.scans import Tables
 from frazil.query.sql.types import Type, quoted
 from frazil.query.sql.value import Value, refuse
 

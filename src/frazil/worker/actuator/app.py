@@ -18,11 +18,11 @@ from frazil.connectors.keys.versions import VERSION
 from frazil.environment.listeners import Listener
 from frazil.environment.settings import LOOPBACK
 from frazil.worker.actuator.health import Checks, connector_health, connector_states, worker_health
-from frazil.worker.app import Server, serve
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.error import ERROR_HANDLERS
 from frazil.worker.rest.paths import PathSegments
 from frazil.worker.rest.security.hosts import HostCheck, allowed_hosts
+from frazil.worker.server import Server, serve
 from frazil.worker.watch.metrics import Metrics
 
 _HEALTH_CODES = {"UP": 200, "DEGRADED": 200, "DOWN": 503}

@@ -6,7 +6,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import client as kafka_client
+from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.engine.runner_api import STOP_S
 from frazil.environment.bootstrap import Bootstrap
 from frazil.worker.cluster.member import GroupMember, Timing, leader_slot, slot_of
@@ -53,11 +54,19 @@ class WorkerGroup:
             ensure_storage_topic(bootstrap, topic)
         self._slots = ensure_storage_topic(bootstrap, config.offset_topic)
         self._leader = leader_slot(self._slots)
-        consumer, producer = kafka.client_config(bootstrap, "consumer"), kafka.client_config(bootstrap, "producer")
+        consumer, producer = (
+            kafka_client.client_config(bootstrap, "consumer"),
+            kafka_client.client_config(bootstrap, "producer"),
+        )
         name = config.config_topic.name
         self._url, self._worker_id = config.url, config.url.partition("://")[2]
         self.configs = ConfigTopic(
-            consumer, producer, name, config.group, lambda: kafka.end_offsets(bootstrap, [name])[name, 0], on_logger
+            consumer,
+            producer,
+            name,
+            config.group,
+            lambda: kafka_offsets.end_offsets(bootstrap, [name])[name, 0],
+            on_logger,
         )
         self.statuses = StatusTopic(consumer, producer, config.status_topic.name, config.group, version)
         self._herder: Herder | None = None

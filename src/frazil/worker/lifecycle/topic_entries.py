@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from frazil.clients.credentials import with_store_access
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.objects import ObjectStore
 from frazil.connectors.objects.config.object_sink import object_sink_config
 from frazil.connectors.topics.topic_connectors import ENTRY_KEY
@@ -98,7 +98,7 @@ class TopicEntries:
             topics: dict[str, tuple[int, dict[str, str]]] = {
                 topic: (_BROKER_DEFAULT, {}) for sink in sinks for topic in sink.topics
             }
-            made = [topic for topic, is_new in kafka.ensure_topics(self._bootstrap, topics).items() if is_new]
+            made = [topic for topic, is_new in kafka_topics.ensure_topics(self._bootstrap, topics).items() if is_new]
             if made:
                 logger.info("made topics %s", ", ".join(made))
         if self._settings.s3_external:

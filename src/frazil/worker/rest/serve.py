@@ -9,7 +9,6 @@ from dataclasses import replace
 from starlette.routing import Route
 
 from frazil.environment.listeners import Listener, parse_listeners
-from frazil.worker.app import Server, serve
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.app import ADMIN_ROUTES, PUBLIC_ROUTES, ROUTES, rest_app
 from frazil.worker.rest.forward import Forwarder
@@ -17,6 +16,7 @@ from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.rest.security.hosts import allowed_hosts
 from frazil.worker.rest.security.policy import RestPolicy
 from frazil.worker.rest.security.tls import server_context
+from frazil.worker.server import Server, serve
 from frazil.worker.sources.runtime import SourceRuntime
 
 logger = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from frazil.errors import ConfigError, FrazilError
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.forward import Forwarder, sent_to
 from frazil.worker.rest.paths import sent_path
-from frazil.worker.sources.plugins import Plugin
+from frazil.worker.sources.plugin_path import Plugin
 from frazil.worker.sources.runtime import SourceRuntime
 
 _SENT = ("accept", "content-type")

@@ -10,7 +10,7 @@ from frazil.worker.rest.http import Resource
 from frazil.worker.rest.info import info_of
 from frazil.worker.rest.operation import Operation
 from frazil.worker.rest.paths import name_of
-from frazil.worker.watch.topics import ActiveTopics
+from frazil.worker.watch.active_topics import ActiveTopics
 
 
 class Topics(Resource):

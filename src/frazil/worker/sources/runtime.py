@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.environment.bootstrap import CLIENTS, Bootstrap
 from frazil.environment.private_file import write_private
 from frazil.environment.settings import LOOPBACK, Settings
@@ -19,7 +19,7 @@ from frazil.errors import FrazilError, ServiceUnavailable
 from frazil.stack.connect import sources_service
 from frazil.stack.service import Status
 from frazil.stack.tether import Tether
-from frazil.worker.sources.plugins import Plugin, find_plugins
+from frazil.worker.sources.plugin_path import Plugin, find_plugins
 
 logger = logging.getLogger(__name__)
 
@@ -185,7 +185,7 @@ class SourceRuntime:
 
     def _resume(self) -> None:
         """Start the child when connectors are stored in Kafka; end it again when there are none after all."""
-        if not self._seen and f"{self._group}-configs" not in kafka.topics(self._settings.bootstrap_servers):
+        if not self._seen and f"{self._group}-configs" not in kafka_topics.topics(self._settings.bootstrap_servers):
             return
         self._ensure()
         if not self.connectors() and self._answers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.errors import ConfigError, TerminalError
 
 _POLICY = "cleanup.policy"
@@ -37,7 +37,7 @@ def ensure_storage_topic(bootstrap: str, topic: StorageTopic) -> int:
     when the cluster refuses to create it: old records would be removed, connectors with them.
     """
     try:
-        kafka.ensure_topics(
+        kafka_topics.ensure_topics(
             bootstrap, {topic.name: (topic.partitions, {_POLICY: _COMPACT})}, replication=topic.replication
         )
     except TerminalError as error:
@@ -48,14 +48,14 @@ def ensure_storage_topic(bootstrap: str, topic: StorageTopic) -> int:
             f"{topic.replication_key}, which is "
             f"{topic.replication}, to the number of brokers at most, or to -1 for the default of the broker."
         ) from error
-    policy = kafka.topic_settings(bootstrap, topic.name).get(_POLICY, "")
+    policy = kafka_topics.topic_settings(bootstrap, topic.name).get(_POLICY, "")
     if policy.replace(" ", "") != _COMPACT:
         raise ConfigError(
             f"topic {topic.name} ({topic.key}) has {_POLICY}={policy}, so Kafka would remove records that the workers "
             f"need. Nothing was changed and the worker does not start. Set {_POLICY}={_COMPACT} on the topic, or name "
             f"another topic in {topic.key}."
         )
-    partitions = kafka.partition_counts(bootstrap, [topic.name])[topic.name]
+    partitions = kafka_topics.partition_counts(bootstrap, [topic.name])[topic.name]
     if topic.single and partitions != 1:
         raise ConfigError(
             f"topic {topic.name} ({topic.key}) has {partitions} partitions, and configurations need one order. Nothing "

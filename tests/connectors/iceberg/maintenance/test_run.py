@@ -37,7 +37,7 @@ def names(table: Table) -> set[str]:
 
 
 def in_folder(table: Table) -> set[str]:
-    from frazil.connectors.iceberg.maintenance.objects import Objects
+    from frazil.connectors.iceberg.maintenance.stored_objects import Objects
 
     return {stored.location for stored in Objects(table).below(table.location())}
 

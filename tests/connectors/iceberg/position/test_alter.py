@@ -7,9 +7,10 @@ from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from pyiceberg.table import Table
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig, iceberg_sink_config
-from frazil.connectors.iceberg.position import positions
+from frazil.connectors.iceberg.position import start_position
 from frazil.connectors.iceberg.position.alter import alter_positions, moved
 from frazil.connectors.iceberg.table import attempts
 from frazil.connectors.iceberg.table.commit import ALTERED, Commit, Floor, Target
@@ -51,7 +52,7 @@ def bootstrap(stack: LocalStack) -> str:
 def topic(bootstrap: str) -> str:
     """Two partitions of ten records each; the second begins at offset 4."""
     name = f"alter-{uuid.uuid4()}"
-    kafka.ensure_topics(bootstrap, {name: (2, {})})
+    kafka_topics.ensure_topics(bootstrap, {name: (2, {})})
     producer = Producer({"bootstrap.servers": bootstrap})
     for partition in range(2):
         for _ in range(10):
@@ -99,11 +100,11 @@ class Connector:
     def read(self, *offsets: int, begin: int = 0) -> None:
         """Everything up to these offsets is in the tables and in the group."""
         end = {self.key(partition): offset for partition, offset in enumerate(offsets)}
-        identity = positions.identity(self.bootstrap, [self.topic])
+        identity = start_position.identity(self.bootstrap, [self.topic])
         for target in self.targets:
             table = target.load()
             target.commit(table, target.floor(table, ME), Commit(ME, [], {self.key(0): begin}, end, identity, None))
-        kafka.set_group_offsets(self.bootstrap, self.config.group_id, end)
+        kafka_groups.set_group_offsets(self.bootstrap, self.config.group_id, end)
 
     def alter(self, *offsets: int | None) -> list[str]:
         changes = {self.key(partition): offset for partition, offset in enumerate(offsets)}
@@ -113,12 +114,12 @@ class Connector:
         return [target.floor(target.load(), ME).offsets for target in self.targets]
 
     def group(self) -> Offsets:
-        return kafka.all_group_offsets(self.bootstrap, self.config.group_id)
+        return kafka_groups.all_group_offsets(self.bootstrap, self.config.group_id)
 
     def start(self, reset: str = "earliest") -> Offsets:
         floors = {target.name: target.floor(target.load(), ME) for target in self.targets}
-        now = positions.identity(self.bootstrap, [self.topic], floors)
-        return positions.start_offsets(
+        now = start_position.identity(self.bootstrap, [self.topic], floors)
+        return start_position.start_offsets(
             self.bootstrap, [self.topic], self.config.connect_sink.groups, reset, floors, now
         )
 
@@ -148,7 +149,7 @@ def test_a_position_that_kafka_connect_has_gone_on_from(stack: LocalStack, topic
     control = one.config.connect_sink.groups[0]
 
     def kafka_connect_commits(offset: int) -> None:
-        kafka.set_group_offsets(one.bootstrap, control, {one.key(0): offset})
+        kafka_groups.set_group_offsets(one.bootstrap, control, {one.key(0): offset})
         mark = one.config.connect_sink.properties[0]
         table.refresh().append(table.scan().to_arrow(), snapshot_properties={mark: '{"0":1}'})
 
@@ -156,7 +157,7 @@ def test_a_position_that_kafka_connect_has_gone_on_from(stack: LocalStack, topic
     assert one.start() == {one.key(0): 6, one.key(1): 4}
     one.alter(5)
     assert one.start() == {one.key(0): 5, one.key(1): 4}
-    assert kafka.all_group_offsets(one.bootstrap, control) == {one.key(0): 5}
+    assert kafka_groups.all_group_offsets(one.bootstrap, control) == {one.key(0): 5}
     kafka_connect_commits(7)
     assert one.start() == {one.key(0): 7, one.key(1): 4}
     alter_positions(one.config, one.bootstrap, None)
@@ -291,7 +292,7 @@ def test_a_reset_that_did_not_reach_every_table(
     with pytest.raises(CommitConflict):
         alter_positions(one.config, one.bootstrap, None)
     assert one.start(reset) == {one.key(0): 8, one.key(1): 8}, "the group still has the position"
-    kafka.forget_group_offsets(one.bootstrap, one.config.group_id)
+    kafka_groups.forget_group_offsets(one.bootstrap, one.config.group_id)
     assert max(one.start(reset).values()) <= 8, "the other table needs what comes from 8 on"
 
 

@@ -6,8 +6,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from frazil.clients.kafka import admin as kafka
-from frazil.connectors.iceberg.position import positions
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.connectors.iceberg.position import start_position
 from frazil.connectors.iceberg.table.commit import Floor
 from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import PositionLost
@@ -25,9 +26,10 @@ RESETS = st.sampled_from(["earliest", "latest"])
 def chosen(floors: dict[str, Floor], group: Offsets, reset: str) -> Offsets:
     """For topics and a group of those offsets."""
     with pytest.MonkeyPatch.context() as patched:
-        for name, found in (("begin_offsets", BEGIN), ("end_offsets", END), ("group_offsets", group)):
-            patched.setattr(kafka, name, lambda *_, found=found: found)
-        return positions.start_offsets("", ["t", "u"], ("group",), reset, floors, KafkaIdentity())
+        patched.setattr(kafka_offsets, "begin_offsets", lambda *_: BEGIN)
+        patched.setattr(kafka_offsets, "end_offsets", lambda *_: END)
+        patched.setattr(kafka_groups, "group_offsets", lambda *_: group)
+        return start_position.start_offsets("", ["t", "u"], ("group",), reset, floors, KafkaIdentity())
 
 
 @given(FLOORS, POSITIONS, RESETS)
@@ -82,7 +84,7 @@ def test_what_all_tables_had_raises_each_that_was_not_rolled_back(
         for n, (name, floor) in enumerate(floors.items())
     }
     everywhere = offsets.merge(*complete[: len(floors)])
-    found = positions.effective(given_)
+    found = start_position.effective(given_)
     for name, floor in given_.items():
         kept = floor.rolled_back or not floor.offsets
         assert found[name].offsets == (floor.offsets if kept else offsets.merge(floor.offsets, everywhere))

@@ -12,9 +12,10 @@ import pytest
 from confluent_kafka import Consumer
 from pyiceberg.table import Table
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig, iceberg_sink_config
-from frazil.connectors.iceberg.position import positions, takeover
+from frazil.connectors.iceberg.position import start_position, takeover
 from frazil.connectors.iceberg.sink_tables import SinkTables
 from frazil.connectors.iceberg.table.commit import Commit, Floor
 from frazil.connectors.positions import KafkaIdentity
@@ -35,7 +36,7 @@ class Taken:
     def __init__(self, bootstrap: str, table: Table, class_: str = "org.apache.iceberg") -> None:
         self.bootstrap, self.table, self.name = bootstrap, table, f"sink-{uuid.uuid4().hex[:8]}"
         self.topic, self.control = f"topic-{self.name}", f"control-{self.name}"
-        kafka.ensure_topics(bootstrap, {self.topic: (1, {}), self.control: (1, {})})
+        kafka_topics.ensure_topics(bootstrap, {self.topic: (1, {}), self.control: (1, {})})
         self.group = f"connect-{self.name}" if class_.startswith("org") else f"cg-control-{self.name}"
         self._class = f"{class_}.connect.IcebergSinkConnector"
         self.move(self.group, self.topic, 5)
@@ -58,7 +59,7 @@ class Taken:
         return iceberg_sink_config(base | keys)
 
     def move(self, group: str, topic: str, offset: int) -> None:
-        kafka.set_group_offsets(self.bootstrap, group, {(topic, 0): offset})
+        kafka_groups.set_group_offsets(self.bootstrap, group, {(topic, 0): offset})
 
     def announce(self, *events: bytes) -> None:
         send(self.bootstrap, self.control, events)
@@ -125,9 +126,9 @@ def test_without_a_position_or_a_control_topic_there_is_nothing_to_wait_for(take
 def test_groups_that_are_kept_up_to_date(stack: LocalStack, make_table: MakeTable) -> None:
     taken = Taken(stack.settings.bootstrap_servers, make_table(), "io.tabular.iceberg")
     plain = f"connect-{taken.name}"
-    assert positions.mirrors(taken.bootstrap, taken.config()) == [plain, taken.group]
-    kafka.forget_group_offsets(taken.bootstrap, taken.group)
-    assert positions.mirrors(taken.bootstrap, taken.config()) == [plain]
+    assert start_position.mirrors(taken.bootstrap, taken.config()) == [plain, taken.group]
+    kafka_groups.forget_group_offsets(taken.bootstrap, taken.group)
+    assert start_position.mirrors(taken.bootstrap, taken.config()) == [plain]
 
 
 @pytest.mark.parametrize("before", ["nothing", "the sink", "this connector", "both"])

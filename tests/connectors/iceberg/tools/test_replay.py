@@ -13,7 +13,10 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import DecimalType, LongType, NestedField, StringType
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import client as kafka_client
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig, iceberg_sink_config
 from frazil.connectors.iceberg.table import attempts
 from frazil.connectors.iceberg.table.commit import Commit, Target
@@ -55,7 +58,7 @@ class Bench:
         self.tables = tables
         self.name = f"sink-{uuid.uuid4().hex[:8]}"
         self.queue = f"{self.name}-dlq"
-        kafka.ensure_topics(self.bootstrap, {self.queue: (2, {})})
+        kafka_topics.ensure_topics(self.bootstrap, {self.queue: (2, {})})
         self.log = LetterLog(self.bootstrap)
         for table in tables:
             self.move_to(table, PASSED)
@@ -189,7 +192,7 @@ def test_one_snapshot_has_the_rows_and_says_of_which_dead_letters(bench: Bench, 
     assert snapshot.summary["added-records"] == "20"
     assert "frazil.offsets" not in snapshot.summary.additional_properties
     [entry] = json.loads(snapshot.summary[DEADLETTERS] or "")[bench.queue]
-    assert entry["id"] == kafka.topic_ids(bench.bootstrap, [bench.queue])[bench.queue]
+    assert entry["id"] == kafka_topics.topic_ids(bench.bootstrap, [bench.queue])[bench.queue]
     assert sum(len(list(map(int, text.split("-")))) > 0 for text in entry["offsets"].values()) >= 1
     target = Target(table.catalog, name_of(table), "main")
     assert target.floor(now, bench.name).offsets == {(SOURCE, 0): PASSED}
@@ -245,11 +248,11 @@ def test_a_topic_that_is_made_anew_has_other_dead_letters(bench: Bench, table: T
     widen(table)
     bench.write(big(0))
     bench.replay()
-    admin = kafka.admin(bench.bootstrap)
+    admin = kafka_client.admin(bench.bootstrap)
     admin.delete_topics([bench.queue])[bench.queue].result(20)
-    while bench.queue in kafka.topics(bench.bootstrap):
+    while bench.queue in kafka_topics.topics(bench.bootstrap):
         pass
-    kafka.ensure_topics(bench.bootstrap, {bench.queue: (2, {})})
+    kafka_topics.ensure_topics(bench.bootstrap, {bench.queue: (2, {})})
     bench.write(big(1), first=1)
     bench.write(big(2), first=2)
     assert bench.replay() == ["stored", "stored"]
@@ -287,13 +290,13 @@ def test_a_record_that_the_connector_will_read_again_waits(bench: Bench, table: 
 def test_where_a_table_has_no_position_the_group_counts(bench: Bench, table: Table, stack: LocalStack) -> None:
     """Dead letters of Kafka Connect, whose connector goes on under its name."""
     source = f"source-{bench.name}"
-    kafka.ensure_topics(bench.bootstrap, {source: (1, {})})
+    kafka_topics.ensure_topics(bench.bootstrap, {source: (1, {})})
     widen(table)
     bench.write(big(0))
     queues, letters = bench.open()
     mine = [replace(x, context={**x.context, "topic": source}) for x in letters]
     assert bench.replayer(queues).replay(mine)[0].verdict == "waits"
-    kafka.set_group_offsets(bench.bootstrap, f"connect-{bench.name}", {(source, 0): 1})
+    kafka_groups.set_group_offsets(bench.bootstrap, f"connect-{bench.name}", {(source, 0): 1})
     assert bench.replayer(queues).replay(mine)[0].verdict == "stored"
 
 
@@ -321,10 +324,10 @@ def test_a_dry_run_changes_nothing(bench: Bench, table: Table) -> None:
     bench.write(big(0), {"id": None})
     widen(table)
     before = table.refresh().metadata
-    ends = kafka.end_offsets(bench.bootstrap, [bench.queue])
+    ends = kafka_offsets.end_offsets(bench.bootstrap, [bench.queue])
     assert bench.replay(dry_run=True) == ["stored", "fails"]
     assert table.refresh().metadata == before
-    assert kafka.end_offsets(bench.bootstrap, [bench.queue]) == ends
+    assert kafka_offsets.end_offsets(bench.bootstrap, [bench.queue]) == ends
 
 
 def test_a_null_is_left_out_and_closed(bench: Bench, table: Table) -> None:

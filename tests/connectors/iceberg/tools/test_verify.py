@@ -12,7 +12,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import DoubleType, ListType, LongType, NestedField, StringType, StructType
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.ranges import read_ranges
 from frazil.connectors.checks.compare import Part
 from frazil.connectors.checks.result import RangeCheck
@@ -44,7 +44,7 @@ class Case:
         self.topic = f"verify-{uuid.uuid4().hex[:8]}"
         self.table = table
         self.name = ".".join(table.name())
-        kafka.ensure_topics(self.bootstrap, {self.topic: (1, {})})
+        kafka_topics.ensure_topics(self.bootstrap, {self.topic: (1, {})})
         send(self.bootstrap, self.topic, records, partition=0)
         self.end = {(self.topic, 0): len(records)}
         self.keys = {

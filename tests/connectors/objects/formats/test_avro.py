@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.connectors.objects.formats.avro import avro_schema, write_avro, write_avro_values
-from frazil.connectors.objects.formats.tables import Refused
+from frazil.connectors.objects.formats.json_tables import Refused
 from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct
 
 

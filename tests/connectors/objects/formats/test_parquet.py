@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.connectors.checks.values import holds
-from frazil.connectors.objects.formats import columns, tables
+from frazil.connectors.checks.json_rows import holds
+from frazil.connectors.objects.formats import columns, json_tables
+from frazil.connectors.objects.formats.json_tables import Refused, in_groups
 from frazil.connectors.objects.formats.parquet import write_parquet
-from frazil.connectors.objects.formats.tables import Refused, in_groups
 from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct
 
 
@@ -190,8 +190,8 @@ def test_codecs(codec: str, name: str) -> None:
 
 
 def test_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "GROUP_BYTES", 20)
-    monkeypatch.setattr(tables, "GROUP_ROWS", 3)
+    monkeypatch.setattr(json_tables, "GROUP_BYTES", 20)
+    monkeypatch.setattr(json_tables, "GROUP_ROWS", 3)
     lines = [b'{"a":1}'] * 4 + [b'{"a":11111111111111111}', b'{"a":1}']
     assert [len(group) for group in in_groups(lines)] == [2, 2, 1, 1]
     out = BytesIO()
@@ -214,7 +214,7 @@ def test_a_verdict_that_is_known_changes_nothing(records: list[object], sample: 
     for judged_again in (False, True):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(columns, "_SAMPLE", sample)
-            patch.setattr(tables, "_CHUNK_ROWS", 3)
+            patch.setattr(json_tables, "_CHUNK_ROWS", 3)
             if judged_again:
                 patch.setattr(columns, "_only_adds", lambda type_, before: False)
             out = BytesIO()

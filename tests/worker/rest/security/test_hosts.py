@@ -16,9 +16,9 @@ from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.rest.security.hosts import ALLOWED, allowed_hosts
 from frazil.worker.rest.serve import serve_rest
+from frazil.worker.watch.active_topics import ActiveTopics
 from frazil.worker.watch.loggers import Loggers
 from frazil.worker.watch.metrics import Metrics
-from frazil.worker.watch.topics import ActiveTopics
 from tests.worker.watch.positions import KeptPositions
 
 Serve = Callable[..., str]

@@ -21,8 +21,8 @@ from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.rest.security.policy import RestPolicy
 from frazil.worker.rest.security.users import USERS_FILE, hashed
 from frazil.worker.rest.serve import serve_rest
+from frazil.worker.watch.active_topics import ActiveTopics
 from frazil.worker.watch.loggers import Loggers
-from frazil.worker.watch.topics import ActiveTopics
 from tests.tls import PASSWORD, Authority
 from tests.worker.watch.positions import KeptPositions
 

@@ -10,7 +10,7 @@ from frazil.connectors.iceberg.config.connect_sink import ConnectSink, connect_s
 from frazil.connectors.iceberg.config.creation import Creation, check_creation, creation
 from frazil.connectors.iceberg.config.keys import ICEBERG_KEYS, MAPPERS
 from frazil.connectors.iceberg.config.row_changes import RowChanges, check_row_changes, row_changes
-from frazil.connectors.iceberg.config.tables import branches, check_tables, commit_threads, default_branch, route
+from frazil.connectors.iceberg.config.table_rules import branches, check_tables, commit_threads, default_branch, route
 from frazil.connectors.keys.framework import (
     check_sink,
 )

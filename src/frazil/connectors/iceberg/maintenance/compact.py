@@ -6,10 +6,10 @@ import time
 from typing import Any
 
 from pyiceberg.table import Table
+from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Operation
 from pyspark.sql import SparkSession
 
-from frazil.connectors.iceberg.maintenance.delete_files import FOLDING, merge_deletes
 from frazil.connectors.iceberg.maintenance.hot import cold_filter, grows_cold, hot_partitions
 from frazil.connectors.iceberg.maintenance.policy import Policy, Step, StepResult
 from frazil.connectors.iceberg.spark.jvm_errors import JVM_ERRORS, java_exception
@@ -21,6 +21,8 @@ _TARGET_BYTES = 512 << 20
 _CODEC, _LEVEL = "write.parquet.compression-codec", "write.parquet.compression-level"
 _MOST_COMMITS = "10"
 _COMMITS_FAILED = "rewrite commits failed"
+_FOLDING = {"delete-file-threshold": "5", "remove-dangling-deletes": "true"}
+"""Options of compaction: a data file that so many delete files belong to is written again without its deleted rows."""
 
 
 def compact(session: SparkSession, java_table: Any, table: Table, policy: Policy) -> StepResult:
@@ -56,7 +58,7 @@ def compact(session: SparkSession, java_table: Any, table: Table, policy: Policy
         action = action.option(name, value)
     try:
         result = action.execute()
-        merge_deletes(session, java_table, cold, policy)
+        _merge_deletes(session, java_table, cold, policy)
     except JVM_ERRORS as error:
         if _COMMITS_FAILED in str(java_exception(error).getMessage()):
             raise CommitConflict(
@@ -90,7 +92,7 @@ def _options(table: Table, policy: Policy) -> dict[str, str]:
         "partial-progress.enabled": "true",
         "partial-progress.max-commits": _MOST_COMMITS,
         "partial-progress.max-failed-commits": "0",
-        **FOLDING,
+        **_FOLDING,
     }
 
 
@@ -118,3 +120,16 @@ def _bytes_removed(before: Table) -> int:
             saved += int(summary.additional_properties.get("removed-files-size", 0))
             saved -= int(summary.additional_properties.get("added-files-size", 0))
     return saved
+
+
+def _merge_deletes(session: SparkSession, java_table: Any, cold: Any, policy: Policy) -> None:
+    """Rewrite delete files of cold partitions, those of `main` alone: Iceberg does it for no other branch.
+
+    Raises what the JVM raises.
+    """
+    java_table.refresh()
+    head = java_table.currentSnapshot()
+    if policy.branch != MAIN_BRANCH or head is None or head.summary().get("total-delete-files") in (None, "0"):
+        return
+    action: Any = jvm(session).org.apache.iceberg.spark.actions.SparkActions.get(session._jsparkSession)  # noqa: SLF001
+    action.rewritePositionDeletes(java_table).filter(cold).execute()

@@ -6,8 +6,8 @@ import time
 
 from pyiceberg.table import Table
 
-from frazil.connectors.iceberg.maintenance.objects import Objects
 from frazil.connectors.iceberg.maintenance.policy import Policy, Step, StepResult
+from frazil.connectors.iceberg.maintenance.stored_objects import Objects
 
 _ENDINGS = (".metadata.json", ".metadata.json.gz", ".gz.metadata.json")
 

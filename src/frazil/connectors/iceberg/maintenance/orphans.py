@@ -10,8 +10,8 @@ import pyarrow as pa
 from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
-from frazil.connectors.iceberg.maintenance.objects import Objects, StoredObject
 from frazil.connectors.iceberg.maintenance.policy import Policy, Step, StepResult
+from frazil.connectors.iceberg.maintenance.stored_objects import Objects, StoredObject
 from frazil.connectors.iceberg.spark.runtime import jvm
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from frazil.clients import catalog as catalogs
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
-from frazil.connectors.iceberg.position.positions import mirrors
+from frazil.connectors.iceberg.position.start_position import mirrors
 from frazil.connectors.iceberg.table.commit import Commit, Floor, Target
 from frazil.connectors.iceberg.table.discover import tables_with_position
 from frazil.connectors.positions import Changes, KafkaIdentity, Moves, alter_group, check_changes

@@ -12,11 +12,12 @@ from collections.abc import Iterator, Mapping
 
 from pyiceberg.catalog import Catalog
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka.ranges import stored_records
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.position.control import Written, written_files
-from frazil.connectors.iceberg.position.positions import control_offsets
+from frazil.connectors.iceberg.position.start_position import control_offsets
 from frazil.connectors.iceberg.table.commit import Floor, Target, summary_of
 from frazil.errors import NotFound, ServiceUnavailable
 
@@ -27,7 +28,7 @@ def check(bootstrap: str, config: IcebergSinkConfig, catalog: Catalog, floors: M
     It is tried again: the connector starts when the sink has committed everything and was stopped. Raises as
     `Target.load` does too.
     """
-    members = kafka.group_members(bootstrap, config.group_id)
+    members = kafka_groups.group_members(bootstrap, config.group_id)
     if members:
         raise ServiceUnavailable(
             f"consumer group {config.group_id} has {members} members: connector {config.name} still runs in Kafka "
@@ -39,7 +40,7 @@ def check(bootstrap: str, config: IcebergSinkConfig, catalog: Catalog, floors: M
     sink = config.connect_sink
     groups = [group for group in sink.groups if control_offsets(bootstrap, group)]
     try:
-        begin = kafka.begin_offsets(bootstrap, [sink.control_topic]) if groups else {}
+        begin = kafka_offsets.begin_offsets(bootstrap, [sink.control_topic]) if groups else {}
     except NotFound:
         return
     for group in groups:
@@ -49,7 +50,7 @@ def check(bootstrap: str, config: IcebergSinkConfig, catalog: Catalog, floors: M
 def _check_group(
     bootstrap: str, config: IcebergSinkConfig, catalog: Catalog, group: str, begin: Mapping[tuple[str, int], int]
 ) -> None:
-    done = kafka.group_offsets(bootstrap, f"{group}-coord", begin)
+    done = kafka_groups.group_offsets(bootstrap, f"{group}-coord", begin)
     starts = {key: max(offset, done.get(key, offset)) for key, offset in begin.items()}
     committed: dict[str, Mapping[int, int] | None] = {}
     pending: list[Written] = []

@@ -17,7 +17,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
 from frazil.clients import catalog as catalogs
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.attempts import apply
 from frazil.connectors.iceberg.table.commit import COMMIT_ID, Floor, Target, append_files, has_commit
@@ -72,7 +73,7 @@ class TableReplayer:
         self._dry_run = dry_run
         self._catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
         self._settled: defaultdict[str, set[Coordinates]] = defaultdict(set)
-        self._group: kafka.Offsets = {}
+        self._group: kafka_offsets.Offsets = {}
 
     def replay(self, letters: Sequence[Letter]) -> list[Outcome]:
         """Store a chunk of dead letters, with one commit for each table; the caller then writes the markers.
@@ -185,7 +186,9 @@ class TableReplayer:
     def _group_offset(self, topic: str, partition: int) -> int:
         key = topic, partition
         if key not in self._group:
-            several = [kafka.group_offsets(self._bootstrap, group, [key]) for group in self._config.connect_sink.groups]
+            several = [
+                kafka_groups.group_offsets(self._bootstrap, group, [key]) for group in self._config.connect_sink.groups
+            ]
             self._group[key] = next((offsets[key] for offsets in several if key in offsets), 0)
         return self._group[key]
 

@@ -11,7 +11,7 @@ import fastavro
 import msgspec
 import pyarrow as pa
 
-from frazil.connectors.objects.formats.tables import Refused, write_columns
+from frazil.connectors.objects.formats.json_tables import Refused, write_columns
 from frazil.pipeline.convert import infer
 from frazil.pipeline.types import Field, List, Map, Scalar, Struct, Type
 

@@ -10,8 +10,8 @@ from typing import IO
 import pyarrow as pa
 
 from frazil.connectors.objects.fields import type_at
+from frazil.connectors.objects.formats.json_tables import Refused, decoded, in_groups
 from frazil.connectors.objects.formats.parquet import tables_writer
-from frazil.connectors.objects.formats.tables import Refused, decoded, in_groups
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.decode import DecodeSpec, decoder
 from frazil.pipeline.convert.strict import ConversionError

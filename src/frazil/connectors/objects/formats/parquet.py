@@ -8,7 +8,7 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from frazil.connectors.objects.formats.tables import Refused, WriteTables, write_columns
+from frazil.connectors.objects.formats.json_tables import Refused, WriteTables, write_columns
 from frazil.pipeline.types import Struct
 
 _PAGE_BYTES = 64 << 10

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from frazil.cli.ui.times import point_in_time
+from frazil.cli.ui.arguments import point_in_time
 from frazil.errors import UsageError
 
 NOW = datetime(2026, 3, 1, 0, 30, tzinfo=UTC)

@@ -7,7 +7,7 @@ from typing import Literal
 
 import pytest
 
-from frazil.worker.sources.plugins import find_plugins
+from frazil.worker.sources.plugin_path import find_plugins
 
 SERVICES = "META-INF/services/org.apache.kafka.connect."
 

@@ -6,7 +6,10 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from frazil.clients.kafka import admin as kafka
+from frazil.clients.kafka import client as kafka_client
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.commit import Floor
 from frazil.connectors.positions import KafkaIdentity, check_range
@@ -25,9 +28,9 @@ def identity(bootstrap: str, topics: Sequence[str], floors: Mapping[str, Floor] 
     NotFound for any other that does not exist, or ServiceUnavailable.
     """
     try:
-        return KafkaIdentity(kafka.cluster_id(bootstrap), kafka.topic_ids(bootstrap, topics))
+        return KafkaIdentity(kafka_client.cluster_id(bootstrap), kafka_topics.topic_ids(bootstrap, topics))
     except NotFound:
-        missing = set(topics) - set(kafka.topics(bootstrap))
+        missing = set(topics) - set(kafka_topics.topics(bootstrap))
         for table, floor in (floors or {}).items():
             for topic in sorted(missing & floor.identity.topic_ids.keys()):
                 raise PositionLost(
@@ -71,12 +74,12 @@ def start_offsets(
     """
     for table, floor in floors.items():
         check_identity(table, floor.identity, now)
-    begin, end = kafka.begin_offsets(bootstrap, topics), kafka.end_offsets(bootstrap, topics)
+    begin, end = kafka_offsets.begin_offsets(bootstrap, topics), kafka_offsets.end_offsets(bootstrap, topics)
     holders: dict[TopicPartition, str] = {}
     from_groups: Offsets = {}
     for group in reversed(groups):
         own = group == groups[-1]
-        found = kafka.group_offsets(bootstrap, group, begin) if own else control_offsets(bootstrap, group)
+        found = kafka_groups.group_offsets(bootstrap, group, begin) if own else control_offsets(bootstrap, group)
         found = {key: offset for key, offset in found.items() if key in begin}
         from_groups |= found
         holders |= dict.fromkeys(found, f"consumer group {group}")
@@ -122,7 +125,7 @@ def control_offsets(bootstrap: str, group: str) -> Offsets:
     Raises ServiceUnavailable.
     """
     try:
-        return kafka.all_group_offsets(bootstrap, group)
+        return kafka_groups.all_group_offsets(bootstrap, group)
     except TerminalError as error:
         logger.warning("the control group of Kafka Connect's sink is taken for one without offsets: %s", error)
         return {}
@@ -158,7 +161,7 @@ def check_stable(bootstrap: str, start: Offsets) -> None:
 
     For a connector that reads committed records only: Kafka shows it the topic up to that transaction.
     """
-    ends = kafka.end_offsets(bootstrap, {topic for topic, _ in start}, committed=True)
+    ends = kafka_offsets.end_offsets(bootstrap, {topic for topic, _ in start}, committed=True)
     for (topic, partition), offset in start.items():
         if ends[topic, partition] < offset:
             raise ServiceUnavailable(

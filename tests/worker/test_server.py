@@ -11,7 +11,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from frazil.errors import PortTaken, StackError
-from frazil.worker.app import serve
+from frazil.worker.server import serve
 
 
 async def hello(request: Request) -> PlainTextResponse:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.query.values import json_text, json_value, printable, printable_lines, text_of, unique_names
+from frazil.query.value_text import json_text, json_value, printable, printable_lines, text_of, unique_names
 
 WHEN = datetime(2025, 1, 15, 10, 30, 0, 123456, tzinfo=UTC)
 

@@ -8,8 +8,11 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from frazil.clients.kafka import admin as kafka
-from frazil.connectors.iceberg.position import positions
+from frazil.clients.kafka import client as kafka_client
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.clients.kafka import topics as kafka_topics
+from frazil.connectors.iceberg.position import start_position
 from frazil.connectors.iceberg.table.commit import Floor
 from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import NotFound, PositionLost, ServiceUnavailable
@@ -37,7 +40,7 @@ def topic(bootstrap: str) -> str:
 
 
 def make(bootstrap: str, name: str) -> None:
-    kafka.ensure_topics(bootstrap, {name: (2, {})})
+    kafka_topics.ensure_topics(bootstrap, {name: (2, {})})
     producer = Producer({"bootstrap.servers": bootstrap})
     for partition in range(2):
         for _ in range(10):
@@ -46,10 +49,10 @@ def make(bootstrap: str, name: str) -> None:
 
 
 def start(bootstrap: str, topic: str, floors: dict[str, Floor], **options: Any) -> Offsets:
-    now = positions.identity(bootstrap, [topic])
+    now = start_position.identity(bootstrap, [topic])
     group, reset = options.get("group", f"group-{uuid.uuid4()}"), options.get("reset", "earliest")
     groups = options.get("groups", [group])
-    return positions.start_offsets(bootstrap, [topic], groups, reset, floors, now)
+    return start_position.start_offsets(bootstrap, [topic], groups, reset, floors, now)
 
 
 def floor(topic: str, *offsets: int | None, identity: KafkaIdentity | None = None) -> Floor:
@@ -61,28 +64,28 @@ def test_what_all_tables_had_counts_for_each(topic: str) -> None:
     """Tables of which not each gets each record: one that gets few does not hold the others back."""
     few = floor(topic, 2, 3)
     many = replace(floor(topic, 9, 8), complete={(topic, 0): 7, (topic, 1): 2})
-    found = positions.effective({"db.few": few, "db.many": many, "db.new": Floor()})
+    found = start_position.effective({"db.few": few, "db.many": many, "db.new": Floor()})
     assert {name: each.offsets for name, each in found.items()} == {
         "db.few": {(topic, 0): 7, (topic, 1): 3},
         "db.many": many.offsets,
         "db.new": {},
     }
-    back = positions.effective({"db.few": replace(few, rolled_back=True), "db.many": many})
+    back = start_position.effective({"db.few": replace(few, rolled_back=True), "db.many": many})
     assert back["db.few"].offsets == few.offsets
 
 
 def test_identity_is_that_of_cluster_and_topics(bootstrap: str, topic: str) -> None:
-    assert positions.identity(bootstrap, [topic]) == KafkaIdentity(
-        kafka.cluster_id(bootstrap), kafka.topic_ids(bootstrap, [topic])
+    assert start_position.identity(bootstrap, [topic]) == KafkaIdentity(
+        kafka_client.cluster_id(bootstrap), kafka_topics.topic_ids(bootstrap, [topic])
     )
     with pytest.raises(NotFound):
-        positions.identity(bootstrap, [f"missing-{uuid.uuid4()}"])
+        start_position.identity(bootstrap, [f"missing-{uuid.uuid4()}"])
 
 
 def test_a_broker_that_is_gone(free_ports: Any) -> None:
     (port,) = free_ports(1)
     with pytest.raises(ServiceUnavailable):
-        positions.identity(f"127.0.0.1:{port}", ["t"])
+        start_position.identity(f"127.0.0.1:{port}", ["t"])
 
 
 @pytest.mark.parametrize(("reset", "expected"), [("earliest", (0, 4)), ("latest", (10, 10))])
@@ -95,7 +98,7 @@ def test_without_a_position_the_reset_decides(
 
 def test_the_group_comes_before_the_reset_and_the_table_before_the_group(bootstrap: str, topic: str) -> None:
     group = f"group-{uuid.uuid4()}"
-    kafka.set_group_offsets(bootstrap, group, {(topic, 0): 3, (topic, 1): 6})
+    kafka_groups.set_group_offsets(bootstrap, group, {(topic, 0): 3, (topic, 1): 6})
     assert start(bootstrap, topic, {"t": Floor()}, group=group) == {(topic, 0): 3, (topic, 1): 6}
     assert start(bootstrap, topic, {"t": floor(topic, 7)}, group=group) == {(topic, 0): 7, (topic, 1): 6}
     assert start(bootstrap, topic, {"t": floor(topic, 0, 10)}, group=group) == {(topic, 0): 0, (topic, 1): 10}
@@ -113,17 +116,17 @@ def test_a_table_without_a_floor_gets_everything(bootstrap: str, topic: str) -> 
 
 def test_of_two_groups_the_first_that_has_an_offset_counts(bootstrap: str, topic: str) -> None:
     control, plain = f"cg-control-{uuid.uuid4()}", f"connect-{uuid.uuid4()}"
-    kafka.set_group_offsets(bootstrap, plain, {(topic, 0): 3, (topic, 1): 6})
-    kafka.set_group_offsets(bootstrap, control, {(topic, 0): 5})
+    kafka_groups.set_group_offsets(bootstrap, plain, {(topic, 0): 3, (topic, 1): 6})
+    kafka_groups.set_group_offsets(bootstrap, control, {(topic, 0): 5})
     assert start(bootstrap, topic, {"t": Floor()}, groups=[control, plain]) == {(topic, 0): 5, (topic, 1): 6}
-    kafka.set_group_offsets(bootstrap, control, {(topic, 0): 11})
+    kafka_groups.set_group_offsets(bootstrap, control, {(topic, 0): 11})
     with pytest.raises(PositionLost, match=f"consumer group {control} continues at offset 11"):
         start(bootstrap, topic, {"t": Floor()}, groups=[control, plain])
 
 
 def test_a_group_that_kafka_connect_has_moved_on_comes_before_the_tables(bootstrap: str, topic: str) -> None:
     group = f"group-{uuid.uuid4()}"
-    kafka.set_group_offsets(bootstrap, group, {(topic, 0): 8})
+    kafka_groups.set_group_offsets(bootstrap, group, {(topic, 0): 8})
     old = replace(floor(topic, 3, 7), superseded=True)
     assert start(bootstrap, topic, {"t": old}, group=group) == {(topic, 0): 8, (topic, 1): 7}
     idle = floor(topic, 1, 4)
@@ -153,7 +156,7 @@ def test_a_position_that_is_not_in_the_topic(bootstrap: str, topic: str, offsets
     with pytest.raises(PositionLost, match=f"{reason}. Nothing was read. Give the connector a new name"):
         start(bootstrap, topic, {"t": floor(topic, *offsets)})
     group = f"group-{uuid.uuid4()}"
-    kafka.set_group_offsets(bootstrap, group, {(topic, p): offset for p, offset in enumerate(offsets)})
+    kafka_groups.set_group_offsets(bootstrap, group, {(topic, p): offset for p, offset in enumerate(offsets)})
     with pytest.raises(PositionLost, match=reason.replace("table t", f"consumer group {group}")):
         start(bootstrap, topic, {"t": Floor()}, group=group)
 
@@ -165,7 +168,7 @@ def test_a_position_of_another_cluster(bootstrap: str, topic: str) -> None:
 
 
 def test_a_topic_made_again(bootstrap: str, topic: str) -> None:
-    before = positions.identity(bootstrap, [topic])
+    before = start_position.identity(bootstrap, [topic])
     stored = floor(topic, 5, 5, identity=before)
     assert start(bootstrap, topic, {"t": stored}) == {(topic, 0): 5, (topic, 1): 5}
     admin = AdminClient({"bootstrap.servers": bootstrap})
@@ -177,35 +180,35 @@ def test_a_topic_made_again(bootstrap: str, topic: str) -> None:
 
 
 def test_a_topic_made_again_while_it_is_read(bootstrap: str, topic: str) -> None:
-    before = positions.identity(bootstrap, [topic])
-    admin = kafka.admin(bootstrap)
-    positions.check_topics(bootstrap, before.topic_ids)
+    before = start_position.identity(bootstrap, [topic])
+    admin = kafka_client.admin(bootstrap)
+    start_position.check_topics(bootstrap, before.topic_ids)
     admin.delete_topics([topic], operation_timeout=20)[topic].result(20)
     with pytest.raises(ServiceUnavailable, match=f"is not there any more, and was not stored: topic {topic}"):
-        eventually(lambda: positions.check_topics(bootstrap, before.topic_ids))
+        eventually(lambda: start_position.check_topics(bootstrap, before.topic_ids))
     recreate(bootstrap, topic, before)
     with pytest.raises(PositionLost, match=f"topic {topic} was deleted and made again while it was read"):
-        positions.check_topics(bootstrap, before.topic_ids)
+        start_position.check_topics(bootstrap, before.topic_ids)
 
 
 def test_a_transaction_that_is_open_below_the_position(bootstrap: str, topic: str) -> None:
     transactions = Transactions(bootstrap, topic)
     transactions.begin([b"1", b"2"])
-    end = kafka.end_offsets(bootstrap, [topic])
+    end = kafka_offsets.end_offsets(bootstrap, [topic])
     with pytest.raises(ServiceUnavailable, match=f"is open at offset 10 of {topic}-0, below offset 12, up to which"):
-        positions.check_stable(bootstrap, end)
-    positions.check_stable(bootstrap, end | {(topic, 0): 10})
+        start_position.check_stable(bootstrap, end)
+    start_position.check_stable(bootstrap, end | {(topic, 0): 10})
     transactions.commit()
-    eventually(lambda: kafka.end_offsets(bootstrap, [topic], committed=True)[topic, 0] > end[topic, 0])
-    positions.check_stable(bootstrap, end)
+    eventually(lambda: kafka_offsets.end_offsets(bootstrap, [topic], committed=True)[topic, 0] > end[topic, 0])
+    start_position.check_stable(bootstrap, end)
 
 
 def recreate(bootstrap: str, topic: str, before: KafkaIdentity) -> None:
     """Make the topic again; its deletion takes a moment to reach the broker."""
     for _ in range(100):
-        kafka.ensure_topics(bootstrap, {topic: (2, {})})
+        kafka_topics.ensure_topics(bootstrap, {topic: (2, {})})
         try:
-            if kafka.topic_ids(bootstrap, [topic]) != before.topic_ids:
+            if kafka_topics.topic_ids(bootstrap, [topic]) != before.topic_ids:
                 make(bootstrap, topic)
                 return
         except NotFound:
@@ -214,14 +217,14 @@ def recreate(bootstrap: str, topic: str, before: KafkaIdentity) -> None:
 
 
 def test_a_table_that_knows_other_topics_too(bootstrap: str, topic: str) -> None:
-    stored = Floor({("gone", 0): 99, (topic, 0): 1}, KafkaIdentity(kafka.cluster_id(bootstrap), {"gone": "id"}))
+    stored = Floor({("gone", 0): 99, (topic, 0): 1}, KafkaIdentity(kafka_client.cluster_id(bootstrap), {"gone": "id"}))
     assert start(bootstrap, topic, {"t": stored}) == {(topic, 0): 1, (topic, 1): 4}
 
 
 def test_a_topic_that_is_gone_is_a_lost_position_when_a_table_has_records_of_it(bootstrap: str, topic: str) -> None:
-    identity = KafkaIdentity(kafka.cluster_id(bootstrap), {"was-here": "AAAAAAAAAAAAAAAAAAAAAA"})
+    identity = KafkaIdentity(kafka_client.cluster_id(bootstrap), {"was-here": "AAAAAAAAAAAAAAAAAAAAAA"})
     floors = {"db.read": Floor({("was-here", 0): 3}, identity), "db.new": Floor()}
     with pytest.raises(PositionLost, match=r"topic was-here was deleted at .* is in table db\.read"):
-        positions.identity(bootstrap, [topic, "was-here"], floors)
+        start_position.identity(bootstrap, [topic, "was-here"], floors)
     with pytest.raises(NotFound, match="never-there"):
-        positions.identity(bootstrap, [topic, "never-there"], floors)
+        start_position.identity(bootstrap, [topic, "never-there"], floors)

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from frazil.query.result import Result
-from frazil.query.tables import Expanded, write_table
+from frazil.query.text_table import Expanded, write_table
 
 WHEN = datetime(2025, 1, 15, 10, 30, 0, 123456, tzinfo=UTC)
 WIDE = Result(

@@ -1,8 +1,9 @@
-"""Times as people write them on a command line."""
+"""Times and tables as people write them on a command line."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from frazil.errors import UsageError
@@ -34,3 +35,19 @@ def point_in_time(text: str, now: datetime) -> datetime:
             "2026-11-28 or 2026-11-28T10:30:00Z (UTC where no zone is given)"
         )
     return found
+
+
+def known_table(table: str, namespace: str, tables: Callable[[str], list[str]]) -> tuple[str, str]:
+    """Namespace and name of a table that is there, whatever the case of its letters.
+
+    The namespace is what is before the last dot, else `namespace`; `tables` lists those of one.
+
+    Raises UsageError for one that is not there.
+    """
+    before, dot, name = table.rpartition(".")
+    place = before if dot and before.lower() != namespace.lower() else namespace
+    known = tables(place)
+    found = [candidate for candidate in known if candidate.lower() == name.lower()]
+    if not found:
+        raise UsageError(f"there is no table {name} in {place}; known tables: {', '.join(known) or 'none'}")
+    return place, found[0]

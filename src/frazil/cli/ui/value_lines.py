@@ -21,7 +21,7 @@ def send_values(settings: Settings, topic: str, source: Path) -> None:
 
     Raises UsageError when the file cannot be read, and what `RecordProducer.send` raises.
     """
-    from frazil.clients.kafka.admin import ensure_topics
+    from frazil.clients.kafka.topics import ensure_topics
     from frazil.minio.generators.produce import RecordProducer
 
     try:

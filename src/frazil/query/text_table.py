@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from frazil.query.result import Result
-from frazil.query.values import printable, printable_lines, text_of
+from frazil.query.value_text import printable, printable_lines, text_of
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from frazil.connectors.checks.values import holds
+from frazil.connectors.checks.json_rows import holds
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from frazil.pipeline.report import BatchReport
-from frazil.worker.watch.topics import ActiveTopics
+from frazil.worker.watch.active_topics import ActiveTopics
 
 
 def test_topics_of_committed_batches_until_reset() -> None:

@@ -1,0 +1,143 @@
+"""Consumer groups: what they have committed, their members and their lag."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+from frazil.clients.kafka.client import TIMEOUT_S, admin, client_config, result, translated, until_settled, unusable
+from frazil.clients.kafka.offsets import Offsets, begin_offsets, end_offsets
+from frazil.errors import NotFound
+
+
+@until_settled
+def group_offsets(bootstrap: str, group: str, partitions: Iterable[tuple[str, int]]) -> Offsets:
+    """Committed next offsets of a consumer group; a partition without one is left out.
+
+    Raises ServiceUnavailable when the group's coordinator does not answer.
+    """
+    return {(p.topic, p.partition): p.offset for p in _committed(bootstrap, group, partitions)}
+
+
+@until_settled
+def group_metadata(bootstrap: str, group: str, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], str]:
+    """The texts beside the committed offsets of a consumer group, where there are any.
+
+    Raises ServiceUnavailable when the group's coordinator does not answer.
+    """
+    return {(p.topic, p.partition): p.metadata for p in _committed(bootstrap, group, partitions) if p.metadata}
+
+
+def _committed(bootstrap: str, group: str, partitions: Iterable[tuple[str, int]]) -> list[TopicPartition]:
+    """What a consumer group has committed, where it has anything."""
+    wanted = [TopicPartition(topic, partition) for topic, partition in partitions]
+    if not wanted:
+        return []
+    with _group_member(bootstrap, group) as consumer:
+        found = consumer.committed(wanted, timeout=TIMEOUT_S)
+        _check_partitions(found)
+    return [p for p in found if p.offset >= 0]
+
+
+@until_settled
+def all_group_offsets(bootstrap: str, group: str) -> Offsets:
+    """Committed next offsets of a consumer group, of every partition that it has committed.
+
+    Raises ServiceUnavailable when the group's coordinator does not answer.
+    """
+    with _group_member(bootstrap, group) as consumer:
+        known = consumer.list_topics(timeout=TIMEOUT_S).topics
+        partitions = [(name, partition) for name, topic in known.items() for partition in topic.partitions]
+    return group_offsets(bootstrap, group, partitions)
+
+
+@until_settled
+def group_members(bootstrap: str, group: str) -> int:
+    """How many members a consumer group has now; those that died count until their session ends.
+
+    Raises ServiceUnavailable when the group's coordinator does not answer.
+    """
+    with _group_member(bootstrap, group) as consumer:  # waits for the coordinator, see there
+        consumer.committed([TopicPartition("none", 0)], timeout=TIMEOUT_S)
+    client = admin(bootstrap)
+    future = client.describe_consumer_groups([group], request_timeout=TIMEOUT_S)[group]
+    try:
+        return len(result(client, future, bootstrap, f"consumer group {group}").members)
+    except NotFound:
+        return 0
+
+
+@until_settled
+def set_group_offsets(
+    bootstrap: str,
+    group: str,
+    offsets: Mapping[tuple[str, int], int],
+    metadata: Mapping[tuple[str, int], str] | None = None,
+) -> None:
+    """Commit next offsets for a consumer group that has no members, with a text beside each that has one.
+
+    Raises TerminalError when the group has members (nothing is committed then), ServiceUnavailable when its
+    coordinator does not answer.
+    """
+    if not offsets:
+        return
+    texts = metadata or {}
+    positions = [TopicPartition(*key, offset, texts.get(key, "")) for key, offset in offsets.items()]
+    with _group_member(bootstrap, group) as consumer:
+        consumer.committed(positions, timeout=TIMEOUT_S)  # finds the coordinator; commit has no timeout of its own
+        _check_partitions(consumer.commit(offsets=positions, asynchronous=False))
+
+
+@until_settled
+def forget_group_offsets(bootstrap: str, group: str, partitions: Collection[tuple[str, int]] | None = None) -> None:
+    """Remove committed offsets of a consumer group that has no members: of these partitions, or all of them.
+
+    The client can only delete a whole group, so what the other partitions had is committed again. Raises TerminalError
+    when the group has members (nothing is removed then), ServiceUnavailable when its coordinator does not answer.
+    """
+    known = all_group_offsets(bootstrap, group)
+    kept = {} if partitions is None else {key: offset for key, offset in known.items() if key not in partitions}
+    if len(kept) == len(known):
+        return
+    client = admin(bootstrap)
+    futures = client.delete_consumer_groups([group], request_timeout=TIMEOUT_S)
+    result(client, futures[group], bootstrap, f"consumer group {group}")
+    set_group_offsets(bootstrap, group, kept)
+
+
+def lag(bootstrap: str, topics: Iterable[str], group: str) -> Offsets:
+    """Records per (topic, partition) that a group has not committed; all that are stored, before its first commit.
+
+    Raises NotFound or ServiceUnavailable.
+    """
+    names = list(topics)
+    ends, begins = end_offsets(bootstrap, names), begin_offsets(bootstrap, names)
+    committed = group_offsets(bootstrap, group, ends)
+    return {key: max(end - committed.get(key, begins[key]), 0) for key, end in ends.items()}
+
+
+@contextmanager
+def _group_member(bootstrap: str, group: str) -> Iterator[Consumer]:
+    """A consumer that never subscribes, to read and commit a group's offsets.
+
+    The administration client's calls for this crash the process (librdkafka dereferences null) while the coordinator
+    of a new cluster is being elected.
+    """
+    try:
+        consumer = Consumer({**client_config(bootstrap, "consumer"), "group.id": group, "enable.auto.commit": False})
+    except KafkaException as error:
+        raise unusable(error) from None
+    try:
+        yield consumer
+    except KafkaException as error:
+        raise translated(error, bootstrap, f"consumer group {group}") from error
+    finally:
+        consumer.close()
+
+
+def _check_partitions(partitions: Iterable[TopicPartition]) -> None:
+    for p in partitions:
+        if p.error is not None:
+            raise KafkaException(p.error)
