@@ -53,7 +53,7 @@ until_settled = retry(
 
 
 def client_config(bootstrap: str, client: Client = "admin") -> dict[str, Any]:
-    """What every client of the cluster has in common.
+    """Settings that every client of the cluster has.
 
     Raises ConfigError for security settings that cannot be used, ServiceUnavailable when nothing listens on loopback.
     """
@@ -122,7 +122,7 @@ def _client_key(bootstrap: str) -> tuple[object, ...]:
 
 
 def _forget_client(bootstrap: str) -> None:
-    """The next call makes another client: this one may hold a certificate or a login that is not good any more."""
+    """Drop the client, so that the next call makes another: it may hold a certificate or a login of before."""
     with _clients_lock:
         _clients.pop(_client_key(bootstrap), None)
 

@@ -31,7 +31,7 @@ def group_metadata(bootstrap: str, group: str, partitions: Iterable[tuple[str, i
 
 
 def _committed(bootstrap: str, group: str, partitions: Iterable[tuple[str, int]]) -> list[TopicPartition]:
-    """What a consumer group has committed, where it has anything."""
+    """Offsets that a consumer group has committed, where it has any."""
     wanted = [TopicPartition(topic, partition) for topic, partition in partitions]
     if not wanted:
         return []
@@ -55,7 +55,7 @@ def all_group_offsets(bootstrap: str, group: str) -> Offsets:
 
 @until_settled
 def group_members(bootstrap: str, group: str) -> int:
-    """How many members a consumer group has now; those that died count until their session ends.
+    """Count the members of a consumer group; those that died count until their session ends.
 
     Raises ServiceUnavailable when the group's coordinator does not answer.
     """

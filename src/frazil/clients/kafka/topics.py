@@ -99,7 +99,7 @@ def _await_visible(client: AdminClient, bootstrap: str, topics: Collection[str])
 
 
 def descriptions(client: AdminClient, bootstrap: str, topics: Collection[str]) -> dict[str, TopicDescription]:
-    """What the cluster says of each topic. Raises NotFound or ServiceUnavailable."""
+    """Descriptions of topics by the cluster. Raises NotFound or ServiceUnavailable."""
     if not topics:
         return {}
     futures = client.describe_topics(TopicCollection(list(topics)), request_timeout=TIMEOUT_S)

@@ -109,6 +109,6 @@ def consumer_overrides(parsed: Parsed) -> dict[str, str]:
 
 
 def auto_offset_reset(parsed: Parsed) -> Literal["earliest", "latest"]:
-    """Where to start without a stored position; sinks start at the earliest offset."""
+    """Start of a connector without a stored position; sinks start at the earliest offset."""
     reset = parsed.members(OVERRIDE + "*").get("auto.offset.reset", "earliest").strip()
     return "latest" if reset == "latest" else "earliest"
