@@ -344,8 +344,12 @@ class _Consumer:
         for key, begin in self._positions.items():
             some = self._broker.records(*key, begin)[: count - len(found)]
             found += some
-            self._positions[key] = (some[-1].offset() or 0) + 1 if some else self._broker.ends(key[0])[key]
+            if count > len(found) - len(some):
+                self._positions[key] = (some[-1].offset() or 0) + 1 if some else self._broker.ends(key[0])[key]
         return found
+
+    def poll(self, timeout: float) -> Message | None:
+        return next(iter(self.consume(1, timeout)), None)
 
     def position(self, wanted: Sequence[TopicPartition]) -> list[TopicPartition]:
         return [TopicPartition(one.topic, one.partition, self._positions[one.topic, one.partition]) for one in wanted]

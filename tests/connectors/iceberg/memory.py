@@ -84,6 +84,9 @@ class MemoryCatalog(NoopCatalog):
     def list_tables(self, namespace: str | Identifier) -> list[Identifier]:
         return sorted(name for name in self._tables if name[:-1] == self.identifier_to_tuple(namespace))
 
+    def table_exists(self, identifier: str | Identifier) -> bool:
+        return self.identifier_to_tuple(identifier) in self._tables
+
     def drop_table(self, identifier: str | Identifier) -> None:
         del self._tables[self.identifier_to_tuple(identifier)]
 
