@@ -19,7 +19,8 @@ from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.headers import headers_of
 from frazil.clients.kafka.offsets import TopicEnds
 from frazil.clients.kafka.ranges import Range
-from frazil.errors import FrazilError, NotFound
+from frazil.connectors.iceberg.position import takeover
+from frazil.errors import FrazilError, NotFound, TerminalError
 from frazil.pipeline.letters import deadletter, log
 from frazil.pipeline.letters.deadletter import PREFIX, TABLE, DeadLetterQueue, Refusal
 from frazil.pipeline.letters.letter import CLOSED
@@ -79,8 +80,11 @@ class Broker:
             (kafka_groups, self.all_group_offsets),
             (kafka_groups, self.group_members),
             (kafka_groups, self.set_group_offsets),
+            (kafka_groups, self.forget_group_offsets),
+            (kafka_topics, self.ensure_topics),
         ):
             patched.setattr(module, call.__name__, self._faulty(call))
+        patched.setattr(takeover, "stored_records", lambda bootstrap, starts: self.stored_records(starts))
         for module, name in ((deadletter, "Producer"), (producer, "Producer")):
             patched.setattr(module, name, lambda config: _Producer(self, config))
         for reader in (deadletter, log):
@@ -247,6 +251,27 @@ class Broker:
             texts = metadata or {}
             new = {key: (offset, texts.get(key, "")) for key, offset in offsets.items()}
             self.groups[group] = self.groups.get(group, {}) | new
+
+    def forget_group_offsets(self, group: str, partitions: Collection[Key] | None = None) -> None:
+        known = self.groups.get(group, {})
+        self.groups[group] = {
+            key: found for key, found in known.items() if partitions is not None and key not in partitions
+        }
+
+    def ensure_topics(
+        self, topics: Mapping[str, tuple[int, Mapping[str, str]]], *, replication: int | None = None
+    ) -> dict[str, bool]:
+        new = {name: name not in self._topics for name in topics}
+        if (replication or 1) > 1 and any(new.values()):
+            raise TerminalError(f"Kafka at {BOOTSTRAP} refuses topic {min(new)}: INVALID_REPLICATION_FACTOR: 1 broker.")
+        for name, is_new in new.items():
+            if is_new:
+                self.make(name, topics[name][0])
+        return new
+
+    def stored_records(self, starts: Mapping[Key, int]) -> Iterator[Message]:
+        for key, begin in starts.items():
+            yield from self.records(*key, begin)
 
     def _each(self, topics: Iterable[str], what: str) -> Offsets:
         return {

@@ -11,6 +11,7 @@ from frazil.clients.kafka.ranges import read_ranges
 from frazil.pipeline.rows import by_partition, rows_of
 from frazil.stack.local import LocalStack
 from tests.pipeline.kafka_rows import Row, chunk
+from tests.pipeline.letters.messages import message
 
 ROWS = [Row(offset, b"v%d" % offset, offset + 100, b"k%d" % offset, (("h", None),)) for offset in (3, 5, 9)]
 
@@ -51,3 +52,9 @@ def test_rows_are_what_kafka_has(stack: LocalStack) -> None:
     assert second.stamps.tolist() == [1_684_408_953_123, 1]
     assert second.headers == [(("h", b"\xff"),), ()]
     assert rows_of(messages[:1], headers=False).headers is None
+
+
+def test_messages_that_follow_each_other_and_are_of_one_partition_are_a_chunk() -> None:
+    messages = [message(n, partition=partition) for n, partition in enumerate([0, 0, 1, 0])]
+    found = [(rows.partition, rows.offsets.tolist()) for rows in by_partition(messages)]
+    assert found == [(0, [0, 1]), (1, [2]), (0, [3])]

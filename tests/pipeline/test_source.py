@@ -16,6 +16,7 @@ from frazil.minio.generators.produce import produce
 from frazil.pipeline import source
 from frazil.pipeline.source import Source, check_progress, dealt, divided, ranges_between
 from frazil.stack.local import LocalStack
+from tests.pipeline.letters.messages import message
 
 LENGTHS = st.lists(st.integers(1, 40), min_size=1, max_size=12)
 
@@ -26,6 +27,37 @@ def ranges(lengths: list[int]) -> list[Range]:
 
 def offsets(shares: list[list[Range]]) -> list[tuple[int, int]]:
     return [(one.partition, at) for share in shares for one in share for at in range(one.begin, one.end)]
+
+
+class KeptReader:
+    """A reader that gives a record for each range, and notes when it is closed."""
+
+    closed: list[str] = []
+
+    def __init__(self, consumer: dict[str, Any]) -> None:
+        self._name = consumer["client.id"]
+
+    def read(self, ranges: list[Range]) -> list[list[Any]]:
+        return [[message(one.begin, topic=one.topic, headers=[("h", b"1")])] for one in ranges]
+
+    def close(self) -> None:
+        self.closed.append(self._name)
+
+
+def test_readers_are_kept_for_the_next_tasks_and_the_one_that_was_used_first_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(source, "RangeReader", KeptReader)
+    monkeypatch.setattr(source, "_readers", {})
+    monkeypatch.setattr(KeptReader, "closed", [])
+    sources = [Source({"client.id": str(n), "isolation.level": "READ_COMMITTED"}, n == 0) for n in range(5)]
+    for number in (0, 1, 2, 3, 0, 0, 4):
+        [rows] = sources[number].read([Range("t", 0, 7, 9)])
+        assert (rows.topic, rows.offsets.tolist()) == ("t", [7])
+        assert rows.headers == ([(("h", b"1"),)] if number == 0 else None)
+    assert KeptReader.closed == ["1"]
+    assert sources[0].committed
+    assert not Source({"isolation.level": "read_uncommitted"}, headers=False).committed
 
 
 def test_what_lies_between_two_positions() -> None:

@@ -76,6 +76,17 @@ class MemoryCatalog(NoopCatalog):
         name = self.identifier_to_tuple(identifier)
         return Table(name, self._metadata(name), f"memory://{'.'.join(name)}", PyArrowFileIO(), self)
 
+    def list_namespaces(self, namespace: str | Identifier = ()) -> list[Identifier]:
+        parent = self.identifier_to_tuple(namespace)
+        found = {name[: len(parent) + 1] for name in self._tables if name[: len(parent)] == parent}
+        return sorted(each for each in found if each not in self._tables)
+
+    def list_tables(self, namespace: str | Identifier) -> list[Identifier]:
+        return sorted(name for name in self._tables if name[:-1] == self.identifier_to_tuple(namespace))
+
+    def table_exists(self, identifier: str | Identifier) -> bool:
+        return self.identifier_to_tuple(identifier) in self._tables
+
     def drop_table(self, identifier: str | Identifier) -> None:
         del self._tables[self.identifier_to_tuple(identifier)]
 

@@ -16,28 +16,39 @@ from frazil.pipeline.letters.letter import Letter
 from frazil.pipeline.letters.log import LetterLog
 from frazil.pipeline.letters.ranges import Ranges, by_partition
 from frazil.stack.local import LocalStack
+from tests.connectors.broker import BOOTSTRAP, Broker
 
-pytestmark = pytest.mark.stack
+STACK = pytest.param("stack", marks=pytest.mark.stack)
 
 
 def quiet(done: int, total: int) -> None:
     assert 0 <= done <= total
 
 
-@pytest.fixture
-def log(stack: LocalStack) -> LetterLog:
-    return LetterLog(stack.settings.bootstrap_servers)
+@pytest.fixture(params=["memory", STACK])
+def bootstrap(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """That of a cluster in memory, and of a real one."""
+    if request.param == "memory":
+        Broker().install(monkeypatch)
+        return BOOTSTRAP
+    stack: LocalStack = request.getfixturevalue("stack")
+    return stack.settings.bootstrap_servers
 
 
 @pytest.fixture
-def topic(stack: LocalStack) -> str:
+def log(bootstrap: str) -> LetterLog:
+    return LetterLog(bootstrap)
+
+
+@pytest.fixture
+def topic(bootstrap: str) -> str:
     name = f"t{uuid.uuid4().hex[:8]}-dlq"
-    kafka_topics.ensure_topics(stack.settings.bootstrap_servers, {name: (3, {"max.message.bytes": str(16 << 20)})})
+    kafka_topics.ensure_topics(bootstrap, {name: (3, {"max.message.bytes": str(16 << 20)})})
     return name
 
 
-def write(stack: LocalStack, topic: str, numbers: range, value: bytes = b"{}", connector: str = "c") -> None:
-    queue = DeadLetterQueue(stack.settings.bootstrap_servers, connector, "Sink", topic, True)
+def write(bootstrap: str, topic: str, numbers: range, value: bytes = b"{}", connector: str = "c") -> None:
+    queue = DeadLetterQueue(bootstrap, connector, "Sink", topic, True)
     queue.write([DeadLetter("source", 0, n, 0, b"key", value, (("h", None),), "a", f"reason {n}") for n in numbers])
 
 
@@ -50,8 +61,8 @@ def numbers(letters: list[Letter]) -> list[int]:
     return [letter.record[2] for letter in letters if letter.record]
 
 
-def test_what_was_written_is_read_until_it_is_closed(stack: LocalStack, log: LetterLog, topic: str) -> None:
-    write(stack, topic, range(5000))
+def test_what_was_written_is_read_until_it_is_closed(bootstrap: str, log: LetterLog, topic: str) -> None:
+    write(bootstrap, topic, range(5000))
     letters = open_letters(log, topic)
     assert numbers(letters) == list(range(5000))
     first = letters[0]
@@ -70,26 +81,26 @@ def test_what_was_written_is_read_until_it_is_closed(stack: LocalStack, log: Let
         assert numbers(open_letters(log, topic)) == sorted(left)
 
 
-def test_closing_twice_and_later_letters(stack: LocalStack, log: LetterLog, topic: str) -> None:
-    write(stack, topic, range(3))
+def test_closing_twice_and_later_letters(bootstrap: str, log: LetterLog, topic: str) -> None:
+    write(bootstrap, topic, range(3))
     letters = open_letters(log, topic)
     queues = log.look([topic], quiet)
     for _ in range(2):
         log.close(queues, by_partition(letter.position for letter in letters), "replayed")
-    write(stack, topic, range(3, 5))
+    write(bootstrap, topic, range(3, 5))
     assert numbers(open_letters(log, topic)) == [3, 4]
 
 
-def test_a_marker_that_names_what_comes_later_does_not_close_it(stack: LocalStack, log: LetterLog, topic: str) -> None:
+def test_a_marker_that_names_what_comes_later_does_not_close_it(bootstrap: str, log: LetterLog, topic: str) -> None:
     queues = log.look([topic], quiet)
     log.close(queues, {(topic, partition): Ranges([(0, 1000)]) for partition in range(3)}, "dropped")
-    write(stack, topic, range(10))
+    write(bootstrap, topic, range(10))
     assert numbers(open_letters(log, topic)) == list(range(10))
 
 
-def test_the_worker_does_not_take_markers_for_dead_letters(stack: LocalStack, log: LetterLog, topic: str) -> None:
-    write(stack, topic, range(3))
-    queue = DeadLetterQueue(stack.settings.bootstrap_servers, "c", "Sink", topic, True)
+def test_the_worker_does_not_take_markers_for_dead_letters(bootstrap: str, log: LetterLog, topic: str) -> None:
+    write(bootstrap, topic, range(3))
+    queue = DeadLetterQueue(bootstrap, "c", "Sink", topic, True)
     before = queue.written_since(["source"], 0)
     letters = open_letters(log, topic)
     log.close(log.look([topic], quiet), by_partition(x.position for x in letters), "replayed")
@@ -98,18 +109,19 @@ def test_the_worker_does_not_take_markers_for_dead_letters(stack: LocalStack, lo
     assert sorted(p for several in before.values() for p in several) == sorted(x.position for x in letters)
 
 
-def test_several_topics_and_large_letters(stack: LocalStack, log: LetterLog, topic: str) -> None:
+def test_several_topics_and_large_letters(bootstrap: str, log: LetterLog, topic: str) -> None:
     other = f"{topic}-dlq"
-    kafka_topics.ensure_topics(stack.settings.bootstrap_servers, {other: (1, {"max.message.bytes": str(16 << 20)})})
-    write(stack, topic, range(2))
-    write(stack, other, range(2, 4), value=b"x" * (10 << 20))
+    kafka_topics.ensure_topics(bootstrap, {other: (1, {"max.message.bytes": str(16 << 20)})})
+    write(bootstrap, topic, range(2))
+    write(bootstrap, other, range(2, 4), value=b"x" * (10 << 20))
     letters = open_letters(log, topic, other)
     assert [len(letter.value or b"") for letter in letters] == [2, 2, 10 << 20, 10 << 20]
     assert [letter.topic for letter in letters] == [topic, topic, other, other]
 
 
-def test_only_what_is_as_new_is_read(stack: LocalStack, log: LetterLog, topic: str) -> None:
-    producer = Producer({"bootstrap.servers": stack.settings.bootstrap_servers})
+@pytest.mark.parametrize("bootstrap", [STACK], indirect=True)
+def test_only_what_is_as_new_is_read(bootstrap: str, log: LetterLog, topic: str) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap})
     now = int(time.time() * 1000)
     for age_s in (3600, 60, 0):
         producer.produce(topic, str(age_s), partition=0, timestamp=now - age_s * 1000)
@@ -119,8 +131,8 @@ def test_only_what_is_as_new_is_read(stack: LocalStack, log: LetterLog, topic: s
         assert [letter.value for letter in log.letters(queues, since, quiet)] == expected
 
 
-def test_one_letter(stack: LocalStack, log: LetterLog, topic: str) -> None:
-    write(stack, topic, range(1))
+def test_one_letter(bootstrap: str, log: LetterLog, topic: str) -> None:
+    write(bootstrap, topic, range(1))
     [letter] = open_letters(log, topic)
     assert log.letter(*letter.position) == letter
     log.close(log.look([topic], quiet), by_partition([letter.position]), "dropped")

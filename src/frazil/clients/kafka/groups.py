@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from threading import BoundedSemaphore
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from frazil.clients.kafka.client import TIMEOUT_S, admin, client_config, result, translated, until_settled, unusable
 from frazil.clients.kafka.offsets import Offsets, begin_offsets, end_offsets
 from frazil.errors import NotFound
+
+_MOST_MEMBERS = 4
+"""Consumers at the same time for the offsets of groups: each has threads and connections of its own for a moment."""
+_members: defaultdict[str, BoundedSemaphore] = defaultdict(lambda: BoundedSemaphore(_MOST_MEMBERS))
 
 
 @until_settled
@@ -125,16 +131,18 @@ def _group_member(bootstrap: str, group: str) -> Iterator[Consumer]:
     The administration client's calls for this crash the process (librdkafka dereferences null) while the coordinator
     of a new cluster is being elected.
     """
-    try:
-        consumer = Consumer({**client_config(bootstrap, "consumer"), "group.id": group, "enable.auto.commit": False})
-    except KafkaException as error:
-        raise unusable(error) from None
-    try:
-        yield consumer
-    except KafkaException as error:
-        raise translated(error, bootstrap, f"consumer group {group}") from error
-    finally:
-        consumer.close()
+    with _members[str(bootstrap)]:
+        try:
+            own = {"group.id": group, "enable.auto.commit": False}
+            consumer = Consumer({**client_config(bootstrap, "consumer"), **own})
+        except KafkaException as error:
+            raise unusable(error) from None
+        try:
+            yield consumer
+        except KafkaException as error:
+            raise translated(error, bootstrap, f"consumer group {group}") from error
+        finally:
+            consumer.close()
 
 
 def _check_partitions(partitions: Iterable[TopicPartition]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pathlib
+import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 
+from frazil.clients.catalog import connect
 from frazil.connectors.iceberg.config.creation import Creation
 from frazil.connectors.iceberg.config.partition_by import partition_terms
 from frazil.connectors.iceberg.table.create import create_table
@@ -17,10 +20,24 @@ from frazil.pipeline.convert.decode import decoder
 from frazil.pipeline.convert.infer import Path
 from frazil.pipeline.task import ANY_COLUMNS
 from frazil.pipeline.types import Scalar, Type
-
-pytestmark = pytest.mark.stack
+from tests.connectors.iceberg.memory import MemoryCatalog
 
 EVENT = b'{"id":1,"type":"a","ts":1684408953000,"payload":{"x":[1,2.5],"y":{"z":true}},"op":null,"tags":[{"k":"v"}]}'
+
+
+@pytest.fixture(params=["memory", pytest.param("stack", marks=pytest.mark.stack)])
+def catalog(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Catalog:
+    """One in memory, and the real one."""
+    if request.param == "memory":
+        return MemoryCatalog(tmp_path, {})
+    return connect(request.getfixturevalue("stack").settings.catalog_properties())
+
+
+@pytest.fixture
+def namespace(catalog: Catalog) -> str:
+    name = f"sinks_{uuid.uuid4().hex[:8]}"
+    catalog.create_namespace(name)
+    return name
 
 
 def columns(*records: bytes) -> Mapping[Path, Type]:

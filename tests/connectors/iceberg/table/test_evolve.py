@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pathlib
+import uuid
 from collections.abc import Mapping, Set
 
 import pytest
@@ -18,15 +20,17 @@ from pyiceberg.types import (
     StructType,
 )
 
+from frazil.clients.catalog import connect
 from frazil.connectors.iceberg.table.evolve import evolve, evolved, possible_columns
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.errors import CommitConflict, ConfigError, FrazilError, ServiceUnavailable
 from frazil.pipeline.convert.infer import Path, infer
 from frazil.pipeline.types import STRING, Field, List, Scalar, Struct, Type
 from tests.connectors.iceberg.conftest import MakeTable
+from tests.connectors.iceberg.memory import MemoryCatalog
 from tests.connectors.iceberg.proxy import CatalogProxy, Fault
 
-pytestmark = pytest.mark.stack
+on_the_stack = pytest.mark.parametrize("catalog", [pytest.param("stack", marks=pytest.mark.stack)], indirect=True)
 
 INT = Schema(NestedField(1, "ii", IntegerType()))
 _STRUCT = StructType(NestedField(20, "ii", IntegerType()))
@@ -37,8 +41,26 @@ NESTED = Schema(
 )
 
 
+@pytest.fixture(params=["memory", pytest.param("stack", marks=pytest.mark.stack)])
+def catalog(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Catalog:
+    """One in memory, and the real one."""
+    if request.param == "memory":
+        return MemoryCatalog(tmp_path, {})
+    return connect(request.getfixturevalue("stack").settings.catalog_properties())
+
+
+@pytest.fixture
+def namespace(catalog: Catalog) -> str:
+    name = f"sinks_{uuid.uuid4().hex[:8]}"
+    catalog.create_namespace(name)
+    return name
+
+
 def add(
-    table: Table, unknown: Mapping[Path, Type], catalog: Catalog | None = None, absent: Set[Path] = frozenset()
+    table: Table,
+    unknown: Mapping[Path, Type],
+    catalog: Catalog | None = None,
+    absent: Set[Path] = frozenset(),
 ) -> Table:
     return evolve(catalog or table.catalog, table, unknown, absent)
 
@@ -103,6 +125,7 @@ def test_what_exists_keeps_its_type(make_table: MakeTable) -> None:
     assert columns(grown) == "struct<ii: int, s: string>"
 
 
+@on_the_stack
 def test_nothing_unknown_is_no_update(make_table: MakeTable, proxy: CatalogProxy, proxied: Catalog) -> None:
     table = proxied.load_table(make_table(INT).name())
     assert add(table, {}, proxied) is table
@@ -120,6 +143,7 @@ def test_another_writer_adds_the_same_column_meanwhile(make_table: MakeTable) ->
 @pytest.mark.parametrize(
     "faults", [["500 after"], ["close after"], ["503 before"], ["409 before", "500 before"]], ids=str
 )
+@on_the_stack
 def test_a_lost_answer(make_table: MakeTable, proxy: CatalogProxy, proxied: Catalog, faults: list[Fault]) -> None:
     table = proxied.load_table(make_table(INT).name())
     proxy.faults = list(faults)
@@ -128,6 +152,7 @@ def test_a_lost_answer(make_table: MakeTable, proxy: CatalogProxy, proxied: Cata
     assert (proxy.faults, proxy.commits, len(grown.metadata.schemas)) == ([], 1, 2)
 
 
+@on_the_stack
 @pytest.mark.parametrize(("fault", "error"), [("409 before", CommitConflict), ("500 before", CommitConflict)])
 def test_attempts_end(
     make_table: MakeTable, proxy: CatalogProxy, proxied: Catalog, fault: Fault, error: type[FrazilError]
@@ -139,6 +164,7 @@ def test_attempts_end(
     assert (proxy.requested, proxy.commits) == (3, 0)
 
 
+@on_the_stack
 def test_a_catalog_that_is_gone(make_table: MakeTable, proxy: CatalogProxy, proxied: Catalog) -> None:
     table = proxied.load_table(make_table(INT).name())
     proxy.down = True
@@ -153,6 +179,7 @@ def test_names_of_any_kind(make_table: MakeTable, name: str) -> None:
     assert add(grown, {(name,): STRING, ("s", name): Scalar("long")}) is grown
 
 
+@on_the_stack
 def test_a_name_that_iceberg_cannot_have(make_table: MakeTable) -> None:
     """Iceberg finds columns by their dotted names, so a table cannot have both; nor one without a name."""
     table = make_table(NESTED)

@@ -1,8 +1,10 @@
-"""Commits of files and offsets to Delta tables in the real store."""
+"""Commits of files and offsets to Delta tables, in a folder and in the real store."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -17,29 +19,41 @@ from frazil.connectors.objects.delta.table import DeltaTarget, Place
 from frazil.connectors.objects.results import PartitionResult
 from frazil.connectors.objects.task import ObjectsSpec, run
 from frazil.errors import CommitConflict, ConfigError, Fenced, ServiceUnavailable
-from frazil.stack.local import LocalStack
-from tests.connectors.objects.samples import sink_with
+from tests.connectors.objects.samples import FolderStore, sink_with
 from tests.pipeline.kafka_rows import Row, chunks
-
-pytestmark = pytest.mark.stack
 
 KEY = ("t", 0)
 DAY = 24 * 3_600_000
 Make = Callable[..., "Case"]
 
 
-class Case:
-    """A table in a folder of its own, and the files of rows."""
+@dataclass(frozen=True)
+class LocalPlace(Place):
+    """A table among the files of a FolderStore."""
 
-    def __init__(self, store: ObjectStoreConfig, name: str, columns: str = "", **changes: Any) -> None:
+    folder: str
+
+    @property
+    def uri(self) -> str:
+        return f"{self.folder}/objects/{self.root}"
+
+    def options(self) -> dict[str, str]:
+        return {}
+
+
+class Case:
+    """A table of its own, and the files of rows."""
+
+    def __init__(
+        self, store: FolderStore | ObjectStore, place: Place, name: str, columns: str = "", **changes: Any
+    ) -> None:
         keys = {"format.class": "frazil.DeltaFormat", "topics.dir": name, "errors.tolerance": "all"}
         if columns:
             keys |= {"partitioner.class": "frazil.ColumnPartitioner", "partition.field.name": columns}
             keys |= {"timestamp.extractor": "Record", "timezone": "UTC"}
         self.keys = keys
         self.config = sink_with(keys)
-        self.store = ObjectStore(store)
-        self.place = Place(store, name)
+        self.store, self.place = store, place
         self.delta = DeltaConfig(**changes)
         self.columns = self.config.partitioning.fields
 
@@ -72,14 +86,20 @@ class Case:
         return sorted(self.table().to_pyarrow_table().to_pylist(), key=lambda row: row["n"])
 
 
-@pytest.fixture
-def make(stack: LocalStack, request: pytest.FixtureRequest) -> Make:
-    settings = stack.settings
-    store = ObjectStoreConfig(
+@pytest.fixture(params=["folder", pytest.param("stack", marks=pytest.mark.stack)])
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
+    name = request.node.name.partition("[")[0]
+    if request.param == "folder":
+        folder = FolderStore(str(tmp_path))
+        local = LocalPlace(ObjectStoreConfig("delta", "us-east-1", None), name, str(tmp_path))
+        return lambda columns="", **changes: Case(folder, local, name, columns, **changes)
+    settings = request.getfixturevalue("stack").settings
+    config = ObjectStoreConfig(
         "delta", settings.region, settings.s3_endpoint, access_key=settings.access_key, secret_key=settings.secret_key
     )
-    ObjectStore(store).create()
-    return lambda columns="", **changes: Case(store, request.node.name.partition("[")[0], columns, **changes)
+    store = ObjectStore(config)
+    store.create()
+    return lambda columns="", **changes: Case(store, Place(config, name), name, columns, **changes)
 
 
 def rows(first: int, count: int = 3, more: str = "") -> list[Row]:
@@ -172,7 +192,7 @@ def test_another_worker_is_noticed_before_and_while_it_commits(make: Make, monke
     case.write(first, rows(0))
     second = case.target()
     case.write(second, rows(3))
-    with pytest.raises(Fenced, match="up to offset 6 into s3://delta/"):
+    with pytest.raises(Fenced, match=f"up to offset 6 into {case.place.uri}"):
         case.write(first, rows(3))
     assert case.table().count() == 6
     late = case.target()
