@@ -37,10 +37,6 @@ class Connector:
         """Topics of the connector that exist now. Raises NotFound when none matches its pattern, ServiceUnavailable."""
         return topics_of(self.sink.config, self.cluster)
 
-    def hidden(self, text: str) -> str:
-        """The text without the secrets of the configuration."""
-        return hide_secrets(text, self.resolved.config, self.resolved.secrets)
-
     @contextmanager
     def hiding(self) -> Iterator[Sink]:
         """The sink; what is raised meanwhile has no secret of the configuration in its text."""

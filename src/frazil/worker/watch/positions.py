@@ -9,7 +9,6 @@ from frazil.connectors.connector import Standing, open_connector
 from frazil.connectors.positions import Changes
 from frazil.declare.providers import ConfigProviders
 from frazil.environment.settings import Settings
-from frazil.errors import FrazilError
 from frazil.pipeline.offsets import Offsets
 
 
@@ -35,7 +34,5 @@ class ConnectorPositions:
 
     def alter(self, name: str, config: Mapping[str, str], changes: Changes | None) -> list[str]:
         connector = open_connector(name, config, self._settings, self._providers)
-        try:
-            return connector.sink.alter(changes)
-        except FrazilError as error:
-            raise type(error)(connector.hidden(str(error))) from None
+        with connector.hiding() as sink:
+            return sink.alter(changes)

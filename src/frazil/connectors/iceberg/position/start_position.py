@@ -71,6 +71,18 @@ def start_offsets(
     the others miss what they still need. Where Kafka Connect's sink has committed since, its group is ahead of them.
     A partition that has come to a topic since is read from its beginning, whatever `reset` says. Raises PositionLost
     when a stored position is not in the topic any more, or the group has none that Kafka Connect must have left there.
+
+    Example: a partition has the offsets 0 to 100, and the connector two tables.
+
+    | floor of `a` | floor of `b` | group | begins at | why |
+    |---|---|---|---|---|
+    | 70 | 50 | 60 | 50 | the tables are the truth, and `b` needs what comes from 50 on |
+    | 70 | none | 60 | 60 | `b` has no position: the group's, and `a` skips what it has |
+    | 70 | none | 80 | 70 | the group is ahead of `a`, which would miss ten records |
+    | 70 | none | none | 0, or 70 with `latest` | `reset` stands for `b`, and `a` misses nothing |
+    | none | none | 60 | 60 | |
+    | none | none | none | 0, or 100 with `latest` | |
+    | 70, then Kafka Connect committed | 70 | 90 | 90 | that sink has gone on from the tables, and its group knows |
     """
     for table, floor in floors.items():
         check_identity(table, floor.identity, now)
