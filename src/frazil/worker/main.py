@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
@@ -25,6 +25,7 @@ from frazil.environment.settings import Settings
 from frazil.environment.spark_options import check_spark
 from frazil.environment.worker import WorkerConfig
 from frazil.errors import StackError
+from frazil.pipeline.mapper import installed_mappers
 from frazil.pipeline.report import BatchReport
 from frazil.stack.ports import Port, require_different
 from frazil.worker.actuator.app import serve_actuator
@@ -107,6 +108,7 @@ class Worker:
         log_to_stderr(self._providers)
         if self._config.warning is not None:
             logger.warning("%s", self._config.warning)
+        _tell_mappers([found.name for found in installed_mappers()])
         settings, group = self._settings, self._group
         properties = self._providers.resolve(self._config.properties).config
         forwarder = None if group is None else Forwarder(group, self._id, lambda: worker_client(properties))
@@ -209,3 +211,13 @@ class Worker:
                     "connectors go on from their positions when it is started again. The log above has Spark's last "
                     "words."
                 )
+
+
+def _tell_mappers(names: Sequence[str]) -> None:
+    """Say what maps and redacts records: an installation that is not renewed may have lost its entry points."""
+    if names:
+        logger.info("record mappers: %s", ", ".join(names))
+        return
+    logger.warning(
+        "no record mapper is installed, so no record is redacted. Install frazil anew (`make env`) where that is not meant"
+    )
