@@ -219,5 +219,5 @@ def _tell_mappers(names: Sequence[str]) -> None:
         logger.info("record mappers: %s", ", ".join(names))
         return
     logger.warning(
-        "no record mapper is installed, so no record is redacted. Install frazil anew (`make env`) where that is not meant"
+        "no record mapper is installed, so no record is redacted; install frazil anew (`make env`) if that is not meant"
     )
