@@ -297,7 +297,7 @@ def test_a_closed_planner_begins_no_more_turns() -> None:
         assert end.wait(10)
         turns.append("first")
 
-    planner._turns._max_workers = 1  # noqa: SLF001 - so that the second one waits
+    planner._turns._most = 1  # noqa: SLF001 - so that the second one waits
     planner.take_turn(long)
     assert began.wait(10)
     planner.take_turn(lambda: turns.append("second"))

@@ -225,7 +225,7 @@ def test_a_backlog_is_stored_in_one_turn_after_the_other_without_a_look_in_betwe
 
 def test_the_backlog_of_one_connector_does_not_hold_up_another(worker: Worker) -> None:
     """With one thread for all turns."""
-    worker.planner._turns._max_workers = 1  # noqa: SLF001
+    worker.planner._turns._most = 1  # noqa: SLF001
     gate = Gate()
     large, small = worker.sink("large", most=1), worker.sink("small")
     large.during = gate
@@ -334,7 +334,7 @@ def test_a_stop_lets_the_running_batch_finish_and_begins_no_other(worker: Worker
 
 
 def test_a_turn_that_has_not_begun_when_the_connector_stops_reads_nothing(worker: Worker) -> None:
-    worker.planner._turns._max_workers = 1  # noqa: SLF001
+    worker.planner._turns._most = 1  # noqa: SLF001
     gate = Gate()
     first, second = worker.sink("first"), worker.sink("second")
     first.during = gate

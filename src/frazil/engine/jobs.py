@@ -12,15 +12,17 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
+from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 
 from frazil.engine import failures
+from frazil.engine.threads import Threads
 from frazil.errors import FrazilError, TerminalError
 from frazil.pipeline.executor import TaskCall
 
@@ -44,7 +46,7 @@ class SparkJobs:
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="spark-job")
+        self._threads = Threads(_THREADS, "spark-job")
         self._lock = threading.Lock()
         self._unfinished: set[_Job] = set()
         self._waiting: list[_Job] = []
@@ -73,7 +75,7 @@ class SparkJobs:
         with self._lock:
             self._closed = True
             unfinished = list(self._unfinished)
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.close()
         for job in unfinished:
             job.future.cancel()
 
@@ -85,7 +87,7 @@ class SparkJobs:
                 raise TerminalError(f"the worker ends; the job for {job.what} was not begun")
             self._unfinished.add(job)
             if job.records is None or job.records > _SMALL_RECORDS:
-                self._threads.submit(self._run_alone, job)
+                self._threads.submit(partial(self._run_alone, job))
             else:
                 self._waiting.append(job)
                 if self._sharers < sharers:
@@ -122,7 +124,7 @@ class SparkJobs:
             except Exception:
                 with self._lock:
                     for job in () if self._closed else several:
-                        self._threads.submit(self._run_alone, job)
+                        self._threads.submit(partial(self._run_alone, job))
                 continue
             for job in several:
                 job.answer(answers[: len(job.calls)])

@@ -10,13 +10,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection
-from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.source import matching
 from frazil.engine.failures import classify
+from frazil.engine.threads import Threads
 from frazil.environment.bootstrap import Bootstrap
 from frazil.errors import FrazilError, ServiceUnavailable
 from frazil.pipeline.offsets import Offsets
@@ -69,7 +69,7 @@ class Planner:
 
     def __init__(self, poll_s: float = POLL_S) -> None:
         self._poll_s = poll_s
-        self._turns = ThreadPoolExecutor(_TURNS, thread_name_prefix="batch")
+        self._turns = Threads(_TURNS, "batch")
         self._lock = threading.Lock()
         self._loops: dict[tuple[object, ...], _ClusterLoop] = {}
 
@@ -95,7 +95,7 @@ class Planner:
 
     def close(self) -> None:
         """Begin no more turns."""
-        self._turns.shutdown(wait=False, cancel_futures=True)
+        self._turns.close()
 
 
 class _ClusterLoop:

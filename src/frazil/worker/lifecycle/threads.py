@@ -6,7 +6,8 @@ import sched
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+
+from frazil.engine.threads import Threads
 
 _THREADS = 32
 """Connectors that are started or stopped at the same time: most of them wait for a broker, a store or a catalog."""
@@ -16,7 +17,7 @@ class ActorThreads:
     """A pool that runs the turns of actors, and a timer that wakes actors later. Threads start when they are needed."""
 
     def __init__(self, threads: int = _THREADS) -> None:
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="connector")
+        self._pool = Threads(threads, "connector")
         self._alarms = sched.scheduler(time.monotonic)
         self._changed = threading.Event()
         self._lock = threading.Lock()
@@ -40,7 +41,7 @@ class ActorThreads:
         """End the threads once all actors have ended; idempotent."""
         self._closed = True
         self._changed.set()
-        self._pool.shutdown(wait=False)
+        self._pool.close()
 
     def _run_timer(self) -> None:
         while not self._closed:

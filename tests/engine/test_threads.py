@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+
+from frazil.engine.threads import Threads
+
+
+def test_calls_run_side_by_side_up_to_the_number_of_threads() -> None:
+    threads = Threads(2, "t")
+    both, third, release = threading.Barrier(3), threading.Event(), threading.Event()
+
+    def wait() -> None:
+        both.wait(10)
+        release.wait(10)
+
+    threads.submit(wait)
+    threads.submit(wait)
+    threads.submit(third.set)
+    both.wait(10)
+    assert not third.wait(0.1)
+    release.set()
+    assert third.wait(10)
+    threads.close()
+
+
+def test_a_thread_that_is_free_is_used_again() -> None:
+    threads = Threads(8, "again")
+    for _ in range(20):
+        done = threading.Event()
+        threads.submit(done.set)
+        assert done.wait(10)
+        time.sleep(0.005)
+    assert sum(thread.name.startswith("again-") for thread in threading.enumerate()) == 1
+    threads.close()
+
+
+def test_after_the_end_nothing_begins() -> None:
+    threads = Threads(1, "end")
+    begun, release, late = threading.Event(), threading.Event(), threading.Event()
+
+    def wait() -> None:
+        begun.set()
+        release.wait(10)
+
+    threads.submit(wait)
+    assert begun.wait(10)
+    threads.submit(late.set)
+    threads.close()
+    threads.close()
+    release.set()
+    threads.submit(late.set)
+    assert not late.wait(0.1)
+
+
+def test_a_call_that_hangs_does_not_keep_the_process() -> None:
+    program = (
+        "import threading; from frazil.engine.threads import Threads; begun = threading.Event()\n"
+        "def hang():\n  begun.set(); threading.Event().wait()\n"
+        "threads = Threads(1, 'x'); threads.submit(hang); begun.wait(10); threads.close()"
+    )
+    assert subprocess.run([sys.executable, "-c", program], timeout=20).returncode == 0
