@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField, StringType
 
 from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_config
 from frazil.connectors.iceberg.sink_task import IcebergSinkTask
@@ -22,6 +24,38 @@ from tests.connectors.iceberg.memory import MemoryCatalog
 from tests.connectors.samples import MINIMAL_SINK
 
 TOLERANT = {"errors.tolerance": "all", "errors.deadletterqueue.context.headers.enable": "true"}
+SIMPLE = Schema(NestedField(1, "id", LongType()), NestedField(2, "text", StringType()))
+TABLE = "db.landing"
+TWO = {"iceberg.tables": "db.a,db.b"}
+ROUTED = {
+    **TWO,
+    "iceberg.tables.route-field": "to",
+    "iceberg.table.db.a.route-regex": "a|ab",
+    "iceberg.table.db.b.route-regex": "b|ab",
+}
+DYNAMIC = {
+    "iceberg.tables": "",
+    "iceberg.tables.dynamic-enabled": "true",
+    "iceberg.tables.route-field": "to",
+    "iceberg.tables.auto-create-enabled": "true",
+}
+EVOLVE = {"iceberg.tables.evolve-schema-enabled": "true"}
+CREATE = {"iceberg.tables.auto-create-enabled": "true"}
+CHANGES = {"iceberg.tables.cdc-field": "op", "iceberg.tables.default-id-columns": "id"}
+
+Memory = tuple[Broker, MemoryCatalog]
+
+
+def record(number: int, **more: Any) -> bytes:
+    """A record of the tables as JSON."""
+    return json.dumps({"id": number, **more}).encode()
+
+
+def strays(catalog: MemoryCatalog, name: str) -> set[str]:
+    """Data files in a table's folder that are not in the table."""
+    table = catalog.load_table(name)
+    files = {f"file://{path}" for path in Path(table.location().removeprefix("file://")).rglob("*.parquet")}
+    return files - {task.file.file_path for task in table.scan().plan_files()}
 
 
 class Driver:

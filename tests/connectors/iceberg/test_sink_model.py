@@ -10,17 +10,14 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
-from pyiceberg.schema import Schema
-from pyiceberg.types import LongType, NestedField, StringType
 
 from frazil.connectors.iceberg.changes.merge import MERGE_MODE
 from frazil.errors import FrazilError
 from frazil.pipeline import bookings
 from frazil.pipeline.letters.deadletter import Refusal
 from tests.connectors.broker import Killed
-from tests.connectors.iceberg.driver import TOLERANT, Driver, memory
+from tests.connectors.iceberg.driver import CHANGES, DYNAMIC, SIMPLE, TOLERANT, TWO, Driver, memory
 
-SIMPLE = Schema(NestedField(1, "id", LongType()), NestedField(2, "text", StringType()))
 COMMON = {
     **TOLERANT,
     "iceberg.tables.evolve-schema-enabled": "true",
@@ -28,20 +25,13 @@ COMMON = {
     "frazil.batch.max.records": "12",
 }
 ONE = {"iceberg.tables": "db.a"}
-ALL = {"iceberg.tables": "db.a,db.b"}
 ROUTED = {
-    **ALL,
+    **TWO,
     "iceberg.tables.route-field": "to",
     "iceberg.table.db.a.route-regex": "db\\.a|ab",
     "iceberg.table.db.b.route-regex": "db\\.b|ab",
 }
-DYNAMIC = {
-    "iceberg.tables": "",
-    "iceberg.tables.dynamic-enabled": "true",
-    "iceberg.tables.route-field": "to",
-    "iceberg.tables.auto-create-enabled": "true",
-}
-CONFIGS = {"one": ONE, "all": ALL, "routed": ROUTED, "dynamic": DYNAMIC}
+CONFIGS = {"one": ONE, "all": TWO, "routed": ROUTED, "dynamic": DYNAMIC}
 ROUTES = {"routed": {"db.a": ["db.a"], "db.b": ["db.b"], "ab": ["db.a", "db.b"]}}
 
 KINDS = st.sampled_from(["good", "good", "new", "json", "typed", "tombstone"])
@@ -202,7 +192,9 @@ def test_each_record_is_a_row_or_a_dead_letter_or_left_out_once(mode: str) -> No
     run_state_machine_as_test(machine, settings=settings(max_examples=15, stateful_step_count=10))
 
 
-CHANGES = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3), st.sampled_from("IUUD")), min_size=1, max_size=8)
+CHANGES_OF_ROWS = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(0, 3), st.sampled_from("IUUD")), min_size=1, max_size=8
+)
 
 
 class Changes(RuleBasedStateMachine):
@@ -216,13 +208,12 @@ class Changes(RuleBasedStateMachine):
         self._broker, self._catalog = self._memory.__enter__()
         self._catalog.create_table("db.a", SIMPLE, properties={MERGE_MODE: self.merge_mode})
         self._broker.make("t", 2)
-        keys = {"iceberg.tables.cdc-field": "op", "iceberg.tables.default-id-columns": "id"}
-        config = {**COMMON, **ONE, **keys, "iceberg.tables.evolve-schema-enabled": "false"}
+        config = {**COMMON, **ONE, **CHANGES, "iceberg.tables.evolve-schema-enabled": "false"}
         self._driver = Driver(self._broker, self._catalog, config)
         self._rows: dict[int, str] = {}
         self._number = 0
 
-    @rule(changes=CHANGES)
+    @rule(changes=CHANGES_OF_ROWS)
     def changes_come(self, changes: list[tuple[int, int, str]]) -> None:
         """Those of one key are in one partition, as their order counts."""
         for partition, key, operation in changes:

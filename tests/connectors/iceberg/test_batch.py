@@ -1,0 +1,171 @@
+"""Rounds of one batch: more columns, bad records, pieces, commits without an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyiceberg.types import LongType, StringType
+
+from frazil.errors import (
+    BadRecord,
+    CommitStateUnknown,
+    ServiceUnavailable,
+)
+from frazil.pipeline import bookings
+from tests.connectors.broker import Killed
+from tests.connectors.iceberg.driver import (
+    EVOLVE,
+    SIMPLE,
+    TABLE,
+    TOLERANT,
+    Driver,
+    Memory,
+    memory,
+    record,
+    strays,
+)
+
+
+@pytest.fixture
+def one() -> Iterator[Memory]:
+    with memory({TABLE: SIMPLE}) as made:
+        yield made
+
+
+def test_unknown_fields_become_columns_and_the_records_are_read_again(one: Memory) -> None:
+    broker, catalog = one
+    driver = Driver(broker, catalog, EVOLVE)
+    broker.send("t", [record(1), record(2, new="x"), record(3, other=1.5)])
+    driver.drain()
+    assert driver.rows(TABLE) == [
+        {"id": 1, "text": None, "new": None, "other": None},
+        {"id": 2, "text": None, "new": "x", "other": None},
+        {"id": 3, "text": None, "new": None, "other": 1.5},
+    ]
+    assert [(report.read, report.stored) for report in driver.reports] == [(3, 3)]
+
+
+def test_bad_records_are_dead_letters_before_the_commit_that_passes_them(one: Memory) -> None:
+    broker, catalog = one
+    driver = Driver(broker, catalog, TOLERANT)
+    broker.send("t", [record(1), b"{", None, b'{"id":"x"}', record(2)])
+    catalog.faults = ["killed before"]
+    with pytest.raises(Killed):
+        driver.step()
+    assert broker.letters("t-dlq") == {("t", 0, 1, ""): [0], ("t", 0, 3, ""): [1]}
+    assert driver.rows(TABLE) == []
+    driver.restart()
+    driver.drain()
+    assert broker.letters("t-dlq") == {("t", 0, 1, ""): [0], ("t", 0, 3, ""): [1]}, "written once"
+    assert driver.column(TABLE) == [1, 2]
+    (report,) = driver.reports
+    assert (report.read, report.stored, report.dead_letters, report.skipped) == (5, 2, 2, 1)
+    assert (report.dead_by_topic, report.skipped_by_reason) == ({"t": 2}, {"tombstone": 1})
+
+
+@pytest.mark.parametrize("fault", ["refused", "lost"])
+def test_nothing_is_committed_while_a_dead_letter_is_not_acknowledged(one: Memory, fault: str) -> None:
+    broker, catalog = one
+    driver = Driver(broker, catalog, TOLERANT)
+    broker.send("t", [record(1), b"{"])
+    broker.produce_faults = [fault]
+    with pytest.raises(ServiceUnavailable, match="1 of 1 dead letters were not acknowledged"):
+        driver.step()
+    assert (driver.rows(TABLE), driver.reports) == ([], [])
+    driver.restart()
+    assert driver.task.position == {("t", 0): 0}
+    driver.drain()
+    assert (driver.column(TABLE), list(broker.letters("t-dlq"))) == ([1], [("t", 0, 1, "")])
+
+
+def test_a_dead_letter_of_a_record_that_is_stored_after_all_is_closed(one: Memory) -> None:
+    """Its table was changed between a worker that was killed and the next one."""
+    broker, catalog = one
+    driver = Driver(broker, catalog, TOLERANT)
+    broker.send("t", [b'{"id":1,"size":"x"}', b"{"])
+    catalog.load_table(TABLE).update_schema().add_column("size", LongType()).commit()
+    catalog.faults = ["killed before"]
+    with pytest.raises(Killed):
+        driver.step()
+    assert len(broker.letters("t-dlq")) == 2
+    with catalog.load_table(TABLE).update_schema() as update:
+        update.delete_column("size").add_column("size", StringType())
+    driver.restart()
+    driver.drain()
+    assert driver.rows(TABLE) == [{"id": 1, "text": None, "size": "x"}]
+    assert list(broker.letters("t-dlq")) == [("t", 0, 1, "")]
+
+
+def test_a_failed_closing_of_a_dead_letter_does_not_end_the_connector(
+    one: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker, catalog = one
+    driver = Driver(broker, catalog, {**TOLERANT, **EVOLVE})
+    broker.send("t", [b'{"id":"x"}'])
+    catalog.faults = ["killed before"]
+    with pytest.raises(Killed):
+        driver.step()
+    with catalog.load_table(TABLE).update_schema() as update:
+        update.delete_column("id").add_column("id", StringType())
+    driver.restart()
+    broker.produce_faults = ["refused"]
+    driver.drain()
+    assert driver.rows(TABLE) == [{"text": None, "id": "x"}]
+    assert "has stored records whose dead letters stay open; drop these" in caplog.text
+
+
+def test_a_bad_record_that_is_not_tolerated_is_a_wall(one: Memory) -> None:
+    broker, catalog = one
+    broker.make("t", 2)
+    driver = Driver(broker, catalog, {})
+    broker.send("t", [record(1), record(2), b"{", record(3)])
+    broker.send("t", [record(11), b"[", record(12)], partition=1)
+    with pytest.raises(BadRecord, match=r"partition 1, offset 1: .*; topic t, partition 0, offset 2: .*tolerance=all"):
+        driver.step()
+    assert driver.column(TABLE) == [1, 2, 11]
+    assert [(report.read, report.stored) for report in driver.reports] == [(3, 3)]
+    driver.restart()
+    assert driver.task.position == {("t", 0): 2, ("t", 1): 1}
+    with pytest.raises(BadRecord):
+        driver.step()
+    assert driver.column(TABLE) == [1, 2, 11]
+    assert strays(catalog, TABLE) == set()
+
+
+def test_too_many_dead_letters_for_one_task_divide_the_batch(one: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    broker, catalog = one
+    monkeypatch.setattr(bookings, "MAX_DEAD_BYTES", 2000)
+    driver = Driver(broker, catalog, TOLERANT)
+    broker.send("t", [b"{" if n % 2 else record(n) for n in range(40)])
+    driver.step()
+    assert driver.column(TABLE) == list(range(0, 40, 2))
+    assert list(broker.letters("t-dlq")) == [("t", 0, n, "") for n in range(1, 40, 2)]
+    assert len(catalog.load_table(TABLE).snapshots()) > 4
+    (report,) = driver.reports
+    assert (report.read, report.stored, report.dead_letters) == (40, 20, 20)
+
+
+@pytest.mark.parametrize("fault", ["refused", "lost before", "lost after"])
+def test_a_commit_is_made_once_whatever_its_answer_was(one: Memory, fault: str) -> None:
+    broker, catalog = one
+    driver = Driver(broker, catalog, {})
+    broker.send("t", [record(1)])
+    catalog.faults = [fault]
+    driver.drain()
+    assert (driver.column(TABLE), len(catalog.load_table(TABLE).snapshots())) == ([1], 1)
+
+
+def test_a_commit_that_nobody_confirms_is_found_at_the_next_start(one: Memory) -> None:
+    broker, catalog = one
+    driver = Driver(broker, catalog, {})
+    broker.send("t", [record(1)])
+    catalog.faults = ["lost after"]
+    catalog.meanwhile = lambda: setattr(catalog, "away", 99)
+    with pytest.raises(CommitStateUnknown, match="the position in the table decides"):
+        driver.step()
+    assert driver.reports == []
+    catalog.away = 0
+    driver.restart()
+    assert driver.task.position == {("t", 0): 1}
+    assert driver.column(TABLE) == [1]

@@ -1,0 +1,165 @@
+"""One table of a running connector: who else has changed it, how it is made, rows that change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from frazil.connectors.iceberg.table.commit import append_files
+from frazil.errors import (
+    CommitConflict,
+    ConfigError,
+    Fenced,
+    NotFound,
+)
+from frazil.pipeline import bookings
+from tests.connectors.iceberg.driver import (
+    CHANGES,
+    CREATE,
+    SIMPLE,
+    TABLE,
+    TOLERANT,
+    Driver,
+    Memory,
+    memory,
+    record,
+)
+
+
+@pytest.fixture
+def one() -> Iterator[Memory]:
+    with memory({TABLE: SIMPLE}) as made:
+        yield made
+
+
+@pytest.fixture
+def none() -> Iterator[Memory]:
+    with memory({}) as made:
+        yield made
+
+
+def test_another_worker_that_has_committed_meanwhile_fences_this_one(one: Memory) -> None:
+    broker, catalog = one
+    first, second = Driver(broker, catalog, {}), Driver(broker, catalog, {})
+    second.runs = ("elsewhere",)
+    second.restart()
+    broker.send("t", [record(1)])
+    catalog.meanwhile = second.drain
+    with pytest.raises(Fenced, match="another worker has committed"):
+        first.step()
+    assert (first.column(TABLE), first.reports, len(second.reports)) == ([1], [], 1)
+
+
+def test_a_late_commit_of_the_same_worker_is_no_other_worker(one: Memory) -> None:
+    broker, catalog = one
+    first = Driver(broker, catalog, {})
+    second = Driver(broker, catalog, {})
+    second.runs = first.runs
+    second.restart()
+    broker.send("t", [record(1)])
+    catalog.meanwhile = first.drain
+    with pytest.raises(CommitConflict, match="an earlier commit of this worker"):
+        second.step()
+    assert second.column(TABLE) == [1]
+
+
+def test_a_rollback_while_the_connector_runs_ends_it_and_the_next_start_stores_what_was_lost(one: Memory) -> None:
+    broker, catalog = one
+    driver = Driver(broker, catalog, {})
+    for number in (1, 2):
+        broker.send("t", [record(number)])
+        driver.step()
+    table = catalog.load_table(TABLE)
+    table.manage_snapshots().set_current_snapshot(snapshot_id=table.snapshots()[0].snapshot_id).commit()
+    broker.send("t", [record(3)])
+    with pytest.raises(CommitConflict, match=r"was rolled back: it has t-0 up to offset 1, and 2 was read"):
+        driver.step()
+    driver.restart()
+    assert driver.task.position == {("t", 0): 1}
+    driver.drain()
+    assert driver.column(TABLE) == [1, 2, 3]
+
+
+def test_the_commits_of_kafka_connects_sink_while_this_one_runs_fence_it(one: Memory) -> None:
+    broker, catalog = one
+    driver = Driver(broker, catalog, {})
+    broker.send("t", [record(1)])
+    driver.step()
+    table = catalog.load_table(TABLE)
+    transaction = table.transaction()
+    mark = {driver.config.connect_sink.properties[0]: '{"0":7}'}
+    append_files(transaction.update_snapshot(snapshot_properties=mark), table, [])
+    transaction.commit_transaction()
+    broker.send("t", [record(2)])
+    with pytest.raises(Fenced, match="Kafka Connect's sink has committed to"):
+        driver.step()
+    assert driver.column(TABLE) == [1]
+
+
+def test_a_missing_table_is_an_error_unless_it_may_be_made(none: Memory) -> None:
+    broker, catalog = none
+    with pytest.raises(NotFound, match="does not exist; create it"):
+        Driver(broker, catalog, {})
+    driver = Driver(broker, catalog, CREATE)
+    broker.send("t", [record(1, text="x"), record(2, size=1.5)])
+    driver.drain()
+    assert driver.rows(TABLE) == [{"id": 1, "text": "x", "size": None}, {"id": 2, "text": None, "size": 1.5}]
+
+
+def test_records_that_show_no_column_for_a_new_table_are_dead_letters(none: Memory) -> None:
+    broker, catalog = none
+    driver = Driver(broker, catalog, {**CREATE, **TOLERANT})
+    broker.send("t", [b"{}"])
+    driver.drain()
+    assert list(broker.letters("t-dlq")) == [("t", 0, 0, "")]
+    assert "Unable to create table from empty object" in str(broker.records("t-dlq")[0].headers())
+    broker.send("t", [record(1)])
+    driver.drain()
+    assert driver.column(TABLE) == [1]
+
+
+def test_a_branch_is_made_and_gets_the_rows(one: Memory) -> None:
+    broker, catalog = one
+    driver = Driver(broker, catalog, {"iceberg.tables.default-commit-branch": "staging"})
+    broker.send("t", [record(1)])
+    driver.drain()
+    table = catalog.load_table(TABLE)
+    assert driver.rows(TABLE) == []
+    snapshot = table.metadata.snapshot_by_name("staging")
+    assert snapshot is not None
+    assert table.scan(snapshot_id=snapshot.snapshot_id).to_arrow().num_rows == 1
+
+
+def test_changes_replace_and_delete_rows_by_their_keys(one: Memory) -> None:
+    broker, catalog = one
+    driver = Driver(broker, catalog, CHANGES)
+    broker.send("t", [record(1, text="a", op="I"), record(2, text="b", op="I"), record(1, text="c", op="U")])
+    driver.step()
+    broker.send("t", [record(2, op="D"), record(3, text="d", op="I")])
+    driver.step()
+    assert sorted((row["id"], row["text"]) for row in driver.rows(TABLE)) == [(1, "c"), (3, "d")]
+
+
+def test_a_value_that_debezium_left_out_is_that_of_the_row_as_the_pieces_of_a_batch_have_left_it(
+    one: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker, catalog = one
+    monkeypatch.setattr(bookings, "MAX_DEAD_BYTES", 3000)
+    driver = Driver(broker, catalog, {**CHANGES, **TOLERANT})
+    broker.send("t", [record(1, text="old", op="I"), record(2, text="kept", op="I")])
+    driver.step()
+    gap = "__debezium_unavailable_value"
+    last = [record(1, text=gap, op="U"), record(2, text=gap, op="U")]
+    broker.send("t", [record(1, text="new", op="U"), *[b"{"] * 10, *last])
+    driver.step()
+    assert len(catalog.load_table(TABLE).snapshots()) > 2, "the batch was divided"
+    assert sorted((row["id"], row["text"]) for row in driver.rows(TABLE)) == [(1, "new"), (2, "kept")]
+
+
+def test_a_table_without_keys_cannot_have_changes(one: Memory) -> None:
+    broker, catalog = one
+    with pytest.raises(ConfigError, match="has no identifier fields"):
+        Driver(broker, catalog, {"iceberg.tables.upsert-mode-enabled": "true"})
+    with pytest.raises(ConfigError, match=r"cannot find rows by nothing \(.*correct iceberg.tables.default-id-columns"):
+        Driver(broker, catalog, {**CHANGES, "iceberg.tables.default-id-columns": "nothing"})

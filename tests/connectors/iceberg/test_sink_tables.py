@@ -1,0 +1,251 @@
+"""Several tables of a connector, which records go to which, and tables that records name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from frazil.connectors.iceberg import sink_tables, sink_task
+from frazil.errors import (
+    BadRecord,
+    CommitConflict,
+)
+from tests.connectors.iceberg.driver import (
+    DYNAMIC,
+    ROUTED,
+    SIMPLE,
+    TABLE,
+    TOLERANT,
+    TWO,
+    Driver,
+    Memory,
+    memory,
+    record,
+    strays,
+)
+
+
+@pytest.fixture
+def one() -> Iterator[Memory]:
+    with memory({TABLE: SIMPLE}) as made:
+        yield made
+
+
+@pytest.fixture
+def two() -> Iterator[Memory]:
+    with memory({"db.a": SIMPLE, "db.b": SIMPLE}) as made:
+        yield made
+
+
+@pytest.fixture
+def none() -> Iterator[Memory]:
+    with memory({}) as made:
+        yield made
+
+
+def test_every_record_goes_to_every_table_without_a_route(two: Memory) -> None:
+    broker, catalog = two
+    driver = Driver(broker, catalog, {**TWO, **TOLERANT})
+    broker.send("t", [record(1), b"{", record(2)])
+    driver.drain()
+    assert driver.column("db.a") == driver.column("db.b") == [1, 2]
+    assert set(broker.letters("t-dlq")) == {("t", 0, 1, "db.a"), ("t", 0, 1, "db.b")}
+    assert [(r.read, r.stored, r.dead_letters) for r in driver.reports] == [(6, 4, 2)]
+
+
+def test_a_table_whose_commit_fails_leaves_the_others_their_share(two: Memory) -> None:
+    broker, catalog = two
+    driver = Driver(broker, catalog, {**TWO, "iceberg.control.commit.threads": "1"})
+    broker.send("t", [record(1)])
+    catalog.faults = ["none", *["refused"] * 8]
+    with pytest.raises(CommitConflict, match="db.b was changed by others 8 times"):
+        driver.step()
+    assert (driver.column("db.a"), driver.column("db.b")) == ([1], [])
+    (report,) = driver.reports
+    assert (report.read, report.stored, report.end_offsets) == (1, 1, {("t", 0): 0})
+    driver.restart()
+    broker.send("t", [record(2)])
+    driver.drain()
+    assert driver.column("db.a") == driver.column("db.b") == [1, 2]
+
+
+def test_records_go_where_they_are_routed_and_the_others_are_counted(
+    two: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker, catalog = two
+    driver = Driver(broker, catalog, {**ROUTED, **TOLERANT})
+    broker.send(
+        "t",
+        [
+            record(1, to="a"),
+            record(2, to="b"),
+            record(3, to="ab"),
+            record(4, to="-"),
+            b"{",
+            None,
+            b'{"id":"x","to":"b"}',
+        ],
+    )
+    driver.drain()
+    assert (driver.column("db.a"), driver.column("db.b")) == ([1, 3], [2, 3])
+    assert set(broker.letters("t-dlq")) == {("t", 0, 4, ""), ("t", 0, 6, "db.b")}
+    (report,) = driver.reports
+    assert (report.read, report.stored, report.dead_letters, report.skipped) == (8, 4, 2, 2)
+    assert report.skipped_by_reason == {"unrouted": 1, "tombstone": 1}
+    assert "1 records of this batch were left out, for they match no table" in caplog.text
+
+
+def test_a_table_without_records_in_the_batch_gets_no_commit(two: Memory) -> None:
+    broker, catalog = two
+    driver = Driver(broker, catalog, ROUTED)
+    broker.send("t", [record(1, to="a")])
+    driver.drain()
+    assert len(catalog.load_table("db.a").snapshots()) == 1
+    assert catalog.load_table("db.b").snapshots() == []
+    broker.groups.clear()
+    driver.restart()
+    assert driver.task.position == {("t", 0): 0}, "b does not say that it wanted none of them"
+    driver.drain()
+    assert driver.column("db.a") == [1]
+
+
+def test_a_table_that_had_no_records_for_long_is_not_read_for_again(two: Memory) -> None:
+    broker, catalog = two
+    driver = Driver(broker, catalog, ROUTED)
+    for number, to in enumerate(["b", "a", "a"]):
+        broker.send("t", [record(number, to=to)])
+        driver.step()
+    broker.groups.clear()
+    driver.restart()
+    assert driver.task.position == {("t", 0): 2}, "the last commit of a says what both had before it"
+
+
+def test_a_bad_record_that_goes_to_no_table_is_a_wall_for_all(two: Memory) -> None:
+    broker, catalog = two
+    driver = Driver(broker, catalog, ROUTED)
+    broker.send("t", [record(1, to="a"), record(2, to="b"), b"{", record(3, to="a")])
+    with pytest.raises(BadRecord, match="offset 2"):
+        driver.step()
+    assert (driver.column("db.a"), driver.column("db.b")) == ([1], [2])
+    assert strays(catalog, "db.a") | strays(catalog, "db.b") == set()
+    driver.restart()
+    with pytest.raises(BadRecord, match="offset 2"):
+        driver.step()
+    assert (driver.column("db.a"), driver.column("db.b")) == ([1], [2])
+
+
+def test_a_connector_whose_records_match_no_table_notes_its_position_now_and_then(
+    two: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker, catalog = two
+    driver = Driver(broker, catalog, ROUTED)
+    broker.send("t", [record(1, to="-")])
+    driver.step()
+    assert catalog.load_table("db.a").snapshots() == []
+    monkeypatch.setattr(sink_task, "_LONGEST_SILENCE_S", 0.0)
+    broker.send("t", [record(2, to="-")])
+    driver.step()
+    driver.restart()
+    assert len(catalog.load_table("db.a").snapshots()) == 1
+    broker.send("t", [record(3, to="-")])
+    driver.step()
+    driver.restart()
+    broker.retain("t", 2)
+    driver.restart()
+
+
+def test_a_rolled_back_table_of_a_route_moves_on_until_it_is_where_it_was(two: Memory) -> None:
+    broker, catalog = two
+    driver = Driver(broker, catalog, ROUTED)
+    for number in (1, 2):
+        broker.send("t", [record(number, to="ab")])
+        driver.step()
+    table = catalog.load_table("db.a")
+    table.manage_snapshots().set_current_snapshot(snapshot_id=table.snapshots()[0].snapshot_id).commit()
+    broker.send("t", [record(3, to="b")])
+    with pytest.raises(CommitConflict, match="was rolled back"):
+        driver.step()
+    driver.restart()
+    driver.drain()
+    assert (driver.column("db.a"), driver.column("db.b")) == ([1, 2], [1, 2, 3])
+
+
+def test_tables_that_records_name_are_made_when_the_first_one_comes(none: Memory) -> None:
+    broker, catalog = none
+    driver = Driver(broker, catalog, DYNAMIC)
+    broker.send("t", [record(1, to="db.x"), record(2, to="db.y"), record(3, to="db.x", more=True)])
+    driver.drain()
+    assert (driver.column("db.x"), driver.column("db.y")) == ([1, 3], [2])
+    assert [row["more"] for row in driver.rows("db.x")] == [None, True]
+    assert driver.reports[0].places == ("db.x", "db.y")
+    broker.send("t", [record(4, to="db.z"), record(5, to="db.x")])
+    driver.drain()
+    assert (driver.column("db.z"), driver.column("db.x")) == ([4], [1, 3, 5])
+
+
+def test_a_table_that_records_name_and_nobody_may_make_refuses_them(none: Memory) -> None:
+    broker, catalog = none
+    catalog.create_table("db.x", SIMPLE)
+    driver = Driver(broker, catalog, {**DYNAMIC, **TOLERANT, "iceberg.tables.auto-create-enabled": "false"})
+    broker.send("t", [record(1, to="db.x"), record(2, to="db.y")])
+    driver.drain()
+    assert driver.column("db.x") == [1]
+    assert list(broker.letters("t-dlq")) == [("t", 0, 1, "db.y")]
+    assert "table db.y does not exist" in str(dict(broker.records("t-dlq")[0].headers() or []))
+    catalog.create_table("db.y", SIMPLE)
+    broker.send("t", [record(3, to="db.y")])
+    driver.drain()
+    assert driver.column("db.y") == [3]
+
+
+def test_tables_that_records_do_not_name_any_more_are_forgotten_until_they_do(
+    none: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker, catalog = none
+    monkeypatch.setattr(sink_tables, "_IDLE_BATCHES", 2)
+    driver = Driver(broker, catalog, DYNAMIC)
+    for table in ("db.x", "db.y"):
+        broker.send("t", [record(1, to=table)])
+        driver.step()
+    broker.send("t", [record(1, to="db.y")])
+    driver.step()
+    assert [report.places for report in driver.reports] == [("db.x",), ("db.x", "db.y"), ("db.y",)]
+    broker.send("t", [record(2, to="db.x")])
+    driver.step()
+    assert driver.column("db.x") == [1, 2]
+
+
+def test_a_table_that_was_rolled_back_under_records_that_name_it_loses_what_it_lost(
+    none: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker, catalog = none
+    driver = Driver(broker, catalog, DYNAMIC)
+    for number in (1, 2):
+        broker.send("t", [record(number, to="db.x")])
+        driver.step()
+    table = catalog.load_table("db.x")
+    table.manage_snapshots().set_current_snapshot(snapshot_id=table.snapshots()[0].snapshot_id).commit()
+    broker.send("t", [record(3, to="db.x")])
+    driver.step()
+    assert driver.column("db.x") == [1, 3]
+    assert "table db.x was rolled back. What it lost is not stored again" in caplog.text
+
+
+def test_a_table_that_was_rolled_back_and_gets_no_more_records_moves_on_all_the_same(
+    none: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker, catalog = none
+    driver = Driver(broker, catalog, DYNAMIC)
+    for number in (1, 2):
+        broker.send("t", [record(number, to="db.x")])
+        driver.step()
+    table = catalog.load_table("db.x")
+    table.manage_snapshots().set_current_snapshot(snapshot_id=table.snapshots()[0].snapshot_id).commit()
+    told = []
+    for number in (3, 4):
+        broker.send("t", [record(number, to="db.y")])
+        driver.step()
+        told.append(caplog.text.count("db.x was rolled back"))
+    assert told == [1, 1]
+    assert driver.column("db.x") == [1]
