@@ -19,7 +19,7 @@ pytestmark = pytest.mark.stack
 TOTAL = COMMITS * ROWS_PER_COMMIT
 PROGRAM = """
 import sys, typer
-from frazil.cli import maintain, query, sql
+from frazil.cli.verbs import maintain, query, sql
 from frazil.errors import FrazilError, UsageError
 app = typer.Typer()
 maintain.register(app)
