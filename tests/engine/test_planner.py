@@ -10,6 +10,7 @@ import pytest
 
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
+from frazil.clients.kafka.client import Settling
 from frazil.clients.kafka.offsets import TopicEnds
 from frazil.engine import planner as planning
 from frazil.engine.planner import Planner
@@ -181,6 +182,20 @@ def test_one_bad_look_is_no_failure(broker: Broker, planner: Planner) -> None:
     planner.add(runner)
     looked(runner, 5)
     assert (runner.failures, broker.faults["look_at_ends"]) == ([], [])
+    planner.remove(runner)
+
+
+def test_a_partition_without_a_leader_is_waited_for_but_not_for_ever(
+    broker: Broker, planner: Planner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runner = Waiting("t")
+    broker.faults["look_at_ends"] = [Settling("no leader yet")] * 6
+    planner.add(runner)
+    looked(runner)
+    assert (runner.failures, broker.faults["look_at_ends"]) == ([], [])
+    monkeypatch.setattr("frazil.engine.planner.TIMEOUT_S", 3 * POLL_S)
+    broker.faults["look_at_ends"] = [Settling("no leader yet")] * 100
+    eventually(lambda: runner.failures, timeout=10, interval=POLL_S)
     planner.remove(runner)
 
 

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
+from frazil.clients.kafka.client import TIMEOUT_S, Settling
 from frazil.connectors.source import matching
 from frazil.engine.failures import classify
 from frazil.engine.threads import Threads
@@ -109,7 +110,7 @@ class _ClusterLoop:
         self._ended = False
         self._names: list[str] = []
         self._named_at: float | None = None
-        self._failures: dict[int, int] = {}
+        self._failures: dict[int, tuple[int, float]] = {}
         threading.Thread(target=self._run, name=f"ends-{first.cluster}", daemon=True).start()
 
     def add(self, runner: Planned) -> None:
@@ -171,12 +172,16 @@ class _ClusterLoop:
         return {*runner.topics, *matching(runner.pattern, self._names)}
 
     def _failed(self, runner: Planned, error: FrazilError) -> None:
-        """Let a runner fail whose topics were not to be seen twice. The next start says what has become of them."""
+        """Let a runner fail whose topics were not to be seen twice. The next start says what has become of them.
+
+        A partition that gets another leader has as long as calls of other clients wait for one.
+        """
         with self._changed:
-            count = self._failures.pop(id(runner), 0) + 1
-            if count < _PATIENCE:
+            count, since = self._failures.pop(id(runner), (0, time.monotonic()))
+            settles = isinstance(error, Settling) and time.monotonic() - since < TIMEOUT_S
+            if settles or count + 1 < _PATIENCE:
                 if id(runner) in self._runners:
-                    self._failures[id(runner)] = count
+                    self._failures[id(runner)] = count + 1, since
                 return
         if not isinstance(error, ServiceUnavailable):
             error = ServiceUnavailable(f"what was read until now cannot be looked at any more: {error}")
