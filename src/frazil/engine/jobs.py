@@ -36,9 +36,10 @@ _THREADS = 8
 """Threads that speak to the JVM, each over a connection of its own."""
 _SHARERS = _THREADS // 2
 """Most threads that run small jobs, so that large ones get their turn."""
-_SPACING_S = 0.25
-"""Time between two shared jobs: small jobs that come meanwhile join the next one. After a pause the first waits for
-nobody."""
+_SPACING_S = 0.01
+"""Time between two shared jobs for each connector that has had small ones lately: a hundred of them share a job each
+second, and a few wait for nobody. Each job of Spark costs threads for a minute, which forget what it broadcast."""
+_LATELY_S = 30.0
 
 
 class SparkJobs:
@@ -52,6 +53,8 @@ class SparkJobs:
         self._waiting: list[_Job] = []
         self._sharers = 0
         self._next_shared = 0.0
+        self._small: dict[str, float] = {}
+        """When each connector had its last small job."""
         self._parallelism = self.measure()
         self._running: dict[str, tuple[_Job, ...]] = {}
         self._closed = False
@@ -90,6 +93,7 @@ class SparkJobs:
                 self._threads.submit(partial(self._run_alone, job))
             else:
                 self._waiting.append(job)
+                self._small[job.connector] = time.monotonic()
                 if self._sharers < sharers:
                     self._sharers += 1
                     self._threads.submit(self._share)
@@ -131,11 +135,14 @@ class SparkJobs:
                 del answers[: len(job.calls)]
 
     def _pause(self) -> float:
-        """Seconds until the next shared job may begin."""
+        """Seconds until the next shared job may begin, which is taken; none when there is none to begin."""
         with self._lock:
+            if not self._waiting:
+                return 0.0
             now = time.monotonic()
+            self._small = {name: last for name, last in self._small.items() if now - last < _LATELY_S}
             begin = max(now, self._next_shared)
-            self._next_shared = begin + _SPACING_S
+            self._next_shared = begin + _SPACING_S * len(self._small)
             return begin - now
 
     def _next(self) -> list[_Job]:
