@@ -16,20 +16,9 @@ appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.alwaysWriteExceptions = false
 appender.stderr.layout.pattern = \
     %d{yyyy-MM-dd'T'HH:mm:ss.SSSXXX}{UTC} %p %c{1}: %replace{%m%n%ex}{<secret>}{$1[hidden]}
-logger.kafka.name = org.apache.kafka
-logger.kafka.level = error
-logger.stream.name = org.apache.spark.sql.kafka010
-logger.stream.level = error
-logger.behind.name = org.apache.spark.sql.execution.streaming.runtime.ProcessingTimeExecutor
-logger.behind.level = error
-logger.write.name = org.apache.spark.sql.execution.streaming.runtime.ResolveWriteToStream
-logger.write.level = error
 logger.conf.name = org.apache.spark.SparkConf
 logger.conf.level = error
-# What ends a query is logged by its connector, in words.
-logger.batch.name = org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution
-logger.batch.level = off
-# Both warn of queries that are stopped, which is what was wanted.
+# Both warn of jobs that are cancelled, which is what was wanted.
 logger.shell.name = org.apache.hadoop.util.Shell
 logger.shell.level = error
 logger.jobs.name = org.apache.spark.scheduler.DAGScheduler
