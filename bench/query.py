@@ -22,7 +22,7 @@ from frazil.clients.catalog import connect
 from frazil.environment.settings import Settings
 from frazil.errors import ServiceDied
 from frazil.minio.records.tables import API_SCHEMA, PARTITION_SPECS, TABLE_PROPERTIES
-from frazil.query.engine import Engine
+from frazil.sql.engine import Engine
 from frazil.stack.process import minimal_env
 
 DAYS, BUCKETS = 10, 10

@@ -25,7 +25,7 @@ _WORKERS = "tests/acceptance"
 _SPARK = "spark and not outage"
 _STACK = "stack and not spark and not trino"
 _ALONE = "not stack and not spark and not trino"
-_QUERIES = ("tests/cli", "tests/query", "tests/minio")
+_QUERIES = ("tests/cli", "tests/sql", "tests/minio")
 _HEART = ("tests/pipeline", "tests/connectors", "tests/engine")
 PARTS = {
     "workers": (_SPARK, _WORKERS),

@@ -91,6 +91,9 @@ def test_the_sink_of_the_page_stores_each_record_once(stack: LocalStack, tmp_pat
 def test_only_what_is_promised_is_public() -> None:
     assert frazil.__all__ == ["Connector", "Worker", "errors", "open", "query"]
     assert all(getattr(frazil, name) is not None for name in frazil.__all__)
+    from frazil import open, query
+
+    assert (open, query) == (frazil.open, frazil.query)
     with pytest.raises(AttributeError, match="has no attribute 'nope'"):
         _ = frazil.nope
 
@@ -109,3 +112,12 @@ def test_a_connector_is_opened_from_a_file_or_from_keys_and_values(tmp_path: Pat
         frazil.open({"connector.class": "S3Sink"}, env={})
     with pytest.raises(frazil.errors.UsageError, match="cannot be read"):
         frazil.open(tmp_path / "none.json", env={})
+
+
+def test_no_name_is_that_of_a_room() -> None:
+    """Python binds a room to its name in the package once a part of it is imported, in place of the function."""
+    rooms = {path.stem for path in (ROOT / "src" / "frazil").iterdir()} - {"errors", "__init__"}
+    assert rooms.isdisjoint(frazil.__all__)
+    code = "import frazil; a = frazil.query('SELECT 1'); b = frazil.query('SELECT 2'); print(a.rows(), b.rows())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "[(1,)] [(2,)]\n"), done.stderr

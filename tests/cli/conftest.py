@@ -1,4 +1,4 @@
-"""Tables for the verbs that read some, apart from those of `tests/query`."""
+"""Tables for the verbs that read some, apart from those of `tests/sql`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from frazil.stack.local import LocalStack
-from tests.query.conftest import LogTables, filled_tables
+from tests.sql.conftest import LogTables, filled_tables
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 from frazil.minio.questions.views import QUESTION_VIEWS
-from frazil.query.embedded import embedded_engine
-from frazil.query.result import Result
+from frazil.sql.embedded import embedded_engine
+from frazil.sql.result import Result
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -7,7 +7,7 @@ import pytest
 from frazil.cli.shell.commands import HELP, Leave, Session, completions
 from frazil.cli.ui.answers import SqlFormat
 from frazil.errors import UsageError
-from frazil.query.text_table import Expanded
+from frazil.sql.text_table import Expanded
 
 
 @pytest.mark.parametrize(

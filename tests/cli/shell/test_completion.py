@@ -7,11 +7,11 @@ from prompt_toolkit.document import Document
 from frazil.cli.shell.commands import completions
 from frazil.cli.shell.completion import SqlCompleter
 from frazil.errors import QueryError, ServiceUnavailable
-from frazil.query.names import Names
-from frazil.query.result import Result
-from frazil.query.show import show
-from frazil.query.statements import split
-from tests.query.catalogs import LOG_TABLES, MetadataCatalog
+from frazil.sql.names import Names
+from frazil.sql.result import Result
+from frazil.sql.show import show
+from frazil.sql.statements import split
+from tests.sql.catalogs import LOG_TABLES, MetadataCatalog
 
 
 class Asked:

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from frazil.environment.settings import Settings
-from frazil.query.trino import TrinoEngine
+from frazil.sql.trino import TrinoEngine
 from tests.cli.terminal import CTRL_C, CTRL_D, TAB, UP, Terminal
 from tests.harness import eventually
-from tests.query.conftest import COMMITS, ROWS_PER_COMMIT, LogTables
+from tests.sql.conftest import COMMITS, ROWS_PER_COMMIT, LogTables
 
 pytestmark = pytest.mark.stack
 

@@ -7,8 +7,8 @@ import pytest
 
 from frazil.cli.ui.answers import Answers, SqlFormat
 from frazil.errors import UsageError
-from frazil.query.render import TableLook
-from frazil.query.result import Result
+from frazil.sql.render import TableLook
+from frazil.sql.result import Result
 
 LOOK = TableLook()
 ONE = Result(("a",), [(1,)], 0.5, types=("bigint",))

@@ -15,7 +15,7 @@ import pytest
 
 from frazil.environment.settings import Settings
 from tests.cli.terminal import Terminal
-from tests.query.conftest import COMMITS, ROWS_PER_COMMIT, LogTables
+from tests.sql.conftest import COMMITS, ROWS_PER_COMMIT, LogTables
 
 pytestmark = pytest.mark.stack
 

@@ -21,7 +21,7 @@ from frazil.minio.questions.views import QUESTION_VIEWS
 from frazil.minio.records.mapper import LogMapper
 from frazil.minio.records.tables import PARTITION_SPECS, SCHEMAS, TABLE_NAMES, TABLE_PROPERTIES, TableKind
 from frazil.pipeline.convert.decode import DecodeSpec, RecordDecoder
-from frazil.query.engine import Engine
+from frazil.sql.engine import Engine
 from frazil.stack.local import LocalStack
 from tests.minio.questions.records import Call, Record, all_records, calls
 

@@ -12,9 +12,9 @@ from frazil.minio.questions.bind import literal, statement
 from frazil.minio.questions.calls import MACROS, RELATIONS
 from frazil.minio.questions.catalog import QUESTIONS
 from frazil.minio.questions.question import PARAMETERS, Question, Value
-from frazil.query.statements import split
-from frazil.query.translate import Translation, translate
-from tests.query.catalogs import log_names
+from frazil.sql.statements import split
+from frazil.sql.translate import Translation, translate
+from tests.sql.catalogs import log_names
 
 SINCE = datetime(2026, 11, 27, 22, 30, 0, 5, tzinfo=UTC)
 ALL: dict[str, Value] = {

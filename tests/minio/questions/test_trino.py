@@ -11,7 +11,7 @@ from frazil.environment.settings import Settings
 from frazil.minio.questions.catalog import QUESTIONS, VIEWS
 from frazil.minio.questions.publish import publish_views
 from frazil.minio.questions.question import Value
-from frazil.query.trino import TrinoEngine
+from frazil.sql.trino import TrinoEngine
 from tests.minio.questions.conftest import NAMESPACE, Asked
 from tests.minio.questions.records import NIGHT
 

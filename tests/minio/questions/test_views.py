@@ -9,10 +9,10 @@ from frazil.errors import QueryError
 from frazil.minio.questions.catalog import VIEWS
 from frazil.minio.questions.views import QUESTION_VIEWS
 from frazil.minio.records.tables import API_SCHEMA
-from frazil.query.names import Names
-from frazil.query.statements import split
-from frazil.query.translate import Translation, translate
-from tests.query.catalogs import LOG_TABLES, MetadataCatalog, log_names
+from frazil.sql.names import Names
+from frazil.sql.statements import split
+from frazil.sql.translate import Translation, translate
+from tests.sql.catalogs import LOG_TABLES, MetadataCatalog, log_names
 
 Predicate = Callable[..., BooleanExpression]
 at_or_after: Predicate = GreaterThanOrEqual

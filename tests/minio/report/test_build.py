@@ -8,8 +8,8 @@ import pytest
 
 from frazil.minio.report.build import build
 from frazil.minio.report.panels import VIEWS, Span
-from frazil.query.engine import Engine
-from tests.query.catalogs import LOG_TABLES, MetadataCatalog
+from frazil.sql.engine import Engine
+from tests.sql.catalogs import LOG_TABLES, MetadataCatalog
 
 NOW = datetime(2026, 11, 28, 12, 30, tzinfo=UTC)
 

@@ -8,7 +8,7 @@ import pytest
 from frazil.minio.questions.catalog import QUESTIONS
 from frazil.minio.report.page import Fact
 from frazil.minio.report.panels import VIEWS, Span, facts, panel
-from frazil.query.result import Result
+from frazil.sql.result import Result
 
 START = datetime(2026, 11, 28, tzinfo=UTC)
 SPAN = Span(START, START + timedelta(hours=3))

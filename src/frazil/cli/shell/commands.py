@@ -11,8 +11,8 @@ from sqlglot import exp
 
 from frazil.cli.ui.answers import Answers, SqlFormat
 from frazil.errors import UsageError
-from frazil.query.render import TableLook
-from frazil.query.text_table import Expanded
+from frazil.sql.render import TableLook
+from frazil.sql.text_table import Expanded
 
 HINT = "\\x or \\format json"
 HELP = """\

@@ -11,8 +11,8 @@ from sqlglot.errors import SqlglotError
 from frazil.cli.shell.words import FUNCTIONS, KEYWORDS
 from frazil.environment.extras import extra
 from frazil.errors import FrazilError
-from frazil.query.names import METADATA_TABLES
-from frazil.query.result import Result
+from frazil.sql.names import METADATA_TABLES
+from frazil.sql.result import Result
 
 with extra("shell"):
     from prompt_toolkit.completion import CompleteEvent, Completer, Completion

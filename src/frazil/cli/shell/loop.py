@@ -14,8 +14,8 @@ from frazil.cli.ui.console import make_console
 from frazil.environment.extras import extra
 from frazil.environment.settings import Settings
 from frazil.errors import FrazilError
-from frazil.query.result import Result
-from frazil.query.statements import ends_statement
+from frazil.sql.result import Result
+from frazil.sql.statements import ends_statement
 
 with extra("shell"):
     from prompt_toolkit import PromptSession

@@ -14,8 +14,8 @@ import typer
 from frazil.cli.ui.console import file_console, make_console
 from frazil.cli.ui.outfile import whole_file
 from frazil.errors import UsageError
-from frazil.query.render import Format, TableLook, render
-from frazil.query.result import Result
+from frazil.sql.render import Format, TableLook, render
+from frazil.sql.result import Result
 
 
 class SqlFormat(StrEnum):
@@ -93,7 +93,7 @@ class Answers:
         return self._file
 
     def _write_parquet(self, result: Result) -> None:
-        from frazil.query.parquet import write_parquet
+        from frazil.sql.parquet import write_parquet
 
         if self.path is None:
             write_parquet(result, sys.stdout.buffer)

@@ -8,7 +8,7 @@ from typing import IO, Any
 from rich.console import Console
 from rich.text import Text
 
-from frazil.query.value_text import printable_lines
+from frazil.sql.value_text import printable_lines
 
 # Wider than any line: nothing is wrapped.
 _UNLIMITED = 1_000_000

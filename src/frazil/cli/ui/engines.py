@@ -10,8 +10,8 @@ import typer
 from frazil.environment.settings import Settings
 
 if TYPE_CHECKING:
-    from frazil.query.engine import Engine
-    from frazil.query.trino import TrinoEngine
+    from frazil.sql.engine import Engine
+    from frazil.sql.trino import TrinoEngine
 
 
 class EngineName(StrEnum):
@@ -34,10 +34,10 @@ def open_engine(settings: Settings, name: EngineName | None = None) -> Engine | 
     statement that names a table.
     """
     if name is EngineName.TRINO or (name is None and settings.trino_external):
-        from frazil.query.trino import TrinoEngine
+        from frazil.sql.trino import TrinoEngine
 
         return TrinoEngine(settings)
     from frazil.minio.questions.views import QUESTION_VIEWS
-    from frazil.query.embedded import embedded_engine
+    from frazil.sql.embedded import embedded_engine
 
     return embedded_engine(settings, QUESTION_VIEWS)

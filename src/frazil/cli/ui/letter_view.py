@@ -17,7 +17,7 @@ import typer
 
 from frazil.cli.ui.output import Output, show_table
 from frazil.pipeline.letters.letter import Letter, described
-from frazil.query.value_text import json_text, printable
+from frazil.sql.value_text import json_text, printable
 from frazil.text.credentials import REDACTED, SENSITIVE_KEYS, redact_bytes
 
 if TYPE_CHECKING:

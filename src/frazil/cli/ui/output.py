@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from frazil.cli.ui.console import make_console
-from frazil.query.value_text import json_text, printable_lines
+from frazil.sql.value_text import json_text, printable_lines
 
 
 class Output(StrEnum):

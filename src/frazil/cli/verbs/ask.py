@@ -15,14 +15,14 @@ from frazil.cli.ui.progress import progress
 from frazil.cli.ui.usage import PROGRAM, examples
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
-from frazil.query.render import Format, TableLook, render
-from frazil.query.result import Result
-from frazil.query.text_table import Expanded
+from frazil.sql.render import Format, TableLook, render
+from frazil.sql.result import Result
+from frazil.sql.text_table import Expanded
 
 if TYPE_CHECKING:
     from frazil.minio.questions.question import Question, Value
-    from frazil.query.engine import Engine
-    from frazil.query.trino import TrinoEngine
+    from frazil.sql.engine import Engine
+    from frazil.sql.trino import TrinoEngine
 
 
 def register(app: typer.Typer) -> None:

@@ -136,7 +136,7 @@ def maintain(
 def _existing(settings: Settings, table: str) -> str:
     """The full name of a table; raises UsageError when it is not there, before Spark starts."""
     from frazil.clients.catalog import connect
-    from frazil.query.summary import known_tables
+    from frazil.sql.summary import known_tables
 
     return ".".join(
         known_table(table, settings.namespace, partial(known_tables, connect(settings.catalog_properties())))

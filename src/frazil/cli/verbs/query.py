@@ -15,13 +15,13 @@ from frazil.cli.ui.engines import EngineName, EngineOption
 from frazil.cli.ui.usage import examples
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
-from frazil.query.render import Format, TableLook, records, render, write_json
-from frazil.query.result import Result
-from frazil.query.text_table import Expanded
-from frazil.query.value_text import json_value, printable
+from frazil.sql.render import Format, TableLook, records, render, write_json
+from frazil.sql.result import Result
+from frazil.sql.text_table import Expanded
+from frazil.sql.value_text import json_value, printable
 
 if TYPE_CHECKING:
-    from frazil.query.summary import TableSummary
+    from frazil.sql.summary import TableSummary
 
 FEW_ROWS, MORE_ROWS = 5, 10
 
@@ -75,15 +75,15 @@ def _summaries(
     from frazil.minio.records.shown import shown_columns, shown_names
 
     if engine is EngineName.TRINO:
-        from frazil.query import trino_summary
-        from frazil.query.trino import TrinoEngine
+        from frazil.sql import trino_summary
+        from frazil.sql.trino import TrinoEngine
 
         trino = TrinoEngine(settings)
         tables = partial(trino_summary.known_tables, trino)
         summarise = partial(trino_summary.summarise, trino, shown=shown_names)
     else:
         from frazil.clients.catalog import connect
-        from frazil.query import summary
+        from frazil.sql import summary
 
         catalog = connect(settings.catalog_properties())
         tables = partial(summary.known_tables, catalog)

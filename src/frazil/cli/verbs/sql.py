@@ -18,14 +18,14 @@ from frazil.cli.ui.statement import StatementCommand
 from frazil.cli.ui.usage import examples
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
-from frazil.query.parameters import TYPES, Value, parse_parameter
-from frazil.query.render import TableLook
-from frazil.query.result import Result
-from frazil.query.text_table import Expanded
+from frazil.sql.parameters import TYPES, Value, parse_parameter
+from frazil.sql.render import TableLook
+from frazil.sql.result import Result
+from frazil.sql.text_table import Expanded
 
 if TYPE_CHECKING:
-    from frazil.query.engine import Engine
-    from frazil.query.trino import TrinoEngine
+    from frazil.sql.engine import Engine
+    from frazil.sql.trino import TrinoEngine
 
 
 def register(app: typer.Typer) -> None:
@@ -86,8 +86,8 @@ def sql(
     if statement is None and file is None and sys.stdin.isatty() and sys.stdout.isatty():
         _shell(answers, look, values, engine)
         return
-    from frazil.query.binding import bind
-    from frazil.query.statements import pieces
+    from frazil.sql.binding import bind
+    from frazil.sql.statements import pieces
 
     text, used = bind(_text(statement, file), values)
     unused = ", ".join(name for name in values if name not in used)
@@ -126,8 +126,8 @@ def answer(engine: Engine | TrinoEngine, text: str, answers: Answers, look: Tabl
 def _shell(answers: Answers, look: TableLook, values: Mapping[str, Value], name: EngineName | None) -> None:
     from frazil.cli.shell.commands import HINT, Session
     from frazil.cli.shell.loop import run_shell
-    from frazil.query.binding import bind
-    from frazil.query.engine import Engine
+    from frazil.sql.binding import bind
+    from frazil.sql.engine import Engine
 
     answers.check()
     settings = Settings.load()

@@ -16,7 +16,7 @@ from frazil.cli.ui.progress import progress
 from frazil.cli.ui.usage import examples
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import UsageError
-from frazil.query.value_text import printable_lines
+from frazil.sql.value_text import printable_lines
 
 if TYPE_CHECKING:
     from rich.console import Console

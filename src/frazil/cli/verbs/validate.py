@@ -15,7 +15,7 @@ from frazil.cli.ui.progress import progress
 from frazil.cli.ui.usage import examples
 from frazil.connectors.document import read_connector
 from frazil.environment.settings import Settings
-from frazil.query.value_text import json_text, json_value
+from frazil.sql.value_text import json_text, json_value
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -14,12 +14,12 @@ from frazil.minio.questions.bind import statement
 from frazil.minio.questions.catalog import VIEWS
 from frazil.minio.questions.columns import view_schema
 from frazil.minio.questions.question import Question, Value
-from frazil.query.view import Bounds
+from frazil.sql.view import Bounds
 
 
 @dataclass(frozen=True)
 class QuestionView:
-    """A question as a `frazil.query.view.View`."""
+    """A question as a `frazil.sql.view.View`."""
 
     question: Question
 

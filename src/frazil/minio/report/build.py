@@ -12,7 +12,7 @@ from frazil.minio.questions.catalog import QUESTIONS
 from frazil.minio.questions.question import Value
 from frazil.minio.report.page import Page, html
 from frazil.minio.report.panels import VIEWS, Span, facts, panel
-from frazil.query.result import Result
+from frazil.sql.result import Result
 
 _TABLES = ("apilogs", "auditlogs", "errorlogs")
 

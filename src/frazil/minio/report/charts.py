@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from frazil.environment.extras import extra
-from frazil.query.value_text import printable
+from frazil.sql.value_text import printable
 
 with extra("report"):
     import vl_convert

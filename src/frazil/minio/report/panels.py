@@ -11,8 +11,8 @@ from typing import Any
 
 from frazil.minio.report.charts import Unit, bars_over_time, greatest
 from frazil.minio.report.page import Column, Fact, Panel
-from frazil.query.result import Result
-from frazil.query.value_text import printable_lines, text_of
+from frazil.sql.result import Result
+from frazil.sql.value_text import printable_lines, text_of
 
 Row = dict[str, Any]
 

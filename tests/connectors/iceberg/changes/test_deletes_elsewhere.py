@@ -17,8 +17,8 @@ from frazil.connectors.iceberg.maintenance.policy import Policy, Step
 from frazil.connectors.iceberg.maintenance.run import Maintenance
 from frazil.connectors.iceberg.spark.runtime import IcebergRuntime, quoted
 from frazil.environment.settings import Settings
-from frazil.query.engine import Engine
-from frazil.query.trino import TrinoEngine
+from frazil.sql.engine import Engine
+from frazil.sql.trino import TrinoEngine
 from frazil.stack.local import LocalStack
 from tests.connectors.iceberg.changes.test_merge import BY_CITY, PEOPLE, Applier, delete, people, put
 from tests.connectors.iceberg.conftest import MakeTable
