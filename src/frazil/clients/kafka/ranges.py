@@ -249,7 +249,9 @@ class RangeReader:
             return ConfigError(f"Kafka at {self._servers} does not let the connector read: {what}. Nothing was changed")
         if error.code() in _BROKEN:
             return TerminalError(f"records of Kafka are damaged: {what}. What was read before is stored")
-        return ServiceUnavailable(f"records cannot be read at {self._servers}: {what}")
+        return ServiceUnavailable(
+            f"Kafka at {self._servers} does not send records ({what}); nothing of what was being read is stored"
+        )
 
 
 def place_of(message: Message) -> tuple[str, int, int]:
