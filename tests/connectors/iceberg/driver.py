@@ -81,7 +81,7 @@ class Driver:
             self.config.topics,
             self.broker.source(),
             self.broker.queue(self.config.name, *self.config.topics) if tolerant else None,
-            lambda schema: None,
+           
             SinkContext(self.executor, runs=Runs(self.runs[-1], frozenset(self.runs[:-1]))),
         )
 

@@ -49,7 +49,6 @@ class IcebergSink(Sink):
             topics,
             task_source(config, self._bootstrap, headers=chain is not None and chain.reads_headers),
             dead_letter_queue(config, self._bootstrap, self._class, topics),
-            config.mapper_for,
             context,
         )
 
@@ -66,7 +65,7 @@ class IcebergSink(Sink):
         say(f"reading the newest records of {', '.join(topics)}")
         records = newest_records(self._bootstrap, topics, count)
         say(f"converting {len(records):,} records")
-        return sample(self._config, self._config.mapper_for, records, most_rows)
+        return sample(self._config, records, most_rows)
 
     def verify(self, limits: Limits, progress: Progress) -> list[RangeCheck]:
         """See `Sink`. All is compared, without limits."""
@@ -85,11 +84,11 @@ class IcebergSink(Sink):
             limits,
             progress,
             position=lambda first: table_floor(config),
-            check=lambda part: TableCheck(config, self._config.mapper_for, part),
+            check=lambda part: TableCheck(config, part),
         )
 
     def replayer(self, queues: Sequence[Queue], *, dry_run: bool) -> Replayer:
         """See `Sink`."""
         from frazil.connectors.iceberg.tools.replay import TableReplayer
 
-        return TableReplayer(self._config, self._bootstrap, self._config.mapper_for, queues, dry_run=dry_run)
+        return TableReplayer(self._config, self._bootstrap, queues, dry_run=dry_run)

@@ -13,7 +13,6 @@ from frazil.connectors.iceberg.position import start_position
 from frazil.connectors.iceberg.sink_table import SinkTable
 from frazil.connectors.iceberg.strategy import Appending
 from frazil.connectors.iceberg.table.commit import Floor, Target
-from frazil.connectors.iceberg.table.writers import MapperFor
 from frazil.connectors.positions import KafkaIdentity
 from frazil.connectors.sink import Runs
 from frazil.pipeline.convert import infer
@@ -31,7 +30,6 @@ class SinkTables:
 
     config: IcebergSinkConfig
     catalog: Catalog
-    mapper_for: MapperFor
     runs: Runs | None
     executor: Executor
     identity: KafkaIdentity = field(default_factory=KafkaIdentity)
@@ -82,5 +80,5 @@ class SinkTables:
         config = self.config
         target = Target(self.catalog, name, config.branch_of(name), config.connect_sink.properties, self.runs)
         if config.row_changes is None:
-            return SinkTable(config, target, Appending(config, self.mapper_for))
-        return SinkTable(config, target, Merging(config, config.row_changes, self.mapper_for, self.executor))
+            return SinkTable(config, target, Appending(config))
+        return SinkTable(config, target, Merging(config, config.row_changes, self.executor))

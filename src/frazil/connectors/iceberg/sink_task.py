@@ -16,7 +16,6 @@ from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.position import start_position, takeover
 from frazil.connectors.iceberg.sink_tables import SinkTables
 from frazil.connectors.iceberg.table.commit import Commit
-from frazil.connectors.iceberg.table.writers import MapperFor
 from frazil.connectors.sink import CommitInterval, Due, MaintainedTables, SinkContext, SinkTask
 from frazil.errors import FrazilError
 from frazil.pipeline.letters.book import LetterBook
@@ -46,7 +45,6 @@ class IcebergSinkTask(SinkTask):
         topics: Sequence[str],
         source: Source,
         dead_letters: DeadLetterQueue | None,
-        mapper_for: MapperFor,
         context: SinkContext,
     ) -> None:
         """Check the tables and the stored positions.
@@ -59,7 +57,7 @@ class IcebergSinkTask(SinkTask):
         self._source = source
         self._executor = context.executor
         self._letters = LetterBook(dead_letters, bootstrap, config.name)
-        self._tables = SinkTables(config, catalog, mapper_for, context.runs, context.executor)
+        self._tables = SinkTables(config, catalog, context.runs, context.executor)
         interval_ms = 0 if context.at_once else config.commit_interval_ms
         self._pace = CommitInterval(interval_ms, config.max_records_per_batch)
         self._committed_at = time.monotonic()

@@ -10,7 +10,7 @@ from pyiceberg.table import Table
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.commit import Commit, Floor, Target
 from frazil.connectors.iceberg.table.schema import mapping_of
-from frazil.connectors.iceberg.table.writers import MapperFor, decode_spec, file_writer
+from frazil.connectors.iceberg.table.writers import decode_spec, file_writer
 from frazil.pipeline.gaps import Before, WantedRows
 from frazil.pipeline.task import Bounds, TableSpec
 
@@ -36,14 +36,13 @@ class Appending:
     """Strategy of new rows, one for each record."""
 
     config: IcebergSinkConfig
-    mapper_for: MapperFor
 
     def check(self, table: Table) -> None:
         """See `Strategy`; any table can have new rows."""
 
     def spec(self, table: Table, name: str, bounds: Bounds, no_more_columns: str) -> TableSpec:
         """See `Strategy`."""
-        decode = decode_spec(self.config, table.schema(), self.mapper_for, no_more_columns, mapping_of(table))
+        decode = decode_spec(self.config, table.schema(), no_more_columns, mapping_of(table))
         return TableSpec(name, decode, file_writer(self.config, table), bounds)
 
     def before(self, target: Target, table: Table, wanted: WantedRows) -> Before:

@@ -148,7 +148,7 @@ def test_both_at_once_are_told_after_the_first_commit_of_each(taken: Taken, befo
         table.commit(batch)
 
     def started() -> SinkTables:
-        tables = SinkTables(config, taken.table.catalog, lambda schema: None, Runs("run"), InlineExecutor())
+        tables = SinkTables(config, taken.table.catalog, Runs("run"), InlineExecutor())
         tables.floors()
         return tables
 

@@ -132,7 +132,7 @@ class Bench:
         dry_run: bool = False,
         uri: str | None = None,
     ) -> TableReplayer:
-        return TableReplayer(self.config(uri, more), self.bootstrap, lambda schema: None, queues, dry_run=dry_run)
+        return TableReplayer(self.config(uri, more), self.bootstrap, queues, dry_run=dry_run)
 
 
 def name_of(table: Table) -> str:

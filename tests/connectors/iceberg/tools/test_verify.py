@@ -65,7 +65,7 @@ class Case:
         config = iceberg_sink_config({**self.keys, **(changes or {})})
         lost = {(self.topic, 0, offset) for offset in dead}
         part = Part({(self.topic, 0): begin}, self.end, frozenset(lost))
-        check = TableCheck(config, lambda schema: None, part)
+        check = TableCheck(config, part)
         for records in read_ranges(self.bootstrap, part.begin, part.end):
             check.take(rows_of(records))
         (found,) = check.finish(lambda what, done, total: None)

@@ -15,7 +15,7 @@ from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.config.row_changes import ID_COLUMNS, RowChanges
 from frazil.connectors.iceberg.table.commit import Commit, Floor, Target
 from frazil.connectors.iceberg.table.schema import mapping_of, struct_of
-from frazil.connectors.iceberg.table.writers import MapperFor, decode_spec, file_writer
+from frazil.connectors.iceberg.table.writers import decode_spec, file_writer
 from frazil.errors import ConfigError
 from frazil.pipeline.changes import ChangeSpec, Path, key_error
 from frazil.pipeline.executor import Executor, spread
@@ -29,7 +29,6 @@ class Merging:
 
     config: IcebergSinkConfig
     changes: RowChanges
-    mapper_for: MapperFor
     executor: Executor
 
     def check(self, table: Table) -> None:
@@ -40,7 +39,7 @@ class Merging:
     def spec(self, table: Table, name: str, bounds: Bounds, no_more_columns: str) -> TableSpec:
         """See `Strategy`."""
         keys = self._keys(table)
-        decode = decode_spec(self.config, table.schema(), self.mapper_for, no_more_columns, mapping_of(table))
+        decode = decode_spec(self.config, table.schema(), no_more_columns, mapping_of(table))
         writer = ChangeFileWriter(file_writer(self.config, table), keys)
         return TableSpec(name, decode, writer, bounds, changes=ChangeSpec(keys, self.changes.operation))
 

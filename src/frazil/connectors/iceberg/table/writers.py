@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pyiceberg.manifest import DataFile
@@ -17,18 +17,14 @@ from frazil.connectors.iceberg.table.schema import check_any_case, struct_of
 from frazil.connectors.iceberg.table.write import DataFileWriter
 from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.convert.overrides import overrides_of
-from frazil.pipeline.mapper import RecordMapper
 from frazil.pipeline.task import ANY_COLUMNS
 
 logger = logging.getLogger(__name__)
-
-MapperFor = Callable[[Schema], RecordMapper | None]
 
 
 def decode_spec(
     config: IcebergSinkConfig,
     schema: Schema,
-    mapper_for: MapperFor,
     no_more_columns: str = "",
     name_mapping: NameMapping | None = None,
 ) -> DecodeSpec:
@@ -44,7 +40,7 @@ def decode_spec(
     return DecodeSpec(
         overrides.mark(struct_of(schema, name_mapping)),
         config.evolve_schema,
-        mapper_for(schema),
+        config.mapper_for(schema),
         no_more_columns,
         loosen=config.force_optional,
         any_case=config.any_case and name_mapping is None,

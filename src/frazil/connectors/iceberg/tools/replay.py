@@ -23,7 +23,7 @@ from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.attempts import apply
 from frazil.connectors.iceberg.table.commit import COMMIT_ID, Floor, Target, append_files, has_commit
 from frazil.connectors.iceberg.table.widen import Widened, widen
-from frazil.connectors.iceberg.table.writers import MapperFor, abandon, file_writer
+from frazil.connectors.iceberg.table.writers import abandon, file_writer
 from frazil.connectors.iceberg.tools import replayed
 from frazil.connectors.iceberg.tools.replay_routes import Routed, routed
 from frazil.connectors.iceberg.tools.replayed import DEADLETTERS
@@ -51,7 +51,6 @@ class TableReplayer:
         self,
         config: IcebergSinkConfig,
         bootstrap: str,
-        mapper_for: MapperFor,
         queues: Sequence[Queue],
         *,
         dry_run: bool = False,
@@ -68,7 +67,6 @@ class TableReplayer:
             )
         self._config = config
         self._bootstrap = bootstrap
-        self._mapper_for = mapper_for
         self._queues = queues
         self._dry_run = dry_run
         self._catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
@@ -227,7 +225,7 @@ class TableReplayer:
         no_more_columns: str = "",
     ) -> TableResult:
         config = self._config
-        decode = decode_of(config, self._mapper_for, table, schema, no_more_columns)
+        decode = decode_of(config, table, schema, no_more_columns)
         spec = TaskSpec((TableSpec("", decode, writer),), config.transforms, envelope=config.schemas_enable)
         return run(_rows(letters), spec).tables[""]
 

@@ -15,7 +15,7 @@ from frazil.connectors.iceberg.table.column_limits import first_columns
 from frazil.connectors.iceberg.table.create import EMPTY, new_table
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.connectors.iceberg.table.widen import widen
-from frazil.connectors.iceberg.table.writers import MapperFor, decode_spec, discovery
+from frazil.connectors.iceberg.table.writers import decode_spec, discovery
 from frazil.connectors.iceberg.tools.trial import Trial, decode_of, target_of, tried
 from frazil.connectors.sample import Judged, Sample, TableSample, Verdict
 from frazil.errors import NotFound
@@ -28,7 +28,7 @@ from frazil.pipeline.task import ANY_COLUMNS
 _NO_COLUMNS = "the connector would fail. Set iceberg.tables.evolve-schema-enabled=false, or correct the producer"
 
 
-def sample(config: IcebergSinkConfig, mapper_for: MapperFor, records: Sequence[Message], most_rows: int) -> Sample:
+def sample(config: IcebergSinkConfig, records: Sequence[Message], most_rows: int) -> Sample:
     """Judge the records, and show at most `most_rows` rows of each table.
 
     Raises NotFound for a table of the configuration that does not exist, ConfigError or ServiceUnavailable when the
@@ -36,13 +36,12 @@ def sample(config: IcebergSinkConfig, mapper_for: MapperFor, records: Sequence[M
     """
     if not records:
         return Sample()
-    return _Sampler(config, mapper_for).judge(records, most_rows)
+    return _Sampler(config).judge(records, most_rows)
 
 
 class _Sampler:
-    def __init__(self, config: IcebergSinkConfig, mapper_for: MapperFor) -> None:
+    def __init__(self, config: IcebergSinkConfig) -> None:
         self._config = config
-        self._mapper_for = mapper_for
         self._catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
 
     def judge(self, records: Sequence[Message], most_rows: int) -> Sample:
@@ -80,13 +79,13 @@ class _Sampler:
                 raise
             table.problem = str(error)
             return ANY_COLUMNS
-        decode = decode_of(config, self._mapper_for, loaded)
+        decode = decode_of(config, loaded)
         result = self._result(table.name, decode, records)
         if not ((result.unknown or result.absent) and config.evolve_schema):
             return decode
         wider = widen(config, loaded, result, None, ending=_NO_COLUMNS)
         table.changes = _changes(loaded.schema(), wider.schema)
-        return decode_of(config, self._mapper_for, loaded, wider.schema, wider.refusal)
+        return decode_of(config, loaded, wider.schema, wider.refusal)
 
     def _decode_new(self, table: TableSample, records: Sequence[Message]) -> DecodeSpec:
         """Make the decoding of a table that would be made of these records."""
@@ -98,7 +97,7 @@ class _Sampler:
         schema, _ = new_table(table.name, columns, self._config.creation, result.seen)
         table.problem = "the table does not exist and would be created"
         table.changes = _changes(Schema(), schema)
-        return decode_spec(self._config, schema, self._mapper_for)
+        return decode_spec(self._config, schema)
 
     def _result(self, name: str, decode: DecodeSpec, records: Sequence[Message]) -> TableResult:
         return tried(self._config, {name: decode}, by_partition(records)).results[name]

@@ -15,7 +15,7 @@ from pyiceberg.table import Table
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.commit import Target
 from frazil.connectors.iceberg.table.schema import mapping_of
-from frazil.connectors.iceberg.table.writers import MapperFor, decode_spec
+from frazil.connectors.iceberg.table.writers import decode_spec
 from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.results import TableResult
 from frazil.pipeline.rows import Rows
@@ -84,11 +84,10 @@ def target_of(config: IcebergSinkConfig, catalog: Catalog, name: str) -> Target:
 
 def decode_of(
     config: IcebergSinkConfig,
-    mapper_for: MapperFor,
     table: Table,
     schema: Schema | None = None,
     no_more_columns: str = "",
 ) -> DecodeSpec:
     """Make the decoding of records to rows of a table, or of the `schema` that it would have; see `decode_spec`."""
     columns = table.schema() if schema is None else schema
-    return decode_spec(config, columns, mapper_for, no_more_columns, mapping_of(table))
+    return decode_spec(config, columns, no_more_columns, mapping_of(table))

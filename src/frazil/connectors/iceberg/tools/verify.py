@@ -17,7 +17,6 @@ from frazil.connectors.checks.contents import match
 from frazil.connectors.checks.expected import Expected
 from frazil.connectors.checks.result import RangeCheck, row_digests
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
-from frazil.connectors.iceberg.table.writers import MapperFor
 from frazil.connectors.iceberg.tools.trial import decode_of, target_of, tried
 from frazil.errors import UsageError
 from frazil.pipeline import offsets
@@ -57,7 +56,7 @@ class _Rows:
 class TableCheck:
     """Compares the tables that a connector names; see `RangeCheck` for what it finds."""
 
-    def __init__(self, config: IcebergSinkConfig, mapper_for: MapperFor, part: Part) -> None:
+    def __init__(self, config: IcebergSinkConfig, part: Part) -> None:
         """Raises UsageError for a connector whose rows change, or whose records name their tables."""
         reason = None
         if config.row_changes is not None:
@@ -76,7 +75,7 @@ class TableCheck:
             table = target_of(config, catalog, name).load()
             check = RangeCheck(name, topics, None, begin, end)
             self._tables[name] = _Rows(table, config.branch_of(name), check)
-            self._decodes[name] = decode_of(config, mapper_for, table)
+            self._decodes[name] = decode_of(config, table)
 
     def take(self, rows: Rows) -> None:
         """Take records of one partition."""
