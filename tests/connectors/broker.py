@@ -184,10 +184,9 @@ class Broker:
                 self.make(queue.topic_for(topic))
         return queue
 
-    def source(self, *, committed: bool = False) -> Source:
+    def source(self) -> Source:
         """What the tasks of a connector read."""
-        level = "read_committed" if committed else "read_uncommitted"
-        return _BrokerSource({"isolation.level": level}, True, self)
+        return _BrokerSource({}, True, self)
 
     # The calls of `frazil.clients.kafka`.
 

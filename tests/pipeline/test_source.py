@@ -50,14 +50,12 @@ def test_readers_are_kept_for_the_next_tasks_and_the_one_that_was_used_first_is_
     monkeypatch.setattr(source, "RangeReader", KeptReader)
     monkeypatch.setattr(source, "_readers", {})
     monkeypatch.setattr(KeptReader, "closed", [])
-    sources = [Source({"client.id": str(n), "isolation.level": "READ_COMMITTED"}, n == 0) for n in range(5)]
+    sources = [Source({"client.id": str(n)}, n == 0) for n in range(5)]
     for number in (0, 1, 2, 3, 0, 0, 4):
         [rows] = sources[number].read([Range("t", 0, 7, 9)])
         assert (rows.topic, rows.offsets.tolist()) == ("t", [7])
         assert rows.headers == ([(("h", b"1"),)] if number == 0 else None)
     assert KeptReader.closed == ["1"]
-    assert sources[0].committed
-    assert not Source({"isolation.level": "read_uncommitted"}, headers=False).committed
 
 
 def test_what_lies_between_two_positions() -> None:

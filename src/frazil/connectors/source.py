@@ -32,11 +32,6 @@ def matching(pattern: str, topics: list[str]) -> list[str]:
     return sorted(topic for topic in topics if whole.fullmatch(topic))
 
 
-def reads_committed(config: SinkConfig) -> bool:
-    """Whether the user wants records of committed transactions only."""
-    return config.consumer_overrides.get("isolation.level", "").strip().lower() == "read_committed"
-
-
 def task_source(config: SinkConfig, bootstrap: str, *, headers: bool) -> Source:
     """Source for the tasks of a connector; with `headers`, or where records may become dead letters, with headers.
 

@@ -9,22 +9,14 @@ from dataclasses import dataclass
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.connectors.connector import Connector
 from frazil.connectors.sink import SinkContext
-from frazil.connectors.source import reads_committed
 from frazil.pipeline.executor import Executor
-from frazil.pipeline.report import BatchReport
+from frazil.pipeline.report import BatchReport, Totals
 
 
 @dataclass(frozen=True)
-class Drained:
-    """Totals of the batches: `read == stored + dead_letters + skipped`. `waiting` records are for the next run: those
-    of objects that are not complete."""
+class Drained(Totals):
+    """Sums over the batches. `waiting` records are for the next run: those of objects that are not complete."""
 
-    batches: int = 0
-    read: int = 0
-    stored: int = 0
-    dead_letters: int = 0
-    skipped: int = 0
-    files: int = 0
     waiting: int = 0
 
 
@@ -36,16 +28,17 @@ def drain(
     Nothing else may run the connector. Raises as `Sink.start` and `SinkTask.step` do; what was told to `observe` is
     stored then, and another call goes on behind it.
     """
-    reports: list[BatchReport] = []
+    totals = Totals()
 
     def committed(report: BatchReport) -> None:
-        reports.append(report)
+        nonlocal totals
+        totals = totals.plus(report)
         observe(report)
 
     with connector.hiding() as sink:
         topics = connector.topics()
         task = sink.start(SinkContext(executor, at_once=True), topics)
-        ends = kafka_offsets.end_offsets(connector.cluster, topics, committed=reads_committed(sink.config))
+        ends = kafka_offsets.end_offsets(connector.cluster, topics, committed=sink.config.reads_committed)
         while True:
             before = task.position
             due = task.due(ends, round(time.time() * 1000))
@@ -54,12 +47,4 @@ def drain(
             task.step(due, committed)
             if task.position == before and not due.more:
                 break
-    return Drained(
-        len(reports),
-        sum(one.read for one in reports),
-        sum(one.stored for one in reports),
-        sum(one.dead_letters for one in reports),
-        sum(one.skipped for one in reports),
-        sum(one.files for one in reports),
-        sum(end - task.position.get(key, 0) for key, end in ends.items()),
-    )
+    return Drained(**vars(totals), waiting=sum(end - task.position.get(key, 0) for key, end in ends.items()))

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection
 
 from frazil.connectors.connector import Connector
 from frazil.connectors.sink import Due, SinkContext, SinkTask
-from frazil.connectors.source import reads_committed
 from frazil.engine import failures
 from frazil.engine.busy import BEFORE_S, PATIENCE, is_idle
 from frazil.engine.jobs import ConnectorJobs
@@ -77,7 +76,7 @@ class SinkRunner:
     @property
     def committed(self) -> bool:
         """See `Planned`."""
-        return reads_committed(self._connector.sink.config)
+        return self._connector.sink.config.reads_committed
 
     @property
     def is_waiting(self) -> bool:

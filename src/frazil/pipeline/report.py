@@ -56,5 +56,30 @@ class BatchReport:
         )
 
 
+@dataclass(frozen=True)
+class Totals:
+    """Sums over batches: `read == stored + dead_letters + skipped`. Times are in seconds."""
+
+    batches: int = 0
+    read: int = 0
+    stored: int = 0
+    dead_letters: int = 0
+    skipped: int = 0
+    files: int = 0
+    bytes_written: int = 0
+    duration_s: float = 0.0
+    write_s: float = 0.0
+
+    @property
+    def failure_rate(self) -> float:
+        """Dead letters per record read, 0 to 1."""
+        return self.dead_letters / self.read if self.read else 0.0
+
+    def plus(self, report: BatchReport) -> Totals:
+        """These and one batch more."""
+        summed = {name: value + getattr(report, name) for name, value in vars(self).items() if name != "batches"}
+        return Totals(batches=self.batches + 1, **summed)
+
+
 def _count(number: int, of: str) -> str:
     return f"{number:,} {of}{'' if number == 1 else 's'}"

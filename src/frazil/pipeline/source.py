@@ -23,11 +23,6 @@ class Source:
     consumer: Mapping[str, Any] = field(repr=False)
     headers: bool
 
-    @property
-    def committed(self) -> bool:
-        """Whether the source leaves out records of transactions that are open or were aborted."""
-        return str(self.consumer["isolation.level"]).lower() == "read_committed"
-
     def read(self, ranges: Sequence[Range]) -> Iterator[Rows]:
         """The records of the ranges in order, in chunks of one partition; raises as `RangeReader.read` does."""
         for messages in _reader(self.consumer).read(ranges):

@@ -81,7 +81,6 @@ class Driver:
             self.config.topics,
             self.broker.source(),
             self.broker.queue(self.config.name, *self.config.topics) if tolerant else None,
-           
             SinkContext(self.executor, runs=Runs(self.runs[-1], frozenset(self.runs[:-1]))),
         )
 

@@ -195,8 +195,7 @@ def test_records_of_open_transactions_are_waited_for(one: Memory, monkeypatch: p
     driver = Driver(broker, catalog, {})
     broker.send("t", [record(1), record(2)])
     driver.step()
-    monkeypatch.setattr(broker, "source", lambda: Broker.source(broker, committed=True))
-    driver.restart()
+    driver = Driver(broker, catalog, {"consumer.override.isolation.level": "read_committed"})
     monkeypatch.setattr(kafka_offsets, "end_offsets", lambda *_, committed=False: {("t", 0): 2 - committed})
     with pytest.raises(ServiceUnavailable, match="a transaction is open at offset 1 of t-0"):
         driver.restart()

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from frazil.errors import ServiceUnavailable
+from frazil.pipeline.report import Totals
 from frazil.worker.actuator.health import connector_health, connectors_health, rate_health, worker_health, worst
 from frazil.worker.lifecycle.herder import Herder
-from frazil.worker.watch.metrics import Totals
 from tests.connectors.samples import MINIMAL_SINK
 from tests.worker.lifecycle.runners import eventually
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import NoReturn
 
 from confluent_kafka import IsolationLevel, TopicCollection, TopicPartition
 from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
 
 from frazil.clients.kafka.client import TIMEOUT_S, Settling, admin, result, until_settled
-from frazil.clients.kafka.topics import descriptions
 from frazil.errors import FrazilError, ServiceUnavailable
 
 Offsets = dict[tuple[str, int], int]
@@ -29,8 +29,7 @@ def end_offsets(bootstrap: str, topics: Iterable[str], *, committed: bool = Fals
     ServiceUnavailable.
     """
     latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-    isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-    return _list_offsets(bootstrap, list(topics), latest, isolation)
+    return _list_offsets(bootstrap, list(topics), latest, committed=committed)
 
 
 @until_settled
@@ -57,52 +56,46 @@ def look_at_ends(bootstrap: str, topics: Collection[str], *, committed: bool = F
 
     Raises ServiceUnavailable when no broker answers.
     """
-    client = admin(bootstrap)
     errors: dict[str, FrazilError] = {}
-    counts: dict[str, int] = {}
-    described = client.describe_topics(TopicCollection(list(topics)), request_timeout=TIMEOUT_S) if topics else {}
-    for name, description in described.items():
-        try:
-            counts[name] = len(result(client, description, bootstrap, f"topic {name}").partitions)
-        except FrazilError as error:
-            errors[name] = _of_one_topic(error)
+
+    def note(topic: str, error: FrazilError) -> None:
+        if isinstance(error, ServiceUnavailable) and not isinstance(error, Settling):
+            raise error
+        errors[topic] = error
+
     latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-    wanted = {TopicPartition(name, number): latest for name, count in counts.items() for number in range(count)}
-    isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-    found = client.list_offsets(wanted, isolation_level=isolation, request_timeout=TIMEOUT_S) if wanted else {}
-    ends: Offsets = {}
-    for place, future in found.items():
-        try:
-            answer = result(client, future, bootstrap, f"offsets of {place.topic}-{place.partition}")
-            ends[place.topic, place.partition] = int(answer.offset)
-        except FrazilError as error:
-            errors[place.topic] = _of_one_topic(error)
-    return TopicEnds(ends, errors)
+    return TopicEnds(_list_offsets(bootstrap, topics, latest, note, committed=committed), errors)
 
 
-def _of_one_topic(error: FrazilError) -> FrazilError:
-    """The error of a topic; raises one of the cluster."""
-    if isinstance(error, ServiceUnavailable) and not isinstance(error, Settling):
-        raise error
-    return error
+def _fail(topic: str, error: FrazilError) -> NoReturn:
+    raise error
 
 
 def _list_offsets(
     bootstrap: str,
-    topics: list[str],
+    topics: Collection[str],
     spec: OffsetSpec,
-    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    wrong: Callable[[str, FrazilError], None] = _fail,
+    *,
+    committed: bool = False,
 ) -> Offsets:
+    """An offset of each partition; `wrong` gets the error of each topic that has one, or raises it."""
     client = admin(bootstrap)
-    wanted = {
-        TopicPartition(name, partition.id): spec
-        for name, description in descriptions(client, bootstrap, topics).items()
-        for partition in description.partitions
-    }
-    if not wanted:
-        return {}
-    futures = client.list_offsets(wanted, isolation_level=isolation, request_timeout=TIMEOUT_S)
-    return {
-        (p.topic, p.partition): int(result(client, future, bootstrap, f"offsets of {p.topic}-{p.partition}").offset)
-        for p, future in futures.items()
-    }
+    wanted: dict[TopicPartition, OffsetSpec] = {}
+    described = client.describe_topics(TopicCollection(list(topics)), request_timeout=TIMEOUT_S) if topics else {}
+    for name, future in described.items():
+        try:
+            description = result(client, future, bootstrap, f"topic {name}")
+            wanted |= {TopicPartition(name, partition.id): spec for partition in description.partitions}
+        except FrazilError as error:
+            wrong(name, error)
+    isolation = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+    found = client.list_offsets(wanted, isolation_level=isolation, request_timeout=TIMEOUT_S) if wanted else {}
+    offsets: Offsets = {}
+    for place, answer in found.items():
+        try:
+            listed = result(client, answer, bootstrap, f"offsets of {place.topic}-{place.partition}")
+            offsets[place.topic, place.partition] = int(listed.offset)
+        except FrazilError as error:
+            wrong(place.topic, error)
+    return offsets

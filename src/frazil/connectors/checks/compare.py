@@ -13,7 +13,7 @@ from frazil.clients.kafka.ranges import read_ranges
 from frazil.connectors.checks.result import RangeCheck
 from frazil.connectors.dead_letters import queue_of
 from frazil.connectors.keys.sink_config import SinkConfig
-from frazil.connectors.source import reads_committed, topics_of
+from frazil.connectors.source import topics_of
 from frazil.pipeline.letters.deadletter import Coordinates
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.rows import Rows, rows_of
@@ -95,7 +95,7 @@ def compare(
     part = Part(begin, end, frozenset(refusal[:3] for refusal in dead), limits)
     comparison = check(part)
     done, total = 0, sum(end.values()) - sum(begin.values())
-    for records in read_ranges(bootstrap, begin, end, committed=reads_committed(config)):
+    for records in read_ranges(bootstrap, begin, end, committed=config.reads_committed):
         comparison.take(rows_of(records))
         done += len(records)
         progress("records", done, total)

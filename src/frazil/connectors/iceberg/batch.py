@@ -8,13 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from frazil.connectors.iceberg.batch_counts import BatchCounts
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.pieces import divide
 from frazil.connectors.iceberg.sink_table import Progress, SinkTable
 from frazil.connectors.iceberg.sink_tables import SinkTables
 from frazil.connectors.iceberg.table.commit import Commit
 from frazil.connectors.iceberg.table.writers import abandon, discovery
-from frazil.connectors.iceberg.totals import Totals
 from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import BadRecord
 from frazil.pipeline import offsets
@@ -59,7 +59,7 @@ class Batch:
     run: Run
 
     def __post_init__(self) -> None:
-        self.totals = Totals()
+        self.counts = BatchCounts()
         self.tables = self.sink_tables.begin(self.begin)
         self.rest = Progress(self.begin) if self.routed else None
 
@@ -80,7 +80,7 @@ class Batch:
 
     def report(self) -> BatchReport:
         """Count what is committed by now."""
-        return self.totals.report(self.config.name, [each.reached for each in self._all()])
+        return self.counts.report(self.config.name, [each.reached for each in self._all()])
 
     def store(self) -> None:
         """Return when everything is committed.
@@ -168,7 +168,7 @@ class Batch:
         low = self.rest.low(ceiling)
         self.letters.write(result.rest.dead)
         self.letters.close_stored("", {letter.refusal for letter in result.rest.dead}, low, ceiling)
-        self.totals.add(result.rest)
+        self.counts.add(result.rest)
         self.rest.reached = offsets.merge(self.rest.reached, ceiling)
         self.tables += self.sink_tables.find(result.missing, self.begin)
         return True
@@ -201,11 +201,11 @@ class Batch:
         try:
             self._each(tables, lambda table: self._commit(table, results[table.name], table.cap(ceiling)))
         finally:
-            self.totals.commit_s += time.monotonic() - started
-            self.totals.write_s += max((results[table.name].write_s for table in tables), default=0.0)
+            self.counts.commit_s += time.monotonic() - started
+            self.counts.write_s += max((results[table.name].write_s for table in tables), default=0.0)
             for table in tables:
                 if table.is_done(table.cap(ceiling)):
-                    self.totals.add(results[table.name])
+                    self.counts.add(results[table.name])
         for table in tables:
             dead = {letter.refusal for letter in results[table.name].dead}
             self.letters.close_stored(table.name if names_tables else "", dead, lows[table.name], table.cap(ceiling))

@@ -72,7 +72,7 @@ class IcebergSinkTask(SinkTask):
             floors,
             self._tables.identity,
         )
-        if source.committed:
+        if config.reads_committed:
             start_position.check_stable(bootstrap, self._position)
         self._letters.start(topics, min((f.committed_ms for f in floors.values()), default=0), self._position)
         self._groups = start_position.mirrors(bootstrap, config)

@@ -38,6 +38,11 @@ class SinkConfig:
     consumer_overrides: Mapping[str, str] = field(default_factory=dict)
     transforms: TransformChain | None = None
 
+    @property
+    def reads_committed(self) -> bool:
+        """Whether the user wants records of committed transactions only."""
+        return self.consumer_overrides.get("isolation.level", "").strip().lower() == "read_committed"
+
 
 def sink_fields(parsed: Parsed) -> dict[str, Any]:
     """The fields of `SinkConfig`, by their names; raises ConfigError with all errors in Connect's text."""

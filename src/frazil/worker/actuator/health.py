@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Literal
 
 from frazil.errors import FrazilError, NotFound
+from frazil.pipeline.report import Totals
 from frazil.worker.lifecycle.herder import Herder
-from frazil.worker.watch.metrics import Totals
 
 Health = Literal["UP", "DEGRADED", "DOWN"]
 Checks = Mapping[str, Callable[[], None]]

@@ -6,7 +6,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily
@@ -15,7 +14,7 @@ from prometheus_client.registry import Collector
 from frazil.connectors.breakers import STATES
 from frazil.engine.maintenance import MaintenanceReport
 from frazil.errors import FrazilError
-from frazil.pipeline.report import BatchReport
+from frazil.pipeline.report import BatchReport, Totals
 
 logger = logging.getLogger(__name__)
 
@@ -47,26 +46,6 @@ _OBJECT_BUCKETS_S = (
     60,
 )
 _STATES = ("UNASSIGNED", "RUNNING", "FAILED", "PAUSED", "STOPPED", "RESTARTING")
-
-
-@dataclass
-class Totals:
-    """Sums over all batches since the worker started; times in seconds."""
-
-    batches: int = 0
-    read: int = 0
-    stored: int = 0
-    dead_letters: int = 0
-    skipped: int = 0
-    files: int = 0
-    bytes_written: int = 0
-    duration_s: float = 0.0
-    write_s: float = 0.0
-
-    @property
-    def failure_rate(self) -> float:
-        """Dead letters per record read, 0 to 1."""
-        return self.dead_letters / self.read if self.read else 0.0
 
 
 class Metrics:
@@ -183,18 +162,7 @@ class Metrics:
         for topic, count in report.dead_by_topic.items():
             self._topic_failed.labels(name, topic).inc(count)
         with self._lock:
-            totals = self._totals
-            self._totals = Totals(
-                batches=totals.batches + 1,
-                read=totals.read + report.read,
-                stored=totals.stored + report.stored,
-                dead_letters=totals.dead_letters + report.dead_letters,
-                skipped=totals.skipped + report.skipped,
-                files=totals.files + report.files,
-                bytes_written=totals.bytes_written + report.bytes_written,
-                duration_s=totals.duration_s + report.duration_s,
-                write_s=totals.write_s + report.write_s,
-            )
+            self._totals = self._totals.plus(report)
 
     def totals(self) -> Totals:
         """Sums over all connectors."""

@@ -1,4 +1,4 @@
-"""Totals of the commits of one batch."""
+"""BatchCounts of the commits of one batch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from frazil.pipeline.results import SkipReason, TableResult
 
 
 @dataclass
-class Totals:
+class BatchCounts:
     """A record that goes to several tables counts once for each."""
 
     started: float = field(default_factory=time.monotonic)
