@@ -15,7 +15,6 @@ from frazil.errors import (
     ServiceUnavailable,
     TerminalError,
 )
-from tests.connectors.broker import Broker
 from tests.connectors.iceberg.driver import (
     DYNAMIC,
     SIMPLE,

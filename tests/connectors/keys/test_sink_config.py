@@ -8,7 +8,7 @@ from tests.connectors.samples import MINIMAL_SINK
 
 @pytest.mark.parametrize(
     ("level", "committed"),
-    [(None, False), ("read_uncommitted", False), ("read_committed", True), (" READ_COMMITTED ", True)],
+    [(None, False), ("read_uncommitted", False), ("read_committed", True), (" read_committed ", True)],
 )
 def test_records_of_open_transactions_wait_where_the_user_says_so(level: str | None, committed: bool) -> None:
     more = {} if level is None else {"consumer.override.isolation.level": level}

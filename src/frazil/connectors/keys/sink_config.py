@@ -41,7 +41,7 @@ class SinkConfig:
     @property
     def reads_committed(self) -> bool:
         """Whether the user wants records of committed transactions only."""
-        return self.consumer_overrides.get("isolation.level", "").strip().lower() == "read_committed"
+        return self.consumer_overrides.get("isolation.level") == "read_committed"
 
 
 def sink_fields(parsed: Parsed) -> dict[str, Any]:
