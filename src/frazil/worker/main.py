@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import resource
 import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -106,6 +107,7 @@ class Worker:
         connectors go on from their stored positions at the next start.
         """
         log_to_stderr(self._providers)
+        _allow_open_files()
         if self._config.warning is not None:
             logger.warning("%s", self._config.warning)
         _tell_mappers([found.name for found in installed_mappers()])
@@ -211,6 +213,12 @@ class Worker:
                     "connectors go on from their positions when it is started again. The log above has Spark's last "
                     "words."
                 )
+
+
+def _allow_open_files() -> None:
+    """Let the worker and its children open as many files as the system allows; each connector takes some."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _tell_mappers(names: Sequence[str]) -> None:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import socket
 import ssl
 import threading
 import time
+from functools import partial
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from frazil.errors import PortTaken, StackError
+from frazil.worker.connections import BOUNDS, BoundedProtocol, Bounds, ListeningSocket, Loop
 
 _START_S = 10.0
 _OPEN_REQUESTS_S = 5
@@ -20,12 +24,12 @@ _OPEN_REQUESTS_S = 5
 class Server:
     """A running HTTP server; `stop` lets open requests finish."""
 
-    def __init__(self, app: ASGIApp, bound: socket.socket, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, app: ASGIApp, bound: socket.socket, tls: ssl.SSLContext | None, bounds: Bounds) -> None:
         self.port: int = bound.getsockname()[1]
+        protocol: Any = partial(BoundedProtocol, bounds=bounds)
         config = uvicorn.Config(
             app,
-            http="h11",
-            loop="asyncio",
+            http=protocol,
             ws="none",
             lifespan="off",
             log_config=None,
@@ -35,10 +39,9 @@ class Server:
             ssl_context_factory=None if tls is None else lambda config, default: tls,
         )
         self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(
-            target=self._server.run, kwargs={"sockets": [bound]}, name=f"http-{self.port}", daemon=True
-        )
+        self._thread = threading.Thread(target=self._run, name=f"http-{self.port}", daemon=True)
         self._socket = bound
+        self._handshake_s = bounds.handshake_s
 
     def start(self) -> None:
         """Return when requests are answered; raises StackError when the server ends or needs over 10 s."""
@@ -56,15 +59,25 @@ class Server:
         self._thread.join(_OPEN_REQUESTS_S + 2)
         self._socket.close()
 
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: Loop(self._handshake_s)) as runner:
+            runner.run(self._server.serve(sockets=[self._socket]))
 
-def serve(app: ASGIApp, host: str, port: int, variable: str, tls: ssl.SSLContext | None = None) -> Server:
+
+def serve(
+    app: ASGIApp,
+    host: str,
+    port: int,
+    variable: str,
+    tls: ssl.SSLContext | None = None,
+    bounds: Bounds = BOUNDS,
+) -> Server:
     """Start to serve on `host`:`port` (0: any free port), with `tls` over HTTPS only.
 
     Raises PortTaken, naming the environment variable `variable` that moves the port; nothing is left running then.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With the protocol named, asyncio sends the parts of an answer at once; else the second waits 40 ms for the client.
-    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    bound = ListeningSocket(family, bounds.connections)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind((host, port))
@@ -77,6 +90,6 @@ def serve(app: ASGIApp, host: str, port: int, variable: str, tls: ssl.SSLContext
                 f"Stop that process, or set {variable} to another port."
             ) from error
         raise StackError(f"Cannot listen on {host}:{port}: {error}; nothing was started") from error
-    server = Server(app, bound, tls)
+    server = Server(app, bound, tls, bounds)
     server.start()
     return server

@@ -4,8 +4,10 @@ import logging
 import re
 import sys
 
+import pytest
+
 from frazil.declare.providers import ConfigProviders, EnvironmentProvider
-from frazil.worker.watch.logs import Formatter
+from frazil.worker.watch.logs import Flood, Formatter
 
 
 def test_values_of_providers_are_in_no_line_and_no_trace() -> None:
@@ -24,3 +26,19 @@ def test_values_of_providers_are_in_no_line_and_no_trace() -> None:
 def test_control_characters_are_shown() -> None:
     record = logging.LogRecord("n", logging.INFO, "f", 1, "a\x00b\x1b[2J\tc\r\nd\x7f", (), None)
     assert Formatter(ConfigProviders({})).format(record).endswith("a\\x00b\\x1b[2J\tc\\x0d\nd\\x7f")
+
+
+def test_a_flood_of_one_logger_is_cut_off_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    flood = Flood(most=3, window_s=10.0)
+
+    def passes(name: str, at: float, level: int = logging.ERROR) -> bool:
+        record = logging.LogRecord(name, level, "f", 1, "x", (), None)
+        record.created = at
+        return flood.filter(record)
+
+    assert [passes("a", at) for at in (0.0, 1.0, 2.0, 3.0, 9.9)] == [True, True, True, False, False]
+    assert passes("b", 3.0)
+    assert passes("a", 3.0, logging.DEBUG)
+    assert caplog.text == ""
+    assert passes("a", 10.0)
+    assert "2 more records of a are not in this log" in caplog.text

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 import sys
+import threading
 import time
 
 from frazil.declare.providers import ConfigProviders
+
+logger = logging.getLogger(__name__)
 
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(9), *range(11, 32), 127)}
 """Control characters of records and servers, which could steer the terminal that shows the log; lines and tabs stay."""
@@ -24,10 +27,38 @@ class Formatter(logging.Formatter):
         return self._providers.hide(super().format(record)).translate(_CONTROLS)
 
 
+class Flood(logging.Filter):
+    """Lets a logger write `most` records in `window_s` seconds, and tells how many more there were.
+
+    What somebody outside can make the worker log does not fill the disk then. DEBUG is asked for, and passes.
+    """
+
+    def __init__(self, most: int = 500, window_s: float = 10.0) -> None:
+        super().__init__()
+        self._most = most
+        self._window_s = window_s
+        self._lock = threading.Lock()
+        self._counts: dict[str, tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno < logging.INFO:
+            return True
+        with self._lock:
+            begin, count = self._counts.get(record.name, (record.created, 0))
+            left_out = 0
+            if not begin <= record.created < begin + self._window_s:
+                begin, count, left_out = record.created, 0, max(0, count - self._most)
+            self._counts[record.name] = begin, count + 1
+        if left_out:
+            logger.warning("%d more records of %s are not in this log: there were too many", left_out, record.name)
+        return count < self._most
+
+
 def log_to_stderr(providers: ConfigProviders) -> None:
     """Make the root logger write to stderr; libraries that talk much are heard from WARN on."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Formatter(providers))
+    handler.addFilter(Flood())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     for noisy in ("py4j", "pyiceberg", "botocore", "httpx", "uvicorn"):
         logging.getLogger(noisy).setLevel(logging.WARNING)

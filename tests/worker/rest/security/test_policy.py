@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
@@ -13,37 +11,11 @@ import pytest
 
 from frazil.clients.connect import ConnectClient
 from frazil.environment.access import ConnectAccess
-from frazil.environment.listeners import parse_listeners
 from frazil.errors import ConfigError, ServiceUnavailable, TerminalError
-from frazil.stack.ports import unused
-from frazil.worker.lifecycle.herder import Herder
-from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.rest.security.policy import RestPolicy
 from frazil.worker.rest.security.users import USERS_FILE, hashed
-from frazil.worker.rest.serve import serve_rest
-from frazil.worker.watch.active_topics import ActiveTopics
-from frazil.worker.watch.loggers import Loggers
 from tests.tls import PASSWORD, Authority
-from tests.worker.watch.positions import KeptPositions
-
-Serve = Callable[..., list[str]]
-
-
-@pytest.fixture
-def serve(herder: Herder) -> Iterator[Serve]:
-    """Serves with these keys of a worker on free ports; the addresses, as `{0}`, `{1}` in the keys."""
-    with ExitStack() as stack:
-
-        def start(properties: dict[str, str], listeners: str = "http://127.0.0.1:{0}") -> list[str]:
-            ports = unused(2)
-            found = {key: value.format(*ports) for key, value in properties.items()}
-            info = WorkerInfo("cluster-1", KeptPositions(), ActiveTopics(), Loggers())
-            wanted = parse_listeners(listeners.format(*ports), "listeners")
-            for server in serve_rest(herder, info, wanted, found, {}):
-                stack.callback(server.stop)
-            return [f"{listeners.split(':')[0]}://127.0.0.1:{port}" for port in ports]
-
-        yield start
+from tests.worker.rest.security.serving import Serve
 
 
 def test_a_user_is_asked_for(serve: Serve, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import csv
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import formatdate
 
-from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from frazil.errors import ConfigError
-from frazil.worker.rest.error import error_response
 from frazil.worker.rest.security.hosts import HostCheck
+from frazil.worker.rest.security.login import BasicAuthentication
+from frazil.worker.rest.security.origins import OriginCheck
 from frazil.worker.rest.security.users import Users
-
-logger = logging.getLogger(__name__)
 
 ORIGIN, METHODS = "access.control.allow.origin", "access.control.allow.methods"
 HEADERS = "response.http.headers.config"
 _DEFAULT_METHODS = ("GET", "POST", "HEAD")
 _ALLOWED_HEADERS = ("Accept", "Content-Type", "Origin", "X-Requested-With")
 _ACTIONS = ("add", "set", "adddate", "setdate")
-_OPEN_PATHS = ("/health",)
-"""Paths answered without a login, so that a probe needs none: they tell only whether requests are handled."""
 
 
 @dataclass(frozen=True)
@@ -75,43 +68,10 @@ class RestPolicy:
                     allow_headers=_ALLOWED_HEADERS,
                 )
             )
+        chain.append(Middleware(OriginCheck, origins=self.origins))
         if self.users is not None:
-            chain.append(Middleware(_BasicAuthentication, users=self.users))
+            chain.append(Middleware(BasicAuthentication, users=self.users))
         return chain
-
-
-class _BasicAuthentication:
-    """Asks for a user; a refused login is logged with the user's name and address, never with the password."""
-
-    def __init__(self, app: ASGIApp, users: Users) -> None:
-        self._app = app
-        self._users = users
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"].rstrip("/") in _OPEN_PATHS:
-            await self._app(scope, receive, send)
-            return
-        user, password = _credentials(Headers(scope=scope).get("authorization", ""))
-        if user is not None and await run_in_threadpool(self._users.admit, user, password):
-            await self._app(scope, receive, send)
-            return
-        if user is not None:
-            client = scope.get("client") or ("unknown",)
-            logger.warning("login refused: user %r from %s, %s %s", user, client[0], scope["method"], scope["path"])
-        response = error_response(401, "User cannot access the resource.")
-        response.headers["WWW-Authenticate"] = "Basic"
-        await response(scope, receive, send)
-
-
-def _credentials(header: str) -> tuple[str | None, str]:
-    scheme, _, encoded = header.partition(" ")
-    if scheme.lower() != "basic":
-        return None, ""
-    try:
-        user, colon, password = base64.b64decode(encoded.strip(), validate=True).decode("utf-8").partition(":")
-    except (binascii.Error, UnicodeDecodeError):
-        return None, ""
-    return (user, password) if colon else (None, "")
 
 
 class _AnswerHeaders:

@@ -61,20 +61,27 @@ class Users:
             return cls(_read(named, USERS_FILE))
         return cls(_read(*_of_login_file(env))) if extensions else None
 
+    def knows(self, user: str, password: str) -> bool:
+        """Whether `admit` has found the password to be the user's before; costs next to nothing."""
+        return self._seen(user, password) in self._known
+
     def admit(self, user: str, password: str) -> bool:
-        """Whether the password is the user's; a check takes as long for an unknown user."""
+        """Whether the password is the user's; a check takes as long for an unknown user: some 50 ms of CPU and 16 MiB
+        for a hash."""
         stored = self._passwords.get(user, self._nobody)
         found = _HASH.fullmatch(stored)
         if found is None:
-            return hmac.compare_digest(stored.encode(), password.encode())
-        seen = hmac.digest(self._key, f"{user}\0{password}\0{stored}".encode(), "sha256")
-        if seen in self._known:
+            right = hmac.compare_digest(stored.encode(), password.encode())
+        else:
+            salt, expected = base64.b64decode(found[2]), base64.b64decode(found[3])
+            right = hmac.compare_digest(_digest(password, salt, int(found[1])), expected)
+        if right and user in self._passwords:
+            self._known.add(self._seen(user, password))
             return True
-        salt, expected = base64.b64decode(found[2]), base64.b64decode(found[3])
-        right = hmac.compare_digest(_digest(password, salt, int(found[1])), expected) and user in self._passwords
-        if right:
-            self._known.add(seen)
-        return right
+        return False
+
+    def _seen(self, user: str, password: str) -> bytes:
+        return hmac.digest(self._key, f"{user}\0{password}".encode(), "sha256")
 
 
 def _digest(password: str, salt: bytes, cost: int) -> bytes:
