@@ -24,8 +24,8 @@ from pyiceberg.types import (
     UUIDType,
 )
 
+from frazil.clients.data_files import arrow_schema, read_batches, read_table
 from frazil.minio.records.shown import shown_columns
-from frazil.sql.files import arrow_schema, read_batches, read_table
 from frazil.sql.summary import summarise
 from tests.sql.conftest import NAMESPACE, START, LogTables, append_as_frazil
 

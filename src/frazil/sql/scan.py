@@ -11,7 +11,7 @@ from pyiceberg.expressions import AlwaysTrue
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.table import FileScanTask, Table
 
-from frazil.sql.files import arrow_schema, read_batches
+from frazil.clients.data_files import arrow_schema, read_batches
 from frazil.sql.metadata import metadata_table
 from frazil.sql.newest import newest_files
 from frazil.sql.translation.scans import Scan

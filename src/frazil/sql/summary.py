@@ -16,8 +16,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
 from pyiceberg.types import DateType, NestedField, TimestampType, TimestamptzType
 
+from frazil.clients.data_files import read_table
 from frazil.sql.arrow_values import column_at, rows_of
-from frazil.sql.files import read_table
 from frazil.sql.metadata import instant
 from frazil.sql.names import Names, answers
 from frazil.sql.newest import upper_bound

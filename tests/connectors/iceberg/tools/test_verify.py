@@ -33,6 +33,7 @@ SCHEMA = Schema(
     NestedField(2, "x", DoubleType()),
     NestedField(3, "s", StructType(NestedField(4, "a", StringType()))),
     NestedField(5, "l", ListType(6, LongType(), element_required=False)),
+    NestedField(7, "r", ListType(8, StructType(NestedField(9, "b", LongType())), element_required=False)),
 )
 
 

@@ -6,17 +6,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyiceberg.expressions import AlwaysTrue
-from pyiceberg.io.pyarrow import ArrowScan, PyArrowFileIO, _read_all_delete_files
+from pyiceberg.io.pyarrow import PyArrowFileIO, _read_all_delete_files
 from pyiceberg.manifest import DataFile
-from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 
+from frazil.clients.data_files import file_batches
 from frazil.clients.store import refuses
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.connectors.iceberg.table.write import DataFileWriter, Properties
@@ -88,7 +86,7 @@ def look_up(what: Lookup, candidate: Candidate) -> pa.Table:
         deleted = _read_all_delete_files(io, [FileScanTask(candidate.file, set(candidate.deletes))])
         schema = metadata.schema().select(*(".".join(path) for path in what.paths), *what.columns)
         found = [no_rows(what)]
-        batches = _batches(metadata, io, schema, candidate.file, deleted.get(candidate.file.file_path, []))
+        batches = file_batches(metadata, io, schema, candidate.file, deleted.get(candidate.file.file_path, []))
         for chunk in _in_chunks(batches):
             hits = pa.array(what.keys.find(columns_of(chunk, what.paths)) >= 0)
             found.append(_row_values(what, chunk.cast(arrow_schema(struct_of(schema))).filter(hits)))
@@ -140,7 +138,7 @@ def _search(what: Search, candidate: Candidate) -> Found:
     writer = what.rows.open()
     schema = arrow_schema(struct_of(metadata.schema()))
     without = [*deleted, pa.chunked_array([pa.array(positions)])]
-    for batch in _batches(metadata, io, metadata.schema(), candidate.file, without):
+    for batch in file_batches(metadata, io, metadata.schema(), candidate.file, without):
         writer.add(pa.Table.from_batches([batch]).cast(schema))
         while writer.waiting_bytes > MAX_WAITING_BYTES:
             writer.encode_largest()
@@ -152,7 +150,7 @@ def _matching(what: Search | Lookup, metadata: TableMetadata, io: PyArrowFileIO,
     schema = metadata.schema().select(*(".".join(path) for path in what.paths))
     found: list[Codes] = [np.zeros(0, np.int64)]
     first = 0
-    for chunk in _in_chunks(_batches(metadata, io, schema, file, [])):
+    for chunk in _in_chunks(file_batches(metadata, io, schema, file)):
         codes = what.keys.find(columns_of(chunk, what.paths))
         found.append(np.flatnonzero(codes >= 0) + first)
         first += chunk.num_rows
@@ -169,16 +167,6 @@ def _in_chunks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
             waiting = []
     if waiting:
         yield pa.Table.from_batches(waiting)
-
-
-def _batches(
-    metadata: TableMetadata, io: PyArrowFileIO, schema: Schema, file: DataFile, deleted: Sequence[Any]
-) -> Iterator[pa.RecordBatch]:
-    """The columns of a file as the table has them now, in the order of the file."""
-    scan = ArrowScan(metadata, io, schema, AlwaysTrue())
-    deletes = {file.file_path: list(deleted)} if deleted else {}
-    # The public function has all rows of a file in memory at once.
-    yield from scan._record_batches_from_scan_tasks_and_deletes([FileScanTask(file)], deletes)  # noqa: SLF001
 
 
 @lru_cache(maxsize=8)

@@ -21,12 +21,14 @@ from pyiceberg.io.pyarrow import (
     parquet_path_to_id_mapping,
 )
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
-from pyiceberg.partitioning import PartitionField, PartitionFieldValue, PartitionKey
+from pyiceberg.partitioning import PartitionField
 from pyiceberg.table.locations import LocationProvider, load_location_provider
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
-from pyiceberg.typedef import Record
+from pyiceberg.transforms import VoidTransform
 
 from frazil.clients.store import refuses
+from frazil.connectors.iceberg.table.partition_key import PartitionKey
+from frazil.connectors.iceberg.table.required import holds_required, without_masked_nulls
 from frazil.errors import ConfigError, ServiceUnavailable
 
 Properties = tuple[tuple[str, str], ...]
@@ -37,7 +39,6 @@ _ROW = "frazil.row"
 _DEFAULT_CODEC = "zstd"
 _ROW_GROUP_ROWS = 1 << 20
 _UPLOADS = 4
-_MAX_PARTITION_PATH = 500
 
 
 @dataclass(frozen=True)
@@ -143,6 +144,7 @@ class _Target:
         self._statistics = compute_statistics_plan(self._schema, properties)
         self._column_ids = parquet_path_to_id_mapping(self._schema)
         self._options = _parquet_options(properties)
+        self._holds_required = holds_required(self._schema.as_struct())
 
     def split(self, table: pa.Table) -> Iterator[tuple[tuple[Any, ...], pa.Table]]:
         """The rows of each partition value, in their order of arrival; the values are those of the spec's fields."""
@@ -162,6 +164,8 @@ class _Target:
             yield tuple(row[name] for name in names), ordered.slice(start, end - start)
 
     def _partition_values(self, table: pa.Table, field: PartitionField) -> pa.ChunkedArray:
+        if isinstance(field.transform, VoidTransform):
+            return pa.chunked_array([pa.nulls(table.num_rows, pa.int64())])
         path = self._schema.find_column_name(field.source_id)
         assert path is not None  # noqa: S101 - a partition field's source is a column of the schema
         column = table.column(path) if path in table.column_names else _nested(table, path.split("."))
@@ -173,6 +177,8 @@ class _Target:
         if not file.waiting:
             return
         table = pa.concat_tables(file.waiting)
+        if self._holds_required:
+            table = without_masked_nulls(table)
         if file.parquet is None:
             file.encoded = pa.BufferOutputStream()
             file.parquet = pq.ParquetWriter(file.encoded, table.schema, **self._options)
@@ -185,8 +191,10 @@ class _Target:
         assert file.encoded is not None  # noqa: S101
         file.parquet.close()
         content = file.encoded.getvalue()
-        key = self._partition_key(file.values)
-        location = self._locations.new_data_location(f"00000-0-{uuid.uuid4()}.parquet", _path_key(key))
+        key = PartitionKey.of(file.values, self._spec, self._schema)
+        location = self._locations.new_data_location(
+            f"00000-0-{uuid.uuid4()}.parquet", key if key.fits_into_path() else None
+        )
         output = self._io.new_output(location)
         try:
             with output.create(overwrite=True) as stream:  # the name is new: no need to look
@@ -207,7 +215,7 @@ class _Target:
             content=DataFileContent.DATA,
             file_path=location,
             file_format=FileFormat.PARQUET,
-            partition=key.partition if key else Record(),
+            partition=key.partition,
             file_size_in_bytes=content.size,
             sort_order_id=None,
             equality_ids=None,
@@ -216,22 +224,6 @@ class _Target:
         )
         data_file.spec_id = self._spec.spec_id
         return data_file
-
-    def _partition_key(self, values: tuple[Any, ...]) -> PartitionKey | None:
-        if not self._spec.fields:
-            return None
-        pairs = zip(self._spec.fields, values, strict=True)
-        return PartitionKey([PartitionFieldValue(f, value) for f, value in pairs], self._spec, self._schema)
-
-
-def _path_key(key: PartitionKey | None) -> PartitionKey | None:
-    """The key whose values stand in the file's path.
-
-    None when a value is empty, which SeaweedFS refuses, or when object names could exceed the 1024 bytes of S3.
-    """
-    if key is None or any(v.value == "" for v in key.field_values):
-        return None
-    return key if len(key.to_path()) <= _MAX_PARTITION_PATH else None
 
 
 def _nested(table: pa.Table, path: list[str]) -> pa.ChunkedArray:

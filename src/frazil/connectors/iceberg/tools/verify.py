@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyiceberg.table import Table
 
 from frazil.clients import catalog as catalogs
+from frazil.clients.data_files import read_batches
 from frazil.connectors.checks.compare import Part, Progress
 from frazil.connectors.checks.contents import match
 from frazil.connectors.checks.expected import Expected
@@ -50,7 +51,8 @@ class _Rows:
         """Digests of the rows that the table has."""
         snapshot = self._table.snapshot_by_name(self._branch)
         scan = self._table.scan(snapshot_id=None if snapshot is None else snapshot.snapshot_id)
-        yield from map(self.digests, scan.to_arrow_batch_reader())
+        batches = read_batches(self._table, list(scan.plan_files()), scan.projection())
+        yield from map(self.digests, batches)
 
 
 class TableCheck:

@@ -1,0 +1,84 @@
+"""Rows of a table's data files, in one Arrow schema whichever program wrote them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyiceberg.expressions import AlwaysTrue, BooleanExpression
+from pyiceberg.io import FileIO, pyarrow
+from pyiceberg.io.pyarrow import ArrowProjectionVisitor, ArrowScan, schema_to_pyarrow
+from pyiceberg.manifest import DataFile
+from pyiceberg.schema import Schema
+from pyiceberg.table import FileScanTask, Table
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.types import ListType, MapType
+
+_ALL_ROWS = AlwaysTrue()
+
+
+class _Projection(ArrowProjectionVisitor):
+    """PyIceberg's projection, which makes empty lists and maps of those that are null where they hold structs."""
+
+    def list(self, list_type: ListType, list_array: pa.Array | None, value_array: pa.Array | None) -> pa.Array | None:
+        return _with_nulls_of(list_array, super().list(list_type, list_array, value_array))
+
+    def map(
+        self, map_type: MapType, map_array: pa.Array | None, key_result: pa.Array | None, value_result: pa.Array | None
+    ) -> pa.Array | None:
+        return _with_nulls_of(map_array, super().map(map_type, map_array, key_result, value_result))
+
+
+pyarrow.ArrowProjectionVisitor = _Projection  # type: ignore[misc]
+
+
+def _with_nulls_of(array: pa.Array | None, projected: pa.Array | None) -> pa.Array | None:
+    if array is None or projected is None or array.null_count == projected.null_count:
+        return projected
+    return pc.if_else(array.is_valid(), projected, None)
+
+
+def arrow_schema(projection: Schema) -> pa.Schema:
+    """Arrow schema of the rows of a projection."""
+    return schema_to_pyarrow(projection, include_field_ids=False)
+
+
+def read_batches(
+    table: Table,
+    tasks: Sequence[FileScanTask],
+    projection: Schema,
+    row_filter: BooleanExpression = _ALL_ROWS,
+    limit: int | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """The rows of files, at most `limit`, in the schema `arrow_schema(projection)`.
+
+    PyIceberg gives columns in the Arrow type that a file was written with, such as `string` or `large_string`, and
+    rows of different types can neither be put together nor sorted. Raises OSError when a file cannot be read.
+    """
+    schema = arrow_schema(projection)
+    scan = ArrowScan(table.metadata, table.io, projection, row_filter, limit=limit)
+    for batch in scan.to_record_batches(tasks):
+        yield batch.cast(schema)
+
+
+def read_table(
+    table: Table,
+    tasks: Sequence[FileScanTask],
+    projection: Schema,
+    row_filter: BooleanExpression = _ALL_ROWS,
+    limit: int | None = None,
+) -> pa.Table:
+    """Read the rows as one Arrow table."""
+    batches = read_batches(table, tasks, projection, row_filter, limit)
+    return pa.Table.from_batches(batches, arrow_schema(projection))
+
+
+def file_batches(
+    metadata: TableMetadata, io: FileIO, projection: Schema, file: DataFile, deleted: Sequence[pa.ChunkedArray] = ()
+) -> Iterator[pa.RecordBatch]:
+    """The rows of one file in its order and its types, without those at the positions of `deleted`."""
+    scan = ArrowScan(metadata, io, projection, _ALL_ROWS)
+    deletes = {file.file_path: list(deleted)} if deleted else {}
+    # The public function has all rows of a file in memory at once.
+    yield from scan._record_batches_from_scan_tasks_and_deletes([FileScanTask(file)], deletes)  # noqa: SLF001
