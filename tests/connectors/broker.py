@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -289,7 +289,7 @@ class Broker:
 class _BrokerSource(Source):
     broker: Broker
 
-    def read(self, ranges: Sequence[Range]) -> Iterator[Rows]:
+    def read(self, ranges: Sequence[Range]) -> Generator[Rows]:
         for one in ranges:
             found = self.broker.records(one.topic, one.partition, one.begin, one.end)
             for begin in range(0, len(found), _CHUNK):

@@ -16,7 +16,8 @@ from frazil.pipeline.convert.decode import DecodeSpec, RecordDecoder
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.envelope import opened
 from frazil.pipeline.results import TableResult
-from frazil.pipeline.task import ANY_COLUMNS, TableSpec, TaskSpec, run
+from frazil.pipeline.task import run
+from frazil.pipeline.task_spec import ANY_COLUMNS, TableSpec, TaskSpec
 from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct
 from tests.pipeline.test_task import Memory, batch
 from tests.pipeline.transforms.chains import chain

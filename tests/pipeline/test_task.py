@@ -21,7 +21,7 @@ from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.results import TableResult
 from frazil.pipeline.route import Route
 from frazil.pipeline.rows import Rows
-from frazil.pipeline.task import Bounds, Routing, TableSpec, TaskSpec, Writer
+from frazil.pipeline.task_spec import Bounds, Routing, TableSpec, TaskSpec, Writer
 from frazil.pipeline.types import STRING, Field, Scalar, Struct
 from tests.pipeline.kafka_rows import Row, chunk, chunks
 from tests.pipeline.transforms.chains import chain as transform_chain
@@ -46,6 +46,9 @@ class Memory:
         self.tables.append(table)
 
     def encode_largest(self) -> None:
+        self.waiting_bytes = 0
+
+    def rehearse(self) -> None:
         self.waiting_bytes = 0
 
     def close(self) -> list[Any]:

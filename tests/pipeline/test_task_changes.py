@@ -10,7 +10,8 @@ from frazil.pipeline.changes import DELETED, OFFSET, PARTITION, PLACE, TOPIC, Ch
 from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.gaps import PLACEHOLDER, Before, all_wanted
 from frazil.pipeline.route import Route
-from frazil.pipeline.task import Bounds, Routing, TableSpec, TaskSpec, run
+from frazil.pipeline.task import run
+from frazil.pipeline.task_spec import Bounds, Routing, TableSpec, TaskSpec
 from frazil.pipeline.types import STRING, Field, Scalar, Struct
 from tests.pipeline.test_task import Memory, batch
 from tests.pipeline.transforms.chains import ICEBERG, chain

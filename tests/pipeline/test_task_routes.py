@@ -16,7 +16,8 @@ from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.results import TaskResult, combine
 from frazil.pipeline.route import Route
 from frazil.pipeline.rows import Rows
-from frazil.pipeline.task import ANY_COLUMNS, Bounds, Routing, TableSpec, TaskSpec, run
+from frazil.pipeline.task import run
+from frazil.pipeline.task_spec import ANY_COLUMNS, Bounds, Routing, TableSpec, TaskSpec
 from frazil.pipeline.types import STRING, Field, Scalar, Struct
 from tests.pipeline.test_task import Memory, batch
 from tests.pipeline.transforms.chains import chain

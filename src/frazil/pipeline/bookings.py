@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.letters.deadletter import DeadLetter
+from frazil.pipeline.poison import PoisonPill
 from frazil.pipeline.results import SkipReason, TableResult
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.transforms.record import StageError
@@ -13,7 +14,7 @@ from frazil.pipeline.transforms.record import StageError
 MAX_DEAD_BYTES = 32 << 20
 """Dead letters that one task hands to the driver, one at least; the batch is divided when there are more."""
 _LETTER_BYTES = 500
-"""Bytes of a dead letter beside key and value."""
+"""Bytes of a dead letter beside key, value and trace."""
 
 
 class Bookings:
@@ -40,7 +41,8 @@ class Bookings:
 
 def letter_bytes(letter: DeadLetter) -> int:
     """Estimate the memory that a dead letter takes, in bytes."""
-    return _LETTER_BYTES + len(letter.value or b"") + len(letter.key or b"")
+    trace = 0 if letter.exception is None else len(letter.exception[1])
+    return _LETTER_BYTES + trace + len(letter.value or b"") + len(letter.key or b"")
 
 
 def dead_letter(rows: Rows, index: int, error: ConversionError) -> DeadLetter:
@@ -56,4 +58,5 @@ def dead_letter(rows: Rows, index: int, error: ConversionError) -> DeadLetter:
         path=error.path,
         reason=error.reason,
         origin=error.origin if isinstance(error, StageError) else None,
+        exception=error.exception if isinstance(error, PoisonPill) else None,
     )

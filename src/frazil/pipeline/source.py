@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,7 @@ class Source:
     consumer: Mapping[str, Any] = field(repr=False)
     headers: bool
 
-    def read(self, ranges: Sequence[Range]) -> Iterator[Rows]:
+    def read(self, ranges: Sequence[Range]) -> Generator[Rows]:
         """The records of the ranges in order, in chunks of one partition; raises as `RangeReader.read` does."""
         for messages in _reader(self.consumer).read(ranges):
             yield rows_of(messages, headers=self.headers)

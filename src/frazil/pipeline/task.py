@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -13,120 +13,24 @@ import pyarrow as pa
 from frazil.clients.kafka.ranges import Range
 from frazil.pipeline import offsets
 from frazil.pipeline.bookings import Bookings
-from frazil.pipeline.changes import DELETED, ChangeSpec, change_decoder, with_places
+from frazil.pipeline.changes import DELETED, change_decoder, with_places
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.declared import declared
 from frazil.pipeline.convert.decode import Decoded, DecodeSpec, decoder
 from frazil.pipeline.convert.strict import ConversionError
-from frazil.pipeline.gaps import Before, GapFiller
-from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.gaps import GapFiller
+from frazil.pipeline.poison import PoisonPills, step, tolerating
 from frazil.pipeline.prepare import prepare
 from frazil.pipeline.results import TableResult, TaskResult
-from frazil.pipeline.route import Route, Router, router
+from frazil.pipeline.route import Router, router
 from frazil.pipeline.rows import Rows
-from frazil.pipeline.source import Source, ranges_between
-from frazil.pipeline.transforms.declaration import TransformChain
-from frazil.pipeline.types import STRING, Field, Struct, Type
+from frazil.pipeline.source import Source
+from frazil.pipeline.task_spec import Bounds, TableSpec, TaskSpec, TellsChanges
+from frazil.pipeline.types import Type
 from frazil.pipeline.values import Decoder, Values
 
 MAX_WAITING_BYTES = 256 << 20
 """Arrow data of all tables that one task holds before it encodes the largest share."""
-ANY_COLUMNS = DecodeSpec(Struct((Field("\0", STRING),)), evolve=True)
-"""Finds the columns that records need for a table that does not exist: all their fields are unknown."""
-
-
-class TableWriter(Protocol):
-    """Writes the rows of one task to files."""
-
-    @property
-    def waiting_bytes(self) -> int:
-        """Size of the rows that are not encoded yet."""
-
-    def add(self, table: pa.Table) -> None:
-        """Take rows to be written."""
-
-    def encode_largest(self) -> None:
-        """Encode the rows of one file, so that fewer bytes wait."""
-
-    def close(self) -> list[Any]:
-        """Finish the files; give descriptors of those that hold the rows, durable by now."""
-
-
-@runtime_checkable
-class TellsChanges(Protocol):
-    """A writer for a table whose rows change."""
-
-    def changes(self) -> pa.Table | None:
-        """Tell the driver about the changes, after `close`; None when there were none."""
-
-
-class Writer(Protocol):
-    """Makes the writer of a task; picklable."""
-
-    def open(self) -> TableWriter:
-        """Open a writer for the rows of one task."""
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """Records from the floor to below the ceiling, by topic and partition."""
-
-    floor: Offsets = field(default_factory=dict)
-    ceiling: Offsets = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class TableSpec:
-    """Table of a run, as its tasks need it; without `writer` its columns are only looked for.
-
-    `refusal`: why the table cannot have any record. `changes`: how records change rows, where they do. `before`: rows
-    as they were, which a run before this one wanted. `places`: rows have the columns of `PLACE`, as changes do.
-    """
-
-    name: str
-    decode: DecodeSpec
-    writer: Writer | None
-    bounds: Bounds = Bounds()
-    refusal: str = ""
-    changes: ChangeSpec | None = None
-    before: Before | None = None
-    places: bool = False
-
-
-@dataclass(frozen=True)
-class Routing:
-    """Tables of records. `rest` bounds those that may be booked as belonging to none, if any may.
-
-    `known` are all tables of the batch, also those that the run does without. `discover`: the columns of others
-    are looked for with this, since they are to be made.
-    """
-
-    route: Route
-    rest: Bounds | None
-    known: frozenset[str] = frozenset()
-    discover: DecodeSpec | None = None
-
-
-@dataclass(frozen=True)
-class TaskSpec:
-    """A run over a batch, as its tasks need it.
-
-    Without `routing` every record goes to every table. `envelope`: records come with their schemas.
-    """
-
-    tables: tuple[TableSpec, ...]
-    transforms: TransformChain | None = None
-    routing: Routing | None = None
-    envelope: bool = False
-
-    def ranges(self) -> list[Range]:
-        """List the ranges of Kafka that the run has to read."""
-        bounds = [table.bounds for table in self.tables]
-        if self.routing is not None and self.routing.rest is not None:
-            bounds.append(self.routing.rest)
-        keys = {key for each in bounds for key in each.ceiling}
-        floor = {key: min(each.floor.get(key, 0) for each in bounds) for key in keys}
-        return ranges_between(floor, offsets.merge(*(each.ceiling for each in bounds)))
 
 
 @dataclass(frozen=True)
@@ -138,12 +42,33 @@ class Task:
     ranges: Sequence[Range]
 
     def __call__(self) -> TaskResult:
-        return run(self.source.read(self.ranges), self.spec)
+        def read() -> Generator[Rows]:
+            return self.source.read(self.ranges)
+
+        return tolerating(read, partial(_run, self.spec), partial(_rehearse, self.spec))
 
 
 def run(chunks: Iterable[Rows], spec: TaskSpec) -> TaskResult:
-    """Process all rows of a task; those of one partition come in the order of their offsets."""
-    groups = _groups(spec)
+    """Process rows; those of one partition come in the order of their offsets."""
+    kept = list(chunks)
+
+    def read() -> Generator[Rows]:
+        yield from kept
+
+    return tolerating(read, partial(_run, spec), partial(_rehearse, spec))
+
+
+def _rehearse(spec: TaskSpec, rows: Rows, pills: PoisonPills) -> None:
+    """Do what a task does with a chunk, but for storing files; raises Unforeseen."""
+    for group in _groups(spec, pills):
+        group.take(rows, {})
+        for table in group.tables.values():
+            table.rehearse()
+
+
+def _run(spec: TaskSpec, chunks: Iterable[Rows], pills: PoisonPills) -> TaskResult:
+    """Process all rows of a task; those of one partition come in the order of their offsets. Raises Unforeseen."""
+    groups = _groups(spec, pills)
     tables = [table for group in groups for table in group.tables.values()]
     missing: dict[str, dict[infer.Path, Type]] = {}
     size = 0
@@ -160,9 +85,10 @@ def run(chunks: Iterable[Rows], spec: TaskSpec) -> TaskResult:
 class _TableOutput(Bookings):
     """Decodes the records of one table in a task, and writes their rows."""
 
-    def __init__(self, spec: TableSpec) -> None:
+    def __init__(self, spec: TableSpec, pills: PoisonPills) -> None:
         super().__init__()
         self.name = spec.name
+        self._pills = pills
         self._refusal = spec.refusal
         self._decode = spec.decode
         self._places = spec.places or spec.changes is not None
@@ -183,18 +109,17 @@ class _TableOutput(Bookings):
 
     def encode_largest(self) -> None:
         if self._files is not None:
-            self._files.encode_largest()
+            with step("write", self.name):
+                self._files.encode_largest()
 
     def take(self, rows: Rows, values: Values) -> None:
         """Decode the values of `rows`, and write them."""
         if self.result.overflow:
             return
-        decoded = _refused(values, self._refusal) if self._refusal else values.decode(self._records)
-        if values.shapes is not None and self._decode.evolve and not self._refusal:
-            decoded.unknown |= declared(self._decode, values.shapes)
-        if self._gaps is not None and not self._refusal:
-            decoded = self._gaps.fill(decoded, DELETED)
-            self.result.wanted = self._gaps.wanted
+        values, pills = sound(self._pills, rows, values, self.name)
+        self.refuse(rows, pills)
+        with step("convert", self.name):
+            decoded = self._decoded(values)
         self.refuse(rows, decoded.rejected)
         self.skip("tombstone", len(decoded.skipped))
         if decoded.unknown:
@@ -207,15 +132,34 @@ class _TableOutput(Bookings):
         self.result.stored[rows.topic] += decoded.table.num_rows
         if self._files is not None and not self._lacks:
             started = time.monotonic()
-            self._files.add(with_places(decoded, rows) if self._places else decoded.table)
+            with step("write", self.name):
+                self._files.add(with_places(decoded, rows) if self._places else decoded.table)
             self.result.write_s += time.monotonic() - started
+
+    def _decoded(self, values: Values) -> Decoded:
+        if self._refusal:
+            return _refused(values, self._refusal)
+        decoded = values.decode(self._records)
+        if values.shapes is not None and self._decode.evolve:
+            decoded.unknown |= declared(self._decode, values.shapes)
+        if self._gaps is not None:
+            decoded = self._gaps.fill(decoded, DELETED)
+            self.result.wanted = self._gaps.wanted
+        return decoded
+
+    def rehearse(self) -> None:
+        """Do what `close` does, but for storing files."""
+        if self._files is not None and not self._lacks:
+            with step("write", self.name):
+                self._files.rehearse()
 
     def close(self) -> TableResult:
         """Give the result, with files that are durable; without files when the batch must be read again."""
         if self._files is not None and not self.result.overflow and not self._lacks:
             started = time.monotonic()
-            self.result.files = self._files.close()
-            changes = self._files.changes() if isinstance(self._files, TellsChanges) else None
+            with step("write", self.name):
+                self.result.files = self._files.close()
+                changes = self._files.changes() if isinstance(self._files, TellsChanges) else None
             self.result.changes = [] if changes is None else [changes]
             self.result.write_s += time.monotonic() - started
         return self.result
@@ -224,8 +168,9 @@ class _TableOutput(Bookings):
 class _TableGroup:
     """Tables with the same bounds: their rows are cut, transformed and routed once."""
 
-    def __init__(self, bounds: Bounds, spec: TaskSpec) -> None:
+    def __init__(self, bounds: Bounds, spec: TaskSpec, pills: PoisonPills) -> None:
         self.bounds = bounds
+        self._pills = pills
         self.tables: dict[str, _TableOutput] = {}
         self.rest: Bookings | None = None
         self.discover: DecodeSpec | None = None
@@ -242,7 +187,13 @@ class _TableGroup:
         rows = self._select(chunk, [each.result for each in booking])
         if not len(rows):
             return
-        prepared = prepare(rows, self._transforms, envelope=self._envelope)
+        sound_rows, pills = self._pills.divide(rows)
+        for each in booking if self._route is None else [self.rest]:
+            if each is not None:
+                each.refuse(rows, pills)
+        rows = sound_rows
+        with step("transform"):
+            prepared = prepare(rows, self._transforms, envelope=self._envelope)
         for each in booking if self._route is None else [self.rest]:
             if each is not None:
                 each.skip("transform", len(prepared.dropped))
@@ -257,18 +208,29 @@ class _TableGroup:
         def topics() -> Sequence[str]:
             return [rows.topic] * len(rows) if values.topics is None else values.topics
 
-        assigned = route.assign(values.values, topics)
+        with step("route"):
+            assigned = route.assign(values.values, topics)
         for name, indexes in assigned.tables.items():
             table = self.tables.get(name)
             if table is not None:
                 table.take(rows, values.only(indexes))
             elif self.rest is not None and name not in self._known:
-                found = _columns(values.only(indexes), self.discover) if self.discover else {}
+                found = self._columns(name, rows, values.only(indexes))
                 missing[name] = infer.merge_all([missing.get(name, {}), found])
         if self.rest is not None:
             self.rest.skip("unrouted", len(assigned.unrouted))
             self.rest.skip("tombstone", len(assigned.tombstones))
             self.rest.refuse(rows, [(values.position(index), error) for index, error in assigned.failed])
+
+    def _columns(self, name: str, rows: Rows, values: Values) -> dict[infer.Path, Type]:
+        """Find the columns that a table would need for values when it is made; without its poison pills, which the
+        table refuses when it is there."""
+        if self.discover is None:
+            return {}
+        values, _ = sound(self._pills, rows, values, name)
+        with step("convert", name):
+            unknown = values.decode(decoder(self.discover)).unknown
+            return unknown if values.shapes is None else unknown | declared(self.discover, values.shapes)
 
     def _select(self, chunk: Rows, results: Sequence[TableResult]) -> Rows:
         """Take the rows between floor and ceiling, and note their positions in the results."""
@@ -282,28 +244,34 @@ class _TableGroup:
         return rows
 
 
-def _groups(spec: TaskSpec) -> list[_TableGroup]:
+def _groups(spec: TaskSpec, pills: PoisonPills) -> list[_TableGroup]:
     groups: list[_TableGroup] = []
 
     def group(bounds: Bounds) -> _TableGroup:
         found = next((each for each in groups if each.bounds == bounds), None)
         if found is None:
-            found = _TableGroup(bounds, spec)
+            found = _TableGroup(bounds, spec, pills)
             groups.append(found)
         return found
 
     for table in spec.tables:
-        group(table.bounds).tables[table.name] = _TableOutput(table)
+        group(table.bounds).tables[table.name] = _TableOutput(table, pills)
     if spec.routing is not None and spec.routing.rest is not None:
         other = group(spec.routing.rest)
         other.rest, other.discover = Bookings(), spec.routing.discover
     return groups
 
 
-def _columns(values: Values, discover: DecodeSpec) -> dict[infer.Path, Type]:
-    """Find the columns that a table would need for values when it is made."""
-    unknown = values.decode(decoder(discover)).unknown
-    return unknown if values.shapes is None else unknown | declared(discover, values.shapes)
+def sound(
+    pills: PoisonPills, rows: Rows, values: Values, table: str
+) -> tuple[Values, list[tuple[int, ConversionError]]]:
+    """Keep the values that are no poison pills of a table; give the others by their positions in `rows`."""
+    found = pills.among(rows, table)
+    if not found:
+        return values, []
+    kept = [index for index in range(len(values.values)) if values.position(index) not in found]
+    here = {values.position(index) for index in range(len(values.values))} & found.keys()
+    return values.only(kept), [(position, found[position]) for position in sorted(here)]
 
 
 def _refused(values: Values, reason: str) -> Decoded:

@@ -24,7 +24,7 @@ from frazil.pipeline.letters.deadletter import DeadLetter
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.results import TableResult, TaskResult
-from frazil.pipeline.task import Bounds, Routing, TaskSpec
+from frazil.pipeline.task_spec import Bounds, Routing, TaskSpec
 
 Run = Callable[[TaskSpec, bool], TaskResult]
 """Runs tasks over the records of a spec, only one when the second argument says so; returns their results in one."""

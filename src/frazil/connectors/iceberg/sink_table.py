@@ -24,7 +24,7 @@ from frazil.pipeline.gaps import Before, WantedRows
 from frazil.pipeline.letters.deadletter import DeadLetter
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.results import TableResult
-from frazil.pipeline.task import Bounds, TableSpec
+from frazil.pipeline.task_spec import Bounds, TableSpec
 from frazil.pipeline.types import Type
 
 logger = logging.getLogger(__name__)

@@ -24,7 +24,8 @@ from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.results import TaskResult, combine
 from frazil.pipeline.source import Source, check_progress, described, divided
-from frazil.pipeline.task import Task, TaskSpec
+from frazil.pipeline.task import Task
+from frazil.pipeline.task_spec import TaskSpec
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from frazil.connectors.iceberg.table.commit import Commit, Floor, Target
 from frazil.connectors.iceberg.table.schema import mapping_of
 from frazil.connectors.iceberg.table.writers import decode_spec, file_writer
 from frazil.pipeline.gaps import Before, WantedRows
-from frazil.pipeline.task import Bounds, TableSpec
+from frazil.pipeline.task_spec import Bounds, TableSpec
 
 
 class Strategy(Protocol):

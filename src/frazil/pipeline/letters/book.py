@@ -22,6 +22,8 @@ class LetterBook:
         self._bootstrap = bootstrap
         self._connector = connector
         self._written: dict[Refusal, list[Coordinates]] = {}
+        self._told: set[str] = set()
+        """Exceptions that nothing has foreseen, and that the log has."""
 
     @property
     def tolerant(self) -> bool:
@@ -48,6 +50,21 @@ class LetterBook:
         if new and self._queue is not None:
             self._queue.write(new)
             self._written |= {letter.refusal: [] for letter in new}
+            for letter in new:
+                self._tell(letter)
+
+    def _tell(self, letter: DeadLetter) -> None:
+        """Log an exception that nothing has foreseen, with its trace, the first time it raises."""
+        if letter.exception is None or str(letter.origin) in self._told:
+            return
+        self._told.add(str(letter.origin))
+        logger.error(
+            "connector %s: a record is a dead letter by an exception that nothing has foreseen; the connector goes on. "
+            "Please report it with the record's kind of value. %s\n%s",
+            self._connector,
+            letter,
+            letter.exception[1],
+        )
 
     def forget(self, end: Offsets) -> None:
         """Records below these offsets are not read again."""

@@ -34,7 +34,8 @@ Refusal = tuple[str, int, int, str]
 class DeadLetter:
     """A record with the reason why it cannot be stored. `timestamp` in epoch milliseconds.
 
-    `origin` is the stage in Connect's words, and the class, of a record that failed before it reached the sink.
+    `origin` is the stage in Connect's words, and the class, of a record that failed before it reached the sink, or by
+    an `exception` that nothing has foreseen: its class and its trace.
     `table` is set when its connector has several, for another one may have stored it.
     """
 
@@ -49,6 +50,7 @@ class DeadLetter:
     reason: str
     origin: tuple[str, str] | None = None
     table: str = ""
+    exception: tuple[str, str] | None = None
 
     @property
     def coordinates(self) -> Coordinates:
@@ -132,6 +134,7 @@ class DeadLetterQueue:
 
     def _context(self, letter: DeadLetter) -> Iterable[tuple[str, bytes]]:
         stage, class_name = self.origin(letter)
+        exception, trace = letter.exception or (_EXCEPTION, f"{_EXCEPTION}: {letter}")
         values = {
             "topic": letter.topic,
             "partition": str(letter.partition),
@@ -140,9 +143,9 @@ class DeadLetterQueue:
             "task.id": "0",
             "stage": stage,
             "class.name": class_name,
-            "exception.class.name": _EXCEPTION,
+            "exception.class.name": exception,
             "exception.message": str(letter),
-            "exception.stacktrace": f"{_EXCEPTION}: {letter}",
+            "exception.stacktrace": trace,
         }
         own = {RECORD_TIME: str(letter.timestamp)} | ({TABLE: letter.table} if letter.table else {})
         context = {PREFIX + name: value for name, value in values.items()} | own

@@ -20,7 +20,8 @@ from frazil.pipeline import task
 from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.route import Route
 from frazil.pipeline.rows import Rows
-from frazil.pipeline.task import Bounds, Routing, TableSpec, TaskSpec, run
+from frazil.pipeline.task import run
+from frazil.pipeline.task_spec import Bounds, Routing, TableSpec, TaskSpec
 from tests.pipeline.kafka_rows import Row, chunk
 
 LOGS = Schema(

@@ -18,7 +18,7 @@ from frazil.connectors.iceberg.table.create import create_table
 from frazil.errors import ConfigError
 from frazil.pipeline.convert.decode import decoder
 from frazil.pipeline.convert.infer import Path
-from frazil.pipeline.task import ANY_COLUMNS
+from frazil.pipeline.task_spec import ANY_COLUMNS
 from frazil.pipeline.types import Scalar, Type
 from tests.connectors.iceberg.memory import MemoryCatalog
 

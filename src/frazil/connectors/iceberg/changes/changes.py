@@ -59,6 +59,11 @@ class ChangeWriter:
         self._sort_out()
         self._files.encode_largest()
 
+    def rehearse(self) -> None:
+        """Do what `close` does, but for storing files."""
+        self._sort_out()
+        self._files.rehearse()
+
     def close(self) -> list[DataFile]:
         """Write what waits; the files are durable on return. Raises as `PartitionedWriter.close` does."""
         self._sort_out()

@@ -20,7 +20,7 @@ from frazil.errors import ConfigError
 from frazil.pipeline.changes import ChangeSpec, Path, key_error
 from frazil.pipeline.executor import Executor, spread
 from frazil.pipeline.gaps import Before, WantedRows
-from frazil.pipeline.task import Bounds, TableSpec
+from frazil.pipeline.task_spec import Bounds, TableSpec
 
 
 @dataclass(frozen=True)

@@ -105,6 +105,12 @@ class PartitionedWriter:
         self.waiting_bytes -= largest.waiting_bytes
         self._target.encode(largest)
 
+    def rehearse(self) -> None:
+        """Do what `close` does, but for storing files."""
+        for file in self._files.values():
+            self._target.encode(file)
+            self._target.finish(file)
+
     def close(self) -> list[DataFile]:
         """Write what waits; the files are durable on return. Raises ServiceUnavailable when the store fails.
 
@@ -185,8 +191,8 @@ class _Target:
         file.parquet.write_table(table, row_group_size=_ROW_GROUP_ROWS)
         file.waiting, file.waiting_bytes = [], 0
 
-    def store(self, file: _File) -> DataFile:
-        """Finish a file and put it into the object store."""
+    def finish(self, file: _File) -> tuple[DataFile, pa.Buffer]:
+        """Finish a file; give its descriptor and its content, which is not stored yet."""
         assert file.parquet is not None  # noqa: S101 - a file begins with rows
         assert file.encoded is not None  # noqa: S101
         file.parquet.close()
@@ -195,19 +201,6 @@ class _Target:
         location = self._locations.new_data_location(
             f"00000-0-{uuid.uuid4()}.parquet", key if key.fits_into_path() else None
         )
-        output = self._io.new_output(location)
-        try:
-            with output.create(overwrite=True) as stream:  # the name is new: no need to look
-                stream.write(content)
-        except OSError as error:
-            if refuses(error):
-                raise ConfigError(
-                    f"the object store refused {location}: {error}. Nothing was committed. Check the bucket and the "
-                    "access keys (iceberg.catalog.s3.*), then restart the connector."
-                ) from error
-            raise ServiceUnavailable(
-                f"the object store did not take {location}: {error}. Nothing was committed; the batch is read again."
-            ) from error
         statistics = data_file_statistics_from_parquet_metadata(
             file.parquet.writer.metadata, self._statistics, self._column_ids
         )
@@ -223,6 +216,24 @@ class _Target:
             **statistics.to_serialized_dict(),
         )
         data_file.spec_id = self._spec.spec_id
+        return data_file, content
+
+    def store(self, file: _File) -> DataFile:
+        """Finish a file and put it into the object store."""
+        data_file, content = self.finish(file)
+        location = data_file.file_path
+        try:
+            with self._io.new_output(location).create(overwrite=True) as stream:  # the name is new: no need to look
+                stream.write(content)
+        except OSError as error:
+            if refuses(error):
+                raise ConfigError(
+                    f"the object store refused {location}: {error}. Nothing was committed. Check the bucket and the "
+                    "access keys (iceberg.catalog.s3.*), then restart the connector."
+                ) from error
+            raise ServiceUnavailable(
+                f"the object store did not take {location}: {error}. Nothing was committed; the batch is read again."
+            ) from error
         return data_file
 
 

@@ -17,7 +17,7 @@ from frazil.connectors.iceberg.table.schema import check_any_case, struct_of
 from frazil.connectors.iceberg.table.write import DataFileWriter
 from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.convert.overrides import overrides_of
-from frazil.pipeline.task import ANY_COLUMNS
+from frazil.pipeline.task_spec import ANY_COLUMNS
 
 logger = logging.getLogger(__name__)
 

@@ -35,7 +35,8 @@ from frazil.pipeline.letters.letter import Letter, described
 from frazil.pipeline.letters.log import Queue
 from frazil.pipeline.results import TableResult
 from frazil.pipeline.rows import Rows
-from frazil.pipeline.task import TableSpec, TaskSpec, Writer, run
+from frazil.pipeline.task import run
+from frazil.pipeline.task_spec import TableSpec, TaskSpec, Writer
 
 _NO_COLUMNS = "the dead letters stay open. Set iceberg.tables.evolve-schema-enabled=false, or drop those that have them"
 

@@ -23,7 +23,7 @@ from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.letters.letter import described
 from frazil.pipeline.results import TableResult
 from frazil.pipeline.rows import by_partition, rows_of
-from frazil.pipeline.task import ANY_COLUMNS
+from frazil.pipeline.task_spec import ANY_COLUMNS
 
 _NO_COLUMNS = "the connector would fail. Set iceberg.tables.evolve-schema-enabled=false, or correct the producer"
 

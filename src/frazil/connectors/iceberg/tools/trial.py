@@ -19,7 +19,8 @@ from frazil.connectors.iceberg.table.writers import decode_spec
 from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.results import TableResult
 from frazil.pipeline.rows import Rows
-from frazil.pipeline.task import Bounds, Routing, TableSpec, TaskSpec, run
+from frazil.pipeline.task import run
+from frazil.pipeline.task_spec import Bounds, Routing, TableSpec, TaskSpec
 
 
 @dataclass
@@ -39,6 +40,9 @@ class KeptRows:
 
     def encode_largest(self) -> None:
         """Do nothing, for no rows wait."""
+
+    def rehearse(self) -> None:
+        """Do nothing, for there are no files."""
 
     def close(self) -> list[Any]:
         """Return no files."""
