@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from frazil.sql.translation.literals import zone_of
+from frazil.sql.translation.twins import relabelled
 from frazil.sql.translation.types import DAY_INTERVAL, MONTH_INTERVAL, REAL, Type
 
 
@@ -26,6 +27,25 @@ def python_values(column: pa.ChunkedArray) -> list[Any]:
     except KeyError:
         values = column.to_pylist()
     return list(values)
+
+
+def with_names(table: pa.Table, columns: Sequence[str], types: Sequence[Type]) -> pa.Table:
+    """An answer under the names of its columns and fields that the statement has in Trino."""
+    fields = zip(table.schema, columns, types, strict=True)
+    schema = pa.schema([field.with_name(name).with_type(_named(field.type, kind)) for field, name, kind in fields])
+    return pa.Table.from_batches([relabelled(batch, schema) for batch in table.to_batches()], schema)
+
+
+def _named(arrow: pa.DataType, kind: Type) -> pa.DataType:
+    if isinstance(arrow, pa.StructType) and len(arrow) == len(kind.fields):
+        parts = zip(arrow, kind.fields, kind.args, strict=True)
+        return pa.struct([field.with_name(name).with_type(_named(field.type, inner)) for field, name, inner in parts])
+    if isinstance(arrow, pa.MapType):
+        return pa.map_(_named(arrow.key_type, kind.args[0]), _named(arrow.item_type, kind.args[1]))
+    if isinstance(arrow, pa.ListType | pa.LargeListType):
+        made = pa.list_ if isinstance(arrow, pa.ListType) else pa.large_list
+        return made(_named(arrow.value_type, kind.args[0]))
+    return arrow
 
 
 def typed_rows(table: pa.Table, types: Sequence[Type]) -> list[tuple[Any, ...]]:

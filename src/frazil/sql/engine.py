@@ -13,7 +13,7 @@ from pyiceberg.catalog import Catalog
 
 from frazil.environment.extras import extra
 from frazil.errors import QueryError
-from frazil.sql.arrow_values import typed_rows
+from frazil.sql.arrow_values import typed_rows, with_names
 from frazil.sql.names import Names, answers
 from frazil.sql.result import Result
 from frazil.sql.scan import ScanStream, readable
@@ -72,11 +72,12 @@ class Engine:
         with session(self._memory_limit) as opened:
             translation = translate(statement, names, opened.evaluate)
             answer, files = self._run(opened, translation)
+        answer = with_names(answer, translation.columns, translation.types)
         rows = typed_rows(answer, translation.types)
         return Result(
             translation.columns,
             rows,
-            arrow=answer.rename_columns(translation.columns),
+            arrow=answer,
             types=tuple(map(str, translation.types)),
             files=files,
         )

@@ -15,6 +15,7 @@ from frazil.clients.data_files import arrow_schema, read_batches
 from frazil.sql.metadata import metadata_table
 from frazil.sql.newest import newest_files
 from frazil.sql.translation.scans import Scan
+from frazil.sql.translation.twins import distinct_schema, relabelled
 
 # Files are read ahead of the engine while they are together at most this large (as stored), and at most so many.
 _BYTES_AT_ONCE = 64 << 20
@@ -44,7 +45,9 @@ class ScanStream:
         self._hidden = scan.hidden
         self._projection = self._scan.projection()
         fields = [pa.field(name, _HIDDEN[name]) for name in scan.hidden]
-        self._schema = pa.schema([*arrow_schema(self._projection), *fields])
+        read = arrow_schema(self._projection)
+        self._given = distinct_schema(read, [scan.names.get(name, name) for name in read.names])
+        self._schema = pa.schema([*self._given, *fields])
         self._tasks: list[FileScanTask] | None = None
 
     @property
@@ -83,7 +86,8 @@ class ScanStream:
             self.opened += [task.file.file_path for task in group]
             more = [_constant(self._table, group[0], name) for name in self._hidden]
             for batch in read_batches(self._table, group, self._projection, self._scan.row_filter, remaining):
-                yield _with_columns(batch, self._schema, more) if more else batch
+                given = relabelled(batch, self._given)
+                yield _with_columns(given, self._schema, more) if more else given
                 if remaining is not None:
                     remaining -= batch.num_rows
             if remaining is not None and remaining <= 0:

@@ -14,6 +14,8 @@ from sqlglot.parsers.trino import TrinoParser
 _KEPT = ("CAST", "TRY_CAST", "EXTRACT", "POSITION", "TRIM")
 #: Where a node keeps its `Value`.
 VALUE = "value"
+#: Where an identifier keeps its name as it is written.
+WRITTEN = "written"
 
 
 class TrinoAsWritten(Trino):

@@ -15,11 +15,12 @@ from frazil.errors import QueryError
 from frazil.sql.near import did_you_mean
 from frazil.sql.translation import casts, dates
 from frazil.sql.translation.calls import aggregate, scalar
-from frazil.sql.translation.dialect import VALUE, written
+from frazil.sql.translation.dialect import VALUE, WRITTEN, written
 from frazil.sql.translation.functions import AGGREGATES, SCALARS, WINDOWS
 from frazil.sql.translation.literals import date_literal, decimal_literal, interval, literal, moment_literal
 from frazil.sql.translation.operators import arithmetic, as_text, compare, joined, negated, unify
 from frazil.sql.translation.special import SPECIAL, coalesce
+from frazil.sql.translation.twins import distinct
 from frazil.sql.translation.types import (
     BIGINT,
     BOOLEAN,
@@ -34,7 +35,7 @@ from frazil.sql.translation.types import (
     timestamp,
     timestamptz,
 )
-from frazil.sql.translation.value import Value, coerce, combine, local, refuse
+from frazil.sql.translation.value import Value, ambiguous, coerce, combine, local, refuse
 
 #: Finds the column that a scope's name means.
 Resolve = Callable[[exp.Column, Scope | None], Value]
@@ -197,11 +198,15 @@ def _dot(self: Expressions, node: exp.Dot, scope: Scope | None) -> Value:
     value, name = self.value(node.this, scope), node.expression.name
     kind = value.type
     found = [i for i, known in enumerate(kind.fields) if known.lower() == name.lower()]
+    if len(found) > 1:
+        as_written = node.expression.meta.get(WRITTEN)
+        exact = [i for i in found if kind.fields[i] == as_written]
+        found = exact or ambiguous(name, [kind.fields[i] for i in found])
     if len(found) != 1:
         meant = did_you_mean(name, kind.fields)
         raise QueryError(f"{name} cannot be resolved: there is no field of that name in {kind}{meant}")
     inner = kind.fields[found[0]]
-    sql = f"({value.sql}).{quoted(inner)}"
+    sql = f"({value.sql}).{quoted(distinct(kind.fields)[found[0]])}"
     return replace(value, sql=sql, type=kind.args[found[0]], path=(*value.path, inner))
 
 

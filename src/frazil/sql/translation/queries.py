@@ -9,14 +9,14 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from frazil.errors import QueryError
 from frazil.sql.near import did_you_mean
-from frazil.sql.translation.dialect import VALUE, written
+from frazil.sql.translation.dialect import VALUE, WRITTEN, written
 from frazil.sql.translation.expressions import Expressions
 from frazil.sql.translation.operators import unify
 from frazil.sql.translation.pushdown import Pushdown
 from frazil.sql.translation.relations import LABEL, NAMES, prepared
 from frazil.sql.translation.scans import Tables
 from frazil.sql.translation.types import BIGINT, Type, common_type, quoted
-from frazil.sql.translation.value import Value, coerce, refuse
+from frazil.sql.translation.value import Value, ambiguous, coerce, refuse
 
 _GROUPS = (exp.GroupingSets, exp.Cube, exp.Rollup, exp.Tuple, exp.Paren)
 
@@ -108,7 +108,7 @@ class Queries:
 
     def _order(self, node: exp.Query, found: list[tuple[str, Value]], scope: Scope | None) -> None:
         order = node.args.get("order")
-        self._order_names = dict(found)
+        self._order_names = {name: value for name, value in found if not self._is_twin(value)}
         for item in order.expressions if order else ():
             key = item.this
             if isinstance(key, exp.Literal) and key.is_int:
@@ -116,7 +116,7 @@ class Queries:
             if isinstance(key, exp.Column) and not key.table and key.name in self._order_names:
                 places = [number for number, (name, _) in enumerate(found) if name == key.name]
                 if len({found[place][1].sql or place for place in places}) > 1:
-                    raise QueryError(f"column {key.name} is ambiguous; write its table before it")
+                    ambiguous(key.name, [key.name])
                 key.meta[VALUE] = Value(str(places[0] + 1), found[places[0]][1].type, column=found[places[0]][1].column)
             elif scope is None:
                 refuse(f"ORDER BY {key.sql('trino')[:80]} behind {type(node).__name__.upper()}")
@@ -202,23 +202,33 @@ class Queries:
         around = scope
         while around is not None:
             found = [
-                (alias, kind)
+                (alias, name, kind)
                 for alias in ([node.table] if node.table else around.selected_sources)
                 for name, kind in self._types(around.sources.get(alias))
-                if name == node.name
+                if node.name in (name, self._tables.plain(name))
             ]
             if len(found) > 1:
-                raise QueryError(f"column {node.name} is ambiguous; write its table before it")
+                spelled = self._tables.spelling() if any(name != node.name for _, name, _ in found) else {}
+                meant = [spelled.get(name, name) for _, name, _ in found]
+                as_written = node.this.meta.get(WRITTEN)
+                found = [one for one, name in zip(found, meant, strict=True) if name == as_written and spelled]
+                if len(found) != 1:
+                    ambiguous(node.name, meant)
             if found:
-                node.set("table", exp.to_identifier(found[0][0], quoted=True))
-                return Value(f"{quoted(found[0][0])}.{quoted(node.name)}", found[0][1], column=node)
+                alias, name, kind = found[0]
+                node.set("this", exp.to_identifier(name, quoted=True))
+                node.set("table", exp.to_identifier(alias, quoted=True))
+                return Value(f"{quoted(alias)}.{quoted(name)}", kind, column=node)
             known += [name for alias in around.selected_sources for name, _ in self._types(around.sources[alias])]
             if not node.table and node.name in around.selected_sources:
                 raise QueryError(f"column {node.name} cannot be resolved; it is the name of a table")
             around = around.parent
-        name = ".".join(part.name for part in node.parts)
-        meant = did_you_mean(node.name, [self._tables.spelling().get(one, one) for one in known])
-        raise QueryError(f"column {name} cannot be resolved{meant or '; SHOW COLUMNS FROM a table lists its columns'}")
+        full = ".".join(part.name for part in node.parts)
+        near = did_you_mean(node.name, [self._tables.spelling().get(one, one) for one in known])
+        raise QueryError(f"column {full} cannot be resolved{near or '; SHOW COLUMNS FROM a table lists its columns'}")
+
+    def _is_twin(self, value: Value) -> bool:
+        return value.column is not None and self._tables.plain(value.column.name) != value.column.name
 
     def _types(self, source: exp.Table | Scope | None) -> list[tuple[str, Type]]:
         if isinstance(source, exp.Table):

@@ -11,7 +11,7 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
 from frazil.errors import QueryError
-from frazil.sql.translation.dialect import VALUE, TrinoAsWritten
+from frazil.sql.translation.dialect import VALUE, WRITTEN, TrinoAsWritten
 from frazil.sql.translation.scans import Tables
 from frazil.sql.translation.types import Type, quoted
 from frazil.sql.translation.value import Value, refuse
@@ -39,7 +39,7 @@ def prepared(tree: exp.Expr, tables: Tables, constant: Callable[[exp.Expr], Valu
     for node in made.find_all(exp.Subquery):
         if node.alias_column_names:
             node.meta[NAMES] = len(node.alias_column_names)
-    schema: dict[str, object] = {view: dict.fromkeys(columns, "unknown") for view, columns in tables.schema().items()}
+    schema: dict[str, object] = {view: dict.fromkeys(names, "unknown") for view, names in tables.resolvable().items()}
     shown: Any = {view: tables.visible(view) for view in schema}
     try:
         found = qualify(
@@ -136,6 +136,8 @@ def _label(item: exp.Expr) -> str:
 
 def _bind(tree: exp.Expr, tables: Tables, constant: Callable[[exp.Expr], Value]) -> None:
     """Put scans in the place of tables; columns lose the catalog and the schema before their table."""
+    for identifier in tree.find_all(exp.Identifier):
+        identifier.meta[WRITTEN] = identifier.name
     named: set[tuple[str, ...]] = set()
     for node in list(tree.find_all(exp.Table)):
         if node.args.get("joins"):

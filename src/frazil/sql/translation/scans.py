@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from functools import reduce
@@ -17,6 +17,7 @@ from frazil.errors import QueryError
 from frazil.sql.metadata import metadata_table
 from frazil.sql.names import Names, Source, answers
 from frazil.sql.newest import BOUNDED, Newest
+from frazil.sql.translation.twins import distinct, twins
 from frazil.sql.translation.types import VARCHAR, Type, from_arrow_field, from_iceberg, quoted, timestamptz
 from frazil.sql.translation.value import Value, refuse
 
@@ -28,7 +29,8 @@ HIDDEN: dict[str, Type] = {"$path": VARCHAR, "$partition": VARCHAR, "$file_modif
 class Scan:
     """Scan of a table by a statement: under `view` the engine finds its `columns` and `hidden` columns.
 
-    `rows` are those of a metadata table, for which nothing else applies.
+    `names` are those of columns in the engine where the table has other columns of the name in another case. `rows` are
+    those of a metadata table, for which nothing else applies.
     """
 
     view: str
@@ -39,6 +41,7 @@ class Scan:
     newest: Newest | None = None
     hidden: tuple[str, ...] = ()
     rows: pa.Table | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -46,6 +49,7 @@ class _Draft:
     source: Source
     types: dict[str, Type] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
+    twins: dict[str, str] = field(default_factory=dict)
     schema: Schema | None = None
     rows: pa.Table | None = None
     needed: set[str] = field(default_factory=set)
@@ -77,16 +81,27 @@ class Tables:
         else:
             found = {one.name: from_iceberg(one.field_type) for one in source.schema.fields}
             draft = _Draft(source, schema=source.schema)
-        draft.names = {name.lower(): name for name in found}
-        draft.types = {name.lower(): kind for name, kind in found.items()} | (HIDDEN if draft.schema else {})
-        view = f"frazil scan {len(self._drafts)}"
+        number = len(self._drafts)
+        names = [name.lower() for name in distinct(list(found), f"{number}.")]
+        draft.names = dict(zip(names, found, strict=True))
+        draft.types = dict(zip(names, found.values(), strict=True)) | (HIDDEN if draft.schema else {})
+        draft.twins = {name: written.lower() for name, written in draft.names.items() if written.lower() != name}
+        view = f"frazil scan {number}"
         self._drafts[view] = draft
         schema = node.db or self._names.default_schema
         return view, (self._names.catalog_name.lower(), schema.lower(), node.name.lower())
 
     def schema(self) -> dict[str, dict[str, Type]]:
-        """Columns of each scan with their types, by names in lower case."""
+        """Columns of each scan with their types, by names in lower case; twins have names of their own."""
         return {view: draft.types for view, draft in self._drafts.items()}
+
+    def resolvable(self) -> dict[str, list[str]]:
+        """Names of each scan's columns that a statement may write, and the own names of twins, all in lower case."""
+        return {view: [*draft.types, *dict.fromkeys(draft.twins.values())] for view, draft in self._drafts.items()}
+
+    def plain(self, column: str) -> str:
+        """Name in lower case of a column, for a twin the one that it shares."""
+        return next((draft.twins[column] for draft in self._drafts.values() if column in draft.twins), column)
 
     def visible(self, view: str) -> list[str]:
         """Columns of a scan that `*` stands for."""
@@ -99,7 +114,7 @@ class Tables:
     def need(self, view: str, column: str, path: tuple[str, ...], *, needed: bool) -> None:
         """Have a column, or a field inside it, read; one that is not needed only has to exist."""
         draft = self._drafts[view]
-        found = ".".join((draft.names.get(column, column), *path))
+        found = ".".join((draft.names.get(column, column), *_without_twins(draft.types[column], path)))
         (draft.needed if needed else draft.mentioned).add(found)
 
     def filterable(self, view: str, column: str, kind: Type) -> str | None:
@@ -137,9 +152,10 @@ class Tables:
         draft = self._drafts[scan.view]
         given = {path.split(".")[0] for path in scan.columns} | set(scan.hidden)
         listed = [
-            f"{quoted(name) if draft.schema is None or name in given else f'NULL::{kind.duckdb}'} AS {quoted(lower)}"
+            f"{quoted(inside) if draft.schema is None or name in given else f'NULL::{kind.duckdb}'} AS {quoted(lower)}"
             for lower, kind in draft.types.items()
             for name in [draft.names.get(lower, lower)]
+            for inside in [lower if lower in draft.twins else name]
         ]
         return f"(SELECT {', '.join(listed)} FROM {quoted(scan.view)})"
 
@@ -160,7 +176,8 @@ class Tables:
         always: BooleanExpression = AlwaysTrue()
         row_filter = reduce(And, draft.filters, always)
         hidden = tuple(name for name in HIDDEN if name in whole)
-        return Scan(view, draft.source, tuple(columns), row_filter, draft.limit, draft.newest, hidden)
+        names = {draft.names[inside]: inside for inside in draft.twins}
+        return Scan(view, draft.source, tuple(columns), row_filter, draft.limit, draft.newest, hidden, names=names)
 
     def _source(self, node: exp.Table, constant: Callable[[exp.Expr], Value]) -> Source:
         if isinstance(node.this, exp.Dot):
@@ -185,6 +202,15 @@ class Tables:
         if not isinstance(found, int | str) or isinstance(found, bool):
             raise QueryError(f"FOR VERSION AS OF needs a snapshot id, a branch or a tag, not {value.type}")
         return source.version(found)
+
+
+def _without_twins(kind: Type, path: tuple[str, ...]) -> tuple[str, ...]:
+    """The path as far as no row on it has twins: of such a row all fields are read, or its names would change."""
+    for depth, name in enumerate(path):
+        if twins(kind.fields):
+            return path[:depth]
+        kind = kind.args[kind.fields.index(name)]
+    return path
 
 
 def _moment(found: Any) -> datetime:

@@ -10,6 +10,8 @@ import pyarrow as pa
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.types import IcebergType
 
+from frazil.sql.translation.twins import distinct
+
 MOST_DIGITS = 38
 _INTEGERS = {"tinyint": 3, "smallint": 5, "integer": 10, "bigint": 19}
 _NUMBERS = (*_INTEGERS, "decimal", "real", "double")
@@ -80,7 +82,7 @@ class Type:
         if self.name == "map":
             return f"MAP({inner[0]}, {inner[1]})"
         if self.name == "row":
-            named = zip(self.fields, inner, strict=True)
+            named = zip(distinct(self.fields), inner, strict=True)
             return f"STRUCT({', '.join(f'{quoted(name)} {kind}' for name, kind in named)})"
         return _DUCKDB.get(self.name, self.name.upper())
 

@@ -49,6 +49,14 @@ def refuse(what: str) -> NoReturn:
     raise QueryError(f"the embedded engine does not answer {what}; {OTHER_ENGINE}")
 
 
+def ambiguous(name: str, meant: Iterable[str]) -> NoReturn:
+    """Raise QueryError for a name that means several columns or fields."""
+    found = " or ".join(dict.fromkeys(meant))
+    if found == name:
+        raise QueryError(f"column {name} is ambiguous; write its table before it")
+    raise QueryError(f"{name} is ambiguous: it is {found}; write it exactly so, in double quotes")
+
+
 def coerce(value: Value, wanted: Type) -> Value:
     """A value in a type that Trino turns it into without a CAST; its text is the same where the engine needs none."""
     if value.type == wanted or not coercible(value.type, wanted):
