@@ -59,6 +59,8 @@ def test_defaults() -> None:
             "FRAZIL_IVY_SETTINGS",
             "JAVA_HOME",
             "JAVA_TOOL_OPTIONS",
+            "SSL_CERT_FILE",
+            "REQUESTS_CA_BUNDLE",
             "TRINO_USER",
             "TRINO_PASSWORD",
             "TRINO_TOKEN",

@@ -1,9 +1,15 @@
 from __future__ import annotations
 
 import os
+import ssl
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
+import trustme
 
 from frazil.errors import StackError
 from frazil.stack.ivy import retrieve
@@ -86,3 +92,46 @@ def test_java_gets_its_options_and_nothing_else_of_the_environment(tmp_path: Pat
         fetch({"our.repository": place})
     fetch({"JAVA_TOOL_OPTIONS": f"-Dour.repository={place}"})
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["one-1.0.jar"]
+
+
+@pytest.fixture
+def behind_tls(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
+    """Ivy settings for a repository with a certificate of an issuer of its own, and the issuer's as a PEM file."""
+    repository = Repository(tmp_path / "repository")
+    repository.add("org.example:one:1.0")
+    issuer = trustme.CA()
+    issuer.cert_pem.write_to_path(tmp_path / "issuer.pem")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    issuer.issue_cert("localhost").configure_cert(context)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path / "repository")))
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    Thread(target=server.serve_forever, daemon=True).start()
+    text = repository.settings.read_text()
+    place = f"https://localhost:{server.server_port}"
+    repository.settings.write_text(text.replace((tmp_path / "repository").as_uri(), place))
+    yield repository.settings, tmp_path / "issuer.pem"
+    server.shutdown()
+    server.server_close()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        """The test's own asserts say what happened."""
+
+
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"])
+def test_java_trusts_the_certificates_that_python_is_told_to_trust(
+    tmp_path: Path, java: Path, behind_tls: tuple[Path, Path], variable: str
+) -> None:
+    settings, issuer = behind_tls
+    env = {variable: str(issuer), "FRAZIL_HOME": str(tmp_path / "home")}
+    retrieve(java, ["org.example:one:1.0"], tmp_path / "out", tmp_path / "ivy", settings, print, env)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["one-1.0.jar"]
+
+
+def test_a_certificate_that_nobody_trusts_is_named_as_the_cause(
+    tmp_path: Path, java: Path, behind_tls: tuple[Path, Path]
+) -> None:
+    with pytest.raises(StackError, match=r"Java does not trust the certificate .* Set SSL_CERT_FILE") as caught:
+        retrieve(java, ["org.example:one:1.0"], tmp_path / "out", tmp_path / "ivy", behind_tls[0], print, {})
+    assert "PKIX path building failed" in str(caught.value)

@@ -27,6 +27,7 @@ from frazil.stack.class_archive import ClassArchive
 from frazil.stack.ivy import PYSPARK_JARS
 from frazil.stack.java import find_java, spark_java_home
 from frazil.stack.process import utf8_locale
+from frazil.stack.truststore import trust_options
 from frazil.text.quoting import quoted
 
 _ON_LOOPBACK = re.compile(r"spark://(?:localhost|127\.0\.0\.1)(?::[0-9]+)?")
@@ -73,7 +74,9 @@ def start(settings: Settings) -> SparkSession:
         **listen_options(settings.spark_master),
         **executor_options(settings.spark_master, log4j),
         "spark.driver.memory": settings.spark_memory,
-        "spark.driver.extraJavaOptions": _jvm_options(log4j, archive.options() if archive else []),
+        "spark.driver.extraJavaOptions": _jvm_options(
+            log4j, [*trust_options(settings.env), *(archive.options() if archive else [])]
+        ),
         "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": _MEMORY_POOL,
         "spark.python.daemon.module": "frazil.engine.daemon",
         "spark.local.dir": str(work / "tmp"),
@@ -165,10 +168,10 @@ def class_archive(settings: Settings, java: Path) -> ClassArchive | None:
     return ClassArchive("spark", java, sorted(PYSPARK_JARS.glob("*.jar")), options, settings.cache, os.environ)
 
 
-def _jvm_options(log4j: Path, archive: Iterable[str]) -> str:
+def _jvm_options(log4j: Path, more: Iterable[str]) -> str:
     """Options of the driver's JVM, with a deep stack for Spark's own matching of interrupted queries."""
     log = f"-Dlog4j2.configurationFile={log4j.as_uri()}"
-    return " ".join(["-Xss16m", *_few_cores(), log, *map(quoted, archive)])
+    return " ".join(["-Xss16m", *_few_cores(), log, *map(quoted, more)])
 
 
 def _few_cores() -> list[str]:

@@ -92,6 +92,17 @@ _DECLARED: Final = (
         "Options for every Java process, such as a proxy.",
         "start, worker",
     ),
+    Variable(
+        "SSL_CERT_FILE",
+        _PLACES,
+        "PEM file with certificates that every Java process trusts beside those that Python and the system know, as "
+        "that of a proxy that signs TLS anew.",
+        "start, worker",
+        kind="path",
+    ),
+    Variable(
+        "REQUESTS_CA_BUNDLE", _PLACES, "The same, by the name that Python's requests has.", "start, worker", kind="path"
+    ),
     # Kafka
     Variable(
         "KAFKA_BOOTSTRAP_SERVERS",

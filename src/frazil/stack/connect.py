@@ -15,6 +15,7 @@ from frazil.stack.java import find_java
 from frazil.stack.ports import Port
 from frazil.stack.process import minimal_env
 from frazil.stack.service import Progress, Service
+from frazil.stack.truststore import trust_options
 
 SOURCES = "sources"
 _START_S = 120
@@ -81,6 +82,7 @@ def _command(
     return [
         str(java),
         *jvm,
+        *trust_options(settings.env),
         f"-Dlog4j2.configurationFile={logging}",
         *_token_endpoints(keys),
         *("-cp", f"{CONNECT.folder(settings.cache)}/*"),

@@ -14,6 +14,7 @@ import pyspark
 from frazil.environment.paths import expanded
 from frazil.errors import StackError
 from frazil.stack.process import minimal_env
+from frazil.stack.truststore import CERTIFICATE_VARIABLES, trust_options
 
 Progress = Callable[[str], None]
 
@@ -38,7 +39,9 @@ _MODULE = """<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven"
 </ivy-module>
 """
 _DOWNLOADED = re.compile(r"\[SUCCESSFUL \] ([^#\s]+)#([^;\s]+);([^!\s]+)!(\S+)")
+_UNTRUSTED = "PKIX path building failed"
 _CAUSES = (
+    _UNTRUSTED,
     "module not found:",
     "not found",
     "Server access error",
@@ -82,6 +85,7 @@ def retrieve(
             settings.write_text(_SETTINGS.format(use_poms=quoteattr(str(transitive).lower())))
         command = [
             str(java),
+            *trust_options(env),
             f"-Divy.default.ivy.user.dir={ivy_home}",
             "-jar",
             str(next(PYSPARK_JARS.glob("ivy-*.jar"))),
@@ -107,6 +111,13 @@ def retrieve(
                 raise
     if process.returncode != 0:
         what = "jars" if "jar" in types else "archives"
+        if any(_UNTRUSTED in line for line in lines):
+            raise StackError(
+                f"downloading {what} failed: {_cause(lines)}. Java does not trust the certificate that the repository "
+                "shows, which is that of a proxy where one signs anew. Nothing was installed. Set "
+                f"{CERTIFICATE_VARIABLES[0]} or {CERTIFICATE_VARIABLES[1]} to a PEM file with the certificate of its "
+                "issuer, then run the same command again; what is downloaded already is kept."
+            )
         raise StackError(
             f"downloading {what} failed: {_cause(lines)}. Nothing was installed. Check the network and its proxy "
             "(JAVA_TOOL_OPTIONS passes options to Java), or set FRAZIL_IVY_SETTINGS to an Ivy settings file that names "

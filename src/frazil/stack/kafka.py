@@ -20,6 +20,7 @@ from frazil.stack.java import find_java
 from frazil.stack.ports import Port
 from frazil.stack.process import minimal_env
 from frazil.stack.service import Progress, Service
+from frazil.stack.truststore import trust_options
 
 MAX_MESSAGE_BYTES = 16 << 20
 _HEAP = "-Xmx512m"
@@ -79,6 +80,7 @@ def _command(settings: Settings, progress: Progress) -> Sequence[str]:
     logging.write_text(_LOGGING)
     jvm = [
         _HEAP,
+        *trust_options(settings.env),
         "-XX:+ExitOnOutOfMemoryError",
         f"-XX:ErrorFile={settings.logs}/kafka-jvm-%p.log",
         f"-Dlog4j2.configurationFile={logging}",

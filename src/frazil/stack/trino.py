@@ -18,6 +18,7 @@ from frazil.stack.process import minimal_env
 from frazil.stack.service import Progress, Service
 from frazil.stack.trino_files import resolve_trino
 from frazil.stack.trino_java import trino_java
+from frazil.stack.truststore import trust_options
 
 _HEAP = "2g"
 _PROPERTIES = {
@@ -77,6 +78,7 @@ def _command(settings: Settings, progress: Progress) -> Sequence[str]:
         str(java),
         *archive.options(),
         f"-Xmx{_HEAP}",
+        *trust_options(settings.env),
         "-XX:+UseG1GC",
         "-XX:G1HeapRegionSize=32M",
         "-XX:+ExitOnOutOfMemoryError",
