@@ -10,7 +10,7 @@ env: ## Make or update .venv from requirements.lock
 demo: ## Start everything and put 3,000 log records into three Iceberg tables
 	@./kafka-connect-iceberg-sink.sh demo
 
-test: env ## Check the code and run the tests on the real parts, Trino too (540 MB once)
+test: env ## Check the code and run the tests on the real parts, Trino and a schema registry too (700 MB once)
 	@$(MAKE) --no-print-directory -j 3 lint browser trino
 	@.venv/bin/python scripts/test.py
 
@@ -18,7 +18,7 @@ browser: env
 	@scripts/chromium.sh >/dev/null
 
 trino: env
-	@.venv/bin/python scripts/fetch_trino.py
+	@.venv/bin/python scripts/fetch_archives.py
 
 test-faults: env ## Longer kills, outages and loads, which take many minutes
 	@.venv/bin/pytest -m faults

@@ -17,6 +17,7 @@ from frazil.errors import NotFound
 from frazil.stack.local import LocalStack
 from frazil.stack.logfile import tail
 from frazil.stack.ports import unused
+from frazil.stack.registry import registry_service
 from frazil.stack.trino import trino_service
 from tests.harness import Pipe, Worker, own_worker
 from tests.isolation import isolated_settings
@@ -56,6 +57,16 @@ def trino(stack: LocalStack) -> Iterator[Settings]:
     service = trino_service(stack.settings)
     service.start(lambda text: None)
     yield stack.settings
+    service.stop()
+
+
+@pytest.fixture(scope="session")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    """A schema registry: `registry.registry_url` is where Confluent's API is. Its tests are marked `stack`."""
+    settings = isolated_settings(tmp_path_factory.mktemp("registry"))
+    service = registry_service(settings)
+    service.start(lambda text: None)
+    yield settings
     service.stop()
 
 

@@ -39,12 +39,12 @@ class Repository:
         )
 
     def add_file(self, coordinate: str, content: bytes) -> None:
-        """Publish a file of another kind than a jar: `org:name:version@ext`."""
+        """Publish a file of another kind than a jar: `org:name:version[:classifier]@ext`."""
         path, _, extension = coordinate.partition("@")
-        organisation, name, version = path.split(":")
+        organisation, name, version, *classifier = path.split(":")
         folder = self._folder.joinpath(*organisation.split("."), name, version)
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{name}-{version}.{extension}").write_bytes(content)
+        (folder / f"{'-'.join([name, version, *classifier])}.{extension}").write_bytes(content)
 
     @staticmethod
     def content(coordinate: str) -> bytes:

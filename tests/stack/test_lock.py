@@ -31,7 +31,7 @@ def test_renewed_lock_has_dependencies_and_checksums(tmp_path: Path, monkeypatch
 
 
 def test_every_set_has_a_lock_file() -> None:
-    assert {path.stem for path in LOCKS.glob("*.txt")} == {*lock.ROOTS, "trino", "trino-java"}
+    assert {path.stem for path in LOCKS.glob("*.txt")} == {*lock.ROOTS, *lock.ARCHIVES, "trino-java"}
 
 
 def test_roots_are_in_their_lock_files() -> None:
@@ -40,17 +40,18 @@ def test_roots_are_in_their_lock_files() -> None:
         assert all(f"{root} " in locked for root in roots)
 
 
-def test_archives_are_locked_with_their_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", lock.ARCHIVES)
+def test_archives_are_locked_with_their_sizes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repository = Repository(tmp_path / "repository")
     monkeypatch.setattr(lock, "LOCKS", tmp_path)
-    for coordinate in lock.ARCHIVES:
+    for coordinate in lock.ARCHIVES[name]:
         repository.add_file(coordinate, coordinate.encode())
     settings = isolated_settings(
         tmp_path, FRAZIL_CACHE=str(tmp_path / "cache"), FRAZIL_IVY_SETTINGS=str(repository.settings)
     )
-    assert lock.renew("trino", settings).read_text().splitlines()[1:] == [
+    assert lock.renew(name, settings).read_text().splitlines()[1:] == [
         f"{coordinate} {hashlib.sha256(coordinate.encode()).hexdigest()} {len(coordinate)}"
-        for coordinate in lock.ARCHIVES
+        for coordinate in lock.ARCHIVES[name]
     ]
 
 

@@ -31,8 +31,8 @@ _ESCAPES = {"___": "-", "__": "_", "_": "."}
 class Settings:
     """Addresses, names and credentials, resolved once from the environment and passed to whoever needs them.
 
-    A part whose address is given (`KAFKA_BOOTSTRAP_SERVERS`, `MINIO_ENDPOINT`, `KAFKA_CONNECT_URL`, `TRINO_URL`) is
-    somebody else's: it is used, and never started or stopped.
+    A part whose address is given (`KAFKA_BOOTSTRAP_SERVERS`, `MINIO_ENDPOINT`, `KAFKA_CONNECT_URL`, `TRINO_URL`,
+    `SCHEMA_REGISTRY_URL`) is somebody else's: it is used, and never started or stopped.
     """
 
     env: Mapping[str, str]
@@ -339,6 +339,21 @@ class Settings:
     def trino_url(self) -> str:
         """A Trino of the user's, else the one of the stack, which runs on request only."""
         return (self._set("TRINO_URL") or f"http://{LOOPBACK}:{self.trino_port}").rstrip("/")
+
+    # Schema registry
+    @cached_property
+    def registry_port(self) -> int:
+        return self._port("SCHEMA_REGISTRY_PORT")
+
+    @property
+    def registry_external(self) -> bool:
+        return bool(self._set("SCHEMA_REGISTRY_URL"))
+
+    @cached_property
+    def registry_url(self) -> str:
+        """A schema registry of the user's, else the one of the stack, which runs on request only; Confluent's API."""
+        own = f"http://{LOOPBACK}:{self.registry_port}/apis/ccompat/v7"
+        return self._text("SCHEMA_REGISTRY_URL", derived=own).rstrip("/")
 
     @cached_property
     def sql_catalog(self) -> str:

@@ -16,7 +16,8 @@ _NO_CONSOLE = "the embedded store has no console"
 
 
 _PLACES, _STORE = "Places", "Object store and Iceberg catalog"
-_NAMES, _WORKER, _SQL, _UNUSED = "Names", "Worker", "SQL", "Accepted without effect"
+_NAMES, _WORKER, _SQL, _SCHEMAS = "Names", "Worker", "SQL", "Schema registry"
+_UNUSED = "Accepted without effect"
 
 _DECLARED: Final = (
     # Places
@@ -32,7 +33,8 @@ _DECLARED: Final = (
     Variable(
         "FRAZIL_CACHE",
         _PLACES,
-        "Folder of downloads (jars, Trino) and Java's class archives; several homes share it, `clean` keeps it.",
+        "Folder of downloads (jars, Trino, schema registry) and Java's class archives; several homes share it, "
+        "`clean` keeps it.",
         "start, worker",
         "<XDG_CACHE_HOME>/frazil",
         "path",
@@ -353,6 +355,19 @@ _DECLARED: Final = (
         kind="path",
     ),
     Variable("TRINO_PORT", _SQL, "Port of the stack's Trino.", "start trino, query, sql", "9999", "port"),
+    # Schema registry
+    Variable(
+        "SCHEMA_REGISTRY_URL",
+        _SCHEMAS,
+        "URL of a schema registry of yours with Confluent's API. When it is set, none is started.",
+        "start registry, status",
+        "http://127.0.0.1:<SCHEMA_REGISTRY_PORT>/apis/ccompat/v7",
+        "url",
+        derived=True,
+    ),
+    Variable(
+        "SCHEMA_REGISTRY_PORT", _SCHEMAS, "Port of the stack's schema registry.", "start registry", "8085", "port"
+    ),
     # Accepted without effect
     Variable(
         "MINIO_LICENSE",

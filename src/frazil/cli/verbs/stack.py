@@ -30,12 +30,13 @@ _ADDRESSES = {
     "seaweedfs": "MINIO_ENDPOINT",
     "worker": "KAFKA_CONNECT_URL",
     "trino": "TRINO_URL",
+    "registry": "SCHEMA_REGISTRY_URL",
 }
-ON_REQUEST = "trino"
+ON_REQUEST = ("trino", "registry")
 _OF_THE_WORKER = "sources"
-_SOMETIMES = (ON_REQUEST, _OF_THE_WORKER)
+_SOMETIMES = (*ON_REQUEST, _OF_THE_WORKER)
 
-_SERVICES = "kafka, seaweedfs, worker or trino; all when left out"
+_SERVICES = "kafka, seaweedfs, worker, trino or registry; all when left out"
 ServiceArgument = Annotated[str | None, typer.Argument(help=f"{_SERVICES}.")]
 NamesArgument = Annotated[
     list[str] | None, typer.Argument(help="Connectors, after `connector`.", autocompletion=complete_connectors)
@@ -44,7 +45,7 @@ NamesArgument = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the verbs of this module to the program."""
-    app.command(epilog=examples("start", "start kafka", "start --with trino", "start trino  # on its own"))(start)
+    app.command(epilog=examples("start", "start kafka", "start --with trino", "start registry  # on its own"))(start)
     app.command(
         epilog=examples("stop", "stop worker  # Kafka and the store go on", "stop connector iceberg-sink-apilogs")
     )(stop)
@@ -92,19 +93,27 @@ def services(settings: Settings) -> list[Service]:
     return [*LocalStack(settings).services(), *worker]
 
 
+def _on_request(settings: Settings) -> list[Service]:
+    from frazil.stack.registry import registry_service
+    from frazil.stack.trino import trino_service
+
+    return [trino_service(settings), registry_service(settings)]
+
+
 def requested(settings: Settings) -> list[Service]:
     """Services that run on request only and were requested: those that run, or have ended by themselves."""
     from frazil.stack.service import Status
-    from frazil.stack.trino import trino_service
 
-    trino = trino_service(settings)
-    return [] if trino.state().status is Status.STOPPED else [trino]
+    return [service for service in _on_request(settings) if service.state().status is not Status.STOPPED]
+
+
+def _not_external(settings: Settings, chosen: list[Service]) -> list[Service]:
+    external = {"trino": settings.trino_external, "registry": settings.registry_external}
+    return [service for service in chosen if not external[service.name]]
 
 
 def _startable(settings: Settings) -> list[Service]:
-    from frazil.stack.trino import trino_service
-
-    return [*services(settings), *([] if settings.trino_external else [trino_service(settings)])]
+    return [*services(settings), *_not_external(settings, _on_request(settings))]
 
 
 def _of_home(settings: Settings) -> list[Service]:
@@ -114,9 +123,8 @@ def _of_home(settings: Settings) -> list[Service]:
     """
     from frazil.stack.connect import sources_service
     from frazil.stack.local import LocalStack
-    from frazil.stack.trino import trino_service
 
-    own = [worker_service(settings), trino_service(settings), sources_service(settings, {})]
+    own = [worker_service(settings), *_on_request(settings), sources_service(settings, {})]
     return [*LocalStack(settings).embedded(), *own]
 
 
@@ -179,21 +187,25 @@ def stop_services(chosen: Iterable[Service], console: Console) -> None:
 def start(
     service: ServiceArgument = None,
     with_: Annotated[
-        str | None, typer.Option("--with", help="Also start a service that runs on request only: trino.")
+        list[str] | None,
+        typer.Option("--with", help="Also start a service that runs on request only: trino, registry."),
     ] = None,
 ) -> None:
     """Start the services (or one) and wait until they answer.
 
     What runs already is left alone. When one cannot start, those that this command has started are stopped again.
-    Trino runs on request only: `start trino` or `start --with trino`. Its first start downloads 540 MB.
+    Trino and the schema registry run on request only: `start trino` or `start --with trino`. Their first start
+    downloads 540 and 160 MB.
     """
     settings = Settings.load()
     chosen = _chosen(service, services(settings), _startable(settings))
-    if with_ is not None:
-        if with_ != ON_REQUEST:
-            raise UsageError(f"--with {with_}: only {ON_REQUEST} is started on request; the others are by themselves")
+    for name in with_ or ():
+        if name not in ON_REQUEST:
+            raise UsageError(
+                f"--with {name}: only {' and '.join(ON_REQUEST)} are started on request; the others are by themselves"
+            )
         names = {one.name for one in chosen}
-        chosen += [extra for extra in _chosen(with_, [], _startable(settings)) if extra.name not in names]
+        chosen += [extra for extra in _chosen(name, [], _startable(settings)) if extra.name not in names]
     start_services(chosen, make_console())
 
 
@@ -227,7 +239,7 @@ def restart(
 ) -> None:
     """Restart the services (or one), or connectors by name.
 
-    Trino too, when it was started.
+    Trino and the schema registry too, when they were started.
     """
     if what in lifecycle.CONNECTOR:
         lifecycle.restart_connectors(
@@ -240,7 +252,7 @@ def restart(
         return
     _of_connectors_only(names, regex or include_tasks or only_failed, context)
     settings = Settings.load()
-    extra = [] if settings.trino_external else requested(settings)
+    extra = _not_external(settings, requested(settings))
     chosen = _chosen(what, [*services(settings), *extra], _startable(settings))
     stop_services(chosen, make_console())
     start_services(chosen, make_console())

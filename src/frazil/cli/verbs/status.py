@@ -147,10 +147,11 @@ def _services(settings: Settings) -> list[ServiceRow]:
         "kafka": settings.bootstrap_servers,
         "worker": settings.connect_url,
     }
-    if on_request:
-        addresses["trino"] = f"http://{LOOPBACK}:{settings.trino_port}"
-    elif settings.trino_external:
-        addresses["trino"] = settings.trino_url
+    addresses |= {service.name: f"http://{LOOPBACK}:{service.ports[0].number}" for service in on_request}
+    if settings.trino_external:
+        addresses.setdefault("trino", settings.trino_url)
+    if settings.registry_external:
+        addresses.setdefault("registry", settings.registry_url)
     rows = []
     for name, address in addresses.items():
         if name in own:

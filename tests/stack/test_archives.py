@@ -13,10 +13,12 @@ from pathlib import Path
 import pytest
 
 from frazil.errors import StackError
-from frazil.stack import trino_files
+from frazil.stack import archives, trino_files
+from frazil.stack.archives import install
 from frazil.stack.java import find_java
+from frazil.stack.registry import REGISTRY_FILES
 from frazil.stack.transfer import Transfer
-from frazil.stack.trino_files import archives, resolve_trino, server_folder
+from frazil.stack.trino_files import TRINO_FILES
 from tests.stack.repository import Repository
 
 SERVER, PLUGIN = "org.example:server:1.0@tar.gz", "org.example:iceberg:1.0@zip"
@@ -67,10 +69,10 @@ def resolve(
     tmp_path: Path, java: Path, repository: Repository, lines: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> Resolve:
     """Resolves archives of these tests; the plugin is not published yet."""
-    monkeypatch.setattr(trino_files, "LOCKS", tmp_path)
+    monkeypatch.setattr(archives, "LOCKS", tmp_path)
     lock(tmp_path)
     env = {"FRAZIL_IVY_SETTINGS": str(repository.settings)}
-    return lambda: resolve_trino(java, tmp_path / "cache", lines.append, env)
+    return lambda: install(TRINO_FILES, java, tmp_path / "cache", lines.append, env)
 
 
 def lock(folder: Path, **checksums: str) -> None:
@@ -82,8 +84,10 @@ def lock(folder: Path, **checksums: str) -> None:
     (folder / "trino.txt").write_text(f"# a comment\n{text}")
 
 
-def test_the_lock_names_both_archives() -> None:
-    server, plugin = archives()
+def test_the_locks_name_the_archives() -> None:
+    (registry,) = REGISTRY_FILES.archives()
+    assert registry.file_name == "apicurio-registry-app-3.3.3-all.tar.gz"
+    server, plugin = TRINO_FILES.archives()
     assert server.file_name == "trino-server-core-476.tar.gz"
     assert plugin.file_name == "trino-iceberg-476.zip"
     assert 500e6 < server.size + plugin.size < 600e6
@@ -99,7 +103,7 @@ def test_server_and_plugin_are_installed_once(
         "lib/again.jar": "a jar",
         "plugin/iceberg/iceberg.jar": "a plugin",
     }
-    total = sum(archive.size for archive in archives())
+    total = sum(archive.size for archive in TRINO_FILES.archives())
     steps = [line for line in lines if isinstance(line, Transfer)]
     assert {step.total for step in steps} == {total}
     assert steps[-1].done <= total
@@ -115,7 +119,7 @@ def test_what_has_arrived_is_kept_when_the_rest_does_not(
         resolve()
     kept = tmp_path / "cache" / "trino" / "downloads"
     assert [path.name for path in kept.rglob("*.tar.gz")] != []
-    assert not server_folder(tmp_path / "cache").exists()
+    assert not TRINO_FILES.folder(tmp_path / "cache").exists()
     (server,) = (tmp_path / "repository").rglob("*.tar.gz")
     server.unlink()
     repository.add_file(PLUGIN, plugin_archive())
@@ -133,7 +137,7 @@ def test_another_checksum_is_refused(tmp_path: Path, resolve: Resolve, repositor
 def test_a_disk_without_room_is_told_before_anything_is_downloaded(
     tmp_path: Path, resolve: Resolve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trino_files, "_ROOM_FACTOR", 1e15)
+    monkeypatch.setattr(archives, "_ROOM_FACTOR", 1e15)
     with pytest.raises(StackError, match=r"MiB free; Trino needs .* nothing was downloaded\. .*FRAZIL_CACHE"):
         resolve()
     assert [path.name for path in (tmp_path / "cache" / "trino").iterdir()] == ["lock"]
@@ -152,13 +156,13 @@ def test_an_archive_that_cannot_be_unpacked_leaves_no_server(
 def test_a_disk_that_becomes_full_leaves_no_server(
     tmp_path: Path, resolve: Resolve, repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(archive: Path, target: Path, progress: Callable[[int], None]) -> Path:
+    def full(archive: Path, target: Path, progress: Callable[[int], None]) -> None:
         target.mkdir()
         raise OSError(errno.ENOSPC, "No space left on device", str(target))
 
     repository.add_file(PLUGIN, plugin_archive())
     with monkeypatch.context() as patch:
-        patch.setattr(trino_files, "_unpack_zip", full)
+        patch.setattr(trino_files, "unpack_zip", full)
         with pytest.raises(
             StackError, match=r"is full\. Trino was not installed; the downloads are kept in .*downloads"
         ):

@@ -1,4 +1,4 @@
-"""Puts Trino and a Java for it into the cache, for the tests that need them."""
+"""Puts Trino with a Java for it, and the schema registry, into the cache, for the tests that need them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from frazil.cli.ui.console import make_console
 from frazil.cli.ui.progress import progress
 from frazil.environment.settings import Settings
 from frazil.errors import FrazilError
-from frazil.stack.trino_files import resolve_trino
+from frazil.stack.archives import install
+from frazil.stack.java import find_java
+from frazil.stack.registry import REGISTRY_FILES
+from frazil.stack.trino_files import TRINO_FILES
 from frazil.stack.trino_java import trino_java
 
 
@@ -17,7 +20,9 @@ def main() -> None:
     settings = Settings.load()
     try:
         with progress(make_console(stderr=True)) as show:
-            resolve_trino(trino_java(settings.cache, show, settings.env), settings.cache, show, settings.env)
+            cache, env = settings.cache, settings.env
+            install(TRINO_FILES, trino_java(cache, show, env), cache, show, env)
+            install(REGISTRY_FILES, find_java(env), cache, show, env)
     except FrazilError as error:
         sys.exit(f"{error}")
 
