@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from typer.completion import completion_init  # type: ignore[attr-defined]
 
-from frazil.cli.connect import change, context, get, lifecycle, offsets, plugins
+from frazil.cli.connect import change, context, get, lifecycle, offsets, plugins, wait
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.usage import PROGRAM, examples
 from frazil.cli.verbs import (
@@ -72,7 +72,7 @@ for module in (
     worker,
 ):
     module.register(app)
-for module in (get, change, lifecycle, offsets, plugins, context, password, completion):
+for module in (get, change, lifecycle, wait, offsets, plugins, context, password, completion):
     module.register(app)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from frazil.cli.main import app
+from frazil.cli.ui.letter_connectors import Connectors
 from frazil.cli.verbs import verify
 from frazil.connectors.checks.result import RangeCheck
 from frazil.errors import ServiceUnavailable, UsageError
@@ -33,6 +35,33 @@ def test_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     assert "d could not be compared: no answer" in text
     assert "exactly once" not in text
+
+
+UPSERTS = {"iceberg.tables.upsert-mode-enabled": "true", "iceberg.tables.default-id-columns": "id"}
+NAMED_BY_RECORDS = {"iceberg.tables.dynamic-enabled": "true", "iceberg.tables.route-field": "x", "iceberg.tables": ""}
+
+
+@pytest.mark.parametrize("keys", [UPSERTS, NAMED_BY_RECORDS])
+def test_a_sink_of_a_kind_that_cannot_be_compared_is_no_failure(
+    monkeypatch: pytest.MonkeyPatch, keys: dict[str, str]
+) -> None:
+    sink = {
+        "name": "changes",
+        "connector.class": "IcebergSink",
+        "topics": "t",
+        "iceberg.tables": "db.t",
+        "iceberg.catalog.type": "rest",
+        "iceberg.catalog.uri": "http://127.0.0.1:9",
+        **keys,
+    }
+    monkeypatch.setattr(Connectors, "known", lambda settings: Connectors({"changes": sink}))
+    result = CliRunner().invoke(app, ["verify"])
+    assert (result.exit_code, result.exception) == (0, None)
+    assert "changes is not comparable: connector changes " in result.stdout
+    assert "exactly once" not in result.stdout
+    [body] = json.loads(CliRunner().invoke(app, ["verify", "-o", "json"]).stdout)
+    assert (body["connector"], body["complete"]) == ("changes", None)
+    assert isinstance(CliRunner().invoke(app, ["verify", "changes"]).exception, UsageError)
 
 
 def test_wrong_usage(tmp_path: Path) -> None:

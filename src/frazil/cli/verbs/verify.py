@@ -52,8 +52,8 @@ def verify(
 
     Each record up to the connector's position has to be stored once and as it is in the topic, or to have a dead
     letter, or to be one that the connector leaves out. Records, objects and rows are read anew and nothing is written.
-    The exit code is 1 when a record is missing, doubled or another one than in the topic, and when one of several
-    connectors cannot be compared now; those of a kind that never can are named.
+    The exit code is 1 when a record is missing, doubled or another one than in the topic, and when a connector cannot
+    be compared now. One of a kind that never can, as one that changes rows, is named as not comparable.
     """
     from frazil.connectors.checks.compare import Limits
 
@@ -68,12 +68,15 @@ def verify(
             try:
                 checks[name] = _verified(settings, name, one, Limits(partition, begin, end), say)
             except FrazilError as error:
-                if len(chosen) == 1:
+                if len(chosen) == 1 and (connectors or config or not isinstance(error, UsageError)):
                     raise
                 failed[name] = error
     if output is Output.JSON:
         bodies = [_body(name, one) for name, found in checks.items() for one in found]
-        bodies += [{"connector": name, "error": str(error), "complete": False} for name, error in failed.items()]
+        bodies += [
+            {"connector": name, "error": str(error), "complete": None if isinstance(error, UsageError) else False}
+            for name, error in failed.items()
+        ]
         show_json(bodies)
     else:
         show(checks, failed)
@@ -145,8 +148,11 @@ def show(checks: Mapping[str, Sequence[RangeCheck]], failed: Mapping[str, Frazil
         for note in one.notes:
             console.print(f"{name}: {note}", soft_wrap=True)
     for name, error in failed.items():
-        console.print(f"{name} could not be compared: {error}", style="red", soft_wrap=True)
-    if not failed and all(one.complete for _, one in lines):
+        if isinstance(error, UsageError):
+            console.print(f"{name} is not comparable: {error}", soft_wrap=True)
+        else:
+            console.print(f"{name} could not be compared: {error}", style="red", soft_wrap=True)
+    if lines and not failed and all(one.complete for _, one in lines):
         console.print(
             "Each record that was compared is stored exactly once, is a dead letter, or is left out by its connector."
         )

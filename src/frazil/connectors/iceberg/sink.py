@@ -69,9 +69,10 @@ class IcebergSink(Sink):
 
     def verify(self, limits: Limits, progress: Progress) -> list[RangeCheck]:
         """See `Sink`. All is compared, without limits."""
-        from frazil.connectors.iceberg.tools.verify import TableCheck, table_floor
+        from frazil.connectors.iceberg.tools.verify import TableCheck, check_comparable, table_floor
 
         config = self._config
+        check_comparable(config)
         if limits != Limits():
             raise UsageError(
                 "--partition, --from and --to are not for Iceberg sinks: rows do not tell which record they are. "
@@ -83,7 +84,7 @@ class IcebergSink(Sink):
             self._class,
             limits,
             progress,
-            position=lambda first: table_floor(config),
+            position=lambda first: table_floor(config, self._bootstrap),
             check=lambda part: TableCheck(config, part),
         )
 

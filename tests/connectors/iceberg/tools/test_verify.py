@@ -12,6 +12,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import DoubleType, ListType, LongType, NestedField, StringType, StructType
 
+from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.ranges import read_ranges
 from frazil.connectors.checks.compare import Part
@@ -20,7 +21,6 @@ from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_config
 from frazil.connectors.iceberg.table.commit import Commit, Target
 from frazil.connectors.iceberg.tools.verify import TableCheck, table_floor
 from frazil.connectors.positions import KafkaIdentity
-from frazil.errors import UsageError
 from frazil.pipeline.rows import rows_of
 from frazil.stack.local import LocalStack
 from tests.connectors.iceberg.conftest import MakeTable
@@ -58,12 +58,12 @@ class Case:
             **{f"iceberg.catalog.{key}": value for key, value in stack.settings.catalog_properties().items()},
         }
 
-    def append(self, *rows: Mapping[str, Any]) -> None:
+    def append(self, *rows: Mapping[str, Any], summary: Mapping[str, str] | None = None) -> None:
         arrow = self.table.refresh().schema().as_arrow()
-        self.table.append(pa.Table.from_pylist([dict(row) for row in rows], schema=arrow))
+        self.table.append(pa.Table.from_pylist([dict(row) for row in rows], schema=arrow), dict(summary or {}))
 
-    def check(self, dead: Sequence[int] = (), begin: int = 0, changes: Mapping[str, str] | None = None) -> RangeCheck:
-        config = iceberg_sink_config({**self.keys, **(changes or {})})
+    def check(self, dead: Sequence[int] = (), begin: int = 0) -> RangeCheck:
+        config = iceberg_sink_config(self.keys)
         lost = {(self.topic, 0, offset) for offset in dead}
         part = Part({(self.topic, 0): begin}, self.end, frozenset(lost))
         check = TableCheck(config, part)
@@ -118,12 +118,23 @@ def test_rows_of_records_that_the_topic_has_not_any_more(case: Case) -> None:
     assert (found.complete, found.unknown, found.stored) == (True, 1, 3)
 
 
-def test_the_floor_and_what_cannot_be_compared(case: Case) -> None:
+def test_rows_that_kafka_connects_sink_has_stored_before_a_take_over(stack: LocalStack, make_table: MakeTable) -> None:
+    case = Case(stack, make_table(SCHEMA), RECORDS)
+    config = iceberg_sink_config(case.keys)
+    case.append(*ROWS, summary={config.connect_sink.properties[-1]: '{"0":7}'})
+    assert table_floor(config, case.bootstrap) == {}
+    case.end = {(case.topic, 0): 0}
+    found = case.check()
+    assert (found.complete, found.foreign, found.unknown) == (True, 0, 4)
+    assert "Kafka Connect's sink has stored were not compared" in found.notes[0]
+    kafka_groups.set_group_offsets(case.bootstrap, config.group_id, {(case.topic, 0): 5})
+    case.end = table_floor(config, case.bootstrap)
+    found = case.check()
+    assert (found.complete, found.stored, found.expected_sum == found.stored_sum) == (True, 4, True)
+
+
+def test_the_floor(case: Case) -> None:
     target = Target(case.table.catalog, case.name, "main")
     now = target.load()
     target.commit(now, target.floor(now, case.topic), Commit(case.topic, [], case.end, case.end, KafkaIdentity(), None))
-    assert table_floor(iceberg_sink_config(case.keys)) == case.end
-    dynamic = {"iceberg.tables.dynamic-enabled": "true", "iceberg.tables.route-field": "x", "iceberg.tables": ""}
-    for changes in ({"iceberg.tables.upsert-mode-enabled": "true", "iceberg.tables.default-id-columns": "id"}, dynamic):
-        with pytest.raises(UsageError, match="Nothing was compared"):
-            case.check(changes=changes)
+    assert table_floor(iceberg_sink_config(case.keys), case.bootstrap) == case.end

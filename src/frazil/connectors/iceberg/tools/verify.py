@@ -18,6 +18,7 @@ from frazil.connectors.checks.contents import match
 from frazil.connectors.checks.expected import Expected
 from frazil.connectors.checks.result import RangeCheck, row_digests
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
+from frazil.connectors.iceberg.position.start_position import control_offsets
 from frazil.connectors.iceberg.tools.trial import decode_of, target_of, tried
 from frazil.errors import UsageError
 from frazil.pipeline import offsets
@@ -27,11 +28,31 @@ from frazil.pipeline.results import TableResult
 from frazil.pipeline.rows import Rows
 
 
-def table_floor(config: IcebergSinkConfig) -> Offsets:
-    """Next offsets that the tables of a connector have. Raises as `Target.load` does."""
+def table_floor(config: IcebergSinkConfig, bootstrap: str) -> Offsets:
+    """Next offsets that the tables of a connector have.
+
+    Where Kafka Connect's sink has committed last, its consumer group tells them. Raises as `Target.load` does, and
+    ServiceUnavailable.
+    """
     catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
     targets = [target_of(config, catalog, name) for name in config.tables]
-    return offsets.merge({}, *(target.floor(target.load(), config.name).offsets for target in targets))
+    floors = [target.floor(target.load(), config.name) for target in targets]
+    of_groups: Offsets = {}
+    if any(floor.superseded for floor in floors):
+        for group in reversed(config.connect_sink.groups):
+            of_groups |= control_offsets(bootstrap, group)
+    return offsets.merge(of_groups, *(floor.offsets for floor in floors))
+
+
+def check_comparable(config: IcebergSinkConfig) -> None:
+    """Raise UsageError for a connector whose rows change, or whose records name their tables."""
+    reason = None
+    if config.row_changes is not None:
+        reason = "changes rows, so what the table has is not what the topic has"
+    elif config.route is not None and config.route.names_tables:
+        reason = "takes the names of its tables from the records"
+    if reason is not None:
+        raise UsageError(f"connector {config.name} {reason}. Nothing was compared; ask with `sql` instead.")
 
 
 class _Rows:
@@ -59,23 +80,25 @@ class TableCheck:
     """Compares the tables that a connector names; see `RangeCheck` for what it finds."""
 
     def __init__(self, config: IcebergSinkConfig, part: Part) -> None:
-        """Raises UsageError for a connector whose rows change, or whose records name their tables."""
-        reason = None
-        if config.row_changes is not None:
-            reason = "changes rows, so what the table has is not what the topic has"
-        elif config.route is not None and config.route.names_tables:
-            reason = "takes the names of its tables from the records"
-        if reason is not None:
-            raise UsageError(f"connector {config.name} {reason}. Nothing was compared; ask with `sql` instead.")
+        """Raises as `Target.load` does."""
         self._config, self._part = config, part
         catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
         topics = ",".join(sorted({topic for topic, _ in part.begin}))
         begin, end = sum(part.begin.values()), sum(part.end.values())
         self._tables: dict[str, _Rows] = {}
         self._decodes = {}
+        self._whole = part.everything
         for name in config.tables:
-            table = target_of(config, catalog, name).load()
+            target = target_of(config, catalog, name)
+            table = target.load()
             check = RangeCheck(name, topics, None, begin, end)
+            floor = target.floor(table, config.name)
+            if floor.superseded and all(floor.offsets.get(key, 0) >= offset for key, offset in part.end.items()):
+                self._whole = False
+                check.notes.append(
+                    f"rows of {name} that Kafka Connect's sink has stored were not compared: its consumer group "
+                    f"{' or '.join(config.connect_sink.groups)} has no position"
+                )
             self._tables[name] = _Rows(table, config.branch_of(name), check)
             self._decodes[name] = decode_of(config, table)
 
@@ -107,5 +130,5 @@ class TableCheck:
         """Look at the rows of the tables. Raises ServiceUnavailable."""
         for name, table in self._tables.items():
             progress(f"rows of {name}", 0, 0)
-            match(table.stored(), [table.expected], whole=self._part.everything, dead=table.dead)
+            match(table.stored(), [table.expected], whole=self._whole, dead=table.dead)
         return [table.expected.conclude(compared=True) for table in self._tables.values()]
