@@ -24,13 +24,14 @@ class Judged:
 class TableSample:
     """New and changed columns that a table would get, with their types, and the first rows.
 
-    `problem`: why it gets none, or that it does not exist yet.
+    `problem`: why it gets none, or that it does not exist yet. `warnings` are about the configuration and the table.
     """
 
     name: str
     changes: dict[str, str] = field(default_factory=dict)
     rows: list[dict[str, Any]] = field(default_factory=list)
     problem: str = ""
+    warnings: list[str] = field(default_factory=list)
 
 
 @dataclass

@@ -39,8 +39,30 @@ def test_new_columns_keep_the_case_of_the_record() -> None:
     assert decoded.unknown == {("St", "NeW"): LONG}
 
 
-def test_of_names_that_differ_only_in_case_the_last_one_counts() -> None:
-    assert rows(COLUMNS, b'{"ii":1,"II":2}', any_case=True)[0]["ii"] == 2
+@pytest.mark.parametrize("legacy", [False, True])
+@pytest.mark.parametrize("evolve", [True, False])
+@pytest.mark.parametrize(
+    ("record", "path", "second"),
+    [
+        (b'{"ii":1,"II":2}', "ii", "II"),
+        (b'{"ii":1,"II":null}', "ii", "II"),
+        (b'{"St":{"AB":1,"aB":1}}', "St.aB", "aB"),
+        (b'{"li":[{"ab":1,"aB":2}]}', "li[0].aB", "aB"),
+        (b'{"ma":{"k":{"ab":1,"aB":2}}}', "ma['k'].aB", "aB"),
+    ],
+)
+def test_two_fields_for_one_column_are_refused(
+    record: bytes, path: str, second: str, evolve: bool, legacy: bool
+) -> None:
+    decoded = decode(COLUMNS, record, b'{"ii":3}', any_case=True, evolve=evolve, legacy=legacy)
+    ((index, error),) = decoded.rejected
+    assert (index, error.path, error.reason) == (0, path, f"two fields are for it, the second is {second}")
+    assert decoded.table.column("ii").to_pylist() == [3]
+
+
+def test_two_names_of_a_mapping_for_one_column_are_refused() -> None:
+    ((_, error),) = decode(MAPPED, b'{"old":1,"renamed_ii":2}').rejected
+    assert str(error) == "column ii: two fields are for it, the second is renamed_ii"
 
 
 MAPPED = Struct((Field("ii", INT, aliases=("renamed_ii", "old")), Field("kept", INT), Field("lost", INT, aliases=())))

@@ -99,6 +99,8 @@ def _print(name: str, errors: list[str], warnings: list[str], found: Sample | No
         console.print()
         if of_table.problem:
             console.print(f"{of_table.name}: {of_table.problem}", soft_wrap=True)
+        for warning in of_table.warnings:
+            console.print(f"WARNING  {warning}", soft_wrap=True)
         for column, type_ in of_table.changes.items():
             console.print(f"{of_table.name} would get column {column} {type_}", soft_wrap=True)
         for row in of_table.rows:

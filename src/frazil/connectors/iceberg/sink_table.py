@@ -16,6 +16,7 @@ from frazil.connectors.iceberg.table.column_limits import first_columns
 from frazil.connectors.iceberg.table.commit import Commit, Floor, Target
 from frazil.connectors.iceberg.table.create import EMPTY, create_table
 from frazil.connectors.iceberg.table.widen import widen
+from frazil.connectors.iceberg.table.without_effect import without_effect
 from frazil.connectors.iceberg.table.writers import discovery
 from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import CommitConflict, ConfigError, Fenced, FrazilError, NotFound
@@ -103,6 +104,8 @@ class SinkTable(Progress):
                 return Floor()
             raise
         self._strategy.check(table)
+        for warning in without_effect(self._config, table):
+            logger.warning("connector %s: %s", self._config.name, warning)
         return self.target.floor(table, self._config.name)
 
     def started(self, floor: Floor, *, taken_over: bool) -> None:

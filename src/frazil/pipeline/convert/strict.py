@@ -200,6 +200,8 @@ def _members(members: Mapping[str, Raw], columns: _Columns, notes: Notes | None)
             continue
         convert, field = column
         name = field.name
+        if name in row:
+            raise ConversionError(name, f"two fields are for it, the second is {member}")
         if raw == b"null":
             if field.required:
                 if field.firm:

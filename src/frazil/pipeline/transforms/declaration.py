@@ -224,6 +224,11 @@ def reads_text(config: Mapping[str, str | None]) -> bool:
     return any(plugin.makes_objects and not name.endswith("$Key") for name, plugin in _named(config))
 
 
+def writes_operation(config: Mapping[str, str | None]) -> bool:
+    """Whether a transformation says in `OPERATION` what a record does to its row."""
+    return any(plugin.writes_operation for _, plugin in _named(config))
+
+
 def _named(config: Mapping[str, str | None]) -> Iterator[tuple[str, Transformation]]:
     """List the known classes that a configuration names: full name and plugin."""
     for alias in _aliases("transformation", config):

@@ -20,6 +20,8 @@ Test = Callable[[Record], bool]
 KAFKA = ("org.apache.kafka.connect.transforms",)
 ICEBERG = ("org.apache.iceberg.connect.transforms", "io.tabular.iceberg.connect.transforms")
 KEY_OR_VALUE = ("Key", "Value")
+OPERATION = ("_cdc", "op")
+"""Path of the field in which transformations of change events say what a record does to its row."""
 
 DATE_FORMAT = (
     "Pattern as for Java's SimpleDateFormat, in UTC. Digits of `S` are a fraction of the second; a value out of "
@@ -66,7 +68,7 @@ class Transformation(Plugin):
 
     `warnings` yields texts about values that have no effect. `reads_keys`: the key of a record makes a difference to
     its value. `makes_objects`: the value may be text before it. `makes_types`: it leaves values whose type their text
-    does not show.
+    does not show. `writes_operation`: it says in `OPERATION` what a record does to its row.
     """
 
     build: Callable[[Options, Part], Apply] | None
@@ -74,6 +76,7 @@ class Transformation(Plugin):
     reads_keys: bool = False
     makes_objects: bool = False
     makes_types: bool = False
+    writes_operation: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,6 +33,14 @@ def test_changes_that_say_what_they_are() -> None:
     assert changes(CDC) == RowChanges(("_cdc", "op"), (), {})
 
 
+@pytest.mark.parametrize("transform", ["DebeziumTransform", "DmsTransform"])
+def test_what_a_transformation_says_of_a_record_counts(transform: str) -> None:
+    chain = {"transforms": "x", "transforms.x.type": f"io.tabular.iceberg.connect.transforms.{transform}"}
+    assert changes(UPSERT, chain) == RowChanges(("_cdc", "op"), (), {})
+    assert changes(UPSERT, chain, {"iceberg.tables.cdc-field": "own"}) == RowChanges(("own",), (), {})
+    assert changes(chain) is None
+
+
 def test_key_columns_of_all_tables_and_of_one() -> None:
     found = changes(UPSERT, IDS, {"iceberg.table.db.landing.id-columns": "key , b"})
     assert found is not None

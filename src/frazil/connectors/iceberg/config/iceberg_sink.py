@@ -28,7 +28,9 @@ from frazil.pipeline.route import Route
 from frazil.pipeline.transforms.declaration import (
     check_transforms,
     reads_text,
+    writes_operation,
 )
+from frazil.pipeline.transforms.plugin import OPERATION
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -136,6 +138,10 @@ def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
     """The typed configuration; raises ConfigError with all errors in Connect's text when there are any."""
     parsed = parse_iceberg_sink(config)
     common = sink_fields(parsed)
+    changes, types = row_changes(parsed), column_types(parsed)
+    if changes is not None and changes.operation == OPERATION and writes_operation(config):
+        asked = any(path[0] == OPERATION[0] for path in types)
+        types = types if asked else {**types, OPERATION[:1]: None}
     tables = tuple(dict.fromkeys(parsed.items("iceberg.tables")))
     return IcebergSinkConfig(
         **common,
@@ -157,10 +163,10 @@ def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
         connect_sink=connect_sink(common["name"], config, parsed, common["group_id"]),
         route=route(parsed),
         creation=creation(parsed),
-        column_types=column_types(parsed),
+        column_types=types,
         force_optional=parsed.flag("iceberg.tables.schema-force-optional"),
         any_case=parsed.flag("iceberg.tables.schema-case-insensitive"),
         legacy_conversion=parsed.text("frazil.conversion.mode") == "legacy",
-        row_changes=row_changes(parsed),
+        row_changes=changes,
         maintenance=maintenance_config(parsed),
     )

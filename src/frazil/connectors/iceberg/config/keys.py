@@ -67,7 +67,8 @@ ICEBERG_KEYS: tuple[Key, ...] = (
     Key(
         "iceberg.tables.upsert-mode-enabled",
         "BOOLEAN",
-        "Whether each record replaces the row with the same key.",
+        "Whether each record replaces the row with the same key. What DebeziumTransform or DmsTransform says of a "
+        "record counts: a delete takes the row out.",
         default=False,
     ),
     Key(

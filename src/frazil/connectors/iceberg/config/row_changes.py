@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from frazil.declare.definition import Parsed, invalid_value
 from frazil.declare.placeholders import has_placeholder
+from frazil.pipeline.transforms.declaration import writes_operation
+from frazil.pipeline.transforms.plugin import OPERATION
 
 UPSERT = "iceberg.tables.upsert-mode-enabled"
 AUTO_CREATE = "iceberg.tables.auto-create-enabled"
@@ -54,10 +56,15 @@ def check_row_changes(parsed: Parsed) -> None:
 
 
 def row_changes(parsed: Parsed) -> RowChanges | None:
-    """Rules of changes; None when every record is a new row."""
+    """Rules of changes; None when every record is a new row.
+
+    What a transformation says of a record counts too where records replace rows.
+    """
     operation = parsed.text(CDC_FIELD)
     if not operation and not parsed.flag(UPSERT):
         return None
+    if not operation and writes_operation(parsed.config):
+        operation = ".".join(OPERATION)
     own = {table: _paths(_items(text)) for table, text in parsed.members(_OWN_ID_COLUMNS).items()}
     return RowChanges(_path(operation) if operation else None, _paths(_items(parsed.text(ID_COLUMNS))), own)
 

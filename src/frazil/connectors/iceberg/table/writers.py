@@ -18,6 +18,7 @@ from frazil.connectors.iceberg.table.write import DataFileWriter
 from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.convert.overrides import overrides_of
 from frazil.pipeline.task_spec import ANY_COLUMNS
+from frazil.pipeline.types import has_aliases
 
 logger = logging.getLogger(__name__)
 
@@ -31,19 +32,21 @@ def decode_spec(
     """Decoding of records to rows of the schema.
 
     `no_more_columns` is the reason why records with unknown fields are refused; empty when they are not. A
-    `name_mapping` takes the place of the columns' names, and of any case that they may be in. Raises ConfigError for a
-    column type that cannot be written, and for columns that cannot be told apart in any case.
+    `name_mapping` takes the place of the columns' names, and of any case that they may be in where it has other names.
+    Raises ConfigError for a column type that cannot be written, and for columns that cannot be told apart in any case.
     """
-    if config.any_case and name_mapping is None:
+    struct = struct_of(schema, name_mapping)
+    any_case = config.any_case and not has_aliases(struct)
+    if any_case:
         check_any_case(schema)
     overrides = overrides_of(config.column_types)
     return DecodeSpec(
-        overrides.mark(struct_of(schema, name_mapping)),
+        overrides.mark(struct),
         config.evolve_schema,
         config.mapper_for(schema),
         no_more_columns,
         loosen=config.force_optional,
-        any_case=config.any_case and name_mapping is None,
+        any_case=any_case,
         legacy=config.legacy_conversion,
         overrides=overrides,
         most_new_columns=(config.max_new_columns_per_batch, MOST_NEW),

@@ -15,6 +15,7 @@ from frazil.connectors.iceberg.table.column_limits import first_columns
 from frazil.connectors.iceberg.table.create import EMPTY, new_table
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.connectors.iceberg.table.widen import widen
+from frazil.connectors.iceberg.table.without_effect import without_effect
 from frazil.connectors.iceberg.table.writers import decode_spec, discovery
 from frazil.connectors.iceberg.tools.trial import Trial, decode_of, target_of, tried
 from frazil.connectors.sample import Judged, Sample, TableSample, Verdict
@@ -79,6 +80,7 @@ class _Sampler:
                 raise
             table.problem = str(error)
             return ANY_COLUMNS
+        table.warnings += without_effect(config, loaded)
         decode = decode_of(config, loaded)
         result = self._result(table.name, decode, records)
         if not ((result.unknown or result.absent) and config.evolve_schema):

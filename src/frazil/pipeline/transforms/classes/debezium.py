@@ -70,5 +70,6 @@ DEBEZIUM = Transformation(
     ),
     packages=ICEBERG,
     build=_build,
+    writes_operation=True,
     reads_keys=True,
 )

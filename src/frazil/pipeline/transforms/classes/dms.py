@@ -47,4 +47,5 @@ DMS = Transformation(
     "without data and metadata.",
     packages=ICEBERG,
     build=_build,
+    writes_operation=True,
 )
