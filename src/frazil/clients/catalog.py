@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pyiceberg.catalog import Catalog, load_catalog
-from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.rest import RestCatalog, TableResponse
 from pyiceberg.exceptions import (
     AuthorizationExpiredError,
     ForbiddenError,
@@ -16,9 +16,15 @@ from pyiceberg.exceptions import (
     TooManyRequestsError,
     UnauthorizedError,
 )
+from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.table import CommitTableResponse, Table, TableProperties
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.update import TableRequirement, TableUpdate
+from pyiceberg.typedef import EMPTY_DICT, Properties
 from requests import Response, Session
 from requests.exceptions import InvalidSchema, InvalidURL, MissingSchema, RequestException
 
+from frazil.clients.catalog_properties import file_access, merged, without_code
 from frazil.errors import ConfigError, ServiceUnavailable
 
 _PYICEBERG_NAMES = {
@@ -26,7 +32,7 @@ _PYICEBERG_NAMES = {
     "rest.secret-access-key": "client.secret-access-key",
     "rest.session-token": "client.session-token",
 }
-_NOT_PASSED = {"rest.auth.type", "rest.auth.sigv4.delegate-auth-type", "io-impl"}
+_NOT_PASSED = {"type", "rest.auth.type", "rest.auth.sigv4.delegate-auth-type"}
 _DEFAULTS = {
     # A retry below the commit loop could hide that a lost answer was a commit that was applied.
     "rest.sigv4.max-retries": "0",
@@ -36,9 +42,9 @@ _DEFAULTS = {
 
 
 def pyiceberg_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """Translate Java's catalog property names to PyIceberg's."""
+    """Translate Java's catalog property names to PyIceberg's. Raises ConfigError where one names code."""
     result = dict(_DEFAULTS)
-    for key, value in properties.items():
+    for key, value in without_code(properties, "the catalog's properties").items():
         if key not in _NOT_PASSED:
             result[_PYICEBERG_NAMES.get(key, key)] = value
     region = result.get("client.region") or result.get("rest.signing-region")
@@ -46,23 +52,63 @@ def pyiceberg_properties(properties: Mapping[str, str]) -> dict[str, str]:
         result["client.region"] = region
     if properties.get("rest.auth.type") == "sigv4":
         result["rest.sigv4-enabled"] = "true"
-    result.setdefault("type", "rest")
     return result
 
 
 # Seconds until a connection stands, and until the next bytes of an answer come.
 _TIMEOUT_S = (10.0, 60.0)
-_REST_CATALOG = f"{__name__}.TimedRestCatalog"
+_LOCATIONS = TableProperties.WRITE_PY_LOCATION_PROVIDER_IMPL
 
 
-class TimedRestCatalog(RestCatalog):
-    """PyIceberg's client, which would wait for ever for a server that takes a request and does not answer it."""
+class GuardedRestCatalog(RestCatalog):
+    """PyIceberg's client, which would wait for ever for a server that takes a request and does not answer it, and load
+    the code that the server's answers and the properties of tables name.
+
+    `server_properties` is what the server has told, with what is left out.
+    """
+
+    server_properties: Properties = EMPTY_DICT
+
+    def _fetch_config(self) -> None:
+        own = self.properties
+        super()._fetch_config()
+        self.server_properties = {k: v for k, v in self.properties.items() if own.get(k) != v}
+        self.properties = merged(own, self.properties)
+
+    def _load_file_io(self, properties: Properties = EMPTY_DICT, location: str | None = None) -> PyArrowFileIO:
+        return PyArrowFileIO(file_access({**self.properties, **properties}))
+
+    def _response_to_table(self, identifier_tuple: tuple[str, ...], table_response: TableResponse) -> Table:
+        location = table_response.metadata_location
+        credentials = self._resolve_storage_credentials(table_response.storage_credentials, location)
+        return Table(
+            identifier_tuple,
+            _without_code(table_response.metadata),
+            location or "",
+            self._load_file_io({**table_response.config, **credentials}),
+            self,
+            table_response.config,
+        )
+
+    def commit_table(
+        self, table: Table, requirements: tuple[TableRequirement, ...], updates: tuple[TableUpdate, ...]
+    ) -> CommitTableResponse:
+        """See RestCatalog."""
+        response: CommitTableResponse = super().commit_table(table, requirements, updates)
+        _without_code(response.metadata)
+        return response
 
     def _create_session(self) -> Session:
         session = super()._create_session()
         for adapter in session.adapters.values():
             adapter.send = _timed(adapter.send)  # type: ignore[method-assign]
         return session
+
+
+def _without_code(metadata: TableMetadata) -> TableMetadata:
+    """Forget which class the table wants to choose the locations of its files."""
+    metadata.properties.pop(_LOCATIONS, None)
+    return metadata
 
 
 def _timed(send: Callable[..., Response]) -> Callable[..., Response]:
@@ -109,16 +155,22 @@ def _identified(properties: Mapping[str, str]) -> bool:
     return signed or any(properties.get(key) for key in ("token", "credential"))
 
 
+def server_properties(properties: Mapping[str, str]) -> Properties:
+    """Give what a catalog tells its clients. Raises as `connect` does."""
+    return _connect(properties, "iceberg").server_properties
+
+
 def connect(properties: Mapping[str, str], name: str = "iceberg") -> Catalog:
     """Connect to the catalog.
 
-    Raises ServiceUnavailable when it does not answer, ConfigError when it refuses the warehouse or the credentials.
+    Raises ServiceUnavailable when it does not answer, ConfigError when it refuses the warehouse or the credentials, and
+    for properties that name code to be loaded.
     """
-    translated = pyiceberg_properties(properties)
-    if translated["type"] == "rest":
-        del translated["type"]
-        translated["py-catalog-impl"] = _REST_CATALOG
+    return _connect(properties, name)
+
+
+def _connect(properties: Mapping[str, str], name: str) -> GuardedRestCatalog:
     try:
-        return load_catalog(name, **translated)
+        return GuardedRestCatalog(name, **pyiceberg_properties(properties))
     except (RequestException, RESTError) as error:
         raise catalog_error(properties, f"warehouse {properties.get('warehouse')!r}", error) from error

@@ -216,3 +216,23 @@ def test_a_placeholder_may_stand_for_any_value(key: str) -> None:
 def test_a_placeholder_in_a_pattern_is_not_matched() -> None:
     topics = {"topics": None, "topics.regex": "[${env:X}", "errors.deadletterqueue.topic.name": "x"}
     assert errors({**topics, "errors.tolerance": "all"}) == []
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "iceberg.catalog.py-io-impl",
+        "iceberg.catalog.io-impl",
+        "iceberg.catalog.client.factory",
+        "iceberg.tables.write-props.write.py-location-provider.impl",
+        "iceberg.tables.auto-create-props.write.location-provider.impl",
+    ],
+)
+def test_code_that_a_configuration_names_is_refused(key: str) -> None:
+    assert errors({key: "evil.Class"}) == [
+        f"Invalid value evil.Class for configuration {key}: It names code to be loaded, which frazil never does"
+    ]
+
+
+def test_the_file_access_that_everybody_names_is_taken() -> None:
+    assert errors({"iceberg.catalog.io-impl": "org.apache.iceberg.aws.s3.S3FileIO"}) == []

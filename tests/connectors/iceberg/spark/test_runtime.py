@@ -131,3 +131,16 @@ def test_a_catalog_that_does_not_answer_can_be_asked_again(runtime: IcebergRunti
 def test_a_missing_table_is_not_found(runtime: IcebergRuntime, stack: LocalStack, namespace: str) -> None:
     with pytest.raises(NotFound, match=f"{namespace}.missing"):
         runtime.table(stack.settings.catalog_properties(), f"{namespace}.missing")
+
+
+@pytest.mark.spark
+def test_a_table_that_names_code_is_not_handed_to_the_jvm(
+    runtime: IcebergRuntime, stack: LocalStack, make_table: MakeTable
+) -> None:
+    table = make_table()
+    with table.transaction() as transaction:
+        transaction.set_properties({"write.location-provider.impl": "java.lang.Object"})
+    with pytest.raises(
+        ConfigError, match=r"the properties of table \S+ name code to be loaded by write\.location-prov"
+    ):
+        runtime.table(stack.settings.catalog_properties(), ".".join(table.name()))

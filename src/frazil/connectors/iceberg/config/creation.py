@@ -13,7 +13,7 @@ _DEFAULT_PARTITIONS = "iceberg.tables.default-partition-by"
 _PARTITIONS = "iceberg.table.*.partition-by"
 _DEFAULT_IDS = "iceberg.tables.default-id-columns"
 _IDS = "iceberg.table.*.id-columns"
-_PROPERTIES = "iceberg.tables.auto-create-props.*"
+TABLE_PROPERTIES = "iceberg.tables.auto-create-props.*"
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def check_creation(parsed: Parsed) -> None:
         return
     why = "it is for tables that are created, and iceberg.tables.auto-create-enabled is false"
     names = [_DEFAULT_PARTITIONS] if parsed.text(_DEFAULT_PARTITIONS) else []
-    for family in (_PARTITIONS, _PROPERTIES):
+    for family in (_PARTITIONS, TABLE_PROPERTIES):
         names += [family.replace("*", member) for member in parsed.members(family)]
     for name in names:
         parsed.warn(f"{name} has no effect here: {why}")
@@ -60,7 +60,7 @@ def creation(parsed: Parsed) -> Creation:
         {table: partition_terms(text) for table, text in parsed.members(_PARTITIONS).items()},
         _names(parsed.text(_DEFAULT_IDS)),
         {table: _names(text) for table, text in parsed.members(_IDS).items()},
-        {name: text.strip() for name, text in parsed.members(_PROPERTIES).items()},
+        {name: text.strip() for name, text in parsed.members(TABLE_PROPERTIES).items()},
     )
 
 

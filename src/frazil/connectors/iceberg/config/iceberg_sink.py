@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from frazil.clients.catalog_properties import named_code
 from frazil.connectors.iceberg.config.connect_sink import ConnectSink, connect_sink
-from frazil.connectors.iceberg.config.creation import Creation, check_creation, creation
+from frazil.connectors.iceberg.config.creation import TABLE_PROPERTIES, Creation, check_creation, creation
 from frazil.connectors.iceberg.config.keys import ICEBERG_KEYS, MAPPERS
 from frazil.connectors.iceberg.config.row_changes import RowChanges, check_row_changes, row_changes
 from frazil.connectors.iceberg.config.table_rules import branches, check_tables, commit_threads, default_branch, route
@@ -100,6 +101,7 @@ def parse_iceberg_sink(config: Mapping[str, str | None]) -> Parsed:
     check_creation(parsed)
     check_column_types(parsed)
     _check_catalog(parsed)
+    _check_code(parsed)
     _check_write_properties(parsed)
     check_row_changes(parsed)
     return parsed
@@ -119,6 +121,14 @@ def _check_catalog(parsed: Parsed) -> None:
         parsed.fail(
             _CATALOG, "Only REST catalogs are supported yet: set iceberg.catalog.type to rest and remove catalog-impl"
         )
+
+
+def _check_code(parsed: Parsed) -> None:
+    for family in (f"{_CATALOG}.*", f"{_WRITE}.*", TABLE_PROPERTIES):
+        for name, value in named_code(parsed.members(family)).items():
+            if not has_placeholder(value) and name != "catalog-impl":  # which is told apart before
+                key = family.replace("*", name)
+                parsed.fail(key, invalid_value(key, value, "It names code to be loaded, which frazil never does"))
 
 
 def _check_write_properties(parsed: Parsed) -> None:

@@ -14,6 +14,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from frazil.clients.catalog import server_properties
+from frazil.clients.catalog_properties import without_code
 from frazil.connectors.iceberg.spark.jvm_errors import JVM_ERRORS, frazil_error
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError
@@ -34,14 +36,14 @@ def spark_properties(properties: Mapping[str, str]) -> dict[str, str]:
     """The properties of an Iceberg REST catalog in the sink's spelling, as Iceberg's Spark catalog takes them.
 
     Names of PyIceberg for access keys of catalog and store at once (`client.access-key-id`) become those of Iceberg.
-    Raises ConfigError for `client.profile-name`, which only PyIceberg knows.
+    Raises ConfigError for `client.profile-name`, which only PyIceberg knows, and for what names code to be loaded.
     """
     if properties.get("client.profile-name"):
         raise ConfigError(
             "iceberg.catalog.client.profile-name is not known to Iceberg's Spark catalog, which maintenance and "
             "upserts use; nothing was done. Set AWS_PROFILE for the worker, or give the connector access keys."
         )
-    result = {key: value for key, value in properties.items() if value}
+    result = {key: value for key, value in without_code(properties, "the catalog's properties").items() if value}
     for name in _SHARED:
         shared = result.pop(f"client.{name}", None)
         if shared is not None:
@@ -86,26 +88,32 @@ class IcebergRuntime:
     def catalog(self, properties: Mapping[str, str]) -> str:
         """Open a catalog; returns its name in SQL: `name.namespace.table`. The same properties give the same name.
 
-        Raises StackError (jars), ConfigError when the catalog refuses the warehouse or the access keys,
+        Raises StackError (jars), ConfigError when the catalog refuses the warehouse or the access keys or names code,
         ServiceUnavailable when it does not answer.
         """
         wanted = spark_properties(properties)
         key = tuple(sorted(wanted.items()))
         with self._lock:
             if key not in self._names:
+                without_code(server_properties(properties), f"the answers of the catalog at {properties.get('uri')}")
                 name = f"iceberg_{len(self._names)}"
                 _open(self._loaded(), name, wanted)
                 self._names[key] = name
             return self._names[key]
 
     def table(self, properties: Mapping[str, str], name: str) -> Any:
-        """A table of such a catalog as Iceberg's Java object, as it is now. Raises NotFound, and as `catalog` does."""
+        """A table of such a catalog as Iceberg's Java object, as it is now.
+
+        Raises NotFound, ConfigError when its properties name code to be loaded, and as `catalog` does.
+        """
         catalog = self.catalog(properties)
         session = self.session
         with self.calling(f"table {name}"):
             manager = session._jsparkSession.sessionState().catalogManager()  # noqa: SLF001
             identifier = jvm(session).org.apache.iceberg.catalog.TableIdentifier.parse(name)
-            return manager.catalog(catalog).icebergCatalog().loadTable(identifier)
+            table = manager.catalog(catalog).icebergCatalog().loadTable(identifier)
+            without_code(dict(table.properties()), f"the properties of table {name}")
+            return table
 
     @contextmanager
     def calling(self, what: str, session: SparkSession | None = None) -> Iterator[None]:

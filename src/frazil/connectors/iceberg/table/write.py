@@ -22,9 +22,11 @@ from pyiceberg.io.pyarrow import (
 )
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.partitioning import PartitionField
-from pyiceberg.table.locations import LocationProvider, load_location_provider
+from pyiceberg.table import TableProperties
+from pyiceberg.table.locations import LocationProvider, ObjectStoreLocationProvider, SimpleLocationProvider
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 from pyiceberg.transforms import VoidTransform
+from pyiceberg.utils.properties import property_as_bool
 
 from frazil.clients.store import refuses
 from frazil.connectors.iceberg.table.partition_key import PartitionKey
@@ -146,7 +148,7 @@ class _Target:
         self._spec = metadata.spec()
         properties = {**metadata.properties, **overrides}
         self._io = PyArrowFileIO(io)
-        self._locations: LocationProvider = load_location_provider(metadata.location, properties)
+        self._locations = _location_provider(metadata.location, properties)
         self._statistics = compute_statistics_plan(self._schema, properties)
         self._column_ids = parquet_path_to_id_mapping(self._schema)
         self._options = _parquet_options(properties)
@@ -235,6 +237,13 @@ class _Target:
                 f"the object store did not take {location}: {error}. Nothing was committed; the batch is read again."
             ) from error
         return data_file
+
+
+def _location_provider(location: str, properties: dict[str, str]) -> LocationProvider:
+    """Choose where files go, as PyIceberg does, which would load a class that the properties name."""
+    spread = property_as_bool(properties, TableProperties.OBJECT_STORE_ENABLED, False)
+    kind = ObjectStoreLocationProvider if spread else SimpleLocationProvider
+    return kind(location.rstrip("/"), properties)
 
 
 def _nested(table: pa.Table, path: list[str]) -> pa.ChunkedArray:
