@@ -57,6 +57,13 @@ def eventually(check: Callable[[], Any], timeout: float = 60, interval: float = 
         time.sleep(interval)
 
 
+def state_of(status: Mapping[str, Any]) -> str:
+    """The state of a connector's tasks while it is RUNNING itself, else its own; `status` is what the API tells."""
+    own = str(status["connector"]["state"])
+    tasks = {str(task["state"]) for task in status["tasks"]} - {"RUNNING"} if own == "RUNNING" else set()
+    return min(tasks, default=own)
+
+
 def event(number: int, **more: object) -> bytes:
     """A record of the EVENTS table as JSON."""
     import json
@@ -172,7 +179,12 @@ class Worker(AbstractContextManager["Worker"]):
         assert not alive, f"processes outlived their worker: {alive}"
 
     def state(self, connector: str) -> str:
-        return str(self.client.status(connector)["connector"]["state"])
+        return state_of(self.client.status(connector))
+
+    def trace(self, connector: str) -> str:
+        """The trace of a connector or of its tasks; empty when nothing has failed."""
+        status = self.client.status(connector)
+        return next((str(part["trace"]) for part in (status["connector"], *status["tasks"]) if "trace" in part), "")
 
     def skipped(self, connector: str) -> dict[str, float]:
         """How many records of a connector the worker has skipped since it started, by reason, as its metrics tell."""

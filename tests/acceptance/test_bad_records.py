@@ -85,7 +85,8 @@ def test_without_tolerance_the_connector_stops_at_the_record(worker: Worker, pip
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
 
     status = worker.client.status(pipe.connector)
-    trace = status["connector"]["trace"]
+    assert status["connector"]["state"] == "RUNNING"
+    trace = worker.trace(pipe.connector)
     assert f"topic {pipe.name}, partition 1, offset 10, column count: the text is not an integer" in trace
     assert trace.startswith("frazil.errors.BadRecord: ")
     assert "errors.tolerance=all" in trace
@@ -105,7 +106,7 @@ def test_a_replication_factor_that_the_cluster_cannot_have_is_named(worker: Work
 
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
 
-    trace = worker.client.status(pipe.connector)["connector"]["trace"]
+    trace = worker.trace(pipe.connector)
     assert trace.startswith("frazil.errors.ConfigError: ")
     assert f"{key} (it is 3)" in trace
 

@@ -30,7 +30,7 @@ def test_a_connector_on_another_catalog_is_told_which_keys_to_add(worker: Worker
 
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
 
-    trace = worker.client.status(pipe.connector)["connector"]["trace"]
+    trace = worker.trace(pipe.connector)
     assert trace.startswith(
         "frazil.errors.ConfigError: the connector has no access keys for http://127.0.0.1:9/catalog"
     )
@@ -44,7 +44,7 @@ def test_keys_that_are_refused_make_the_connector_fail(worker: Worker, pipe: Pip
 
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
 
-    trace = worker.client.status(pipe.connector)["connector"]["trace"]
+    trace = worker.trace(pipe.connector)
     assert trace.startswith("frazil.errors.ConfigError: the ")
     assert "access keys" in trace.splitlines()[0]
     assert "mistaken" not in trace

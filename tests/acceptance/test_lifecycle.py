@@ -75,7 +75,7 @@ def test_a_missing_table_fails_the_connector(worker: Worker, pipe: Pipe) -> None
 
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
 
-    trace = worker.client.status(pipe.connector)["connector"]["trace"]
+    trace = worker.trace(pipe.connector)
     assert "table acceptance.absent does not exist" in trace
 
 
@@ -85,7 +85,7 @@ def test_a_missing_topic_fails_the_connector(worker: Worker, pipe: Pipe) -> None
 
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
 
-    assert "topic no-such-topic does not exist" in worker.client.status(pipe.connector)["connector"]["trace"]
+    assert "topic no-such-topic does not exist" in worker.trace(pipe.connector)
     assert "no-such-topic-dlq" not in kafka_topics.topics(pipe.settings.bootstrap_servers)
 
 
@@ -104,7 +104,7 @@ def test_a_topic_that_was_made_again_stops_the_connector(worker: Worker, pipe: P
     httpx.put(f"{worker.settings.connect_url}/connectors/{pipe.connector}/resume")
 
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
-    assert "deleted and made again" in worker.client.status(pipe.connector)["connector"]["trace"]
+    assert "deleted and made again" in worker.trace(pipe.connector)
     assert pipe.ids() == [1]
 
 
@@ -122,7 +122,7 @@ def test_a_topic_that_is_made_again_at_once_while_it_is_read(worker: Worker, pip
     pipe.send([event(n) for n in range(1000, 1100)], partition=0)
 
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
-    assert "PositionLost" in worker.client.status(pipe.connector)["connector"]["trace"]
+    assert "PositionLost" in worker.trace(pipe.connector)
     assert pipe.ids() == [0, 1, 2]
 
 
@@ -152,7 +152,7 @@ def test_two_workers_on_one_connector_store_every_record_once(
         assert pipe.ids() == sent
         states = {each.state(pipe.connector) for each in (worker, other)}
         assert states in ({"RUNNING"}, {"RUNNING", "FAILED"})
-        traces = [each.client.status(pipe.connector)["connector"].get("trace", "") for each in (worker, other)]
+        traces = [each.trace(pipe.connector) for each in (worker, other)]
         assert all("Fenced" in trace for trace in traces if trace)
 
 
@@ -184,7 +184,7 @@ def test_a_topic_that_is_deleted_while_it_is_read_stops_the_connector(worker: Wo
     admin.delete_topics([pipe.name])[pipe.name].result(10)
 
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
-    trace = worker.client.status(pipe.connector)["connector"]["trace"]
+    trace = worker.trace(pipe.connector)
     assert trace.startswith(f"frazil.errors.PositionLost: topic {pipe.name} was deleted at ")
     assert f"is in table {pipe.table_name}" in trace
     assert pipe.ids() == [1]
@@ -201,7 +201,7 @@ def test_records_that_retention_takes_before_they_are_read_stop_the_connector(wo
         future.result(10)
 
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
-    trace = worker.client.status(pipe.connector)["connector"]["trace"]
+    trace = worker.trace(pipe.connector)
     assert trace.startswith("frazil.errors.PositionLost: records that were still to be read are gone from Kafka: ")
     assert f"topic {pipe.name}, partition 0, offset 1: " in trace.splitlines()[0]
     assert pipe.ids() == [1]
@@ -257,7 +257,7 @@ def test_a_connector_stops_in_ten_seconds_though_its_batch_hangs(worker: Worker,
             pipe.send([event(n) for n in range(10, 20)])
             assert httpx.put(f"{url}/resume").status_code == 202
             eventually(lambda: worker.state(pipe.connector) == "RESTARTING")
-            assert "has not ended after" in worker.client.status(pipe.connector)["connector"]["trace"]
+            assert "has not ended after" in worker.trace(pipe.connector)
         finally:
             stuck.free.set()
         eventually(lambda: pipe.lag() == 0)
@@ -271,7 +271,7 @@ def test_a_connector_that_is_taken_over_during_its_commit_stays_failed(worker: W
         worker.client.put_config(pipe.connector, pipe.config() | {"iceberg.catalog.uri": rival.uri})
         eventually(lambda: worker.state(pipe.connector) == "FAILED")
 
-        trace = worker.client.status(pipe.connector)["connector"]["trace"]
+        trace = worker.trace(pipe.connector)
         assert trace.startswith("frazil.errors.Fenced: another worker has committed")
         time.sleep(2)  # the first wait of a restart is one second
         assert worker.state(pipe.connector) == "FAILED"
@@ -323,7 +323,7 @@ def test_a_broker_that_is_down_for_a_while_shows_and_loses_nothing(parts: tuple[
 
     eventually(lambda: worker.state(pipe.connector) == "RESTARTING", timeout=45)
 
-    trace = worker.client.status(pipe.connector)["connector"]["trace"]
+    trace = worker.trace(pipe.connector)
     assert trace.startswith("frazil.errors.ServiceUnavailable: Kafka ")
     broker.start(lambda text: None)
     eventually(lambda: worker.state(pipe.connector) == "RUNNING", timeout=90)

@@ -133,7 +133,7 @@ def test_parquet_and_dead_letters(worker: Worker, objects: ObjectPipe) -> None:
 def test_a_bucket_that_does_not_exist(worker: Worker, objects: ObjectPipe) -> None:
     worker.client.put_config(objects.connector, objects.config() | {"s3.bucket.name": "no-such-bucket"})
     eventually(lambda: worker.state(objects.connector) == "FAILED")
-    assert "Non-existent S3 bucket: no-such-bucket" in worker.client.status(objects.connector)["connector"]["trace"]
+    assert "Non-existent S3 bucket: no-such-bucket" in worker.trace(objects.connector)
 
 
 SCHEDULE = {"rotate.schedule.interval.ms": "1000", "timezone": "UTC", "flush.size": "2000"}
@@ -262,7 +262,7 @@ def test_a_store_that_is_down_under_load(stack: LocalStack, tmp_path: Path) -> N
                 time.sleep(1)
             loading.result()
         assert worker.state(pipe.connector) == "RESTARTING"
-        assert "does not take" in worker.client.status(pipe.connector)["connector"]["trace"]
+        assert "does not take" in worker.trace(pipe.connector)
         assert {"closed", "open"} <= states
         gate.open()
         eventually(lambda: sum(position(pipe).values()) == total, timeout=240)

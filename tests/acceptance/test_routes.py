@@ -138,7 +138,7 @@ def test_without_tolerance_a_missing_table_stops_the_connector(worker: Worker, p
     worker.client.put_config(pipe.connector, config)
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
 
-    trace = worker.client.status(pipe.connector)["connector"]["trace"]
+    trace = worker.trace(pipe.connector)
     assert f"table {missing} does not exist; create it" in trace
     if dynamic:
         assert f"topic {pipe.name}, partition 0, offset 1" in trace

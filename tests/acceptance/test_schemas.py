@@ -100,7 +100,7 @@ def test_an_empty_object_makes_no_table(worker: Worker, pipe: Pipe) -> None:
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
     assert (
         "offset 0: Unable to create table from empty object"
-        in worker.client.status(pipe.connector)["connector"]["trace"]
+        in worker.trace(pipe.connector)
     )
 
 
@@ -111,7 +111,7 @@ def test_partitions_that_do_not_fit_stop_the_connector(worker: Worker, pipe: Pip
     )
     worker.client.put_config(pipe.connector, config)
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
-    trace = worker.client.status(pipe.connector)["connector"]["trace"]
+    trace = worker.trace(pipe.connector)
     assert "acceptance.e20 cannot be partitioned by day(ts): the column is of type long" in trace
     assert not pipe.catalog().table_exists("acceptance.e20")
 

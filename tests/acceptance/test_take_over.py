@@ -115,7 +115,7 @@ def connect(worker: Worker, tmp_path: Path) -> Iterator[KafkaConnect]:
 
 
 def trace(worker: Worker, connector: str) -> str:
-    return str(worker.client.status(connector)["connector"].get("trace", ""))
+    return worker.trace(connector)
 
 
 def test_there_and_back_and_there_again(worker: Worker, pipe: Pipe, connect: KafkaConnect) -> None:

@@ -58,7 +58,7 @@ def test_retention_passed_the_position_of_a_connector_that_stood_still(worker: W
     httpx.put(f"{url}/resume", timeout=60).raise_for_status()
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
 
-    trace = worker.client.status(pipe.connector)["connector"]["trace"]
+    trace = worker.trace(pipe.connector)
     assert trace.startswith(
         f"frazil.errors.PositionLost: table {pipe.table_name} continues at offset 5 of {pipe.name}-0, but the topic "
         "has 9 to 15: 4 records were deleted by retention. Nothing was read."

@@ -68,7 +68,7 @@ def test_without_tolerance_a_transform_that_fails_stops_the_connector(worker: Wo
 
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
 
-    trace = worker.client.status(pipe.connector)["connector"]["trace"]
+    trace = worker.trace(pipe.connector)
     assert "partition 0, offset 1: transformation drop: the value is not an object but array" in trace
     assert pipe.ids() == [0]
 

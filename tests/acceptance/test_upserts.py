@@ -59,7 +59,7 @@ def names(pipe: Pipe) -> dict[int, str]:
 
 def trace(worker: Worker, pipe: Pipe) -> str:
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
-    return str(worker.client.status(pipe.connector)["connector"]["trace"])
+    return worker.trace(pipe.connector)
 
 
 @pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])

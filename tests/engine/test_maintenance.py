@@ -102,6 +102,20 @@ def test_a_failure_is_reported_and_the_next_run_comes(caplog: pytest.LogCaptureF
     assert "maintenance of a for connector c was not done" in caplog.text
 
 
+@pytest.mark.parametrize("error", [SystemExit(1), ValueError("oops")])
+def test_tables_that_cannot_be_told_do_not_end_the_maintenance_of_others(error: BaseException) -> None:
+    maintained = Maintained(DONE)
+    schedule = maintained.schedule()
+
+    def fail() -> dict[str, str]:
+        raise error
+
+    schedule.add("bad", MaintainedTables(fail, {"uri": "u"}, MaintenanceConfig(20, None, None)))
+    schedule.add("good", tables(MaintenanceConfig(20, None, None), a="main"))
+    eventually(lambda: len(maintained.reports) >= 2)
+    schedule.close()
+
+
 def test_closing_ends_the_thread_and_hides_what_it_breaks() -> None:
     began, end = threading.Event(), threading.Event()
     reports: list[MaintenanceReport] = []

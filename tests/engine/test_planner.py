@@ -33,13 +33,13 @@ class Waiting:
         self.committed = committed
         self.is_waiting = True
         self.offers: list[Offsets] = []
-        self.failures: list[Exception] = []
+        self.failures: list[BaseException] = []
 
     def offer(self, ends: Offsets, now_ms: int) -> None:
         assert abs(now_ms - time.time() * 1000) < 60_000
         self.offers.append(ends)
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: BaseException) -> None:
         self.is_waiting = False
         self.failures.append(error)
 

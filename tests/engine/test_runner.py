@@ -55,7 +55,7 @@ class KeptTask(SinkTask):
         self.most = most
         self.during = during
         self.looks = 0
-        self.due_error: Exception | None = None
+        self.due_error: BaseException | None = None
         self.tables: MaintainedTables | None = None
         self.dead_letters = 0
         self._position: Offsets = {}
@@ -247,10 +247,11 @@ def test_the_backlog_of_one_connector_does_not_hold_up_another(worker: Worker) -
         (Fenced("another worker"), False, True, "frazil.errors.Fenced: another worker"),
         (BadRecord("offset 7"), False, False, "frazil.errors.BadRecord: offset 7"),
         (ZeroDivisionError("oops"), False, False, "frazil.errors.TerminalError: ZeroDivisionError: oops\nTraceback"),
+        (SystemExit(3), False, False, "frazil.errors.TerminalError: SystemExit: 3\nTraceback"),
     ],
 )
 def test_a_batch_that_fails_ends_the_connector(
-    worker: Worker, error: Exception, transient: bool, fenced: bool, begins: str
+    worker: Worker, error: BaseException, transient: bool, fenced: bool, begins: str
 ) -> None:
     sink = worker.sink()
 
@@ -281,6 +282,17 @@ def test_a_look_that_fails_ends_the_connector_before_a_turn(worker: Worker) -> N
     worker.send()
     time.sleep(5 * POLL_S)
     assert worker.batches == []
+
+
+def test_a_look_that_would_end_the_loop_of_all_connectors_ends_its_own_only(worker: Worker) -> None:
+    bad, good = worker.sink("bad"), worker.sink("good")
+    runner = worker.runner(bad)
+    runner.start()
+    bad.tasks[0].due_error = SystemExit(1)
+    soon(lambda: runner.status().state == "FAILED")
+    worker.runner(good).start()
+    worker.send()
+    soon(lambda: worker.batches == [("good", {("t", 0): 1})])
 
 
 def test_a_connector_whose_topic_is_gone_fails_and_may_start_again(worker: Worker) -> None:

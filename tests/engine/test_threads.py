@@ -5,6 +5,8 @@ import sys
 import threading
 import time
 
+import pytest
+
 from frazil.engine.threads import Threads
 
 
@@ -34,6 +36,44 @@ def test_a_thread_that_is_free_is_used_again() -> None:
         assert done.wait(10)
         time.sleep(0.005)
     assert sum(thread.name.startswith("again-") for thread in threading.enumerate()) == 1
+    threads.close()
+
+
+def test_a_call_that_raises_leaves_its_thread_to_the_next(caplog: pytest.LogCaptureFixture) -> None:
+    threads, done = Threads(1, "one"), threading.Event()
+
+    def leave() -> None:
+        raise SystemExit(1)
+
+    threads.submit(leave)
+    threads.submit(done.set)
+    assert done.wait(10)
+    assert "SystemExit" in caplog.text
+    threads.close()
+
+
+def test_a_thread_that_cannot_be_made_is_the_callers_error_unless_another_takes_the_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads, release, done = Threads(2, "few"), threading.Event(), threading.Event()
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError):
+            threads.submit(done.set)
+
+    def hold() -> None:
+        release.wait(10)
+
+    threads.submit(hold)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        threads.submit(done.set)
+    release.set()
+    assert done.wait(10)
     threads.close()
 
 

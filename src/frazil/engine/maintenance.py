@@ -104,9 +104,12 @@ class MaintenanceSchedule:
                 tables = self._tables.get(connector)
             if tables is None:
                 continue
-            for table, branch in tables.branches().items():
-                if not self._closing:
-                    self._visit(connector, table, branch, tables)
+            try:
+                for table, branch in tables.branches().items():
+                    if not self._closing:
+                        self._visit(connector, table, branch, tables)
+            except BaseException:  # the thread goes on for the tables of all connectors
+                logger.exception("maintenance for connector %s ended; it is tried again in its time", connector)
             with self._changed:
                 self._due[connector] = time.monotonic() + tables.config.interval_ms / 1000
 
@@ -129,7 +132,7 @@ class MaintenanceSchedule:
         try:
             policy = Policy(branch=branch, keep_ms=tables.config.keep_ms, keep_snapshots=tables.config.keep_snapshots)
             steps = tuple(self._maintain(tables.catalog_properties, table, policy))
-        except Exception as error:
+        except BaseException as error:
             if self._closing:
                 logger.info("maintenance of %s ends with the worker; what it had not committed is not in it", table)
                 return

@@ -61,7 +61,7 @@ class Planned(Protocol):
     def offer(self, ends: Offsets, now_ms: int) -> None:
         """Take a turn if records below these ends are due."""
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: BaseException) -> None:
         """End: the ends cannot be told."""
 
 
@@ -147,7 +147,7 @@ class _ClusterLoop:
             found = kafka_offsets.look_at_ends(
                 self._cluster, {t for some in wanted.values() for t in some}, committed=committed
             )
-        except Exception as error:  # of whatever kind: the loop goes on for all connectors of its cluster
+        except BaseException as error:  # of whatever kind: the loop goes on for all connectors of its cluster
             for runner in runners:
                 self._failed(runner, classify(error))
             return
@@ -162,7 +162,10 @@ class _ClusterLoop:
                 self._failed(runner, problem)
                 continue
             self._failures.pop(id(runner), None)
-            runner.offer({key: end for topic in topics for key, end in by_topic.get(topic, {}).items()}, now_ms)
+            try:
+                runner.offer({key: end for topic in topics for key, end in by_topic.get(topic, {}).items()}, now_ms)
+            except BaseException as error:
+                runner.fail(error)
 
     def _topics(self, runner: Planned) -> Collection[str]:
         if runner.pattern is None:

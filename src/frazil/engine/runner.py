@@ -139,7 +139,7 @@ class SinkRunner:
             self._ends = ends
             try:
                 due = self._task.due(ends, now_ms)
-            except Exception as error:
+            except BaseException as error:
                 self._note(error)
                 return
             self._has_turn = bool(due.ends)
@@ -147,12 +147,12 @@ class SinkRunner:
             task = self._task
             self._planner.take_turn(lambda: self._turn(task, due))
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: BaseException) -> None:
         """See `Planned`."""
         with self._lock:
             self._note(error)
 
-    def _note(self, error: Exception) -> None:
+    def _note(self, error: BaseException) -> None:
         if self._failure is None and not self._stopping:
             self._failure = failures.classify(error), error
             logger.debug("connector %s: reading ended", self._connector.name, exc_info=error)
@@ -164,7 +164,7 @@ class SinkRunner:
             try:
                 if not self._stopping:
                     task.step(due, self._committed)
-            except Exception as error:
+            except BaseException as error:  # the connector is told FAILED, whatever has ended its batch
                 self.fail(error)
         with self._lock:
             self._has_turn = False

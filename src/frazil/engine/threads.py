@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
 
 
 class Threads:
@@ -21,7 +24,10 @@ class Threads:
         self._closed = False
 
     def submit(self, call: Callable[[], None]) -> None:
-        """Run a call, which raises nothing, as soon as a thread is free; after `close` it is dropped."""
+        """Run a call as soon as a thread is free; after `close` it is dropped. What it raises is logged.
+
+        Raises RuntimeError when there is no thread and none can be made; the call is not run then.
+        """
         with self._changed:
             if self._closed:
                 return
@@ -31,7 +37,15 @@ class Threads:
                 return
             self._count += 1
             name = f"{self._name}-{self._count}"
-        threading.Thread(target=self._run, name=name, daemon=True).start()
+        try:
+            threading.Thread(target=self._run, name=name, daemon=True).start()
+        except RuntimeError:
+            with self._changed:
+                self._count -= 1
+                if self._count:
+                    return  # one of the others gets to it
+                self._calls.remove(call)
+            raise
 
     def close(self) -> None:
         """Begin no more calls, those that wait are dropped, and end the threads; idempotent."""
@@ -49,5 +63,8 @@ class Threads:
                 if self._closed:
                     return
                 call = self._calls.popleft()
-            call()
+            try:
+                call()
+            except BaseException:  # another call is not to wait for ever for this thread
+                logger.exception("a fault of the program")
             del call  # a thread that waits holds no batch

@@ -3,11 +3,12 @@ from __future__ import annotations
 import pytest
 
 from tests.cli.connect.conftest import SINK, Program
+from tests.harness import state_of
 from tests.worker.lifecycle.runners import eventually
 
 
 def state(program: Program, name: str) -> str:
-    return str(program.client.status(name)["connector"]["state"])
+    return state_of(program.client.status(name))
 
 
 def test_pause_resume_stop_restart(program: Program) -> None:

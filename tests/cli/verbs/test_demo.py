@@ -19,6 +19,7 @@ from frazil.minio.deployment.deploy import deploy
 from frazil.minio.generators.produce import produce
 from frazil.stack.local import LocalStack
 from tests.cli.programs import finished, output_until, program
+from tests.harness import state_of
 from tests.isolation import isolated_settings
 from tests.rest_worker import rest_worker
 from tests.worker.lifecycle.runners import eventually
@@ -55,7 +56,7 @@ def test_waiting_ends_with_a_reason_when_a_connector_does_not_run(stack: LocalSt
                 behind(settings, client)
 
             factory.last("iceberg-sink-apilogs").fail("BadRecord: api-0@7\nmore")
-            eventually(lambda: client.status("iceberg-sink-apilogs")["connector"]["state"] == "FAILED")
+            eventually(lambda: state_of(client.status("iceberg-sink-apilogs")) == "FAILED")
             with pytest.raises(TerminalError, match=r"iceberg-sink-apilogs FAILED: BadRecord: api-0@7\. Its records"):
                 behind(settings, client)
 

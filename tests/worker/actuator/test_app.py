@@ -42,7 +42,7 @@ def test_health_follows_the_connectors(client: httpx.Client, herder: Herder, fac
         "components": {"connectors": {"status": "UP", "details": {"c": "RUNNING"}}},
     }
     factory.last("c").fail("BadRecord: x")
-    eventually(lambda: herder.status("c").state == "FAILED")
+    eventually(lambda: herder.status("c").overall == "FAILED")
     response = client.get("/health")
     assert (response.status_code, response.json()["status"]) == (503, "DOWN")
 

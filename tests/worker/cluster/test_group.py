@@ -254,8 +254,8 @@ def _ask_until(member: Member, stop: threading.Event) -> int:
     limits = httpx.Limits(max_keepalive_connections=0)
     with httpx.Client(base_url=member.client.base_url, trust_env=False, timeout=60, limits=limits) as client:
         while not stop.is_set():
-            answer = client.post(f"/connectors/{NAMES[asked % len(NAMES)]}/restart")
-            assert answer.status_code in (204, 409), answer.text
+            answer = client.post(f"/connectors/{NAMES[asked % len(NAMES)]}/restart?includeTasks=true")
+            assert answer.status_code in (202, 409), answer.text
             asked += 1
             time.sleep(0.05)
     return asked

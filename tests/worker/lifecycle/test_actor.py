@@ -7,14 +7,14 @@ from concurrent.futures import CancelledError
 
 import pytest
 
-from frazil.declare.providers import ConfigProviders, EnvironmentProvider
+from frazil.declare.providers import ConfigProviders, EnvironmentProvider, Resolved
 from frazil.engine import failures
-from frazil.engine.runner_api import TargetState
+from frazil.engine.runner_api import RunnerStatus, TargetState
 from frazil.errors import ConfigError, Fenced, ServiceUnavailable, TransientError
 from frazil.worker.lifecycle.actor import ActorStatus, ConnectorActor, Wanted
 from frazil.worker.lifecycle.restart_policy import RestartPolicy
 from frazil.worker.lifecycle.threads import ActorThreads
-from tests.worker.lifecycle.runners import ScriptedFactory, eventually
+from tests.worker.lifecycle.runners import ScriptedFactory, ScriptedRunner, eventually
 
 RUNNING = ActorStatus("RUNNING", "RUNNING", 2)
 QUICK = RestartPolicy(first_s=0.05, longest_s=0.1)
@@ -64,12 +64,12 @@ def test_keys_of_the_connector_say_how_it_is_started_again() -> None:
 def test_a_connector_that_gives_up(make: Make, factory: ScriptedFactory) -> None:
     keys = {"frazil.restart.attempts": "1", "frazil.restart.backoff.ms": "100"}
     actor = make(Wanted(keys, 1, "RUNNING", 1))
-    eventually(lambda: actor.status().state == "RUNNING")
+    eventually(lambda: actor.status().task_state == "RUNNING")
     factory.last("c").fail("ServiceUnavailable: x", transient=True)
-    eventually(lambda: actor.status().state == "RESTARTING")
-    eventually(lambda: actor.status().state == "RUNNING")
+    eventually(lambda: actor.status().task_state == "RESTARTING")
+    eventually(lambda: actor.status().task_state == "RUNNING")
     factory.last("c").fail("ServiceUnavailable: x", transient=True)
-    eventually(lambda: actor.status().state == "FAILED")
+    eventually(lambda: actor.status().task_state == "FAILED")
 
 
 def test_failures_before_a_long_run_do_not_count_and_failed_starts_do(make: Make, factory: ScriptedFactory) -> None:
@@ -85,7 +85,7 @@ def test_failures_before_a_long_run_do_not_count_and_failed_starts_do(make: Make
 
     factory.before_start = refuse
     factory.last("c").fail("ServiceUnavailable: x", transient=True)
-    eventually(lambda: actor.status().state == "FAILED")
+    eventually(lambda: actor.status().task_state == "FAILED")
     assert len(factory.runners["c"]) == 5
 
 
@@ -140,14 +140,86 @@ def test_a_terminal_error_at_the_start_is_failed_and_not_tried_again(make: Make,
 
     factory.before_start = refuse
     actor = make(wanted())
-    eventually(lambda: actor.status().state == "FAILED")
+    eventually(lambda: actor.status().task_state == "FAILED")
     status = actor.status()
-    assert (status.task_state, status.tasks) == ("FAILED", 2)
+    assert (status.state, status.task_state, status.tasks) == ("RUNNING", "FAILED", 2)
     assert status.trace is not None
     assert status.trace.startswith("frazil.errors.ConfigError: table streaming.x does not exist; password [hidden]")
     assert "s3cr3t" not in status.trace
     time.sleep(0.3)
     assert len(factory.runners["c"]) == 1
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit()])
+@pytest.mark.parametrize("where", ["factory", "start", "status", "stop"])
+def test_an_error_that_would_end_a_thread_fails_the_connector_which_goes_on_when_it_may(
+    make: Make, factory: ScriptedFactory, error: BaseException, where: str
+) -> None:
+    failing = True
+
+    def fail(*_: object) -> None:
+        if failing:
+            raise error
+
+    class Failing(ScriptedFactory):
+        def __call__(self, name: str, resolved: Resolved, changed: Callable[[], None]) -> ScriptedRunner:
+            if where == "factory":
+                fail()
+            runner = super().__call__(name, resolved, changed)
+            plain = runner.status
+            if where == "status":
+
+                def status() -> RunnerStatus:
+                    fail()
+                    return plain()
+
+                runner.status = status  # type: ignore[method-assign]
+            return runner
+
+    factory.__class__ = Failing
+    if where == "start":
+        factory.before_start = fail
+    if where == "stop":
+        factory.before_stop = fail
+    actor = make(wanted())
+    if where in ("status", "stop"):
+        eventually(lambda: actor.status() == RUNNING)
+        actor.wake() if where == "status" else factory.last("c").fail("x")
+    eventually(lambda: actor.status().has_failed)
+    status = actor.status()
+    assert status.state == ("FAILED" if where == "factory" else "RUNNING")
+    if where != "stop":
+        assert type(error).__name__ in (status.trace or "")
+    failing = False
+    assert actor.want(wanted(generation=2))
+    eventually(lambda: actor.status() == RUNNING)
+    failing = True
+    actor.want(None)
+    assert actor.join(time.monotonic() + 10)
+
+
+def test_an_actor_that_has_ended_holds_no_secret(make: Make, factory: ScriptedFactory) -> None:
+    providers = ConfigProviders({"env": EnvironmentProvider({"S": "s3cr3t"})})
+    actor = make(Wanted({"p": "${env:S}"}, 1, "RUNNING", 1), providers=providers)
+    eventually(lambda: actor.status().task_state == "RUNNING")
+    assert actor._resolved.config == {"p": "s3cr3t"}  # noqa: SLF001
+    actor.want(None)
+    assert actor.join(time.monotonic() + 10)
+    assert actor._resolved.config == {}  # noqa: SLF001
+
+
+def test_tasks_alone_start_anew_and_fail_without_their_connector(make: Make, factory: ScriptedFactory) -> None:
+    environ = {"S": "x"}
+    actor = make(wanted(), providers=ConfigProviders({"env": EnvironmentProvider(environ)}))
+    eventually(lambda: actor.status() == RUNNING)
+    factory.before_stop = lambda name: time.sleep(0.05)
+    actor.want(Wanted({"a": "${env:S}"}, 2, "RUNNING", 2, tasks_only=True))
+    assert actor.status() == ActorStatus("RUNNING", "RESTARTING", 2)
+    eventually(lambda: actor.status() == RUNNING)
+    environ.clear()
+    actor.want(Wanted({"a": "${env:S}"}, 2, "RUNNING", 3, tasks_only=True))
+    eventually(lambda: actor.status().task_state == "FAILED")
+    assert (actor.status().state, actor.status().tasks) == ("RUNNING", 2)
 
 
 def test_a_fault_of_the_program_is_failed_too(make: Make, factory: ScriptedFactory) -> None:
@@ -156,7 +228,7 @@ def test_a_fault_of_the_program_is_failed_too(make: Make, factory: ScriptedFacto
 
     factory.before_start = crash
     actor = make(wanted())
-    eventually(lambda: actor.status().state == "FAILED")
+    eventually(lambda: actor.status().task_state == "FAILED")
     assert (actor.status().trace or "").startswith("frazil.errors.TerminalError: ZeroDivisionError: oops\nTraceback")
 
 
@@ -166,9 +238,9 @@ def test_a_connector_that_another_worker_has_taken_over_stays_failed(make: Make,
     fenced = Fenced("another worker has committed")
     trace = failures.trace(failures.classify(fenced), fenced)
     factory.last("c").fail(trace, isinstance(failures.classify(fenced), TransientError))
-    eventually(lambda: actor.status().state == "FAILED")
+    eventually(lambda: actor.status().task_state == "FAILED")
     time.sleep(0.3)
-    assert actor.status() == ActorStatus("FAILED", "FAILED", 2, trace)
+    assert actor.status() == ActorStatus("RUNNING", "FAILED", 2, trace)
     assert trace.startswith("frazil.errors.Fenced: another worker has committed")
     assert factory.life("c") == ["start", "stop"]
 
@@ -182,7 +254,7 @@ def test_a_transient_error_is_tried_again_until_it_succeeds(make: Make, factory:
 
     factory.before_start = flaky
     actor = make(wanted())
-    eventually(lambda: actor.status().state == "RESTARTING")
+    eventually(lambda: actor.status().task_state == "RESTARTING")
     assert "catalog does not answer" in (actor.status().trace or "")
     eventually(lambda: actor.status() == RUNNING)
     assert len(factory.runners["c"]) == 4
@@ -194,7 +266,7 @@ def test_a_running_connector_that_fails_for_good_stays_failed_until_restart(
     actor = make(wanted())
     eventually(lambda: actor.status() == RUNNING)
     factory.last("c").fail("BadRecord: apilogs-0@7 column time")
-    eventually(lambda: actor.status() == ActorStatus("FAILED", "FAILED", 2, "BadRecord: apilogs-0@7 column time"))
+    eventually(lambda: actor.status() == ActorStatus("RUNNING", "FAILED", 2, "BadRecord: apilogs-0@7 column time"))
     actor.want(wanted(generation=2))
     assert actor.status().state in ("RESTARTING", "RUNNING")
     eventually(lambda: actor.status() == RUNNING)
@@ -213,7 +285,7 @@ def test_a_paused_failed_connector_keeps_failed_tasks_and_resumes(make: Make, fa
     actor = make(wanted())
     eventually(lambda: actor.status() == RUNNING)
     factory.last("c").fail("BadRecord: x")
-    eventually(lambda: actor.status().state == "FAILED")
+    eventually(lambda: actor.status().task_state == "FAILED")
     actor.want(wanted("PAUSED"))
     eventually(lambda: actor.status() == ActorStatus("PAUSED", "FAILED", 2, "BadRecord: x"))
     actor.want(wanted("RUNNING"))
@@ -226,7 +298,7 @@ def test_pausing_while_waiting_to_start_again_ends_the_waiting(make: Make, facto
 
     factory.before_start = refuse
     actor = make(wanted())
-    eventually(lambda: actor.status().state == "RESTARTING")
+    eventually(lambda: actor.status().task_state == "RESTARTING")
     actor.want(wanted("PAUSED"))
     eventually(lambda: actor.status().state == "PAUSED")
     attempts = len(factory.runners["c"])
@@ -309,7 +381,7 @@ def test_placeholders_are_resolved_at_each_start_and_shown_nowhere(
     eventually(lambda: factory.life("c") == ["start", "stop", "start"])
     assert factory.last("c").config == {"uri": "http://second"}
     factory.last("c").fail("ConfigError: http://second is wrong")
-    eventually(lambda: actor.status().state == "FAILED")
+    eventually(lambda: actor.status().task_state == "FAILED")
     assert actor.status().trace == "ConfigError: [hidden] is wrong"
     assert "http://" not in caplog.text
 
@@ -317,7 +389,8 @@ def test_placeholders_are_resolved_at_each_start_and_shown_nowhere(
 def test_a_value_that_no_provider_has_is_a_failure_with_a_reason(make: Make, factory: ScriptedFactory) -> None:
     providers = ConfigProviders({"env": EnvironmentProvider({})})
     actor = make(Wanted({"a": "${env:NONE}"}, 1, "RUNNING", 1), providers=providers)
-    eventually(lambda: actor.status().state == "FAILED")
+    eventually(lambda: actor.status().task_state == "FAILED")
+    assert (actor.status().state, actor.status().tasks) == ("FAILED", 0)
     trace = actor.status().trace or ""
     assert trace.startswith(
         "frazil.errors.ConfigError: a: no value for ${env:NONE}: there is no NONE in the environment. Nothing was read."

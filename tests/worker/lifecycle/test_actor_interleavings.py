@@ -70,7 +70,8 @@ class Connector:
         return ConnectorActor(NAME, wanted, self.factory, policy, ConfigProviders(), self.threads, after=after)
 
     def wanted(self, target: TargetState) -> Wanted:
-        return Wanted({"generation": str(self.generation)}, 1, target, self.generation)
+        tasks_only = self.dice.random() < 0.5
+        return Wanted({"generation": str(self.generation)}, 1, target, self.generation, tasks_only)
 
     def happen(self) -> None:
         """What others do while a start or a stop waits."""
@@ -145,12 +146,13 @@ class Connector:
         if self.target is None:
             assert self.actor.join(0.0)
         elif self.target == "RUNNING":
-            assert status.state == "RUNNING" or (status.state == "FAILED" and self.may_have_failed)
+            assert status.state == "RUNNING"
+            assert status.task_state == "RUNNING" or (status.task_state == "FAILED" and self.may_have_failed)
         else:
             assert status.state == self.target
         if runs:
             assert self.factory.last(NAME).config == {"generation": str(self.generation)}
-        assert runs is (self.target == "RUNNING" and status.state == "RUNNING")
+        assert runs is (self.target == "RUNNING" and status.task_state == "RUNNING")
         for future in self.actions:
             assert future.cancelled() or future.result(0.0) != ["start"]
         self.actions.clear()

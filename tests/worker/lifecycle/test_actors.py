@@ -28,7 +28,7 @@ def apply(actors: Actors, name: str, target: TargetState = "RUNNING") -> None:
 
 
 def states(actors: Actors) -> set[str]:
-    return {status.state for status in map(actors.status, actors.names()) if status is not None}
+    return {status.task_state for status in map(actors.status, actors.names()) if status is not None}
 
 
 def test_many_connectors_share_few_threads(actors: Actors, factory: ScriptedFactory) -> None:

@@ -31,7 +31,7 @@ def only_slow(release: threading.Event) -> Callable[[str], None]:
 
 
 def running(herder: Herder, name: str) -> bool:
-    return herder.status(name).state == "RUNNING"
+    return herder.status(name).overall == "RUNNING"
 
 
 def test_create_runs_a_connector_with_all_its_tasks(herder: Herder) -> None:
@@ -111,8 +111,9 @@ def test_a_failed_connector_can_be_stopped_fixed_and_resumed(herder: Herder, fac
 
     factory.before_start = refuse
     herder.create("a", sink("a"))
-    eventually(lambda: herder.status("a").state == "FAILED")
-    assert herder.status("a").tasks[0].trace == herder.status("a").trace is not None
+    eventually(lambda: herder.status("a").overall == "FAILED")
+    assert "table does not exist" in (herder.status("a").tasks[0].trace or "")
+    assert (herder.status("a").state, herder.status("a").trace) == ("RUNNING", None)
     herder.stop("a")
     eventually(lambda: herder.status("a").state == "STOPPED")
     factory.before_start = lambda name: None
@@ -143,9 +144,14 @@ def test_restart_starts_anew_what_was_chosen(herder: Herder, factory: ScriptedFa
     eventually(lambda: factory.life("a") == ["start", "stop", "start"])
     eventually(lambda: running(herder, "a"))
     factory.last("a").fail("BadRecord: x")
-    eventually(lambda: herder.status("a").state == "FAILED")
+    eventually(lambda: herder.status("a").overall == "FAILED")
+    for only_failed in (False, True):
+        untouched = herder.restart("a", only_failed=only_failed)
+        assert (untouched.state, untouched.tasks[0].state) == ("RUNNING" if only_failed else "RESTARTING", "FAILED")
+    assert herder.status("a").overall == "FAILED"
     failed = herder.restart("a", include_tasks=True, only_failed=True)
-    assert (failed.tasks[0].state, failed.tasks[0].trace) == ("RESTARTING", "BadRecord: x")
+    assert (failed.state, failed.tasks[0].state, failed.tasks[0].trace) == ("RUNNING", "RESTARTING", "BadRecord: x")
+    assert herder.status("a").state == "RUNNING"
     eventually(lambda: running(herder, "a"))
 
 

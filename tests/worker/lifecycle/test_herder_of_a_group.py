@@ -48,7 +48,7 @@ def herder(store: FileConfigStore, factory: ScriptedFactory, board: Board) -> It
 
 def state(herder: Herder, name: str) -> tuple[str, str]:
     status = herder.status(name)
-    return status.state, status.worker_id
+    return status.overall, status.worker_id
 
 
 def test_nothing_runs_until_it_is_given(herder: Herder, factory: ScriptedFactory, board: Board) -> None:

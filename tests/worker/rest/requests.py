@@ -8,6 +8,7 @@ import httpx
 
 from frazil.worker.rest.dispatch import PLACES
 from tests.connectors.samples import MINIMAL_SINK
+from tests.harness import state_of
 from tests.worker.lifecycle.runners import eventually
 
 
@@ -22,7 +23,7 @@ def create(client: httpx.Client, name: str = "c", **changes: str) -> None:
 
 def wait_for(client: httpx.Client, name: str, state: str) -> None:
     path = f"/connectors/{quote(name, safe='')}/status"
-    eventually(lambda: client.get(path).json()["connector"]["state"] == state)
+    eventually(lambda: state_of(client.get(path).json()) == state)
 
 
 def assert_error(response: httpx.Response, status: int, message: str) -> None:

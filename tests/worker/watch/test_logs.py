@@ -3,10 +3,12 @@ from __future__ import annotations
 import logging
 import re
 import sys
+import threading
 
 import pytest
 
 from frazil.declare.providers import ConfigProviders, EnvironmentProvider
+from frazil.worker.watch import logs
 from frazil.worker.watch.logs import Flood, Formatter
 
 
@@ -26,6 +28,15 @@ def test_values_of_providers_are_in_no_line_and_no_trace() -> None:
 def test_control_characters_are_shown() -> None:
     record = logging.LogRecord("n", logging.INFO, "f", 1, "a\x00b\x1b[2J\tc\r\nd\x7f", (), None)
     assert Formatter(ConfigProviders({})).format(record).endswith("a\\x00b\\x1b[2J\tc\\x0d\nd\\x7f")
+
+
+def test_the_end_of_a_thread_is_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(threading, "excepthook", logs._tell_end)  # noqa: SLF001
+    thread = threading.Thread(target=lambda: sys.exit(3), name="t")
+    thread.start()
+    thread.join()
+    assert "thread t has ended by a fault of the program" in caplog.text
+    assert "SystemExit: 3" in caplog.text
 
 
 def test_a_flood_of_one_logger_is_cut_off_and_counted(caplog: pytest.LogCaptureFixture) -> None:

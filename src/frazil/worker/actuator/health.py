@@ -30,11 +30,11 @@ def rate_health(failure_rate: float) -> Health:
 
 
 def connector_states(herder: Herder) -> dict[str, str]:
-    """State by connector; one that is deleted meanwhile is left out."""
+    """State of each connector and its tasks, the worst that there is; one that is deleted meanwhile is left out."""
     states: dict[str, str] = {}
     for name in herder.running_here():
         try:
-            states[name] = herder.status(name).state
+            states[name] = herder.status(name).overall
         except NotFound:
             continue
     return states

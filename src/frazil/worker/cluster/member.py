@@ -183,7 +183,7 @@ class GroupMember:
         """A fault of ours must not end the thread: the worker would stay a member that does nothing."""
         try:
             call()
-        except Exception:
+        except BaseException:
             if what not in self._failing:
                 logger.exception("group %s: %s failed; it is tried again every second", self._group, what)
             self._failing.add(what)

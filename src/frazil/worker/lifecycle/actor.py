@@ -25,22 +25,33 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Wanted:
-    """State that the user wants of a connector. Another `generation` starts the connector anew."""
+    """State that the user wants of a connector. Another `generation` starts the connector anew with its tasks, or
+    with `tasks_only` the tasks alone."""
 
     config: Mapping[str, str]
     tasks_max: int
     target: TargetState
     generation: int
+    tasks_only: bool = False
 
 
 @dataclass(frozen=True)
 class ActorStatus:
-    """Status of a connector. Its tasks are a number alone, so they share a state; STOPPED has no tasks."""
+    """Status of a connector. Its tasks are a number alone, so they share a state; STOPPED has no tasks.
+
+    A configuration that no connector can be made of fails the connector; what happens from then on, the tasks, as in
+    Kafka Connect. `trace` is of what has failed.
+    """
 
     state: State
     task_state: State
     tasks: int
     trace: str | None = None
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the connector or its tasks are FAILED."""
+        return "FAILED" in (self.state, self.task_state)
 
 
 NEW = ActorStatus("UNASSIGNED", "UNASSIGNED", 0)
@@ -89,6 +100,7 @@ class ConnectorActor:
         # Only turns touch these.
         self._runner: Runner | None = None
         self._resolved = Resolved({})
+        self._opened = False
         self._generation = wanted.generation - 1
         self._failures = 0
         self._started_at = 0.0
@@ -122,7 +134,7 @@ class ConnectorActor:
                 return
             try:
                 future.set_result(action())
-            except Exception as error:
+            except BaseException as error:  # the thread goes on for the other connectors, whatever it is
                 future.set_exception(error)
 
         with self._lock:
@@ -161,7 +173,11 @@ class ConnectorActor:
         self._has_news = True
         if not self._has_turn and not self._finished:
             self._has_turn = True
-            self._threads.submit(self._run)
+            try:
+                self._threads.submit(self._run)
+            except RuntimeError:
+                self._has_turn = False
+                raise
 
     def _run(self) -> None:
         """Take turns until nothing has changed since the last one began."""
@@ -173,8 +189,10 @@ class ConnectorActor:
                     return
             try:
                 self._turn()
-            except Exception:
+            except BaseException as error:
                 logger.exception("connector %s: a fault of the program", self._name)
+                with self._lock:
+                    self._status = ActorStatus("FAILED", "FAILED", 0, failures.trace(failures.classify(error), error))
 
     def _turn(self) -> None:
         with self._lock:
@@ -196,19 +214,21 @@ class ConnectorActor:
         for run in actions:
             run(stopped)
         if self._finished:
+            self._resolved = Resolved({})
             self._ended.set_result(None)
 
     def _keep_running(self, wanted: Wanted) -> None:
         if self._generation != wanted.generation:
             self._stop_runner()
             self._failures, self._generation = 0, wanted.generation
+            self._opened = self._opened and wanted.tasks_only
             self._start(wanted)
         elif self._runner is not None:
             self._watch(wanted, self._runner)
         elif self._retry_at is not None:
             if time.monotonic() >= self._retry_at:
                 self._start(wanted)
-        elif self.status().state != "FAILED":
+        elif not self.status().has_failed:
             self._start(wanted)
 
     def _start(self, wanted: Wanted) -> None:
@@ -216,8 +236,9 @@ class ConnectorActor:
         try:
             self._resolved = self._providers.resolve(wanted.config)
             self._runner = self._factory(self._name, self._resolved, self.wake)
+            self._opened = True
             self._runner.start()
-        except Exception as error:
+        except BaseException as error:
             self._raised(wanted, error)
             return
         self._started_at = time.monotonic()
@@ -229,7 +250,7 @@ class ConnectorActor:
             self._failures = 0
         try:
             status = runner.status()
-        except Exception as error:
+        except BaseException as error:
             self._raised(wanted, error)
             return
         if status.state == "FAILED":
@@ -237,7 +258,7 @@ class ConnectorActor:
             return
         self._report(wanted, ActorStatus("RUNNING", "RUNNING", wanted.tasks_max))
 
-    def _raised(self, wanted: Wanted, error: Exception) -> None:
+    def _raised(self, wanted: Wanted, error: BaseException) -> None:
         failure = failures.classify(error)
         logger.debug("connector %s raised", self._name, exc_info=error)
         status = RunnerStatus(
@@ -252,7 +273,10 @@ class ConnectorActor:
         again = policy.passes(self._failures, failed.transient, failed.fenced)
         wait_s = policy.wait_s(self._failures) if again else None
         state: State = "FAILED" if wait_s is None else "RESTARTING"
-        self._report(wanted, ActorStatus(state, state, wanted.tasks_max, trace))
+        if self._opened:
+            self._report(wanted, ActorStatus("RUNNING", state, wanted.tasks_max, trace))
+        else:
+            self._report(wanted, ActorStatus(state, state, 0, trace))
         after = "it stays FAILED until it is restarted" if wait_s is None else f"it is started again in {wait_s:g} s"
         logger.error("connector %s failed; %s: %s", self._name, after, trace)
         self._stop_runner()
@@ -266,7 +290,7 @@ class ConnectorActor:
             return
         try:
             runner.stop(timeout)
-        except Exception as error:
+        except BaseException as error:
             logger.error(
                 "connector %s did not stop in order; what it had not committed is read again: %s",
                 self._name,
@@ -297,7 +321,7 @@ def _announced(before: Wanted | None, wanted: Wanted, status: ActorStatus) -> Ac
     if status.state in ("PAUSED", "STOPPED") or before.target != "RUNNING":
         return ActorStatus("UNASSIGNED", "UNASSIGNED", wanted.tasks_max)
     if wanted.generation != before.generation:
-        return ActorStatus("RESTARTING", "RESTARTING", wanted.tasks_max)
+        return ActorStatus(status.state if wanted.tasks_only else "RESTARTING", "RESTARTING", wanted.tasks_max)
     return status
 
 

@@ -48,11 +48,11 @@ class Actors:
         """Whether the connector is to run here."""
         return name in self._wanted
 
-    def apply(self, name: str, stored: StoredConnector, renew: bool) -> None:
-        """Bring a connector to what is stored of it; `renew` starts it anew in any case."""
+    def apply(self, name: str, stored: StoredConnector, renew: bool, tasks_only: bool = False) -> None:
+        """Bring a connector to what is stored of it; `renew` starts it anew in any case, or its tasks alone."""
         before = self._wanted.get(name)
         generation = next(self._generations) if renew or before is None else before.generation
-        wanted = Wanted(stored.config, _tasks_max(stored.config), stored.target_state, generation)
+        wanted = Wanted(stored.config, _tasks_max(stored.config), stored.target_state, generation, tasks_only)
         self._wanted[name] = wanted
         actor = self._actors.get(name)
         if actor is None or not actor.want(wanted):

@@ -138,7 +138,8 @@ class Herder:
     def put_config(self, name: str, config: Config) -> tuple[ConnectorInfo, bool]:
         """Add or change a connector; the flag tells whether it is new.
 
-        A change starts the connector anew, and so does the same configuration for a FAILED connector.
+        A change starts the connector anew, and so does the same configuration for one that is FAILED, or whose tasks
+        are.
         """
         with self._writing:
             stored = self._stored.get(name)
@@ -178,34 +179,35 @@ class Herder:
         self._retarget(name, "STOPPED")
 
     def restart(self, name: str, include_tasks: bool = False, only_failed: bool = False) -> ConnectorStatus:
-        """Start the connector anew, or, with `only_failed`, only when it failed. Its tasks start and fail with it.
+        """Start the connector anew and, with `include_tasks`, its tasks; with `only_failed` those that have failed.
 
-        Returns the status with RESTARTING for what was chosen; a connector that is not meant to run stays as it is.
+        The tasks of a connector start and fail together. A connector that could be started has nothing of its own that
+        runs beside them. Returns the status with RESTARTING for what was chosen; a connector that is not meant to run
+        stays as it is.
         """
         with self._lock:
             stored = self._find(name, "Unknown connector: {}")
             self._require_here(name)
             status = self.status(name)
-            if only_failed and status.state != "FAILED" and all(task.state != "FAILED" for task in status.tasks):
-                return status
-            chosen = [
-                replace(task, state="RESTARTING")
-                if include_tasks and (task.state == "FAILED" or not only_failed)
-                else task
-                for task in status.tasks
+            whole = not only_failed or status.state == "FAILED"
+            chosen = [include_tasks and (task.state == "FAILED" or not only_failed) for task in status.tasks]
+            if any(chosen) or (whole and status.state in ("FAILED", "RESTARTING")):
+                self._actors.apply(name, stored, renew=True, tasks_only=not whole)
+            restarting: State = "RESTARTING"
+            tasks = [
+                replace(task, state=restarting) if is_chosen else task
+                for task, is_chosen in zip(status.tasks, chosen, strict=True)
             ]
-            connector: State = status.state if only_failed and status.state != "FAILED" else "RESTARTING"
-            self._actors.apply(name, stored, renew=True)
-            return replace(status, state=connector, tasks=tuple(chosen))
+            return replace(status, state=restarting if whole else status.state, tasks=tuple(tasks))
 
     def restart_task(self, name: str, task: int) -> None:
-        """Start the connector of a task anew; raises NotFound when there is no such task."""
+        """Start the tasks of a connector anew, which run as one; raises NotFound when there is no such task."""
         with self._lock:
             stored = self._find(name, "Unknown connector: {}")
             self._require_here(name)
             if not 0 <= task < self._info(name, stored).tasks:
                 raise NotFound(f"Unknown task: {name}-{task}")
-            self._actors.apply(name, stored, renew=True)
+            self._actors.apply(name, stored, renew=True, tasks_only=True)
 
     def while_stopped(self, name: str, action: Callable[[Mapping[str, str]], T]) -> T:
         """Call `action` with the configuration of a stopped connector, which cannot start until it returns; its result.
@@ -297,7 +299,7 @@ class Herder:
             if self._closing or not self._owns(name):
                 return
             status = self._actors.status(name)
-            failed = status is not None and status.state == "FAILED"
+            failed = status is not None and status.has_failed
             renew = configured and (before is None or before.config != stored.config or failed)
             self._actors.apply(name, stored, renew)
 

@@ -8,6 +8,8 @@ from typing import Protocol
 
 from frazil.engine.runner_api import State, TargetState
 
+_TROUBLE: tuple[State, ...] = ("FAILED", "RESTARTING", "UNASSIGNED")
+
 
 @dataclass(frozen=True)
 class ConnectorInfo:
@@ -40,6 +42,12 @@ class ConnectorStatus:
     trace: str | None
     tasks: tuple[TaskStatus, ...]
     type: str
+
+    @property
+    def overall(self) -> State:
+        """State for an operator: that of tasks that do not run, else that of the connector."""
+        states = [task.state for task in self.tasks] if self.state == "RUNNING" else []
+        return next((state for state in _TROUBLE if state in states), self.state)
 
 
 class StatusBoard(Protocol):

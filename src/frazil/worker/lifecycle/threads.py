@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sched
 import threading
 import time
@@ -9,6 +10,9 @@ from collections.abc import Callable
 
 from frazil.engine.threads import Threads
 
+logger = logging.getLogger(__name__)
+
+_AGAIN_S = 1.0
 _THREADS = 32
 """Connectors that are started or stopped at the same time: most of them wait for a broker, a store or a catalog."""
 
@@ -25,12 +29,12 @@ class ActorThreads:
         self._closed = False
 
     def submit(self, turn: Callable[[], None]) -> None:
-        """Run a turn, which raises nothing, as soon as a thread is free."""
+        """Run a turn as soon as a thread is free; see `Threads.submit`."""
         self._pool.submit(turn)
 
     def wake_at(self, moment: float, wake: Callable[[], None]) -> None:
-        """Call `wake`, which returns at once and raises nothing, at `moment` in monotonic seconds."""
-        self._alarms.enterabs(moment, 0, wake)
+        """Call `wake`, which returns at once, at `moment` in monotonic seconds, and again later while it raises."""
+        self._alarms.enterabs(moment, 0, self._ring, (wake,))
         self._changed.set()
         with self._lock:
             if self._timer is None:
@@ -42,6 +46,13 @@ class ActorThreads:
         self._closed = True
         self._changed.set()
         self._pool.close()
+
+    def _ring(self, wake: Callable[[], None]) -> None:
+        try:
+            wake()
+        except Exception:
+            logger.exception("a connector could not be woken; it is tried again")
+            self._alarms.enter(_AGAIN_S, 0, self._ring, (wake,))
 
     def _run_timer(self) -> None:
         while not self._closed:

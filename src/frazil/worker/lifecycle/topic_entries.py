@@ -46,10 +46,14 @@ class TopicEntries:
                 try:
                     self.apply()
                     applied, told = True, ""
-                except FrazilError as error:
+                except Exception as error:
                     if str(error) != told:
                         told = str(error)
-                        logger.warning("the topics file is not applied yet and is tried again: %s", error)
+                        logger.warning(
+                            "the topics file is not applied yet and is tried again: %s",
+                            error,
+                            exc_info=not isinstance(error, FrazilError),
+                        )
             if stop.wait(_RETRY_S):
                 return
 

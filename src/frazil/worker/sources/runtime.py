@@ -206,9 +206,10 @@ class SourceRuntime:
             try:
                 tried = self._care(leads, led)
                 led = leads
-            except FrazilError as error:
+            except Exception as error:
                 tried = True
-                logger.error("the runtime of source connectors is not up: %s", error)
+                known = isinstance(error, FrazilError)
+                logger.error("the runtime of source connectors is not up: %s", error, exc_info=not known)
             if tried and begun - since > _HEALTHY_S:
                 wait = _FIRST_WAIT_S
             if self._closing.wait(wait if tried else _CHECK_S):

@@ -156,7 +156,7 @@ class TopicReader:
             self._apply(key, value)
         except Malformed as problem:
             logger.warning("the record in %s is passed over: %s", place, problem)
-        except Exception:
+        except BaseException:
             self._failed[key] = value, place
             self._next_try = time.monotonic() + _AGAIN_S
             if not again:

@@ -59,7 +59,15 @@ def log_to_stderr(providers: ConfigProviders) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Formatter(providers))
     handler.addFilter(Flood())
+    threading.excepthook = _tell_end
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     for noisy in ("py4j", "pyiceberg", "botocore", "httpx", "uvicorn"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)  # what a batch raises is logged with its reason
+
+
+def _tell_end(end: threading.ExceptHookArgs) -> None:
+    """Log that a thread has ended by an error; Python itself says nothing of SystemExit."""
+    name = "unknown" if end.thread is None else end.thread.name
+    value = end.exc_value or end.exc_type()
+    logger.critical("thread %s has ended by a fault of the program", name, exc_info=value)
