@@ -22,6 +22,7 @@ Fault = Literal[
     "close before",
     "500 before",
     "503 before",
+    "429 before",
     "409 before",
     "400 before",
     "drop all",

@@ -11,6 +11,7 @@ from frazil.errors import (
     BadRecord,
     CommitStateUnknown,
     ServiceUnavailable,
+    TerminalError,
 )
 from frazil.pipeline import bookings
 from tests.connectors.broker import Killed
@@ -169,3 +170,21 @@ def test_a_commit_that_nobody_confirms_is_found_at_the_next_start(one: Memory) -
     driver.restart()
     assert driver.task.position == {("t", 0): 1}
     assert driver.column(TABLE) == [1]
+
+
+def test_a_table_that_is_dropped_and_made_again_under_a_batch_gets_none_of_its_files(one: Memory) -> None:
+    broker, catalog = one
+    driver = Driver(broker, catalog, {})
+    broker.send("t", [record(1)])
+
+    def again() -> None:
+        catalog.drop_table(TABLE)
+        catalog.create_table(TABLE, SIMPLE)
+
+    catalog.meanwhile = again
+    with pytest.raises(TerminalError, match="was dropped and made again"):
+        driver.step()
+    assert catalog.load_table(TABLE).snapshots() == []
+    driver.restart()
+    driver.drain()
+    assert driver.column(TABLE) == [1], "the batch is stored in the new table"

@@ -7,13 +7,28 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
-from pyiceberg.exceptions import BadRequestError, CommitFailedException, ServerError
+from pyiceberg.exceptions import (
+    BadRequestError,
+    CommitFailedException,
+    CommitStateUnknownException,
+    ServerError,
+    TooManyRequestsError,
+)
 from pyiceberg.table import Table
+from requests.exceptions import ConnectTimeout, ReadTimeout
 
 from frazil.connectors.iceberg.table import attempts
 from frazil.connectors.iceberg.table.attempts import apply
-from frazil.errors import CommitConflict, CommitStateUnknown, ConfigError, NotFound, ServiceUnavailable
+from frazil.errors import (
+    CommitConflict,
+    CommitStateUnknown,
+    ConfigError,
+    NotFound,
+    ServiceUnavailable,
+    TerminalError,
+)
 from tests.connectors.iceberg.conftest import SIMPLE
 from tests.connectors.iceberg.memory import MemoryCatalog
 
@@ -44,7 +59,11 @@ class Change:
         return False
 
     def apply(self, arrived: Callable[[Table], bool] | None = None) -> None:
-        apply(self.load, self.catalog.load_table("ns.t"), self.attempt, arrived or self.arrived)
+        apply(self.load, self.catalog.load_table("ns.t"), "main", self.attempt, arrived or self.arrived)
+
+    def by_others(self) -> None:
+        """A commit of another writer, which moves the head of main."""
+        self.catalog.load_table("ns.t").append(pa.table({"id": [1], "text": ["x"]}))
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +89,12 @@ def test_what_has_arrived_is_not_made_again(tmp_path: Path) -> None:
     ("error", "kind", "told"),
     [
         (CommitFailedException("x"), CommitConflict, "was changed by others 8 times"),
-        (ServerError("x"), ServiceUnavailable, r"failed 8 times during a commit to ns\.t"),
+        (TooManyRequestsError("x"), ServiceUnavailable, r"failed 8 times during a commit to ns\.t"),
+        (OSError("the store is away"), ServiceUnavailable, r"failed 8 times during a commit to ns\.t"),
+        (ConnectTimeout("x"), ServiceUnavailable, r"failed 8 times during a commit to ns\.t"),
+        (ServerError("x"), CommitStateUnknown, "the catalog did not confirm a commit"),
+        (CommitStateUnknownException("x"), CommitStateUnknown, "the catalog did not confirm a commit"),
+        (ReadTimeout("x"), CommitStateUnknown, "the catalog did not confirm a commit"),
     ],
 )
 def test_attempts_end(tmp_path: Path, error: Exception, kind: type[Exception], told: str) -> None:
@@ -135,3 +159,64 @@ def test_manifests_that_an_attempt_has_left_are_deleted_when_it_is_certain_that_
     change.attempt = attempt  # type: ignore[method-assign]
     change.apply(lambda table: next(answers))
     assert (left.exists(), kept.exists()) == (False, True)
+
+
+def test_a_request_without_an_answer_may_be_applied_as_long_as_the_head_is_the_one_it_was_for(tmp_path: Path) -> None:
+    answered: list[Exception] = [CommitFailedException("x")] * 8
+    change = Change(tmp_path, ReadTimeout("x"), *answered)
+    with pytest.raises(CommitStateUnknown):
+        change.apply()
+    change = Change(tmp_path, ReadTimeout("x"), *answered)
+
+    def moved(table: Table) -> bool:
+        if len(change.errors) == 5:
+            change.by_others()
+        return False
+
+    with pytest.raises(CommitConflict):
+        change.apply(moved)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [PermissionError(errno.EACCES, "AWS Error ACCESS_DENIED during PutObject"), BadRequestError("no field")],
+)
+def test_what_is_refused_after_a_request_without_an_answer_is_not_said_to_be_nothing(
+    tmp_path: Path, last: Exception
+) -> None:
+    change = Change(tmp_path, ReadTimeout("x"), *[last] * 8)
+    with pytest.raises(CommitStateUnknown):
+        change.apply()
+
+
+def test_what_a_request_without_an_answer_needs_stays(tmp_path: Path) -> None:
+    change = Change(tmp_path)
+    manifest = tmp_path / "manifest.avro"
+    manifest.write_bytes(b"x")
+    errors: list[Exception] = [ReadTimeout("x"), CommitFailedException("x"), CommitFailedException("x")]
+
+    def attempt(table: Table) -> None:
+        table.io.delete(manifest.as_uri())
+        if errors:
+            raise errors.pop(0)
+
+    def arrived(table: Table) -> bool:
+        assert manifest.exists()
+        return False
+
+    change.attempt = attempt  # type: ignore[method-assign]
+    change.apply(arrived)
+    assert not manifest.exists(), "the next one went through, so the first one cannot any more"
+
+
+def test_a_table_that_is_dropped_and_made_again_gets_nothing_of_the_old_one(tmp_path: Path) -> None:
+    change = Change(tmp_path, CommitFailedException("the uuid is another one"))
+
+    def again() -> Table:
+        change.catalog.drop_table("ns.t")
+        return change.catalog.create_table("ns.t", SIMPLE)
+
+    change.load = again  # type: ignore[method-assign]
+    with pytest.raises(TerminalError, match=r"table ns\.t was dropped and made again while rows for it were written"):
+        change.apply()
+    assert (change.made, change.asked) == (0, 0)

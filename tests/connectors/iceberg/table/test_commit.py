@@ -390,18 +390,23 @@ def test_a_commit_that_cannot_be_looked_up_is_not_written_again(
 
 
 @pytest.mark.parametrize(
-    ("fault", "error"),
-    [("409 before", CommitConflict), ("503 before", ServiceUnavailable), ("500 before", ServiceUnavailable)],
+    ("fault", "error", "told"),
+    [
+        ("409 before", CommitConflict, "nothing was committed, the batch will be read again"),
+        ("429 before", ServiceUnavailable, "nothing was committed, the batch will be read again"),
+        ("503 before", CommitStateUnknown, "did not confirm a commit .* the position in the table decides"),
+        ("500 before", CommitStateUnknown, "did not confirm a commit .* the position in the table decides"),
+    ],
 )
 def test_retries_end(
-    make_table: MakeTable, proxy: CatalogProxy, proxied: Catalog, fault: Fault, error: type[FrazilError]
+    make_table: MakeTable, proxy: CatalogProxy, proxied: Catalog, fault: Fault, error: type[FrazilError], told: str
 ) -> None:
     table = make_table()
     to = target(table, proxied)
     before = to.load()
     work = batch(before, [1], {("t", 0): 1})
     proxy.faults = [fault] * 100
-    with pytest.raises(error, match="nothing was committed, the batch will be read again"):
+    with pytest.raises(error, match=told):
         to.commit(before, Floor(), work)
     assert 1 < proxy.requested < 20
     assert proxy.commits == 0

@@ -24,7 +24,7 @@ from frazil.connectors.iceberg.tools.replay import TableReplayer
 from frazil.connectors.iceberg.tools.replayed import DEADLETTERS
 from frazil.connectors.outcome import Outcome
 from frazil.connectors.positions import KafkaIdentity
-from frazil.errors import CommitStateUnknown, ConfigError, NotFound, ServiceUnavailable
+from frazil.errors import CommitConflict, CommitStateUnknown, ConfigError, NotFound, ServiceUnavailable
 from frazil.pipeline.letters.deadletter import DeadLetter, DeadLetterQueue
 from frazil.pipeline.letters.letter import Letter
 from frazil.pipeline.letters.log import LetterLog, Queue
@@ -32,6 +32,7 @@ from frazil.pipeline.letters.ranges import by_partition
 from frazil.stack.local import LocalStack
 from tests.connectors.iceberg.conftest import MakeTable
 from tests.connectors.iceberg.proxy import CatalogProxy, Fault
+from tests.harness import eventually
 
 pytestmark = pytest.mark.stack
 
@@ -420,13 +421,36 @@ def test_a_commit_that_nobody_confirms_is_found_next_time(bench: Bench, table: T
     assert ids(table) == [0]
 
 
-def test_a_catalog_that_fails_leaves_them_open(bench: Bench, table: Table, proxy: CatalogProxy) -> None:
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [("429 before", ServiceUnavailable), ("409 before", CommitConflict), ("503 before", CommitStateUnknown)],
+)
+def test_a_catalog_that_fails_leaves_them_open(
+    bench: Bench, table: Table, proxy: CatalogProxy, fault: Fault, kind: type[Exception]
+) -> None:
     bench.write(big(0))
     widen(table)
-    proxy.faults = ["503 before"] * 20
-    with pytest.raises(ServiceUnavailable, match="they stay open"):
+    proxy.faults = [fault] * 20
+    with pytest.raises(kind, match="stay open"):
         bench.replay(uri=proxy.uri)
     assert bench.replay() == ["stored"]
+
+
+def test_a_commit_that_the_catalog_applies_after_the_command_gave_up_has_its_files(
+    bench: Bench, table: Table, proxy: CatalogProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frazil.clients.catalog._TIMEOUT_S", (5.0, 0.5))
+    bench.write(big(0))
+    widen(table)
+    refused: list[Fault] = ["409 before"] * 8
+    proxy.faults = ["late", *refused]
+    with pytest.raises(CommitStateUnknown, match="the dead letters stay open"):
+        bench.replay(uri=proxy.uri)
+    assert ids(table) == []
+    proxy.let_go()
+    eventually(lambda: proxy.commits == 1, interval=0.02)
+    assert ids(table) == [0], "it names files that are there"
+    assert bench.replay() == ["present"]
 
 
 def test_another_replay_in_between_is_noticed(bench: Bench, table: Table, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,9 +17,17 @@ from pyiceberg.exceptions import (
 )
 from pyiceberg.io import FileIO, InputFile, OutputFile
 from pyiceberg.table import Table
+from requests.exceptions import ConnectTimeout, RequestException
 
 from frazil.clients.store import refuses
-from frazil.errors import CommitConflict, CommitStateUnknown, ConfigError, FrazilError, ServiceUnavailable
+from frazil.errors import (
+    CommitConflict,
+    CommitStateUnknown,
+    ConfigError,
+    FrazilError,
+    ServiceUnavailable,
+    TerminalError,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -37,19 +45,26 @@ NOT_CONFIRMED = (
 
 
 def apply(
-    load: Callable[[], Table], table: Table, attempt: Callable[[Table], None], arrived: Callable[[Table], bool]
+    load: Callable[[], Table],
+    table: Table,
+    branch: str,
+    attempt: Callable[[Table], None],
+    arrived: Callable[[Table], bool],
 ) -> None:
     """Make one change to the table, whatever happens on the way; `attempt` commits it, without retries of its own.
 
     After an attempt that failed, or of which nobody knows, `arrived` gets the table as it is then, from `load`: it
-    tells whether the change is in it, and raises when the change may not be made any more. Raises NotFound when the
-    table is gone, ConfigError when the store refuses access, CommitConflict, ServiceUnavailable or CommitStateUnknown
-    when the retries are used up; in all these cases except the last the change is not in the table.
+    tells whether the change is in it, and raises when the change may not be made any more. A request without an answer
+    may be applied later, as long as the branch has the head that it was made for. Raises NotFound when the table is
+    gone, TerminalError when it is another one by now, ConfigError when the store refuses access, CommitConflict,
+    ServiceUnavailable or CommitStateUnknown when the retries are used up; in all these cases except the last the change
+    is not in the table, nor will it be.
     """
-    spec_id = table.metadata.default_spec_id
+    spec_id, table_uuid = table.metadata.default_spec_id, table.metadata.table_uuid
     wait = _FIRST_WAIT_S
     problem: Exception | None = None
-    unknown = False
+    unanswered: set[int | None] = set()
+    """Heads of the branch for which requests may be under way."""
     left: list[str] = []
     for number in range(_RETRIES + 1):
         if number:
@@ -60,10 +75,13 @@ def apply(
             except ServiceUnavailable as error:
                 problem = error
                 continue
+            if table.metadata.table_uuid != table_uuid:
+                raise _another(table) from problem
             if arrived(table):
                 return
-            unknown = False
-            _remove(table.io, left)
+            unanswered &= {_head(table, branch)}
+            if not unanswered:
+                _remove(table.io, left)
         if number == _RETRIES:
             break
         try:
@@ -73,19 +91,31 @@ def apply(
         except CommitFailedException as error:
             problem = error
         except NOT_CONFIRMED as error:
-            if isinstance(error, OSError) and refuses(error):
+            if _may_be_applied(error):
+                unanswered.add(_head(table, branch))
+            if isinstance(error, OSError) and refuses(error) and not unanswered:
                 raise ConfigError(
                     f"the object store refused a commit to {_name(table)}: {error}. Nothing was committed. Check the "
                     "bucket and the access keys (iceberg.catalog.s3.*), then restart the connector."
                 ) from error
             problem = error
-            unknown = True
         except RESTError as error:
-            now = load()  # of a table that is gone it raises NotFound
-            if now.metadata.last_updated_ms == table.metadata.last_updated_ms:
-                raise
             problem = error  # what made the catalog refuse it may be what has changed, such as a rollback
-    raise _given_up(_name(table), problem, unknown=unknown) from problem
+            if not unanswered and load().metadata.last_updated_ms == table.metadata.last_updated_ms:
+                raise  # of a table that is gone `load` raises NotFound
+    raise _given_up(_name(table), problem, unknown=bool(unanswered)) from problem
+
+
+def _head(table: Table, branch: str) -> int | None:
+    head = table.metadata.snapshot_by_name(branch)
+    return None if head is None else head.snapshot_id
+
+
+def _may_be_applied(error: Exception) -> bool:
+    """Whether a request may have reached the catalog, which has not said what became of it."""
+    if isinstance(error, OSError):  # else the files of the snapshot were not stored, and nothing was asked for
+        return isinstance(error, RequestException) and not isinstance(error, ConnectTimeout)
+    return not isinstance(error, TooManyRequestsError)
 
 
 def one_attempt(table: Table, spec_id: int | None = None) -> Table:
@@ -130,6 +160,14 @@ def _remove(io: FileIO, left: list[str]) -> None:
         except Exception as error:  # of whatever kind the store's client raises
             logger.debug("%s is left until orphan files are removed: %s", location, error)
     left.clear()
+
+
+def _another(table: Table) -> TerminalError:
+    return TerminalError(
+        f"table {_name(table)} was dropped and made again while rows for it were written: they belong to the table "
+        "that is gone, and nothing was committed. Restart the connector to store what comes from its position on; "
+        "reset its offsets first to store again what the old table had."
+    )
 
 
 def _name(table: Table) -> str:

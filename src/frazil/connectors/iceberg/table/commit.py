@@ -123,9 +123,9 @@ class Target:
         if self.branch == MAIN_BRANCH or self.branch in table.refs():
             return table
         if table.current_snapshot() is None:
-            apply(self.load, table, _append_nothing, lambda now: now.current_snapshot() is not None)
+            apply(self.load, table, MAIN_BRANCH, _append_nothing, lambda now: now.current_snapshot() is not None)
             table = self.load()
-        apply(self.load, table, self._make_branch, lambda now: self.branch in now.refs())
+        apply(self.load, table, self.branch, self._make_branch, lambda now: self.branch in now.refs())
         return self.load()
 
     def _make_branch(self, table: Table) -> None:
@@ -198,7 +198,7 @@ class Target:
                 "this one stops, and its files of this batch are not in the table"
             )
 
-        apply(self.load, table, lambda now: self._try(now, floor, batch, commit_id, stage), arrived)
+        apply(self.load, table, self.branch, lambda now: self._try(now, floor, batch, commit_id, stage), arrived)
 
     def _is_own(self, table: Table, connector: str) -> bool:
         """Whether this worker has committed the newest position, in this run or one that was killed."""

@@ -252,7 +252,7 @@ class TableReplayer:
             return False
 
         try:
-            apply(target.load, table, attempt, arrived)
+            apply(target.load, table, target.branch, attempt, arrived)
         except CommitStateUnknown as error:
             raise CommitStateUnknown(
                 f"the catalog did not confirm the rows of dead letters in {target.name}; the dead letters stay open. "
