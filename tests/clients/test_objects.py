@@ -239,3 +239,32 @@ def test_keys_of_the_configuration_that_have_expired_need_a_new_start(answers: A
         put(answers, b"1")
     assert type(raised.value) is ServiceUnavailable
     assert len(answers.requests) == 1
+
+
+def test_an_object_is_put_over_the_one_that_is_known(answers: Answers) -> None:
+    store = ObjectStore(answers.config)
+    assert store.put_over("k", b"new", '"old"') == '"e"'
+    answers.wanted = ["412 PreconditionFailed"]
+    assert store.put_over("k", b"newer", '"old"') is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "keeps"),
+    [
+        (["412 PreconditionFailed", "412 PreconditionFailed"], True),
+        (["ok"], False),
+        (["412 PreconditionFailed", "ok"], False),
+        (["501 NotImplemented"], False),
+        (["412 PreconditionFailed", "400 InvalidArgument"], False),
+    ],
+)
+def test_whether_a_store_keeps_conditions(answers: Answers, answer: list[str], keeps: bool) -> None:
+    answers.wanted = list(answer)
+    assert ObjectStore(answers.config).keeps_conditions("k", b"data") == keeps
+    assert answers.requests == [("PUT /b/k", b"data")] * len(answer)
+
+
+def test_conditions_of_a_store_that_refuses_are_not_known(answers: Answers) -> None:
+    answers.wanted = ["403 AccessDenied"]
+    with pytest.raises(ConfigError, match="refuses object k"):
+        ObjectStore(answers.config).keeps_conditions("k", b"data")

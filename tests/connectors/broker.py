@@ -22,7 +22,7 @@ from frazil.clients.kafka.ranges import Range
 from frazil.connectors.iceberg.position import takeover
 from frazil.errors import FrazilError, NotFound, TerminalError
 from frazil.pipeline.letters import deadletter, log
-from frazil.pipeline.letters.deadletter import PREFIX, TABLE, DeadLetterQueue, Refusal
+from frazil.pipeline.letters.deadletter import OWN_PREFIX, PREFIX, TABLE, DeadLetterQueue, Refusal
 from frazil.pipeline.letters.letter import CLOSED
 from frazil.pipeline.letters.ranges import Ranges
 from frazil.pipeline.offsets import Offsets
@@ -170,7 +170,8 @@ class Broker:
             if CLOSED in headers:
                 closed = closed | Ranges.parse(headers[CLOSED].decode())
                 continue
-            topic_, partition, offset = (headers[PREFIX + name].decode() for name in ("topic", "partition", "offset"))
+            prefix = PREFIX if PREFIX + "topic" in headers else OWN_PREFIX
+            topic_, partition, offset = (headers[prefix + name].decode() for name in ("topic", "partition", "offset"))
             table = (headers.get(TABLE) or b"").decode()
             found.setdefault((topic_, int(partition), int(offset), table), []).append(message.offset() or 0)
         still = {refusal: [offset for offset in places if offset not in closed] for refusal, places in found.items()}
@@ -306,12 +307,15 @@ class _Producer:
     def produce(self, topic: str, value: bytes | None = None, key: bytes | None = None, **more: Any) -> None:
         delivered = more.get("on_delivery", self._delivered)
         fault = self._broker.produce_faults.pop(0) if self._broker.produce_faults else "none"
+        partition = max(more.get("partition", 0), 0)
         if fault != "refused":
-            self._broker.send(topic, [value], max(more.get("partition", 0), 0), key=key, headers=more["headers"])
+            self._broker.send(topic, [value], partition, key=key, headers=more["headers"])
         if fault == "killed":
             raise Killed
         if delivered is not None and fault != "none":
             delivered(KafkaError(KafkaError.REQUEST_TIMED_OUT), None)
+        elif delivered is not None:
+            delivered(None, self._broker.records(topic, partition)[-1])
 
     def poll(self, timeout: float) -> int:
         time.sleep(min(timeout, 0.001))

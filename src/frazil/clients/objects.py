@@ -50,8 +50,12 @@ _REFUSALS = (
     "InvalidURI",
     "InvalidTag",
     "KeyTooLongError",
+    "501",
+    "NotImplemented",
 )
 """Answers that stay the same until the configuration, or the store, is changed."""
+_WITHOUT_CONDITIONS = ("501", "NotImplemented", "InvalidArgument", "InvalidRequest")
+"""Answers of stores that do not know conditions of puts."""
 _FOR_GOOD = (NoCredentialsError, PartialCredentialsError, ParamValidationError, ValidationError)
 """Errors of requests that the SDK does not send: without access keys, or with a name that none can be."""
 _CONTENT_TYPES = {
@@ -60,6 +64,14 @@ _CONTENT_TYPES = {
     "gz": "application/gzip",
 }
 _EXPIRED = ("ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired")
+
+
+@dataclass(frozen=True)
+class Found:
+    """An object as the store has it."""
+
+    data: bytes
+    etag: str
 
 
 @dataclass(frozen=True)
@@ -106,19 +118,58 @@ class ObjectStore:
 
     def get(self, name: str) -> bytes | None:
         """An object; None when there is none. Raises as `put` does."""
+        found = self.look(name)
+        return None if found is None else found.data
+
+    def look(self, name: str) -> Found | None:
+        """An object with its ETag; None when there is none. Raises as `put` does."""
         keys = {key: value for key, value in put_options(self.config, ()).items() if key.startswith("SSECustomer")}
 
-        def get(client: Any) -> bytes | None:
+        def get(client: Any) -> Found | None:
             try:
-                body: bytes = client.get_object(Bucket=self.config.bucket, Key=name, **keys)["Body"].read()
+                answer = client.get_object(Bucket=self.config.bucket, Key=name, **keys)
             except ClientError as error:
-                if error.response.get("Error", {}).get("Code") in ("404", "NoSuchKey"):
+                if _code(error) in ("404", "NoSuchKey"):
                     return None
                 raise
-            return body
+            return Found(answer["Body"].read(), answer["ETag"])
 
-        found: bytes | None = self._call(name, get)
+        found: Found | None = self._call(name, get)
         return found
+
+    def put_over(self, name: str, data: bytes, etag: str) -> str | None:
+        """Store a small object in place of the one with an ETag; returns the new ETag, None when it has another one.
+
+        Raises as `put` does. Only a store that `keeps_conditions` tells.
+        """
+        return self._put_if(name, data, IfMatch=etag)
+
+    def keeps_conditions(self, name: str, data: bytes) -> bool:
+        """Whether the store refuses puts whose condition is not met. The object is there and has this content."""
+        try:
+            return (
+                self._put_if(name, data, IfNoneMatch="*") is None
+                and self._put_if(name, data, IfMatch=f'"{"0" * 32}"') is None
+            )
+        except ConfigError as error:
+            if isinstance(error.__cause__, ClientError) and _code(error.__cause__) in _WITHOUT_CONDITIONS:
+                return False
+            raise
+
+    def _put_if(self, name: str, data: bytes, **condition: str) -> str | None:
+        options = {**put_options(self.config, self.config.tags), "ContentType": content_type(name), **condition}
+
+        def put(client: Any) -> str | None:
+            try:
+                answer = client.put_object(Bucket=self.config.bucket, Key=name, Body=data, **options)
+            except ClientError as error:
+                if _code(error) in ("412", "PreconditionFailed", "404", "NoSuchKey"):
+                    return None
+                raise
+            return str(answer["ETag"])
+
+        etag: str | None = self._call(name, put)
+        return etag
 
     def put(self, name: str, body: IO[bytes], size: int, tags: tuple[tuple[str, str], ...]) -> None:
         """Store an object in place of one with the same name; returns when it is durable.

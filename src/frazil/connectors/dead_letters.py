@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+
+import msgspec
 
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.security import secured
@@ -14,24 +17,32 @@ from frazil.pipeline.letters.queues import DLQ
 _DEAD_LETTER_BYTES = 64 << 20
 
 
-def queue_of(config: SinkConfig, bootstrap: str, connector_class: str) -> DeadLetterQueue | None:
+def queue_of(config: SinkConfig, bootstrap: str, connector_class: str, secret: bytes = b"") -> DeadLetterQueue | None:
     """The queue of a connector, whose topics may not exist; None when it tolerates no bad record."""
     if config.errors_tolerance == "none":
         return None
     return DeadLetterQueue(
-        bootstrap, config.name, connector_class, config.dead_letter_topic, config.dead_letter_headers
+        bootstrap, config.name, connector_class, config.dead_letter_topic, config.dead_letter_headers, secret
     )
 
 
+def secret_of(target: object) -> bytes:
+    """Secret that the dead letters of a connector are sealed with, from what it writes to and its access to it.
+
+    Every worker that runs the connector has it, and who only writes to dead-letter topics does not.
+    """
+    return hashlib.sha256(msgspec.json.encode(target)).digest()
+
+
 def dead_letter_queue(
-    config: SinkConfig, bootstrap: str, connector_class: str, topics: Sequence[str]
+    config: SinkConfig, bootstrap: str, connector_class: str, topics: Sequence[str], target: object
 ) -> DeadLetterQueue | None:
     """The queue of a connector that runs: each of `topics` that exists has its dead-letter topic afterwards.
 
-    Raises ConfigError for a replication factor that the cluster cannot have, and for security settings of the producer
-    that cannot be used; ServiceUnavailable.
+    `target` is what the connector writes to, with its access to it. Raises ConfigError for a replication factor that
+    the cluster cannot have, and for security settings of the producer that cannot be used; ServiceUnavailable.
     """
-    queue = queue_of(config, bootstrap, connector_class)
+    queue = queue_of(config, bootstrap, connector_class, secret_of(target))
     if queue is None:
         return None
     secured(bootstrap, "producer")

@@ -78,6 +78,6 @@ def replay_all(
 
 def _opened(settings: Settings, config_of: ConfigOf, name: str) -> Connector:
     if not name:
-        raise NotFound("it does not tell its connector (no __connect.errors.* headers)")
+        raise NotFound("it does not tell its connector (no __connect.errors.* or frazil.errors.* headers)")
     providers = ConfigProviders.load(settings.config_providers, settings.env)
     return open_connector(name, config_of(name), settings, providers)

@@ -14,10 +14,10 @@ from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
-from frazil.connectors.objects.known_topics import KnownTopics
 from frazil.connectors.objects.results import ObjectsResult
 from frazil.connectors.objects.schema_file import SchemaFile
 from frazil.connectors.objects.sink_task import ObjectSinkTask, Table
+from frazil.connectors.objects.stored_positions import StoredPositions
 from frazil.connectors.objects.task import ObjectsSpec, ObjectsTask
 from frazil.connectors.sink import SinkContext
 from frazil.connectors.source import task_source
@@ -125,7 +125,7 @@ class Driver:
         kept = FolderStore(f"{self.store.folder}/kept")
         if self.config.json_schema is not None:
             schema = SchemaFile(self.config.json_schema, "c.json", kept, self.topic)
-        self.known = KnownTopics("topics.json", kept)
+        self.stored = StoredPositions("topics.json", kept, self.topic)
         self.executor = Recorder(self.run)
         self.context = SinkContext(self.executor)
         self.sink = ObjectSinkTask(
@@ -135,7 +135,7 @@ class Driver:
             self.cluster.source(self.config),
             queue,
             self.store,
-            self.known,
+            self.stored,
             self.context,
             schema,
             self.table,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import IO
 import numpy as np
 import pyarrow as pa
 
+from frazil.clients.objects import Found
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig, object_sink_config
 from frazil.connectors.objects.records import Records
 from tests.connectors.samples import MINIMAL_S3_SINK
@@ -80,6 +83,20 @@ class FolderStore:
 
     def get(self, name: str) -> bytes | None:
         return self.objects().get(name)
+
+    def look(self, name: str) -> Found | None:
+        data = self.get(name)
+        return None if data is None else Found(data, hashlib.md5(data, usedforsecurity=False).hexdigest())
+
+    def put_over(self, name: str, data: bytes, etag: str) -> str | None:
+        found = self.look(name)
+        if found is None or found.etag != etag:
+            return None
+        FolderStore.put(self, name, io.BytesIO(data), len(data), ())
+        return hashlib.md5(data, usedforsecurity=False).hexdigest()
+
+    def keeps_conditions(self, name: str, data: bytes) -> bool:
+        return True
 
     def names(self, prefix: str) -> Iterator[str]:
         return iter(sorted(name for name in self.objects() if name.startswith(prefix)))

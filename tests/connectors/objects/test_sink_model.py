@@ -112,6 +112,11 @@ class Objects(RuleBasedStateMachine):
         self._driver.context.breakers.remove("t")
         self._driver.restart()
 
+    @rule()
+    def kafka_forgets_the_group(self) -> None:
+        self._broker.groups.clear()
+        self.a_worker_is_killed()
+
     def teardown(self) -> None:
         try:
             self.a_worker_is_killed()

@@ -15,13 +15,15 @@ from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.objects.delta.schema import widened
 from frazil.connectors.objects.formats.delta import TableColumns
 from frazil.connectors.objects.results import ObjectsResult, StoredObject
+from frazil.connectors.objects.stored_positions import State
 from frazil.connectors.objects.task import ObjectsTask
-from frazil.errors import BadRecord, PositionLost, ServiceUnavailable
+from frazil.connectors.positions import KafkaIdentity, Moves
+from frazil.errors import BadRecord, ConfigError, Fenced, PositionLost, ServiceUnavailable
 from frazil.pipeline.convert import infer
 from frazil.pipeline.types import Struct, Type
 from tests.connectors.broker import Broker
 from tests.connectors.objects.driver import Cluster, Driver, MemoryCluster, RealCluster
-from tests.connectors.objects.samples import FORMAT
+from tests.connectors.objects.samples import FORMAT, FolderStore
 
 
 @pytest.fixture(params=["memory", pytest.param("stack", marks=pytest.mark.stack)])
@@ -200,7 +202,7 @@ def test_a_topic_that_is_made_again_between_two_runs(cluster: Cluster, topic: st
     with pytest.raises(PositionLost, match=r"move its objects away and reset its position"):
         driver.restart()
     assert driver.store.objects() == before
-    driver.known.forget(None, {})
+    driver.stored.keep(State())
     driver.restart()
     driver.process()
     assert (driver.first_offsets(), driver.position()) == ([0, 3], 6)
@@ -237,6 +239,94 @@ def test_a_schema_changes_between_runs_and_never_for_records_that_are_read_again
     assert [letter.value() for letter in cluster.messages(f"{topic}-dlq")][0] == b"5"
 
 
+def test_what_kafka_has_forgotten_is_known_beside_the_objects(cluster: Cluster, topic: str, tmp_path: Path) -> None:
+    changes = {"consumer.override.auto.offset.reset": "latest"}
+    driver = Driver(cluster, topic, tmp_path, **changes)
+    driver.send([b"%d" % n for n in range(4)])
+    driver.process()
+    kafka_groups.forget_group_offsets(driver.bootstrap, driver.config.group_id)
+    driver.send([b"4", b"5"])
+    driver.restart()
+    assert driver.position() == 3
+    driver.process()
+    assert (driver.first_offsets(), driver.position()) == ([0, 3], 6)
+
+
+def test_a_position_that_nobody_knows_is_not_replaced(cluster: Cluster, topic: str, tmp_path: Path) -> None:
+    """As after an upgrade from a release that kept the position in the group alone."""
+    driver = Driver(cluster, topic, tmp_path)
+    driver.send([b"%d" % n for n in range(4)])
+    driver.process()
+    kafka_groups.forget_group_offsets(driver.bootstrap, driver.config.group_id)
+    ids = kafka_topics.topic_ids(driver.bootstrap, [topic])
+    driver.stored.keep(State(topics=ids))
+    with pytest.raises(PositionLost, match=rf"has read topic {topic}, .*frazil offsets set {topic} {topic}:0=…"):
+        driver.restart()
+    assert kafka_groups.all_group_offsets(driver.bootstrap, driver.config.group_id) == {}
+    driver.stored.keep(State(topics=ids).altered(Moves({(topic, 0): 3}, frozenset(), KafkaIdentity()), keeps_ids=True))
+    driver.restart()
+    assert driver.position() == 3
+
+
+def test_a_position_of_an_earlier_release_counts_with_its_notes(cluster: Cluster, topic: str, tmp_path: Path) -> None:
+    changes = {"rotate.schedule.interval.ms": "1000", "timezone": "UTC", "flush.size": "100"}
+    driver = Driver(cluster, topic, tmp_path, **changes)
+    driver.send([b"%d" % n for n in range(5)])
+    driver.stored.keep(State())
+    text = '{"frazil":1,"at":5,"ticks":[[0,100],[2,2000,true]]}'
+    kafka_groups.set_group_offsets(driver.bootstrap, driver.config.group_id, {(topic, 0): 0}, {(topic, 0): text})
+    driver.restart()
+    assert driver.process()
+    assert driver.first_offsets() == [0]
+    assert driver.position() == 2
+
+
+def test_what_another_program_commits_for_the_group_counts(cluster: Cluster, topic: str, tmp_path: Path) -> None:
+    driver = Driver(cluster, topic, tmp_path)
+    driver.send([b"%d" % n for n in range(9)])
+    driver.process()
+    kafka_groups.set_group_offsets(driver.bootstrap, driver.config.group_id, {(topic, 0): 3})
+    driver.restart()
+    assert driver.sink.position == {(topic, 0): 3}
+
+
+def test_a_worker_that_was_replaced_moves_nothing(cluster: Cluster, topic: str, tmp_path: Path) -> None:
+    driver = Driver(cluster, topic, tmp_path, errors__tolerance="all")
+    driver.send([b"%d" % n for n in range(6)])
+    ends = kafka_offsets.end_offsets(driver.bootstrap, [topic])
+    paused, run = driver.sink, driver.executor
+
+    def replaced(task: ObjectsTask) -> ObjectsResult:
+        """The worker stands still behind its objects, while another one goes on."""
+        result = driver.run(task)
+        driver.restart()
+        driver.send([b"6", b"{", b"7", b"8"])
+        while driver.process():
+            pass
+        return result
+
+    run.run_task = replaced
+    with pytest.raises(Fenced, match=f"another worker has taken over connector {topic}"):
+        paused.step(paused.due(ends, 0), driver.reports.append)
+    assert driver.position() == 10
+    with pytest.raises(Fenced):
+        paused.step(paused.due(kafka_offsets.end_offsets(driver.bootstrap, [topic]), 0), driver.reports.append)
+    assert driver.position() == 10
+    assert [message.value() for message in cluster.messages(f"{topic}-dlq")] == [b"{"]
+
+
+def test_a_group_that_a_replaced_worker_has_moved_back_is_put_right(
+    cluster: Cluster, topic: str, tmp_path: Path
+) -> None:
+    driver = Driver(cluster, topic, tmp_path)
+    driver.send([b"%d" % n for n in range(3)])
+    text = kafka_groups.group_metadata(driver.bootstrap, driver.config.group_id, [(topic, 0)])
+    driver.process()
+    kafka_groups.set_group_offsets(driver.bootstrap, driver.config.group_id, {(topic, 0): 0}, text)
+    driver.restart()
+    assert (driver.sink.position, driver.position()) == ({(topic, 0): 3}, 3)
+
+
 def _maximum(driver: Driver) -> int:
     config = driver.runs[-1].config.json_schema
     assert config is not None
@@ -264,6 +354,17 @@ class KeptTable:
             raise self.fails
         self.commits.append([one.first for one in objects])
         self.offsets |= reached
+
+
+def test_a_table_needs_a_store_with_conditional_puts(
+    cluster: Cluster, topic: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = Driver(cluster, topic, tmp_path, format__class="frazil.DeltaFormat")
+    monkeypatch.setattr(FolderStore, "keeps_conditions", lambda *_: False)
+    driver.restart()
+    driver.table = KeptTable()
+    with pytest.raises(ConfigError, match=r"ignores the condition of a put .* or another format.class"):
+        driver.restart()
 
 
 def test_files_of_a_table_are_committed_before_the_position(cluster: Cluster, topic: str, tmp_path: Path) -> None:

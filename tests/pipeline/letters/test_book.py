@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 
 from frazil.errors import ServiceUnavailable
 from frazil.pipeline.letters.book import LetterBook
-from frazil.pipeline.letters.deadletter import DeadLetter
+from frazil.pipeline.letters.deadletter import PREFIX, SEAL, DeadLetter
+from frazil.pipeline.letters.letter import read_letter
 from tests.connectors.broker import BOOTSTRAP, Broker
 
 
@@ -56,6 +58,50 @@ def test_letters_of_other_connectors_are_not_its_own(broker: Broker) -> None:
     assert not book.written
     book.write([letter(1)])
     assert len(broker.records("t-dlq")) == 2
+
+
+@pytest.mark.parametrize("forged", ["no seal", "a seal of another target", "another value", "another offset"])
+def test_what_others_write_to_the_topic_hides_no_record(broker: Broker, forged: str) -> None:
+    mine = broker.queue("c", "t")
+    other = replace(mine, secret=b"another target")
+    others = {"no seal": mine, "a seal of another target": other, "another value": mine, "another offset": mine}
+    headers = dict(others[forged].context(letter(1)))
+    if forged == "no seal":
+        del headers[SEAL]
+    if forged == "another offset":
+        headers |= {PREFIX + "offset": b"2"}
+    value = b"something else" if forged == "another value" else b"{"
+    broker.send("t-dlq", [value], headers=list(headers.items()))
+    book = opened(broker)
+    assert not book.written
+    book.write([letter(1), letter(2)])
+    assert opened(broker).written == {("t", 0, 1, ""), ("t", 0, 2, "")}
+
+
+def test_letters_are_found_without_kafka_connects_headers(broker: Broker) -> None:
+    queue = replace(broker.queue("c", "t"), context_headers=False)
+    LetterBook(queue, BOOTSTRAP, "c").write([letter(1)])
+    assert opened(broker).written == {("t", 0, 1, "")}
+    (written,) = (read_letter(message) for message in broker.records("t-dlq"))
+    assert written is not None
+    assert (written.connector, written.record, written.cause) == ("c", ("t", 0, 1), ("", "the value is not JSON"))
+    assert written.headers == ()
+
+
+def test_marks_lead_to_the_letters_of_records_that_are_read_again(broker: Broker) -> None:
+    LetterBook(broker.queue("other", "t"), BOOTSTRAP, "other").write([letter(offset) for offset in range(3)])
+    book = opened(broker)
+    assert book.marks == {("t-dlq", 0): 3}
+    book.write([letter(1), letter(2), letter(3)])
+    assert book.marks == {("t-dlq", 0): 3}
+    book.forget({("t", 0): 3})
+    assert book.marks == {("t-dlq", 0): 5}
+    again = LetterBook(broker.queue("c", "t"), BOOTSTRAP, "c")
+    in_a_year = 4 * 10**12  # whatever clocks say
+    again.start(["t"], in_a_year, {("t", 0): 3}, book.marks)
+    assert (again.written, again.marks) == ({("t", 0, 3, "")}, {("t-dlq", 0): 5})
+    again.forget({("t", 0): 4})
+    assert again.marks == {("t-dlq", 0): 6}
 
 
 def test_letters_of_records_that_are_not_read_again_are_forgotten(broker: Broker) -> None:

@@ -4,6 +4,7 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
@@ -12,7 +13,8 @@ from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.errors import ConfigError, ServiceUnavailable
 from frazil.pipeline.letters import deadletter
-from frazil.pipeline.letters.deadletter import PREFIX, RECORD_TIME, DeadLetter, DeadLetterQueue
+from frazil.pipeline.letters.deadletter import PREFIX, RECORD_TIME, SEAL, DeadLetter, DeadLetterQueue
+from frazil.pipeline.letters.letter import read_letter
 from frazil.stack.local import LocalStack
 
 CONNECTOR_CLASS = "org.apache.iceberg.connect.IcebergSinkConnector"
@@ -102,6 +104,7 @@ class TestBroker:
             PREFIX + "exception.message": text.encode(),
             PREFIX + "exception.stacktrace": f"{exception}: {text}".encode(),
             RECORD_TIME: b"1684408953000",
+            SEAL: dict(headers)[SEAL],
         }
 
     def test_a_record_that_is_no_json_failed_in_the_converter(self, bootstrap: str, source: str) -> None:
@@ -111,13 +114,19 @@ class TestBroker:
         assert headers[PREFIX + "stage"] == b"VALUE_CONVERTER"
         assert headers[PREFIX + "class.name"] == b"org.apache.kafka.connect.json.JsonConverter"
 
-    def test_without_context_headers_the_record_is_as_it_was(self, bootstrap: str, source: str) -> None:
+    def test_without_context_headers_the_same_is_told_in_headers_of_our_own(self, bootstrap: str, source: str) -> None:
         queue = self.queue(bootstrap, context_headers=False)
         queue.write([letter(source), letter(source, value=None), letter(source, value=b"")])
         messages = self.read(bootstrap, f"{source}-dlq")
         assert sorted(map(repr, (m.value() for m in messages))) == ["None", "b''", r"b'\xff{'"]
-        assert all(m.headers() == list(letter().headers) for m in messages)
-        assert queue.written_since([source], 0) == {}
+        for message in messages:
+            headers: Headers = list(message.headers() or [])  # type: ignore[arg-type]
+            assert headers[:3] == list(letter().headers)
+            assert not any(name.startswith(PREFIX) for name, _ in headers[3:])
+            found = read_letter(message)
+            assert found is not None
+            assert (found.connector, found.record) == ("sink-1", (source, 2, 5))
+        assert queue.written([source]).keys() == {(source, 2, 5, "")}
 
     def test_a_large_record(self, bootstrap: str, source: str) -> None:
         value = bytes(range(256)) * 40_000
@@ -127,30 +136,35 @@ class TestBroker:
 
     def test_what_was_written_is_found(self, bootstrap: str, source: str) -> None:
         queue = self.queue(bootstrap)
-        assert queue.written_since([source], 0) == {}
+        assert self.found(queue, source) == set()
         queue.write([letter(source, offset) for offset in range(2500)])
         queue.write([letter(source, 2500)])
         self.queue(bootstrap, "sink-2").write([letter(source, 9999)])
         now = int(time.time() * SECOND)
         expected = {(source, 2, offset, "") for offset in range(2501)}
-        assert set(queue.written_since([source, "no-such-topic"], now)) == expected
-        assert set(queue.written_since([source], 0)) == expected
-        assert set(self.queue(bootstrap, "sink-2").written_since([source], now)) == {(source, 2, 9999, "")}
+        assert set(queue.written([source, "no-such-topic"])) == expected
+        assert self.found(queue, source, since_ms=now) == expected
+        assert self.found(queue, source, begin=2499) == {(source, 2, 2499, ""), (source, 2, 2500, "")}
+        assert self.found(self.queue(bootstrap, "sink-2"), source) == {(source, 2, 9999, "")}
+        _, ends = queue.written_for([source], {}, {}, 0)
+        assert (sum(ends.values()), self.found(queue, source, marks=ends)) == (2502, set())
+
+    def found(self, queue: DeadLetterQueue, source: str, begin: int = 0, marks: Any = None, since_ms: int = 0) -> Any:
+        return set(queue.written_for([source], {(source, 2): begin}, marks or {}, since_ms)[0])
 
     def test_only_what_was_written_since_is_read(self, bootstrap: str, source: str) -> None:
         """The margin is for clocks that differ; what is older has been committed and cannot be read again."""
-        headers: Headers = [
-            (PREFIX + n, v) for n, v in (("connector.name", b"sink-1"), ("topic", b"t"), ("partition", b"0"))
-        ]
+        queue = self.queue(bootstrap)
         producer = Producer({"bootstrap.servers": bootstrap})
         now = int(time.time() * SECOND)
-        for offset, age_s in ((1, 3600), (2, 60), (3, 0)):
+        for offset, age_s in ((1, 7200), (2, 60), (3, 0)):
+            one = letter(source, offset)
+            headers: Headers = [*queue.context(one)]
             moment = now - age_s * SECOND
-            mark: Headers = [*headers, (PREFIX + "offset", str(offset).encode())]
-            producer.produce(f"{source}-dlq", b"x", partition=0, headers=mark, timestamp=moment)
+            producer.produce(f"{source}-dlq", one.value, one.key, partition=0, headers=headers, timestamp=moment)
         assert producer.flush(20) == 0
-        assert set(self.queue(bootstrap).written_since([source], now)) == {("t", 0, 2, ""), ("t", 0, 3, "")}
-        assert self.queue(bootstrap).written_since([source], now + 3600 * SECOND) == {}
+        assert self.found(queue, source, since_ms=now) == {(source, 2, 2, ""), (source, 2, 3, "")}
+        assert self.found(queue, source, since_ms=now + 7200 * SECOND) == set()
 
     def test_messages_of_others_are_passed_over(self, bootstrap: str, source: str) -> None:
         producer = Producer({"bootstrap.servers": bootstrap})
@@ -167,7 +181,8 @@ class TestBroker:
             producer.produce(f"{source}-dlq", b"x", headers=headers)
         assert producer.flush(20) == 0
         self.queue(bootstrap).write([letter(source)])
-        assert set(self.queue(bootstrap).written_since([source], 0)) == {(source, 2, 5, "")}
+        assert self.found(self.queue(bootstrap), source) == {(source, 2, 5, "")}
+        assert set(self.queue(bootstrap).written([source])) == {(source, 2, 5, "")}
 
     def test_a_topic_that_refuses_the_size_is_named(self, bootstrap: str) -> None:
         source = f"source-{uuid.uuid4()}"
@@ -205,5 +220,5 @@ def test_a_broker_that_is_gone_cannot_be_searched(free_ports: Callable[[int], li
     queue = DeadLetterQueue(f"127.0.0.1:{port}", "c", CONNECTOR_CLASS, None, True)
     started = time.monotonic()
     with pytest.raises(ServiceUnavailable, match="the dead letters of c cannot be read"):
-        queue.written_since(["t"], 0)
+        queue.written_for(["t"], {}, {}, 0)
     assert time.monotonic() - started < 20

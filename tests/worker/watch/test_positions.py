@@ -5,7 +5,7 @@ import pytest
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.objects import ObjectStore
 from frazil.connectors.objects.config.object_sink import object_sink_config
-from frazil.connectors.objects.known_topics import KnownTopics, topics_object
+from frazil.connectors.objects.stored_positions import State, StoredPositions, positions_object
 from frazil.declare.providers import ConfigProviders, EnvironmentProvider
 from frazil.errors import ServiceUnavailable
 from frazil.stack.local import LocalStack
@@ -52,9 +52,9 @@ def test_objects_belong_to_the_topics_of_an_altered_position(
     parsed = object_sink_config(config)
     store = ObjectStore(parsed.store)
     store.create()
-    known = KnownTopics(topics_object(parsed.layout, "c"), store)
-    known.load()
-    known.forget(None, {"altered": "1", "other": "2"})
+    stored = StoredPositions(positions_object(parsed.layout, "c"), store, "c")
+    stored.load()
+    stored.keep(State(topics={"altered": "1", "other": "2"}))
     ConnectorPositions(settings, PROVIDERS).alter("c", config, changes)
     now = kafka_topics.topic_ids(settings.bootstrap_servers, ["altered"])["altered"]
-    assert known.load() == {topic: now if id_ == "now" else id_ for topic, id_ in left.items()}
+    assert stored.load().topics == {topic: now if id_ == "now" else id_ for topic, id_ in left.items()}

@@ -91,7 +91,7 @@ def compare(
     first = kafka_offsets.begin_offsets(bootstrap, topics)
     begin, end = limits.cut(first, {key: at for key, at in position(first).items() if key in first})
     queue = queue_of(config, bootstrap, connector_class)
-    dead = () if queue is None else queue.written_since(topics, 0)
+    dead = () if queue is None else queue.written(topics)
     part = Part(begin, end, frozenset(refusal[:3] for refusal in dead), limits)
     comparison = check(part)
     done, total = 0, sum(end.values()) - sum(begin.values())

@@ -48,7 +48,7 @@ class IcebergSink(Sink):
             catalogs.connect(config.catalog_properties, config.catalog_name),
             topics,
             task_source(config, self._bootstrap, headers=chain is not None and chain.reads_headers),
-            dead_letter_queue(config, self._bootstrap, self._class, topics),
+            dead_letter_queue(config, self._bootstrap, self._class, topics, config.catalog_properties),
             context,
         )
 

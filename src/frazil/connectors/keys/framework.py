@@ -212,7 +212,8 @@ SINK_KEYS: tuple[Key, ...] = (
     Key(
         DLQ + "context.headers.enable",
         "BOOLEAN",
-        "Whether dead letters carry the headers __connect.errors.* with the reason and the place of the failure.",
+        "Whether the headers of dead letters with the reason and the place of the failure are named as those of Kafka "
+        "Connect, __connect.errors.*, and not frazil.errors.*.",
         default=False,
         group=ERRORS,
         width="MEDIUM",

@@ -1,8 +1,8 @@
 """Notes of the clock's time while records of a Kafka partition came, kept so that a replay sees the same.
 
 Rotation by schedule and the Wallclock extractor depend on when records are read, which no topic tells. So each time
-that makes a difference is noted with the offset from which on it counts, and stored with the position of the consumer
-group before any object that depends on it: a worker that is killed finds the same times again.
+that makes a difference is noted with the offset from which on it counts, and stored with the position before any object
+that depends on it: a worker that is killed finds the same times again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from frazil.text.joda_dates import bucket_start
 from frazil.text.time_zones import time_zone
 
 MAX_TICKS = 80
-"""Times that are kept for a partition: they fit into the 4,096 bytes that a broker takes with a position."""
+"""Times that are kept for a partition: they are stored with each position."""
 _TOLD_MS, _RARER = 1000, 1.1
 _STEPS = 50
 """Number of steps that an interval of the wall clock is divided into."""

@@ -1,40 +1,45 @@
-"""Metadata stored with a position of the consumer group: notes of the clock, and whose offsets these are."""
+"""Metadata stored with a position of the consumer group: whose offsets these are, and whether they are a copy."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import msgspec
 
 from frazil.connectors.objects.clock import Tick
 
-_VERSION = 1
+_ALONE, _COPY = 1, 2
 
 
 class Metadata(msgspec.Struct, frozen=True, kw_only=True):
     """`cluster` and `topic` are Kafka's ids of them: with others the offset would mean something else.
 
-    `at` is when it was stored, in epoch milliseconds.
+    `frazil` is 2 for a copy of a stored position, 1 for one that an earlier release kept in the group alone, with
+    `ticks` and the time `at` in epoch milliseconds, and 0 for one of another program.
     """
 
-    frazil: int = _VERSION
+    frazil: int = 0
     cluster: str = ""
     topic: str = ""
     at: int = 0
-    ticks: Sequence[Tick] = ()
+    ticks: tuple[Tick, ...] = ()
 
-    def text(self) -> str:
-        """Text for `read_metadata`; it fits into the 4,096 bytes that a broker takes."""
-        return msgspec.json.encode(self).decode()
+    @property
+    def is_copy(self) -> bool:
+        """Whether the position is stored beside the objects too."""
+        return self.frazil == _COPY
 
 
 _decode = msgspec.json.Decoder(Metadata).decode
 
 
+def copy_metadata(cluster: str, topic: str) -> str:
+    """Text that stands beside the copy of a position, for `read_metadata`."""
+    return msgspec.json.encode({"frazil": _COPY, "cluster": cluster, "topic": topic}).decode()
+
+
 def read_metadata(text: str) -> Metadata:
-    """Read a position's metadata; it is empty when another program stored it."""
+    """Read a position's metadata; it is empty, and no copy, when another program stored it."""
     try:
-        found = _decode(text)
+        found = _decode(text) if text else Metadata()
     except msgspec.MsgspecError:
         return Metadata()
-    return found if found.frazil == _VERSION and text else Metadata()
+    return found if found.frazil in (_ALONE, _COPY) else Metadata()

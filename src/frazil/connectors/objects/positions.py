@@ -1,79 +1,134 @@
-"""Positions of an object sink: its consumer group is the truth about its progress.
+"""Positions of an object sink: kept as an object beside those that it stores, with a copy in its consumer group.
 
-A position is committed when all objects of the records below it are durable. The names of objects follow from the
+A position is stored when all objects of the records below it are durable. The names of objects follow from the
 records, so those that are stored again after a crash are the same.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from frazil.clients.kafka import client as kafka_client
 from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
-from frazil.connectors.objects.clock import Clock, Tick
+from frazil.connectors.objects.clock import Clock
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
-from frazil.connectors.objects.known_topics import KnownTopics
-from frazil.connectors.objects.metadata import Metadata, read_metadata
+from frazil.connectors.objects.metadata import Metadata, copy_metadata, read_metadata
+from frazil.connectors.objects.stored_positions import Place, State, StoredPositions, places_of
 from frazil.connectors.positions import check_range
 from frazil.errors import NotFound, PositionLost
+from frazil.pipeline.letters.marks import Marks
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.source import made_again
 
 
 @dataclass
+class Committed:
+    """Positions of a consumer group, and what stands beside each of them."""
+
+    offsets: Offsets
+    metadata: dict[TopicPartition, Metadata]
+
+    @classmethod
+    def of(cls, bootstrap: str, group: str, partitions: Collection[TopicPartition]) -> Committed:
+        """Ask the group. Raises ServiceUnavailable."""
+        offsets = kafka_groups.group_offsets(bootstrap, group, partitions)
+        texts = kafka_groups.group_metadata(bootstrap, group, offsets)
+        return cls(offsets, {key: read_metadata(texts.get(key, "")) for key in offsets})
+
+    def over(self, state: State) -> dict[TopicPartition, Place]:
+        """The positions that count. What is no copy of a stored one was put there on purpose, by another program."""
+        places = {key: Place(self.offsets[key], found.ticks) for key, found in self.metadata.items()}
+        copies = {key for key, found in self.metadata.items() if found.is_copy}
+        return places | {key: place for key, place in places_of(state.positions).items() if self._lets(key, copies)}
+
+    def _lets(self, key: TopicPartition, copies: Collection[TopicPartition]) -> bool:
+        return key in copies or key not in self.offsets
+
+
+@dataclass
 class Positions:
-    """Next offsets and clocks of the partitions of a connector, and their copy in the consumer group."""
+    """Next offsets and clocks of the partitions of a connector, as they are and as they are stored."""
 
     config: ObjectSinkConfig
     bootstrap: str
-    known: KnownTopics
+    stored: StoredPositions
     offsets: Offsets = field(default_factory=dict)
     ends: Offsets = field(default_factory=dict)
     """Offsets behind the last records when the positions were loaded."""
     clocks: dict[TopicPartition, Clock] = field(default_factory=dict)
+    letters: Marks = field(default_factory=dict)
+    """Marks in dead-letter topics: letters of records above the positions are there or above."""
+    since_ms: int = 0
+    """Time of the oldest position that an earlier release has stored, in epoch milliseconds; 0 without one."""
     _cluster: str = ""
     _topics: dict[str, str] = field(default_factory=dict)
-    _stored: dict[TopicPartition, tuple[int, tuple[Tick, ...]]] = field(default_factory=dict)
-    since_ms: int = 0
-    """Time when the oldest position was stored, in epoch milliseconds: records above it were read later than that."""
+    _state: State = field(default_factory=State)
+    _copied: Offsets = field(default_factory=dict)
 
     def load(
         self, topics: Sequence[str], of_table: Callable[[Sequence[TopicPartition]], Offsets] | None = None
     ) -> None:
-        """Take the positions of all partitions of the topics; those of a table win over the group's.
+        """Take over the positions of all partitions of the topics; those of a table win over others.
 
-        Raises PositionLost for one that is not in its topic any more, NotFound, ConfigError or ServiceUnavailable.
+        Raises PositionLost for one that is not in its topic any more, or that nobody knows any more; NotFound, Fenced,
+        ConfigError or ServiceUnavailable.
         """
+        state = self._state = self.stored.load()
         self._cluster = kafka_client.cluster_id(self.bootstrap)
-        self._topics = self._identified(topics, self.known.load())
+        self._check_cluster(state.cluster, f"object {self.stored.name}")
+        self._topics = self._identified(topics, state.topics)
         begin, end = (
             kafka_offsets.begin_offsets(self.bootstrap, topics),
             kafka_offsets.end_offsets(self.bootstrap, topics),
         )
         self.ends = end
         group = self.config.group_id
-        known = kafka_groups.group_offsets(self.bootstrap, group, begin)
-        if of_table is not None:
-            known |= of_table(list(begin))
-        texts = kafka_groups.group_metadata(self.bootstrap, group, known)
-        read_before = {topic for topic, _ in known}
-        self.since_ms = min((read_metadata(text).at for text in texts.values()), default=0)
+        committed = Committed.of(self.bootstrap, group, begin)
+        known = committed.over(state)
+        in_table = {} if of_table is None else of_table(list(begin))
+        read_before = {topic for topic, _ in (*known, *in_table)}
+        self._check_known(state, read_before)
+        self.since_ms = min((found.at for found in committed.metadata.values()), default=0)
+        self._copied = {key: at for key, at in committed.offsets.items() if committed.metadata[key].is_copy}
         for key in begin:
-            found = read_metadata(texts.get(key, ""))
+            self._check(key, committed.metadata.get(key, Metadata()))
             first = begin if self.config.auto_offset_reset == "earliest" or key[0] in read_before else end
-            self._check(key, found)
-            offset = known.get(key, first[key])
-            check_range(key, offset, begin[key], end[key], f"consumer group {group}")
+            place = known.get(key, Place(first[key]))
+            offset = in_table.get(key, place.offset)
+            check_range(key, offset, begin[key], end[key], self._holder(key, in_table, committed))
             self.offsets[key] = offset
-            clock = Clock.of(self.config, found.ticks)
+            clock = Clock.of(self.config, place.ticks)
             if clock is not None:
                 self.clocks[key] = clock
+        self.letters = {
+            (topic, number): offset for topic, several in state.letters.items() for number, offset in several.items()
+        }
         self.remember({topic for (topic, _), offset in self.offsets.items() if offset})
         self.store()
+
+    def _holder(self, key: TopicPartition, in_table: Offsets, committed: Committed) -> str:
+        if key in in_table:
+            return "the table"
+        own = committed.metadata.get(key)
+        return f"consumer group {self.config.group_id}" if own and not own.is_copy else f"object {self.stored.name}"
+
+    def _check_known(self, state: State, known: Set[str]) -> None:
+        """Raise PositionLost for a topic that objects are stored of, and whose position is nowhere."""
+        lost = sorted((self._topics.keys() & state.topics.keys()) - known - state.positions.keys())
+        if lost:
+            name = self.config.name
+            raise PositionLost(
+                f"connector {name} has read topic {' and '.join(lost)}, and its consumer group {self.config.group_id} "
+                "has no position any more: Kafka forgets those of groups without members, after 7 days by default. "
+                "Nothing was read. Stop the connector, then set the offsets to go on from (PATCH "
+                f"/connectors/{name}/offsets, or: frazil offsets set {name} {lost[0]}:0=…), or have the topics read "
+                f"again (DELETE /connectors/{name}/offsets, or: frazil offsets reset {name}), and resume it."
+            )
 
     def _identified(self, topics: Sequence[str], stored: Mapping[str, str]) -> dict[str, str]:
         """Ids of the topics, which are those that objects are stored of."""
@@ -88,11 +143,22 @@ class Positions:
         return now
 
     def remember(self, topics: Collection[str]) -> None:
-        """See to it that a later start knows which topics the objects are of.
+        """Have a later start know which topics the objects are of, from the next `store` on."""
+        ids = {**self._state.topics, **{topic: self._topics[topic] for topic in topics}}
+        self._state = replace(self._state, topics=ids)
+
+    def begin(self, topics: Collection[str]) -> None:
+        """Store what a run over records of the topics depends on. Raises as `store` does."""
+        self.remember(topics)
+        self.store()
+        self.check()
+
+    def check(self) -> None:
+        """Raise Fenced when another worker goes on from the stored positions; what is stored by then would not count.
 
         Raises ConfigError or ServiceUnavailable.
         """
-        self.known.remember({topic: self._topics[topic] for topic in topics})
+        self.stored.check()
 
     def confirm(self, topics: Collection[str]) -> None:
         """Confirm that the records just read are of the topics as at the start; raise PositionLost otherwise.
@@ -103,14 +169,16 @@ class Positions:
             raise self._lost(topic)
 
     def _check(self, key: TopicPartition, found: Metadata) -> None:
-        topic = key[0]
-        if found.cluster and found.cluster != self._cluster:
+        self._check_cluster(found.cluster, f"consumer group {self.config.group_id}")
+        if found.topic:
+            self._check_topics({key[0]: found.topic}, self._topics)
+
+    def _check_cluster(self, stored: str, holder: str) -> None:
+        if stored and stored != self._cluster:
             raise PositionLost(
-                f"consumer group {self.config.group_id} has positions of Kafka cluster {found.cluster}, but this is "
+                f"{holder} has positions of Kafka cluster {stored}, but this is "
                 f"{self._cluster}. Nothing was read. Give the connector a new name to read from the beginning."
             )
-        if found.topic:
-            self._check_topics({topic: found.topic}, self._topics)
 
     def _check_topics(self, stored: Mapping[str, str], now: Mapping[str, str]) -> None:
         for topic, id_ in now.items():
@@ -132,22 +200,26 @@ class Positions:
         )
 
     def store(self) -> None:
-        """Commit what differs from the copy; raises ServiceUnavailable or TerminalError, and then it is as it was."""
-        now_ms = round(time.time() * 1000)
-        changed: Offsets = {}
-        texts: dict[TopicPartition, str] = {}
-        ticks: dict[TopicPartition, tuple[Tick, ...]] = {}
-        for key, offset in self.offsets.items():
-            ticks[key] = tuple(self.clocks[key].ticks) if key in self.clocks else ()
-            if self._stored.get(key) != (offset, ticks[key]):
-                changed[key] = offset
-                topic = self._topics.get(key[0], "")
-                texts[key] = Metadata(cluster=self._cluster, topic=topic, at=now_ms, ticks=ticks[key]).text()
+        """Store what has changed, then its copy. Raises Fenced when another worker goes on from there meanwhile.
+
+        Raises ServiceUnavailable, ConfigError or TerminalError; a stored position is one of records that are durable.
+        """
+        positions = {topic: dict(places) for topic, places in self._state.positions.items()}
+        for (topic, number), offset in self.offsets.items():
+            ticks = self.clocks[topic, number].ticks if (topic, number) in self.clocks else ()
+            positions.setdefault(topic, {})[number] = Place(offset, tuple(ticks))
+        letters: dict[str, dict[int, int]] = {}
+        for (topic, number), offset in self.letters.items():
+            letters.setdefault(topic, {})[number] = offset
+        self._state = replace(self._state, cluster=self._cluster, positions=positions, letters=letters)
+        self.stored.keep(self._state)
+        changed = {key: offset for key, offset in self.offsets.items() if self._copied.get(key) != offset}
+        texts = {key: copy_metadata(self._cluster, self._topics[key[0]]) for key in changed}
         kafka_groups.set_group_offsets(self.bootstrap, self.config.group_id, changed, texts)
-        self._stored |= {key: (offset, ticks[key]) for key, offset in changed.items()}
+        self._copied |= changed
 
     def move(self, reached: Mapping[TopicPartition, int]) -> None:
-        """Go on to new positions, and commit them."""
+        """Go on to new positions, and store them."""
         for key, offset in reached.items():
             self.offsets[key] = offset
             if key in self.clocks:

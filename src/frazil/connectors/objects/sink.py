@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from frazil.clients.credentials import with_store_access
-from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.objects import ObjectStore
 from frazil.connectors.checks.compare import Check, Limits, Part, Progress, compare
 from frazil.connectors.checks.result import RangeCheck
 from frazil.connectors.dead_letters import dead_letter_queue
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig, object_sink_config
-from frazil.connectors.objects.known_topics import KnownTopics, topics_object
+from frazil.connectors.objects.positions import Committed
 from frazil.connectors.objects.schema_file import SchemaFile, schema_object
 from frazil.connectors.objects.sink_task import ObjectSinkTask
+from frazil.connectors.objects.stored_positions import StoredPositions, positions_object
 from frazil.connectors.objects.verify import ObjectCheck
 from frazil.connectors.positions import Changes, alter_group, check_changes
 from frazil.connectors.sink import Sink, SinkContext
@@ -55,29 +55,25 @@ class ObjectSink(Sink):
             self._bootstrap,
             topics,
             source,
-            dead_letter_queue(config, self._bootstrap, self._class, topics),
+            dead_letter_queue(config, self._bootstrap, self._class, topics, self._target()),
             self._store,
-            self._known_topics(),
+            self._stored_positions(),
             context,
             schema,
             self._table(),
         )
 
     def alter(self, changes: Changes | None) -> list[str]:
-        """See `Sink`: the position is in the consumer group, and which topics it is of beside the objects.
+        """See `Sink`: the position is stored beside the objects, and the consumer group has a copy.
 
         A Delta table keeps its own position, so the connector's topics have to stay those that it is of.
         """
-        known = self._known_topics()
-        is_delta = self._config.delta is not None
-        if not is_delta:
-            known.load()
+        stored = self._stored_positions()
+        state = stored.load()
         remarks: list[str] = []
         moves = None if changes is None else check_changes(self._bootstrap, changes, remarks)
+        stored.keep(state.altered(moves, keeps_ids=self._config.delta is not None))
         alter_group(self._bootstrap, self._config.group_id, moves)
-        if not is_delta:
-            altered = None if changes is None else {topic for topic, _ in changes}
-            known.forget(altered, {} if moves is None else moves.now.topic_ids)
         remarks.append("Objects that are stored stay, and get the same content when their records are read again.")
         remarks.append("Those of a topic that was made again are replaced by objects of the same names.")
         return remarks
@@ -87,9 +83,11 @@ class ObjectSink(Sink):
         table = self._table()
 
         def position(first: Offsets) -> Offsets:
-            if table is None:
-                return kafka_groups.group_offsets(self._bootstrap, self._config.group_id, first)
-            return table.start(list(first))
+            if table is not None:
+                return table.start(list(first))
+            committed = Committed.of(self._bootstrap, self._config.group_id, first)
+            places = committed.over(self._stored_positions().load())
+            return {key: place.offset for key, place in places.items()}
 
         def check(part: Part) -> Check:
             if table is None:
@@ -100,8 +98,13 @@ class ObjectSink(Sink):
 
         return compare(self._config, self._bootstrap, self._class, limits, progress, position=position, check=check)
 
-    def _known_topics(self) -> KnownTopics:
-        return KnownTopics(topics_object(self._config.layout, self._config.name), self._store)
+    def _stored_positions(self) -> StoredPositions:
+        name = positions_object(self._config.layout, self._config.name)
+        return StoredPositions(name, self._store, self._config.name)
+
+    def _target(self) -> tuple[str | None, ...]:
+        store = self._config.store
+        return store.endpoint, store.bucket, self._config.layout.topics_dir, store.access_key, store.secret_key
 
     def _table(self) -> DeltaTarget | None:
         """The table of a connector that writes one."""

@@ -12,11 +12,11 @@ from typing import Protocol
 
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
 from frazil.connectors.objects.formats.delta import TableColumns
-from frazil.connectors.objects.known_topics import KnownTopics
 from frazil.connectors.objects.pace import Seen, is_due, useful_end
 from frazil.connectors.objects.positions import Positions
 from frazil.connectors.objects.results import ObjectsResult, PartitionResult, StoredObject
 from frazil.connectors.objects.schema_file import SchemaFile
+from frazil.connectors.objects.stored_positions import StoredPositions
 from frazil.connectors.objects.task import ObjectsSpec, ObjectsTask
 from frazil.connectors.objects.uploads import Opener
 from frazil.connectors.sink import Due, SinkContext, SinkTask
@@ -59,7 +59,7 @@ class ObjectSinkTask(SinkTask):
         source: Source,
         dead_letters: DeadLetterQueue | None,
         store: Store,
-        known: KnownTopics,
+        stored: StoredPositions,
         context: SinkContext,
         schema: SchemaFile | None = None,
         table: Table | None = None,
@@ -78,11 +78,17 @@ class ObjectSinkTask(SinkTask):
         self._breaker = context.breakers.of(config.name)
         self._breaker.call(store.check)
         self._letters = LetterBook(dead_letters, bootstrap, config.name)
-        self._positions = Positions(config, bootstrap, known)
+        self._positions = Positions(config, bootstrap, stored)
         self._seen: dict[TopicPartition, Seen] = {}
         self._lengths: dict[TopicPartition, int] = {}
         self._positions.load(topics, None if self._table is None else self._table.start)
-        self._letters.start(topics, self._positions.since_ms, self._positions.offsets)
+        if self._table is not None and not stored.conditional:
+            raise ConfigError(
+                f"the store of bucket {config.store.bucket} ignores the condition of a put (If-None-Match), without "
+                f"which two writers of a Delta table overwrite each other's commits. Nothing of {config.name} was read "
+                "or stored. Use a store that has conditional puts, or another format.class."
+            )
+        self._letters.start(topics, self._positions.since_ms, self._positions.offsets, self._positions.letters)
         self._unsettled = {key: end for key, end in self._positions.ends.items() if end > self._positions.offsets[key]}
         """Ends of records that may be stored in part and are not acknowledged: they are read again as before."""
         if self._schema is not None:
@@ -131,8 +137,7 @@ class ObjectSinkTask(SinkTask):
         if not ranges_between(self._positions.offsets, ends):
             return
         started = time.monotonic()
-        self._positions.remember({topic for topic, _ in ends})
-        self._positions.store()
+        self._positions.begin({topic for topic, _ in ends})
         refused: dict[TopicPartition, dict[int, str]] = {}
         parts: list[PartitionResult] = []
         write_s = validation_s = 0.0
@@ -147,7 +152,10 @@ class ObjectSinkTask(SinkTask):
             validation_s += result.validation_s
             object_s += result.object_s
             found = {key: result.partitions.get(key, PartitionResult(end)) for key, end in pending.items()}
-            self._letters.write([letter for part in found.values() for letter in part.letters])
+            letters = [letter for part in found.values() for letter in part.letters]
+            if letters:
+                self._positions.check()
+            self._letters.write(letters)
             unknown = infer.merge_all([part.unknown for part in found.values()])
             if self._table is not None:
                 self._evolve(self._table, unknown)
@@ -166,7 +174,10 @@ class ObjectSinkTask(SinkTask):
                     self._left_out(key, part),
                 )
                 self._note(key, before, part, seen)
-            self._positions.move({key: part.position for key, part in found.items()})
+            reached = {key: part.position for key, part in found.items()}
+            self._letters.forget(self._positions.offsets | reached)
+            self._positions.letters = self._letters.marks
+            self._positions.move(reached)
             parts += found.values()
             bad += [part.bad for part in found.values() if part.bad is not None]
             for key, part in found.items():
@@ -174,7 +185,6 @@ class ObjectSinkTask(SinkTask):
             pending = {
                 key: pending[key] for key, part in found.items() if part.refused or part.unknown or part.overflow
             }
-        self._letters.forget(self._positions.offsets)
         checked_s = None if self._schema is None else validation_s
         report = self._report(parts, time.monotonic() - started, write_s, object_s, checked_s)
         if report.read or report.files:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence, Set
 from frazil.errors import FrazilError
 from frazil.pipeline.letters.deadletter import Coordinates, DeadLetter, DeadLetterQueue, Refusal
 from frazil.pipeline.letters.log import LetterLog
+from frazil.pipeline.letters.marks import Marks
 from frazil.pipeline.letters.ranges import by_partition
 from frazil.pipeline.offsets import Offsets
 
@@ -22,6 +23,9 @@ class LetterBook:
         self._bootstrap = bootstrap
         self._connector = connector
         self._written: dict[Refusal, list[Coordinates]] = {}
+        self._earlier: Set[Refusal] = frozenset()
+        """Refusals whose dead letters an earlier run has written."""
+        self._ends: Marks = {}
         self._told: set[str] = set()
         """Exceptions that nothing has foreseen, and that the log has."""
 
@@ -35,21 +39,32 @@ class LetterBook:
         """Refusals of records that may be read again."""
         return self._written.keys()
 
-    def start(self, topics: Iterable[str], since_ms: int, begin: Offsets) -> None:
-        """Look up what was written since a time for records from `begin` on, which are read again.
+    @property
+    def marks(self) -> Marks:
+        """Marks for a later `start`: dead letters of records that are read again are there or above."""
+        marks = dict(self._ends)
+        for topic, partition, offset in (place for places in self._written.values() for place in places):
+            marks[topic, partition] = min(offset, marks.get((topic, partition), offset))
+        return marks
 
-        Raises ServiceUnavailable when the dead-letter topics cannot be read.
+    def start(self, topics: Iterable[str], since_ms: int, begin: Offsets, marks: Marks | None = None) -> None:
+        """Look up what was written for records from `begin` on, which are read again.
+
+        It is looked for from the marks on, and since a time where there are none. Raises ServiceUnavailable when the
+        dead-letter topics cannot be read.
         """
         if self._queue is not None:
-            written = self._queue.written_since(topics, since_ms)
-            self._written = {r: places for r, places in written.items() if r[2] >= begin.get(r[:2], 0)}
+            self._written, self._ends = self._queue.written_for(topics, begin, marks or {}, since_ms)
+            self._earlier = frozenset(self._written)
 
     def write(self, letters: Sequence[DeadLetter]) -> None:
         """Write those that are new, and return when they are acknowledged. Raises as `DeadLetterQueue.write` does."""
         new = [letter for letter in letters if letter.refusal not in self._written]
         if new and self._queue is not None:
-            self._queue.write(new)
-            self._written |= {letter.refusal: [] for letter in new}
+            places = self._queue.write(new)
+            self._written |= {refusal: [place] for refusal, place in places.items()}
+            for topic, partition, offset in places.values():
+                self._ends[topic, partition] = max(offset + 1, self._ends.get((topic, partition), 0))
             for letter in new:
                 self._tell(letter)
 
@@ -78,7 +93,7 @@ class LetterBook:
         stored = [
             refusal
             for refusal, places in self._written.items()
-            if places and refusal[3] == table and refusal not in dead
+            if refusal in self._earlier and refusal[3] == table and refusal not in dead
             if low.get(refusal[:2], 0) <= refusal[2] < ceiling.get(refusal[:2], 0)
         ]
         if not stored:

@@ -11,7 +11,7 @@ from typing import Literal
 from confluent_kafka import Message
 
 from frazil.clients.kafka.headers import headers_of
-from frazil.pipeline.letters.deadletter import PREFIX, RECORD_TIME, TABLE, Coordinates
+from frazil.pipeline.letters.deadletter import OWN_PREFIX, PREFIX, RECORD_TIME, SEAL, TABLE, Coordinates
 from frazil.pipeline.letters.ranges import Ranges
 
 State = Literal["replayed", "dropped"]
@@ -19,7 +19,8 @@ State = Literal["replayed", "dropped"]
 STATE, CLOSED, CLOSED_AT = "frazil.deadletter.state", "frazil.deadletter.offset", "frazil.deadletter.time"
 """Headers of a marker: what became of the dead letters, their offsets (`5,7-9`), and when (ISO 8601, UTC)."""
 
-_FIRST_CONTEXT = PREFIX + "topic"
+_PREFIXES = (PREFIX, OWN_PREFIX)
+_FIRST_CONTEXT = tuple(prefix + "topic" for prefix in _PREFIXES)
 _EXAMPLE = re.compile(r" \(.*\)$", re.DOTALL)
 _REFUSED = re.compile(
     r"""(?<=not valid by the schema: )(?:"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|\{.*\}|\[.*\])(?= )|^'.*'(?= is not )"""
@@ -33,9 +34,9 @@ Header = tuple[str, bytes | None]
 class Letter:
     """A dead letter with its place in the dead-letter topic.
 
-    `headers` are those of the original record. `context` has what the sink added, without its prefix; it is empty when
-    the connector writes no such headers. `timestamp` in epoch milliseconds is the message's: the time of writing for
-    those of frazil, the record's own for those of Kafka Connect.
+    `headers` are those of the original record. `context` has what the sink added, without its prefix; it is empty for
+    those of a Kafka Connect that writes no such headers. `timestamp` in epoch milliseconds is the message's: the time
+    of writing for those of frazil, the record's own for those of Kafka Connect.
     """
 
     topic: str
@@ -112,7 +113,7 @@ def read_letter(message: Message) -> Letter | None:
         return None
     found = headers_of(message)
     headers: list[Header] = [(name, _bytes(value)) for name, value in found]
-    begin = max((i for i, (name, _) in enumerate(headers) if name == _FIRST_CONTEXT), default=len(headers))
+    begin = max((i for i, (name, _) in enumerate(headers) if name in _FIRST_CONTEXT), default=len(headers))
     added = [(name, value) for name, value in headers[begin:] if _is_context(name)]
     kept = [*headers[:begin], *(header for header in headers[begin:] if not _is_context(header[0]))]
     topic, partition, offset = message.topic(), message.partition(), message.offset()
@@ -125,7 +126,10 @@ def read_letter(message: Message) -> Letter | None:
         _optional(message.key()),
         _optional(message.value()),
         tuple(kept),
-        {name.removeprefix(PREFIX): (value or b"").decode(errors="replace") for name, value in added},
+        {
+            name.removeprefix(PREFIX).removeprefix(OWN_PREFIX): (value or b"").decode(errors="replace")
+            for name, value in added
+        },
     )
 
 
@@ -135,7 +139,7 @@ def closed_by(message: Message) -> Ranges | None:
     Only offsets before the marker's own count: a marker never closes what comes after it.
     """
     headers = dict(headers_of(message))
-    if message.value() is not None or STATE not in headers or any(name.startswith(PREFIX) for name in headers):
+    if message.value() is not None or STATE not in headers or any(name.startswith(_PREFIXES) for name in headers):
         return None
     try:
         named = Ranges.parse((_bytes(headers.get(CLOSED)) or b"").decode(errors="replace"))
@@ -156,7 +160,7 @@ def closed_letters(messages: Iterable[Message]) -> dict[tuple[str, int], Ranges]
 
 
 def _is_context(name: str) -> bool:
-    return name.startswith(PREFIX) or name in (RECORD_TIME, TABLE)
+    return name.startswith(_PREFIXES) or name in (RECORD_TIME, TABLE, SEAL)
 
 
 def _is_number(text: str) -> bool:

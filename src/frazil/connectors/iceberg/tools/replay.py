@@ -284,7 +284,9 @@ def _rows(letters: Sequence[Letter]) -> Iterator[Rows]:
 def _whole(letter: Letter, outcomes: Sequence[Outcome], config: IcebergSinkConfig) -> Outcome:
     """The outcome for all tables that the dead letter is for."""
     if letter.record is None:
-        return Outcome(letter, "fails", "it does not tell which record it is (no __connect.errors.* headers)")
+        return Outcome(
+            letter, "fails", "it does not tell which record it is (no __connect.errors.* or frazil.errors.* headers)"
+        )
     if not outcomes:
         return Outcome(letter, "fails", f"its table {letter.table} is none of {config.name} any more")
     order: tuple[Verdict, ...] = ("fails", "waits", "stored", "skipped", "present")
