@@ -21,7 +21,7 @@ from frazil.cli.main import app
 from frazil.connectors.iceberg.config.keys import ICEBERG_KEYS
 from frazil.connectors.objects.config.keys import OBJECT_KEYS
 from frazil.connectors.objects.config.object_sink import object_sink_definition
-from frazil.connectors.registry import check_config, connector_of
+from frazil.connectors.registry import check_config, completed, connector_of
 from frazil.environment.settings import Settings
 from frazil.environment.variables import VARIABLES
 from frazil.minio.deployment.connectors import connectors
@@ -59,14 +59,7 @@ OTHER_NAMES = {
     "SPARK_LOCAL_IP",
 }
 
-# What a connector has to say of the stack's catalog and store. Access keys it gets from the worker.
-CATALOG_KEYS = [
-    f"iceberg.catalog.{key}"
-    for key in (
-        *("type", "uri", "warehouse", "rest.sigv4-enabled", "rest.signing-name", "rest.signing-region"),
-        *("s3.endpoint", "s3.path-style-access"),
-    )
-]
+STACK = Settings({"ICEBERG_CATALOG_URI": Settings({}).catalog_uri})
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -194,21 +187,20 @@ def test_the_sample_has_every_variable_with_its_default(tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", WRITTEN, ids=str)
 def test_connectors_of_the_pages_would_be_taken(page: Path) -> None:
     for block in blocks(page, "json"):
-        found = check_config({**json.loads(block), "name": "x"})  # raises for a key that is refused
+        config = completed({**json.loads(block), "name": "x"}, STACK)
+        found = check_config(config)  # raises for a key that is refused
         assert not [text for text in found if "is not a key of this connector" in text]
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=str)
 def test_connectors_of_the_pages_run_on_the_stack(page: Path) -> None:
-    """They say all that the catalog and the store of the stack need, and write to tables that exist or are created."""
-    deployed = connectors(Settings({}))
-    needed = {key: value for key, value in deployed["iceberg-sink-apilogs"].items() if key in CATALOG_KEYS}
-    tables = {config["iceberg.tables"] for config in deployed.values()}
+    """They write to the catalog and the store of the stack, and to tables that exist or are created."""
+    tables = {config["iceberg.tables"] for config in connectors(Settings({})).values()}
     for config in map(json.loads, blocks(page, "json")):
         if "connector.class" in config and connector_of(config).definition is object_sink_definition:
             assert config["store.url"] == Settings({}).s3_endpoint
         elif "connector.class" in config:
-            assert needed.items() <= config.items()
+            assert not [key for key in config if key.startswith("iceberg.catalog.")]
             own = {table.strip() for table in config.get("iceberg.tables", "").split(",")} <= tables
             assert own or config.get("iceberg.tables.auto-create-enabled") == "true"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from pyiceberg.types import LongType, NestedField, StringType
 
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.connectors.iceberg.tools.publish import publish
+from frazil.errors import ConfigError
 from tests.harness import Pipe, Worker, eventually, messages
 
 pytestmark = pytest.mark.spark
@@ -206,9 +208,28 @@ def test_key_columns_that_are_not_there(worker: Worker, users: Pipe, more: dict[
 
 
 def test_a_table_without_key_columns(worker: Worker, pipe: Pipe) -> None:
-    worker.client.put_config(pipe.connector, pipe.config() | UPSERT)
+    missing = {"iceberg.tables": f"{pipe.table_name}_missing", "iceberg.tables.auto-create-enabled": "true"}
+    for more in ({}, missing):
+        with pytest.raises(ConfigError, match="has no identifier fields, so nobody knows which row"):
+            worker.client.put_config(pipe.connector, pipe.config() | UPSERT | more)
+    assert pipe.connector not in worker.client.connectors()
+    assert not pipe.catalog().table_exists(missing["iceberg.tables"])
 
-    assert f"{pipe.table_name} has no identifier fields" in trace(worker, pipe)
+
+def test_the_example_of_the_page_stores_what_debezium_sends(worker: Worker, users: Pipe) -> None:
+    """On the worker's own catalog, as it is printed but for names and the time between commits."""
+    page = (Path(__file__).parents[2] / "docs/upserts.md").read_text()
+    example = json.loads(re.findall(r"^```json\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1])
+    made = f"{users.table_name}_made"
+    here = {"topics": users.name, "iceberg.tables": made, "iceberg.control.commit.interval-ms": "500"}
+    users.send([debezium("c", None, row(n, "created")) for n in range(3)], partition=0, key=b'{"id":0}')
+    users.send([debezium("u", None, row(1, "updated")), debezium("d", row(2, "created"), None)], partition=0)
+
+    worker.client.put_config(users.connector, example | here)
+
+    eventually(lambda: users.catalog().table_exists(made) and users.lag() == 0)
+    rows = users.catalog().load_table(made).scan().to_arrow().to_pylist()
+    assert {each["id"]: each["name"] for each in rows} == {0: "created", 1: "updated"}
 
 
 def test_a_branch_is_written_and_published(worker: Worker, users: Pipe) -> None:

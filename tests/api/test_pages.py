@@ -33,9 +33,8 @@ def test_the_examples_of_the_page_run_one_after_the_other(stack: LocalStack, tmp
     good = [json.dumps({"id": n, "price": n / 4, "item": f"item {n}"}).encode() for n in range(40)]
     send(settings.bootstrap_servers, "orders", [*good, b"{no json"])
     example = json.loads((ROOT / "docs/examples/orders.json").read_text())
-    here = {f"iceberg.catalog.{key}": value for key, value in settings.catalog_properties().items()}
     (tmp_path / "docs" / "examples").mkdir(parents=True)
-    (tmp_path / "docs" / "examples" / "orders.json").write_text(json.dumps(example | here))
+    (tmp_path / "docs" / "examples" / "orders.json").write_text(json.dumps(example))
     program = "\n".join(blocks("python.md"))
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program],
@@ -45,7 +44,7 @@ def test_the_examples_of_the_page_run_one_after_the_other(stack: LocalStack, tmp
     assert "40 rows in 1 batches, 1 dead letters" in done.stdout
     assert "('n', 'most') [(40, 9.75)]" in done.stdout
     assert "orders" in done.stdout and "fails" in done.stdout
-    assert "Must specify Iceberg catalog properties" in done.stdout
+    assert "Must specify table name(s)" in done.stdout
 
 
 @pytest.mark.stack

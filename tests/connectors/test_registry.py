@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from frazil.connectors.registry import check_config, config_infos, connector_of, find_connector
+from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_config
+from frazil.connectors.registry import check_config, completed, config_infos, connector_of, find_connector
+from frazil.environment.settings import Settings
 from frazil.errors import ConfigError
 from tests.connectors.samples import MINIMAL_SINK, SEED_SINK
 
@@ -46,6 +50,47 @@ def test_config_infos_count_errors_and_name_the_class() -> None:
     with_errors = {entry["value"]["name"]: entry["value"]["errors"] for entry in configs if entry["value"]["errors"]}
     assert set(with_errors) == {"name", "iceberg.tables", "iceberg.catalog"}
     assert infos["error_count"] == 3
+
+
+def with_store(home: Path, **env: str) -> Settings:
+    """Settings of a home that has a store of its own."""
+    (home / "data" / "seaweedfs").mkdir(parents=True)
+    return Settings({"FRAZIL_HOME": str(home), "ICEBERG_CATALOG_PORT": "4711", **env})
+
+
+SHORT = {"name": "c", "connector.class": "IcebergSink", "topics": "t", "iceberg.tables": "a.b"}
+
+
+def test_the_catalog_of_the_worker_counts_where_a_connector_names_none(tmp_path: Path) -> None:
+    settings = with_store(tmp_path, WAREHOUSE_NAME="mine")
+    config = iceberg_sink_config(dict(completed(SHORT, settings)))
+    assert config.catalog_properties == settings.catalog_properties()
+    assert config.catalog_properties["uri"] == "http://127.0.0.1:4711"
+    other = iceberg_sink_config(dict(completed(SHORT | {"iceberg.catalog.warehouse": "other"}, settings)))
+    assert other.catalog_properties == settings.catalog_properties() | {"warehouse": "other"}
+
+
+@pytest.mark.parametrize(
+    "own", [{"uri": "http://other:8181"}, {"type": "hive"}, {"catalog-impl": "org.apache.iceberg.rest.RESTCatalog"}]
+)
+def test_nothing_of_the_workers_catalog_goes_to_one_that_a_connector_names(tmp_path: Path, own: dict[str, str]) -> None:
+    config = SHORT | {f"iceberg.catalog.{key}": text for key, text in own.items()}
+    assert completed(config, with_store(tmp_path)) == config
+
+
+def test_without_a_catalog_of_the_worker_the_keys_are_asked_for(tmp_path: Path) -> None:
+    config = completed(SHORT, Settings({"FRAZIL_HOME": str(tmp_path)}))
+    with pytest.raises(ConfigError, match="Must specify Iceberg catalog properties: iceberg.catalog.type, iceberg.c"):
+        check_config(config)
+    named = Settings({"FRAZIL_HOME": str(tmp_path), "ICEBERG_CATALOG_URI": "http://catalog:8181"})
+    assert check_config(completed(SHORT, named)) == []
+
+
+def test_a_validation_counts_what_the_worker_has_and_shows_none_of_it(tmp_path: Path) -> None:
+    settings = with_store(tmp_path, MINIO_SECRET_KEY="topsecret")
+    infos = config_infos(SHORT, lambda config: completed(config, settings))
+    assert infos["error_count"] == 0
+    assert "topsecret" not in repr(infos)
 
 
 def test_groups_are_in_connects_order() -> None:

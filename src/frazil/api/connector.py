@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from frazil.connectors import connector as opened
 from frazil.connectors.document import connector_in, read_connector
-from frazil.connectors.registry import connector_of
+from frazil.connectors.registry import completed, connector_of
 from frazil.declare.providers import ConfigProviders
 from frazil.declare.secrets import hide_secrets
 from frazil.environment.settings import Settings
@@ -61,7 +61,7 @@ class Connector:
 
     def check(self) -> Check:
         """Check the configuration; nothing is asked of any service. Raises ConfigError for an unknown class."""
-        parsed = connector_of(self.config).parse(self.config)
+        parsed = connector_of(self.config).parse(completed(self.config, self._settings))
         errors = tuple(hide_secrets(text, self.config) for text in parsed.error_texts())
         return Check(errors, (*parsed.warnings, *self._providers.unknown(self.config)))
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from frazil.clients.kafka import groups as kafka_groups
 from frazil.connectors.keys.overrides import OVERRIDE, group_id
-from frazil.connectors.registry import connector_of
+from frazil.connectors.registry import completed, connector_of
 from frazil.connectors.sink import Sink
 from frazil.connectors.source import topics_of
 from frazil.declare.providers import ConfigProviders, Resolved
@@ -65,7 +65,7 @@ def open_resolved(name: str, resolved: Resolved, settings: Settings) -> Connecto
     config = {**resolved.config, "name": name}
     cluster = settings.bootstrap_servers.overridden(config)
     with _hiding(resolved):
-        sink = connector_of(config).open(config, settings, cluster)
+        sink = connector_of(config).open(completed(config, settings), settings, cluster)
     return Connector(name, resolved, cluster, sink)
 
 

@@ -20,7 +20,9 @@ class ConnectorPlugin:
     """A sink: its class name, its keys, how its configuration is checked, and what opens it.
 
     `open` gets a configuration without placeholders and the cluster as the connector sees it; it raises ConfigError
-    for a configuration that cannot run. It imports what only a running sink needs.
+    for a configuration that cannot run. It imports what only a running sink needs. `complete` adds what a configuration
+    leaves to the worker, whose settings it gets. `asks_store` tells whether only the store knows that a configuration
+    can run.
     """
 
     class_name: str
@@ -28,6 +30,8 @@ class ConnectorPlugin:
     parse: Callable[[Mapping[str, str | None]], Parsed]
     open: Callable[[Mapping[str, str], Settings, Bootstrap], Sink]
     version: str = VERSION
+    complete: Callable[[Mapping[str, str], Settings], Mapping[str, str]] = lambda config, settings: config
+    asks_store: Callable[[Mapping[str, str]], bool] = lambda config: False
 
     @property
     def type(self) -> str:

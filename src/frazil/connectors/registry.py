@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import entry_points
 
@@ -10,6 +10,7 @@ from frazil.connectors.iceberg.plugin import PLUGINS as ICEBERG
 from frazil.connectors.objects.plugin import PLUGINS as OBJECTS
 from frazil.connectors.plugin import ConnectorPlugin
 from frazil.declare.definition import invalid_config_message
+from frazil.environment.settings import Settings
 from frazil.errors import ConfigError
 
 GROUP = "frazil.connectors"
@@ -61,6 +62,11 @@ def connector_of(config: Mapping[str, str | None]) -> ConnectorPlugin:
     return find_connector(name)
 
 
+def completed(config: Mapping[str, str], settings: Settings) -> Mapping[str, str]:
+    """The configuration with what its class takes from the worker's settings. Raises as `connector_of` does."""
+    return connector_of(config).complete(config, settings)
+
+
 def check_config(config: Mapping[str, str | None]) -> list[str]:
     """Warnings about a configuration that can run; raises ConfigError with all errors in Connect's text."""
     parsed = connector_of(config).parse(config)
@@ -70,9 +76,17 @@ def check_config(config: Mapping[str, str | None]) -> list[str]:
     return parsed.warnings
 
 
-def config_infos(config: Mapping[str, str | None]) -> dict[str, object]:
-    """The ConfigInfos body of a validate request; raises ConfigError without a known class."""
-    parsed = connector_of(config).parse(config)
+def config_infos(
+    config: Mapping[str, str | None], complete: Callable[[Mapping[str, str]], Mapping[str, str]] = dict
+) -> dict[str, object]:
+    """The ConfigInfos body of a validate request; raises ConfigError without a known class.
+
+    `complete` adds what the worker has; of keys that are shown only the configuration's own values count.
+    """
+    plugin = connector_of(config)
+    shown = plugin.definition(config).keys
+    whole = complete({key: text for key, text in config.items() if text is not None})
+    parsed = plugin.parse({**{key: text for key, text in whole.items() if key not in shown}, **config})
     return {
         "name": config["connector.class"],
         "error_count": len(parsed.error_texts()),

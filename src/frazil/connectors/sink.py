@@ -132,6 +132,17 @@ class Sink(ABC):
         """
         raise UsageError(f"--sample is for sinks of tables; leave it out to check the configuration of {self.name}")
 
+    def refusals(self) -> list[str]:
+        """Reasons why it cannot run that only its store tells; asked before a connector is created or changed.
+
+        Raises ConfigError when the store refuses it, ServiceUnavailable.
+        """
+        return []
+
+    def problems(self) -> list[str]:
+        """Refusals, and all else that its store lacks now. Raises as `refusals` does."""
+        return self.refusals()
+
     def verify(self, limits: Limits, progress: Progress) -> list[RangeCheck]:
         """Compare the topics, up to the stored position, with what is stored of them.
 

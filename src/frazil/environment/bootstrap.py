@@ -49,33 +49,41 @@ class Bootstrap(str):
     _settings: Mapping[str, Mapping[str, str]]
     own_protocols: Mapping[str, str]
     """Keys `….override.security.protocol` of the connector that sees the cluster so, and their values."""
+    embedded: bool
+    """Whether it is the broker of the home, which `start` starts."""
 
     def __new__(
         cls,
         servers: str,
         settings: Mapping[str, Mapping[str, str]] | None = None,
         own_protocols: Mapping[str, str] | None = None,
+        *,
+        embedded: bool = False,
     ) -> Bootstrap:
         self = str.__new__(cls, servers)
+        self.embedded = embedded
         self._settings = settings or {}
         self.own_protocols = own_protocols or {}
         return self
 
     @classmethod
-    def of(cls, servers: str, properties: Mapping[str, str]) -> Bootstrap:
+    def of(cls, servers: str, properties: Mapping[str, str], *, embedded: bool = False) -> Bootstrap:
         """The cluster at `servers`. Keys of a worker: bare ones are for every client, those that begin with
         `consumer.`, `producer.` or `admin.` for one kind, which they win for; keys that are not about security are
         left out.
         """
         common = _chosen(properties, "")
-        return cls(servers, {kind: _over(common, _chosen(properties, f"{kind}.")) for kind in CLIENTS})
+        return cls(
+            servers, {kind: _over(common, _chosen(properties, f"{kind}.")) for kind in CLIENTS}, embedded=embedded
+        )
 
     def overridden(self, config: Mapping[str, str]) -> Bootstrap:
         """The cluster as a connector sees it: `consumer.override.*`, `producer.override.*` and `admin.override.*` of
         its configuration win over what the worker has."""
         own = {kind: _chosen(config, f"{kind}.override.") for kind in CLIENTS}
         protocols = {f"{kind}.override.{_PROTOCOL}": own[kind][_PROTOCOL] for kind in CLIENTS if _PROTOCOL in own[kind]}
-        return Bootstrap(str(self), {kind: _over(self.settings(kind), own[kind]) for kind in CLIENTS}, protocols)
+        settings: dict[str, Mapping[str, str]] = {kind: _over(self.settings(kind), own[kind]) for kind in CLIENTS}
+        return Bootstrap(str(self), settings, protocols, embedded=self.embedded)
 
     def identity(self, client: Client) -> tuple[object, ...]:
         """Identity, equal where clients of this kind see the same cluster in the same way."""

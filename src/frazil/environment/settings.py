@@ -152,7 +152,7 @@ class Settings:
         found: Mapping[str, str] = {**self.kafka_security, **self.worker_properties}
         if any(map(has_placeholder, found.values())):
             found = ConfigProviders.load(self.config_providers, self.env).resolve(found).config
-        return Bootstrap.of(servers, found)
+        return Bootstrap.of(servers, found, embedded=not self.kafka_external)
 
     @cached_property
     def kafka_security(self) -> dict[str, str]:
@@ -206,6 +206,12 @@ class Settings:
         """An AIStor endpoint serves its catalog under `/_iceberg`; the embedded store on a port of its own."""
         own = f"{self.s3_endpoint}/_iceberg" if self.s3_external else f"http://{LOOPBACK}:{self.catalog_port}"
         return self._text("ICEBERG_CATALOG_URI", derived=own).rstrip("/")
+
+    @property
+    def has_catalog(self) -> bool:
+        """Whether a catalog is named, or the home has a store with its own."""
+        named = self.s3_external or bool(self._set("ICEBERG_CATALOG_URI"))
+        return named or (self.home / "data" / "seaweedfs").is_dir()
 
     @cached_property
     def warehouse(self) -> str:

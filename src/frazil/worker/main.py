@@ -14,8 +14,9 @@ from pyspark.sql import SparkSession
 from frazil.clients.catalog import connect
 from frazil.clients.kafka import client as kafka_client
 from frazil.connectors.breakers import Breakers
-from frazil.connectors.connector import open_resolved
+from frazil.connectors.connector import open_connector, open_resolved
 from frazil.connectors.iceberg.spark.runtime import IcebergRuntime
+from frazil.connectors.registry import completed, connector_of
 from frazil.declare.providers import ConfigProviders, Resolved
 from frazil.engine import spark
 from frazil.engine.engine import Engine
@@ -25,7 +26,7 @@ from frazil.engine.runs import begin_run
 from frazil.environment.settings import Settings
 from frazil.environment.spark_options import check_spark
 from frazil.environment.worker import WorkerConfig
-from frazil.errors import StackError
+from frazil.errors import FrazilError, StackError
 from frazil.pipeline.mapper import installed_mappers
 from frazil.pipeline.report import BatchReport
 from frazil.stack.ports import Port, require_different
@@ -162,8 +163,20 @@ class Worker:
             RestartPolicy(fenced=0 if group is None else _FENCED),
             self._providers,
             None if group is None else group.statuses,
-            self._config.with_converters,
+            lambda config: completed(self._config.with_converters(config), self._settings),
+            self._refusals,
         )
+
+    def _refusals(self, name: str, config: Mapping[str, str]) -> list[str]:
+        """Refusals of the store; none while it cannot be asked, which the connector tells when it starts."""
+        if not connector_of(config).asks_store(config):
+            return []
+        try:
+            with open_connector(name, config, self._settings, self._providers).hiding() as sink:
+                return sink.refusals()
+        except FrazilError as error:
+            logger.info("connector %s was not checked against its store: %s", name, error)
+            return []
 
     def _make_sources(self, properties: Mapping[str, str]) -> SourceRuntime:
         group = self._group

@@ -78,7 +78,7 @@ def test_a_name_for_a_file_without_one(program: Program, tmp_path: Path) -> None
         ('{"name": "a", "config": {"name": "b"}}', ".json", "the names a and b are for one connector"),
         ('{"name": "a", "config": {}, "initial_state": "ASLEEP"}', ".json", "initial_state ASLEEP is none of"),
         ('[{"name": "a"}, {"name": "a"}]', ".json", "connector a is in"),
-        ("", ".yaml", "the files have no connector"),
+        ("", ".yaml", "there is no connector in"),
     ],
 )
 def test_files_that_have_no_connector(tmp_path: Path, text: str, suffix: str, message: str) -> None:

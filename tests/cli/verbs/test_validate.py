@@ -15,7 +15,7 @@ from frazil.clients.catalog import connect
 from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.environment.settings import Settings
-from frazil.errors import ConfigError, NotFound, UsageError
+from frazil.errors import ConfigError, UsageError
 from frazil.stack.local import LocalStack
 from tests.harness import EVENTS, event, send
 
@@ -39,9 +39,10 @@ def validate(path: Path, config: dict[str, Any], *options: str, env: dict[str, s
 def test_a_good_configuration_is_told_with_its_warnings(tmp_path: Path) -> None:
     result = validate(tmp_path, {"name": "c", "config": {**CONFIG, "iceberg.tabels": "x"}})
     assert result.exit_code == 0
-    warning, summary = result.output.splitlines()
+    warning, not_asked, summary = result.output.splitlines()
     assert warning.startswith("WARNING  iceberg.tabels is not a key of this connector")
-    assert summary == "c: 0 errors, 1 warning"
+    assert not_asked.startswith("WARNING  the store was not asked: the Iceberg catalog at http://127.0.0.1:1 does not")
+    assert summary == "c: 0 errors, 2 warnings"
 
 
 def test_all_errors_are_told(tmp_path: Path) -> None:
@@ -136,7 +137,7 @@ def test_good_records_end_with_0_and_a_missing_table_is_told(place: Place) -> No
     place.send(event(1))
     assert place.validate("--sample", "5").exit_code == 0
     result = place.validate("--sample", "5", **{"iceberg.tables": f"{place.name}.missing"})
-    assert isinstance(result.exception, NotFound)
+    assert (result.exit_code, f"ERROR    table {place.name}.missing does not exist" in result.stdout) == (1, True)
 
 
 @pytest.mark.stack
@@ -163,3 +164,36 @@ def test_a_table_that_would_be_made_refuses_records_without_its_id_columns(place
     refused = place.validate("--sample", "5", **creation | {"iceberg.tables.default-id-columns": "key"})
     assert isinstance(refused.exception, ConfigError)
     assert "cannot be created with the id column key" in str(refused.exception)
+
+
+def test_what_apply_takes_is_taken(tmp_path: Path) -> None:
+    lines = "".join(f"{key}: '{value}'\n" for key, value in CONFIG.items())
+    (tmp_path / "two.yaml").write_text(f"name: a\n{lines}---\nname: b\ntasks.max: 0\n{lines}")
+    result = CliRunner().invoke(app, ["validate", str(tmp_path / "two.yaml"), "-o", "json"])
+    assert result.exit_code == 1
+    assert [(one["name"], len(one["errors"])) for one in json.loads(result.stdout)] == [("a", 0), ("b", 1)]
+    (tmp_path / "events.yaml").write_text(lines)
+    result = CliRunner().invoke(app, ["validate", str(tmp_path / "events.yaml")])
+    assert (result.exit_code, "events: 0 errors" in result.stdout) == (0, True)
+
+
+@pytest.mark.stack
+def test_the_catalog_is_asked_for_warehouse_and_tables(place: Place) -> None:
+    for more in ({}, {"iceberg.tables.auto-create-enabled": "true"}):
+        result = place.validate(**{"iceberg.catalog.warehouse": "nosuch"}, **more)
+        assert (result.exit_code, "has no warehouse 'nosuch'" in result.stdout) == (1, True)
+    missing = f"{place.name}.nosuch"
+    result = place.validate(**{"iceberg.tables": missing})
+    assert (result.exit_code, f"ERROR    table {missing} does not exist" in result.stdout) == (1, True)
+    result = place.validate(**{"iceberg.tables": missing, "iceberg.tables.auto-create-enabled": "true"})
+    assert result.exit_code == 0
+
+
+@pytest.mark.stack
+def test_changes_of_rows_that_nothing_identifies_are_an_error(place: Place) -> None:
+    upsert = {"iceberg.tables.upsert-mode-enabled": "true", "iceberg.tables.auto-create-enabled": "true"}
+    for table in (place.table_name, f"{place.name}.nosuch"):
+        result = place.validate(**upsert, **{"iceberg.tables": table})
+        assert (result.exit_code, f"ERROR    {table} has no identifier fields" in result.stdout) == (1, True)
+    result = place.validate(**upsert, **{"iceberg.tables.default-id-columns": "id"})
+    assert result.exit_code == 0

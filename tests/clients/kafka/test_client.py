@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import socket
 import time
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.environment.bootstrap import Bootstrap
+from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable
 from frazil.stack.ports import unused
 
@@ -37,7 +39,9 @@ def _check_bounded(bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> None:
         lambda: kafka_groups.forget_group_offsets(bootstrap, "g"),
     ):
         begin = time.monotonic()
-        with pytest.raises(ServiceUnavailable, match=f"Kafka at {bootstrap} does not answer .*start kafka"):
+        with pytest.raises(
+            ServiceUnavailable, match=f"Kafka at {bootstrap} does not answer .*correct KAFKA_BOOTSTRAP_S"
+        ):
             call()
         assert time.monotonic() - begin < 15
 
@@ -50,6 +54,15 @@ def test_a_protocol_that_a_connector_overrides_is_named_as_a_cause() -> None:
         ServiceUnavailable, match="do not speak the protocol of consumer.override.security.protocol=SSL"
     ):
         kafka_client.require_listener(cluster.overridden({"consumer.override.security.protocol": "SSL"}))
+
+
+def test_only_the_broker_of_the_home_is_to_be_started(tmp_path: Path) -> None:
+    (port,) = unused(1)
+    own = Settings({"FRAZIL_HOME": str(tmp_path), "KAFKA_EXTERNAL_PORT": str(port)}).bootstrap_servers
+    others = Settings({"KAFKA_BOOTSTRAP_SERVERS": f"127.0.0.1:{port}"}).bootstrap_servers
+    for cluster, told in ((own, "Start it: `start kafka`"), (others, "Look whether its brokers run")):
+        with pytest.raises(ServiceUnavailable, match=told):
+            kafka_client.require_listener(cluster.overridden({}))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -25,16 +25,18 @@ class Document:
     initial_state: str = "RUNNING"
 
 
-def read_documents(paths: Iterable[str], stdin: Iterable[str], name: str | None = None) -> list[Document]:
+def read_documents(
+    paths: Sequence[str], stdin: Iterable[str], name: str | None = None, *, named_by_file: bool = False
+) -> list[Document]:
     """The connectors of files, of folders (their `.json`, `.yaml` and `.yml` files in the order of their names) and,
     for `-`, of standard input.
 
-    `name` is for the one document that has none. Raises UsageError, which names file and reason, for anything that is
-    no connector, and when two are of one name.
+    `name` is for the one document that has none; with `named_by_file` it gets that of its file. Raises UsageError,
+    which names file and reason, for anything that is no connector, and when two are of one name.
     """
-    found = [document for path in paths for document in _read(path, stdin, name)]
+    found = [document for path in paths for document in _read(path, stdin, name, named_by_file)]
     if not found:
-        raise UsageError("the files have no connector. Nothing was sent.")
+        raise UsageError(f"there is no connector in {', '.join(paths)}. Nothing was sent.")
     seen: dict[str, str] = {}
     for document in found:
         if document.name in seen:
@@ -45,7 +47,7 @@ def read_documents(paths: Iterable[str], stdin: Iterable[str], name: str | None 
     return found
 
 
-def _read(path: str, stdin: Iterable[str], name: str | None) -> Iterator[Document]:
+def _read(path: str, stdin: Iterable[str], name: str | None, named_by_file: bool) -> Iterator[Document]:
     if path == "-":
         yield from _documents("".join(stdin), "standard input", name)
         return
@@ -60,13 +62,13 @@ def _read(path: str, stdin: Iterable[str], name: str | None) -> Iterator[Documen
             raise UsageError(f"{file} cannot be read: {error.strerror}. Nothing was sent.") from None
         except UnicodeDecodeError:
             raise UsageError(f"{file} is not UTF-8 text. Nothing was sent.") from None
-        yield from _documents(text, str(file), name)
+        yield from _documents(text, str(file), name, file.stem if named_by_file else "")
 
 
-def _documents(text: str, source: str, name: str | None) -> Iterator[Document]:
+def _documents(text: str, source: str, name: str | None, fallback: str = "") -> Iterator[Document]:
     for value in _parsed(text, source):
         for entry in value if isinstance(value, list) else [value]:
-            yield _document(entry, source, name)
+            yield _document(entry, source, name, fallback)
 
 
 def _parsed(text: str, source: str) -> list[Any]:
@@ -96,11 +98,11 @@ def _parsed(text: str, source: str) -> list[Any]:
     return [value for value in loaded if value not in ("", None)]
 
 
-def _document(entry: Any, source: str, given: str | None) -> Document:
+def _document(entry: Any, source: str, given: str | None, fallback: str) -> Document:
     if not isinstance(entry, dict):
         raise UsageError(f"{source}: a connector is an object of keys and values. Nothing was sent.")
     if "config" not in entry:
-        return Document(_name(entry.get("name"), None, source, given), _config(entry, source), source)
+        return Document(_name(entry.get("name"), None, source, given, fallback), _config(entry, source), source)
     unknown = sorted(set(entry) - _WRAPPED)
     if unknown:
         raise UsageError(
@@ -111,7 +113,7 @@ def _document(entry: Any, source: str, given: str | None) -> Document:
     state = str(entry.get("initial_state") or "RUNNING").upper()
     if state not in _STATES:
         raise UsageError(f"{source}: initial_state {state} is none of {', '.join(_STATES)}. Nothing was sent.")
-    return Document(_name(entry.get("name"), config.get("name"), source, given), config, source, state)
+    return Document(_name(entry.get("name"), config.get("name"), source, given, fallback), config, source, state)
 
 
 def _config(value: Any, source: str) -> dict[str, str]:
@@ -129,8 +131,8 @@ def _text(key: str, item: Any, source: str) -> str:
     return item
 
 
-def _name(outer: Any, inner: str | None, source: str, given: str | None) -> str:
-    names = {str(name).strip() for name in (outer, inner, given) if name}
+def _name(outer: Any, inner: str | None, source: str, given: str | None, fallback: str) -> str:
+    names = {str(name).strip() for name in (outer, inner, given) if name} or set(filter(None, [fallback]))
     if not names:
         raise UsageError(f"{source} has a connector without a name; add one, or give it with --name. Nothing was sent.")
     if len(names) > 1:

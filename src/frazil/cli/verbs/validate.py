@@ -1,26 +1,28 @@
-"""The verb `validate`: a connector's configuration, and what it would make of live records."""
+"""The verb `validate`: configurations of connectors, and what they would make of live records."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from frazil.cli.connect.documents import read_documents
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.output import Output, OutputOption, show_json, show_table
 from frazil.cli.ui.progress import progress
 from frazil.cli.ui.usage import examples
-from frazil.connectors.document import read_connector
 from frazil.environment.settings import Settings
+from frazil.errors import ConfigError, FrazilError, ServiceUnavailable
 from frazil.sql.value_text import json_text, json_value
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from frazil.connectors.sample import Judged, Sample
+    from frazil.declare.providers import ConfigProviders
 
 _ROWS = 3
 _SHOWN = 20
@@ -31,63 +33,111 @@ def register(app: typer.Typer) -> None:
     app.command(
         epilog=examples(
             "validate connector.json",
-            "validate connector.json --sample 200",
+            "validate events.yaml --sample 200",
             "validate connector.json --sample 1000 -o json",
         )
     )(validate)
 
 
+@dataclass(frozen=True)
+class Findings:
+    """Findings of one connector; without `sample` none was asked for, or there are errors."""
+
+    name: str
+    errors: list[str]
+    warnings: list[str]
+    sample: Sample | None = None
+
+    @property
+    def good(self) -> bool:
+        """Whether it can run, and stores each record of the sample."""
+        dead = self.sample is not None and any(each.verdict == "dead letter" for each in self.sample.judged)
+        return not self.errors and not dead
+
+    def body(self) -> dict[str, Any]:
+        """The findings as JSON."""
+        shown = None
+        if self.sample is not None:
+            judged, tables = (list(map(asdict, each)) for each in (self.sample.judged, self.sample.tables))
+            shown = {"records": judged, "tables": tables}
+        return {"name": self.name, "errors": self.errors, "warnings": self.warnings, "sample": shown}
+
+
 def validate(
-    file: Annotated[Path, typer.Argument(help="The connector's JSON, as it is sent to the worker.")],
+    file: Annotated[str, typer.Argument(help="Connectors in JSON or YAML, as for `apply`; - is standard input.")],
     sample: Annotated[
         int, typer.Option("--sample", min=0, help="Read so many of the newest records of its topics as well.")
     ] = 0,
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Check a connector's configuration, and try it on live records.
+    """Check connectors, and try them on live records.
 
-    Errors and warnings are those of the worker, which does not have to run. With --sample the newest records of the
-    connector's topics go through its transforms and conversion: each is shown as stored, skipped or a dead letter, with
-    the columns that would be added and the first rows. Nothing is written, and no consumer group is used. The exit code
-    is 1 for a configuration with errors, and when a record would be a dead letter.
+    Errors and warnings are those of the worker, which does not have to run; the catalog is asked for the tables. With
+    --sample the newest records of the connector's topics go through its transforms and conversion: each is shown as
+    stored, skipped or a dead letter, with the columns that would be added and the first rows. Nothing is written, and
+    no consumer group is used. The exit code is 1 for a configuration with errors, and when a record would be a dead
+    letter.
     """
-    from frazil.connectors.connector import open_connector
-    from frazil.connectors.registry import connector_of
     from frazil.declare.providers import ConfigProviders
-    from frazil.declare.secrets import hide_secrets
 
     settings = Settings.load()
-    own, config = read_connector(file, str(file))
-    name = own or file.stem
-    config = {**config, "name": name}
     providers = ConfigProviders.load(settings.config_providers, settings.env)
-    parsed = connector_of(config).parse(config)
-    errors = [hide_secrets(text, config) for text in parsed.error_texts()]
-    warnings = parsed.warnings + providers.unknown(config)
-    found = None
-    if sample and not errors:
-        connector = open_connector(name, config, settings, providers)
-        with progress(make_console(stderr=True)) as say, connector.hiding() as sink:
-            found = sink.sample(sample, _ROWS, say)
-    if output is Output.TABLE:
-        _print(name, errors, warnings, found)
+    documents = read_documents([file], sys.stdin, named_by_file=True)
+    found = [_findings(document.name, document.config, sample, settings, providers) for document in documents]
+    if output is Output.JSON:
+        bodies = [json_value(one.body()) for one in found]
+        show_json(bodies[0] if len(bodies) == 1 else bodies)
     else:
-        shown = None
-        if found is not None:
-            shown = {"records": list(map(asdict, found.judged)), "tables": list(map(asdict, found.tables))}
-        body = {"name": name, "errors": errors, "warnings": warnings, "sample": shown}
-        show_json(json_value(body))
-    if errors or (found is not None and any(each.verdict == "dead letter" for each in found.judged)):
+        for one in found:
+            _print(one)
+    if not all(one.good for one in found):
         raise typer.Exit(1)
 
 
-def _print(name: str, errors: list[str], warnings: list[str], found: Sample | None) -> None:
+def _findings(
+    name: str, own: Mapping[str, str], sample: int, settings: Settings, providers: ConfigProviders
+) -> Findings:
+    from frazil.connectors.connector import open_connector
+    from frazil.connectors.registry import completed, connector_of
+    from frazil.declare.secrets import hide_secrets
+
+    config = {**own, "name": name}
+    parsed = connector_of(config).parse(completed(config, settings))
+    found = Findings(
+        name,
+        [hide_secrets(text, config) for text in parsed.error_texts()],
+        parsed.warnings + providers.unknown(config),
+    )
+    if found.errors:
+        return found
+    try:
+        connector = open_connector(name, config, settings, providers)
+    except FrazilError as error:
+        if sample:
+            raise
+        found.warnings.append(f"the store was not asked: {error}")
+        return found
+    with progress(make_console(stderr=True)) as say, connector.hiding() as sink:
+        try:
+            found.errors.extend(sink.problems())
+        except ConfigError as error:
+            found.errors.append(str(error))
+        except ServiceUnavailable as error:
+            if sample:
+                raise
+            found.warnings.append(f"the store was not asked: {error}")
+        return replace(found, sample=sink.sample(sample, _ROWS, say)) if sample and not found.errors else found
+
+
+def _print(findings: Findings) -> None:
     console = make_console()
-    for text in errors:
+    for text in findings.errors:
         console.print(f"ERROR    {text}", soft_wrap=True)
-    for text in warnings:
+    for text in findings.warnings:
         console.print(f"WARNING  {text}", soft_wrap=True)
-    console.print(f"{name}: {_counted(len(errors), 'error')}, {_counted(len(warnings), 'warning')}")
+    errors, warnings = _counted(len(findings.errors), "error"), _counted(len(findings.warnings), "warning")
+    console.print(f"{findings.name}: {errors}, {warnings}")
+    found = findings.sample
     if found is None:
         return
     if not found.judged:

@@ -171,6 +171,12 @@ def unusable(error: KafkaException) -> ConfigError:
     )
 
 
+def _next_step(bootstrap: str) -> str:
+    if isinstance(bootstrap, Bootstrap) and bootstrap.embedded:
+        return "Start it: `start kafka`"
+    return "Look whether its brokers run and can be reached from here, or correct KAFKA_BOOTSTRAP_SERVERS"
+
+
 def _unavailable(bootstrap: str, detail: str) -> ServiceUnavailable:
     _forget_client(bootstrap)
     reason = refusal(bootstrap)
@@ -186,5 +192,5 @@ def _unavailable(bootstrap: str, detail: str) -> ServiceUnavailable:
         hint = f" Perhaps its brokers do not speak the protocol of {shown} at this address: correct or remove that."
     return ServiceUnavailable(
         f"Kafka at {bootstrap} does not answer ({detail}). Nothing was changed. "
-        f"Start it (`start kafka`) or correct KAFKA_BOOTSTRAP_SERVERS, then try again.{hint}"
+        f"{_next_step(bootstrap)}, then try again.{hint}"
     )

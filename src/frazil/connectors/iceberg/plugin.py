@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_definition, parse_iceberg_sink
+from frazil.connectors.iceberg.config.iceberg_sink import CATALOG, iceberg_sink_definition, parse_iceberg_sink
+from frazil.connectors.iceberg.config.row_changes import changes_unnamed_rows
 from frazil.connectors.plugin import ConnectorPlugin
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
@@ -20,7 +21,22 @@ def _open(config: Mapping[str, str], settings: Settings, cluster: Bootstrap) -> 
     return IcebergSink(config, settings, cluster)
 
 
+def _with_catalog(config: Mapping[str, str], settings: Settings) -> Mapping[str, str]:
+    """The configuration with the worker's catalog and store where it names no catalog; its own properties win."""
+    named = any(config.get(f"{CATALOG}.{name}", "").strip() for name in ("uri", "catalog-impl"))
+    if named or config.get(f"{CATALOG}.type", "rest").strip() != "rest" or not settings.has_catalog:
+        return config
+    return {f"{CATALOG}.{name}": text for name, text in settings.catalog_properties().items()} | dict(config)
+
+
 PLUGINS = tuple(
-    ConnectorPlugin(f"{package}.IcebergSinkConnector", iceberg_sink_definition, parse_iceberg_sink, _open)
+    ConnectorPlugin(
+        f"{package}.IcebergSinkConnector",
+        iceberg_sink_definition,
+        parse_iceberg_sink,
+        _open,
+        complete=_with_catalog,
+        asks_store=lambda config: changes_unnamed_rows(parse_iceberg_sink(config)),
+    )
     for package in ("org.apache.iceberg.connect", "io.tabular.iceberg.connect")
 )

@@ -67,6 +67,18 @@ class IcebergSink(Sink):
         say(f"converting {len(records):,} records")
         return sample(self._config, records, most_rows)
 
+    def refusals(self) -> list[str]:
+        """See `Sink`. The catalog is asked only where rows change whose keys no configuration names."""
+        from frazil.connectors.iceberg.tools.problems import without_keys
+
+        return without_keys(self._config)
+
+    def problems(self) -> list[str]:
+        """See `Sink`."""
+        from frazil.connectors.iceberg.tools.problems import missing_tables
+
+        return [*missing_tables(self._config), *self.refusals()]
+
     def verify(self, limits: Limits, progress: Progress) -> list[RangeCheck]:
         """See `Sink`. All is compared, without limits."""
         from frazil.connectors.iceberg.tools.verify import TableCheck, check_comparable, table_floor

@@ -18,11 +18,20 @@ Config = Mapping[str, str | None]
 
 
 class ConfigChecks:
-    """Checks configurations as this worker would run them: `complete` adds what they have from the worker."""
+    """Checks configurations as this worker would run them: `complete` adds what they have from the worker.
 
-    def __init__(self, providers: ConfigProviders, complete: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
+    `refusals` are those of the store, for a configuration that is right in itself.
+    """
+
+    def __init__(
+        self,
+        providers: ConfigProviders,
+        complete: Callable[[Mapping[str, str]], Mapping[str, str]],
+        refusals: Callable[[str, Mapping[str, str]], list[str]],
+    ) -> None:
         self._providers = providers
         self._complete = complete
+        self._refusals = refusals
 
     def whole(self, name: str, config: Config) -> dict[str, str]:
         """The configuration with its `name`; raises ConfigError with Connect's texts."""
@@ -39,11 +48,18 @@ class ConfigChecks:
         self.check(name, checked)
         return checked
 
+    def completed(self, config: Mapping[str, str]) -> Mapping[str, str]:
+        """The configuration with what it has from the worker. Raises ConfigError for an unknown class."""
+        return self._complete(config)
+
     def check(self, name: str, config: Mapping[str, str]) -> None:
         """Raise ConfigError for a configuration that cannot run; log its keys that have no effect."""
-        whole = self._complete(config)
+        whole = self.completed(config)
         of_worker = tuple(f"{key} " for key in whole.keys() - config.keys())
         warnings = [text for text in check_config(whole) if not text.startswith(of_worker)]
+        refused = self._refusals(name, config)
+        if refused:
+            raise ConfigError(invalid_config_message(refused))
         warnings += self._providers.unknown(config)
         if warnings and config.get(WARNINGS_LEVEL.name, "").strip() == "info":
             logger.info("connector %s: %s", name, "; ".join(warnings))

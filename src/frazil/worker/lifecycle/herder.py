@@ -50,13 +50,14 @@ class Herder:
         providers: ConfigProviders | None = None,
         board: StatusBoard | None = None,
         complete: Callable[[Mapping[str, str]], Mapping[str, str]] = dict,
+        refusals: Callable[[str, Mapping[str, str]], list[str]] = lambda name, config: [],
     ) -> None:
-        """`complete` adds to a configuration what it has from the worker."""
+        """`complete` adds to a configuration what it has from the worker; see `ConfigChecks` for `refusals`."""
         self.worker_id = worker_id
         self._providers = providers or ConfigProviders()
         self._store = store
         self._board = board
-        self._checks = ConfigChecks(self._providers, complete)
+        self._checks = ConfigChecks(self._providers, complete, refusals)
         self._lock = threading.RLock()
         self._writing = threading.RLock()
         self._stored: dict[str, StoredConnector] = {}
@@ -64,6 +65,10 @@ class Herder:
         self._owns: Callable[[str], bool] = lambda name: board is None
         self._started = False
         self._closing = False
+
+    def completed(self, config: Mapping[str, str]) -> Mapping[str, str]:
+        """The configuration of a connector with what it has from the worker. Raises ConfigError."""
+        return self._checks.completed(config)
 
     @property
     def started(self) -> bool:

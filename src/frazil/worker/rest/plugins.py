@@ -15,7 +15,7 @@ from frazil.declare.converters import CONVERTERS, HEADER_CONVERTERS, converter_c
 from frazil.declare.definition import ConfigDef
 from frazil.errors import ConfigError, NotFound
 from frazil.worker.rest.body import config_map
-from frazil.worker.rest.http import Resource, flag
+from frazil.worker.rest.http import Resource, flag, herder_of
 from frazil.worker.rest.info import CONNECT_VERSION
 from frazil.worker.rest.operation import Operation
 from frazil.worker.rest.schemas import FLAG, TEXT
@@ -77,4 +77,4 @@ class Validate(Resource):
         name = config.get("connector.class")
         if name is not None and not name.removesuffix("Connector").endswith(plugin.removesuffix("Connector")):
             raise ConfigError(f"Included connector type {name} does not match request type {plugin}")
-        return JSONResponse(config_infos(config))
+        return JSONResponse(config_infos(config, herder_of(request).completed))

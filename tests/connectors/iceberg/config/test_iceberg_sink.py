@@ -39,7 +39,8 @@ def test_tables_are_needed() -> None:
 
 
 def test_catalog_properties_are_needed() -> None:
-    assert errors({"iceberg.catalog.type": None}) == ["Must specify Iceberg catalog properties"]
+    (error,) = errors({"iceberg.catalog.type": None})
+    assert error.startswith("Must specify Iceberg catalog properties: iceberg.catalog.type, iceberg.catalog.uri")
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,8 @@ def test_keys_that_contradict_each_other(base: dict[str, str], keys: dict[str, s
 
 def test_a_catalog_is_needed(base: dict[str, str]) -> None:
     bare = {name: value for name, value in base.items() if not name.startswith("iceberg.catalog.")}
-    assert "Must specify Iceberg catalog properties" in parse(bare, {"iceberg.tables": "db.a"}).error_texts()
+    texts = parse(bare, {"iceberg.tables": "db.a"}).error_texts()
+    assert any(text.startswith("Must specify Iceberg catalog properties") for text in texts)
 
 
 @pytest.mark.parametrize(

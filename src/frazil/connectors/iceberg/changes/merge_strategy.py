@@ -12,7 +12,7 @@ from pyiceberg.table import Table
 from frazil.connectors.iceberg.changes.changes import ChangeFileWriter
 from frazil.connectors.iceberg.changes.merge import Merge, look_up_all, rewrites
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
-from frazil.connectors.iceberg.config.row_changes import ID_COLUMNS, RowChanges
+from frazil.connectors.iceberg.config.row_changes import ID_COLUMNS, RowChanges, no_keys
 from frazil.connectors.iceberg.table.commit import Commit, Floor, Target
 from frazil.connectors.iceberg.table.schema import mapping_of, struct_of
 from frazil.connectors.iceberg.table.writers import decode_spec, file_writer
@@ -65,10 +65,7 @@ class Merging:
             tuple(path.split(".")) for path in sorted(schema.identifier_field_names())
         )
         if not keys:
-            raise ConfigError(
-                f"{name} has no identifier fields, so nobody knows which row a record changes. Nothing was written. "
-                f"Set {ID_COLUMNS} or iceberg.table.{name}.id-columns to the columns that identify a row."
-            )
+            raise ConfigError(no_keys(name))
         struct = struct_of(schema)
         problems = {".".join(path): reason for path in keys if (reason := key_error(struct, path))}
         if problems:

@@ -36,7 +36,7 @@ from frazil.pipeline.transforms.plugin import OPERATION
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
 
-_CATALOG = "iceberg.catalog"
+CATALOG = "iceberg.catalog"
 _WRITE = "iceberg.tables.write-props"
 _CODECS = ("zstd", "gzip", "snappy", "lz4", "brotli", "uncompressed")
 
@@ -108,9 +108,13 @@ def parse_iceberg_sink(config: Mapping[str, str | None]) -> Parsed:
 
 
 def _check_catalog(parsed: Parsed) -> None:
-    properties = parsed.members(_CATALOG + ".*")
+    properties = parsed.members(CATALOG + ".*")
     if not properties:
-        parsed.fail(_CATALOG, "Must specify Iceberg catalog properties")
+        parsed.fail(
+            CATALOG,
+            f"Must specify Iceberg catalog properties: {CATALOG}.type, {CATALOG}.uri, {CATALOG}.warehouse; the worker "
+            "has no catalog of its own, which would count without them",
+        )
         return
     implementation = properties.get("catalog-impl", "")
     rest = implementation.endswith(".RESTCatalog") or (
@@ -119,7 +123,7 @@ def _check_catalog(parsed: Parsed) -> None:
     open_ = any(has_placeholder(text) for text in (implementation, properties.get("type", "")))
     if not rest and not open_:
         parsed.fail(
-            _CATALOG, "Only REST catalogs are supported yet: set iceberg.catalog.type to rest and remove catalog-impl"
+            CATALOG, "Only REST catalogs are supported yet: set iceberg.catalog.type to rest and remove catalog-impl"
         )
 
 
@@ -162,8 +166,8 @@ def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
         commit_branches=branches(parsed, tables),
         default_branch=default_branch(parsed),
         commit_threads=commit_threads(parsed),
-        catalog_name=parsed.text(_CATALOG),
-        catalog_properties={key: text.strip() for key, text in parsed.members(_CATALOG + ".*").items()},
+        catalog_name=parsed.text(CATALOG),
+        catalog_properties={key: text.strip() for key, text in parsed.members(CATALOG + ".*").items()},
         write_properties={key: text.strip() for key, text in parsed.members(_WRITE + ".*").items()},
         redact=parsed.flag("frazil.redact.enabled"),
         record_mappers=None if parsed.values[MAPPERS] is None else parsed.items(MAPPERS),

@@ -286,7 +286,13 @@ ICEBERG_KEYS: tuple[Key, ...] = (
         "matches as a whole.",
         default=None,
     ),
-    Key("iceberg.catalog.*", "STRING", "Property of the catalog: type, uri, warehouse, rest.*, s3.*.", default=None),
+    Key(
+        "iceberg.catalog.*",
+        "STRING",
+        "Property of the catalog: type, uri, warehouse, rest.*, s3.*. Without a uri those of the worker's own catalog "
+        "and store count where the connector sets none.",
+        default=None,
+    ),
     Key("iceberg.hadoop.*", "STRING", "Hadoop setting.", default=None, no_effect=_NO_HADOOP),
     Key(
         "iceberg.kafka.*",

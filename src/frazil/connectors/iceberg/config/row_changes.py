@@ -35,6 +35,14 @@ class RowChanges:
         return self.id_columns.get(table) or self.default_id_columns
 
 
+def no_keys(table: str) -> str:
+    """The reason why rows of a table without key columns cannot be changed, and what to do."""
+    return (
+        f"{table} has no identifier fields, so nobody knows which row a record changes. Nothing was written. "
+        f"Set {ID_COLUMNS} or iceberg.table.{table}.id-columns to the columns that identify a row."
+    )
+
+
 def check_row_changes(parsed: Parsed) -> None:
     """Rules between these keys; errors and warnings go into `parsed`."""
     operation = parsed.text(CDC_FIELD)
@@ -67,6 +75,12 @@ def row_changes(parsed: Parsed) -> RowChanges | None:
         operation = ".".join(OPERATION)
     own = {table: _paths(_items(text)) for table, text in parsed.members(_OWN_ID_COLUMNS).items()}
     return RowChanges(_path(operation) if operation else None, _paths(_items(parsed.text(ID_COLUMNS))), own)
+
+
+def changes_unnamed_rows(parsed: Parsed) -> bool:
+    """Whether rows of a table change that are found by the identifier fields of the table alone."""
+    changes = row_changes(parsed)
+    return changes is not None and not all(map(changes.id_columns_of, parsed.items("iceberg.tables")))
 
 
 def _items(text: str) -> tuple[str, ...]:

@@ -1,0 +1,80 @@
+"""Checks of the tables of a connector, by what the catalog tells before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import (
+    BadRequestError,
+    ForbiddenError,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    RESTError,
+)
+from pyiceberg.table import Table
+from requests.exceptions import RequestException
+
+from frazil.clients import catalog as catalogs
+from frazil.clients.catalog import catalog_error
+from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
+from frazil.connectors.iceberg.config.row_changes import no_keys
+from frazil.connectors.iceberg.tools.trial import target_of
+from frazil.errors import ConfigError, NotFound
+
+
+def missing_tables(config: IcebergSinkConfig) -> list[str]:
+    """Texts about tables that neither exist nor would be created.
+
+    Raises ConfigError when the catalog refuses the warehouse or the access keys, ServiceUnavailable.
+    """
+    catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
+    missing = [text for _, found, text in _looked_up(config, catalog, config.tables) if found is None]
+    if missing:
+        _check_warehouse(catalog)
+    return [] if config.auto_create else missing
+
+
+def without_keys(config: IcebergSinkConfig) -> list[str]:
+    """Texts about tables whose rows would change without columns that identify them. Raises as `missing_tables`."""
+    changes = config.row_changes
+    unnamed = [] if changes is None else [name for name in config.tables if not changes.id_columns_of(name)]
+    if not unnamed:
+        return []
+    catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
+    return [
+        no_keys(name)
+        for name, table, _ in _looked_up(config, catalog, unnamed)
+        if (config.auto_create if table is None else not table.schema().identifier_field_ids)
+    ]
+
+
+def _check_warehouse(catalog: Catalog) -> None:
+    """Raise ConfigError when the catalog has no such warehouse: some tell only when they are asked for what is in it.
+
+    Who may not list what is there may have access to tables all the same.
+    """
+    try:
+        catalog.list_namespaces()
+    except (NoSuchTableError, NoSuchNamespaceError, BadRequestError) as error:
+        uri, warehouse = (catalog.properties.get(name) for name in ("uri", "warehouse"))
+        raise ConfigError(
+            f"the Iceberg catalog at {uri} has no warehouse {warehouse!r} ({error}); correct iceberg.catalog.warehouse"
+        ) from error
+    except ForbiddenError:
+        return
+    except (RequestException, RESTError) as error:
+        raise catalog_error(catalog.properties, "its namespaces", error) from error
+
+
+def _looked_up(
+    config: IcebergSinkConfig, catalog: Catalog, names: Sequence[str]
+) -> list[tuple[str, Table | None, str]]:
+    """Each table, or None with the text about one that does not exist."""
+    found: list[tuple[str, Table | None, str]] = []
+    for name in names:
+        try:
+            found.append((name, target_of(config, catalog, name).load(), ""))
+        except NotFound as error:
+            found.append((name, None, str(error)))
+    return found
