@@ -128,7 +128,7 @@ def _check_catalog(parsed: Parsed) -> None:
 
 
 def _check_code(parsed: Parsed) -> None:
-    for family in (f"{_CATALOG}.*", f"{_WRITE}.*", TABLE_PROPERTIES):
+    for family in (f"{CATALOG}.*", f"{_WRITE}.*", TABLE_PROPERTIES):
         for name, value in named_code(parsed.members(family)).items():
             if not has_placeholder(value) and name != "catalog-impl":  # which is told apart before
                 key = family.replace("*", name)
