@@ -98,10 +98,7 @@ def test_an_empty_object_makes_no_table(worker: Worker, pipe: Pipe) -> None:
     pipe.send([b"{}"], partition=0)
     worker.client.put_config(pipe.connector, pipe.config() | CREATE | {"iceberg.tables": "acceptance.e18"})
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
-    assert (
-        "offset 0: Unable to create table from empty object"
-        in worker.trace(pipe.connector)
-    )
+    assert "offset 0: Unable to create table from empty object" in worker.trace(pipe.connector)
 
 
 def test_partitions_that_do_not_fit_stop_the_connector(worker: Worker, pipe: Pipe) -> None:

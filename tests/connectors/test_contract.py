@@ -119,8 +119,11 @@ def test_a_new_connector_may_begin_behind_what_is_there(place: Place, kind: str)
 @each_sink
 def test_topics_of_a_pattern_are_those_that_exist(place: Place, kind: str) -> None:
     place.broker.make("t-more")
-    connector = place.open(kind, topics="", topics_regex="t.*")
-    assert connector.topics() == ["t", "t-more"]
+    place.broker.make("shop.a1")
+    place.broker.make("xshop.a1")
+    place.broker.make("shop.a1_old")
+    assert place.open(kind, topics="", topics_regex="t.*").topics() == ["t", "t-more"]
+    assert place.open(kind, topics="", topics_regex=r"shop\.a[0-9]*").topics() == ["shop.a1"]
     with pytest.raises(NotFound, match=r"no topic matches topics.regex=none"):
         place.open(kind, topics="", topics_regex="none.*").topics()
 

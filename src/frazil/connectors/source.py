@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.consumer_settings import consumer_settings
 from frazil.clients.kafka.ranges import FETCH, RangeReader
@@ -11,6 +9,7 @@ from frazil.clients.kafka.security import secured
 from frazil.connectors.keys.sink_config import SinkConfig
 from frazil.errors import NotFound
 from frazil.pipeline.source import Source
+from frazil.text.java_regex import compile_java
 
 _GROUP = "frazil"
 """librdkafka wants the name of a group. All connectors of a worker that log in alike share one reader for each task."""
@@ -27,9 +26,9 @@ def topics_of(config: SinkConfig, bootstrap: str) -> list[str]:
 
 
 def matching(pattern: str, topics: list[str]) -> list[str]:
-    """The topics that a pattern stands for, sorted."""
-    whole = re.compile(pattern)
-    return sorted(topic for topic in topics if whole.fullmatch(topic))
+    """The topics whose whole names a Java pattern matches, sorted."""
+    whole = compile_java(pattern)
+    return sorted(filter(whole.matches, topics))
 
 
 def task_source(config: SinkConfig, bootstrap: str, *, headers: bool) -> Source:

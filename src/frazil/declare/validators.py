@@ -107,7 +107,19 @@ def java_regular_expression(value: Value) -> str | None:
     return _compiles(str(value or ""), compile_java)
 
 
-def _compiles(pattern: str, compile_: Callable[[str], re.Pattern[str]]) -> str | None:
+def linear_java_regular_expression(value: Value) -> str | None:
+    """A regular expression of Java that matches any text in a time that grows with the text alone."""
+    pattern = str(value or "")
+    problem = java_regular_expression(value)
+    if problem is not None or compile_java(pattern).is_linear:
+        return problem
+    return (
+        "One record could keep it busy for hours. Write it without references to groups, lookbehinds, lookaheads but "
+        "at its beginning, and possessive repetitions"
+    )
+
+
+def _compiles(pattern: str, compile_: Callable[[str], object]) -> str | None:
     try:
         compile_(pattern)
     except re.error as error:

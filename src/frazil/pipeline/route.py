@@ -121,7 +121,9 @@ class Router:
         if tables is None:
             if len(self._known) >= _CACHED:
                 self._known.clear()
-            tables = self._known[key] = find(key)
+            tables = find(key)
+            if len(key) <= _LONGEST_NAME:
+                self._known[key] = tables
         if isinstance(tables, ConversionError):
             result.failed.append((index, tables))
         elif not tables:
@@ -139,7 +141,7 @@ class Router:
             return ()
         if self._route.dynamic:
             return self._named(text, ".".join(self._route.path))
-        return tuple(table for table, pattern in self._patterns if pattern.fullmatch(text))
+        return tuple(table for table, pattern in self._patterns if pattern.matches(text))
 
     def _tables_of_topic(self, topic: str) -> tuple[str, ...] | ConversionError:
         return self._named(self._route.topic_pattern.replace(TOPIC, topic), "")

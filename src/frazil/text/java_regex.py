@@ -1,17 +1,88 @@
-"""Java's regular expressions and replacement texts, as routers and predicates use them."""
+"""Java's regular expressions and replacement texts, as routes, routers and predicates use them.
+
+RE2 matches in a time that grows with the text alone. What it does not know (references to groups, lookarounds but those
+at the beginning, possessive repetitions) Python's engine matches, which may take any time: that is for names of topics,
+never for what is in records.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import re2
 
 _GROUP_NAME = re.compile(r"\\k<([A-Za-z][A-Za-z0-9]*)>|\\.|\(\?<([A-Za-z][A-Za-z0-9]*)>", re.DOTALL)
 _REPLACEMENT = re.compile(r"\\(.)|\$\{([A-Za-z][A-Za-z0-9]*)\}|\$([0-9]+)|([\\$])|([^\\$]+)", re.DOTALL)
+_CLASS = r"\[\^?\]?(?:\\.|[^\]\\])*\]"
+_LOOKAHEAD = re.compile(rf"\(\?([=!])((?:\\.|{_CLASS}|[^()\[\\]|\((?:\\.|{_CLASS}|[^()\[\\])*\))*)\)", re.DOTALL)
+"""A lookahead with groups up to one level deep."""
+_CLASSES = re.compile(rf"\\.|({_CLASS})", re.DOTALL)
+_OPTIONS = re2.Options()
+_OPTIONS.log_errors = False
 
 
-def compile_java(pattern: str) -> re.Pattern[str]:
-    """Compile Java's expression in Python. Raises re.error for one that Python does not know."""
-    return re.compile(_GROUP_NAME.sub(_python_name, pattern))
+class Match(Protocol):
+    """Groups that a pattern has found, by number."""
+
+    def __getitem__(self, group: int, /) -> str | None: ...
+
+
+class JavaRegex:
+    """A compiled expression. `is_linear`: it matches in a time that grows with the text alone."""
+
+    def __init__(self, pattern: str) -> None:
+        """Raises re.error for an expression that neither engine knows, or that means something else to them."""
+        if any("&&" in found for found in _CLASSES.findall(pattern)):
+            raise re.error("intersections of character classes (&&) are not supported")
+        linear = _linear(pattern)
+        self.is_linear = linear is not None
+        self._conditions = linear[0] if linear is not None else []
+        self._pattern: Any = linear[1] if linear is not None else _python(pattern)
+
+    @property
+    def groups(self) -> int:
+        """Count of the groups."""
+        return int(self._pattern.groups)
+
+    @property
+    def names(self) -> Mapping[str, int]:
+        """Numbers of the groups with a name."""
+        return dict(self._pattern.groupindex)
+
+    def matches(self, text: str) -> bool:
+        """Whether the expression matches all of a text."""
+        if any((condition.match(text) is None) is wanted for condition, wanted in self._conditions):
+            return False
+        return self._pattern.fullmatch(text) is not None
+
+    def replaced_first(self, text: str, replace: Callable[[Match], str]) -> str:
+        """Replace the first match in a text that the expression matches as a whole."""
+        return str(self._pattern.sub(replace, text, count=1))
+
+
+def compile_java(pattern: str) -> JavaRegex:
+    """Compile Java's expression. Raises re.error as `JavaRegex` does."""
+    return JavaRegex(pattern)
+
+
+def _linear(pattern: str) -> tuple[list[tuple[Any, bool]], Any] | None:
+    """Compile with RE2: conditions on how a text begins, with their outcome, and what has to match all of it."""
+    conditions: list[tuple[Any, bool]] = []
+    rest = pattern
+    try:
+        while found := _LOOKAHEAD.match(rest := rest.removeprefix("^") if rest.startswith("^(?") else rest):
+            conditions.append((re2.compile(found[2], _OPTIONS), found[1] == "="))
+            rest = rest[found.end() :]
+        whole = re2.compile(rest, _OPTIONS)
+    except re2.error:
+        return None
+    return None if any(condition.groups for condition, _ in conditions) else (conditions, whole)
+
+
+def _python(pattern: str) -> re.Pattern[str]:
+    return re.compile(_GROUP_NAME.sub(_python_name, pattern), re.ASCII)
 
 
 def _python_name(match: re.Match[str]) -> str:
@@ -21,7 +92,7 @@ def _python_name(match: re.Match[str]) -> str:
     return f"(?P<{match[2]}>" if match[2] else match[0]
 
 
-def replacement(template: str, pattern: re.Pattern[str]) -> Callable[[re.Match[str]], str]:
+def replacement(template: str, pattern: JavaRegex) -> Callable[[Match], str]:
     r"""The function for a replacement text with `$1`, `${name}` and `\$`.
 
     As in Java `$12` is group 1 and the text `2` when there is no group 12. Raises ValueError for a group that the
@@ -32,9 +103,9 @@ def replacement(template: str, pattern: re.Pattern[str]) -> Callable[[re.Match[s
         if stray:
             raise ValueError(f"character {stray} has no meaning here; write \\{stray} for itself")
         if name:
-            if name not in pattern.groupindex:
+            if name not in pattern.names:
                 raise ValueError(f"No group with name {{{name}}}")
-            parts.append(pattern.groupindex[name])
+            parts.append(pattern.names[name])
         elif digits:
             length = next((n for n in range(len(digits), 0, -1) if int(digits[:n]) <= pattern.groups), 0)
             if not length:
@@ -43,7 +114,7 @@ def replacement(template: str, pattern: re.Pattern[str]) -> Callable[[re.Match[s
         else:
             parts.append(escaped or literal)
 
-    def replace(match: re.Match[str]) -> str:
+    def replace(match: Match) -> str:
         return "".join(part if isinstance(part, str) else match[part] or "" for part in parts)
 
     return replace

@@ -168,18 +168,19 @@ def _scalar(text: str, type_: Scalar) -> Any:
     number = text if text[0] in "-0123456789" else None
     match type_.kind:
         case "boolean":
-            word = quoted.lower() if quoted is not None else text
-            return _one_of(word, {"true": True, "false": False})
+            return _one_of(text if quoted is None else quoted, {"true": True, "false": False})
         case "int" | "long":
             bits = 32 if type_.kind == "int" else 64
-            if quoted is not None and set(quoted.lstrip("+-")) - set(string.digits):
+            if quoted is not None and quoted != _whole_text(quoted):
                 raise Rejected("not an integer text")
             return _integer(number if quoted is None else quoted, bits)
         case "float":
-            return float32(_floating_text(number, quoted))
+            return _float(_floating_text(number, quoted))
         case "double":
             return _double(_floating_text(number, quoted))
         case "decimal":
+            if quoted is not None and (quoted != _plain_text(quoted) or len(quoted.partition(".")[2]) > type_.scale):
+                raise Rejected("not a decimal text")
             return _decimal(number if quoted is None else quoted, type_.precision, type_.scale)
         case "uuid":
             return _uuid(quoted)
@@ -235,16 +236,68 @@ def _within_calendar(value: int, days: int) -> int:
     return value
 
 
+def _whole_text(text: str) -> str:
+    """The number of a text of digits, written anew."""
+    digits = text.removeprefix("-")
+    if not digits or set(digits) - set(string.digits):
+        return ""
+    shorter = digits.lstrip("0")
+    return f"{text[: len(text) - len(digits)]}{shorter}" if shorter else "0"
+
+
+def _plain_text(text: str) -> str:
+    """The number of a text with a decimal point, written anew; a number that is 0 has no sign."""
+    whole, point, fraction = text.partition(".")
+    if point and (not fraction or set(fraction) - set(string.digits)):
+        return ""
+    negative = whole[:1] == "-" and bool((whole + fraction).strip("-0"))
+    return f"{'-' if negative else ''}{_whole_text(whole.removeprefix('-'))}{point}{fraction}"
+
+
 def _floating_text(number: str | None, quoted: str | None) -> str | None:
-    return number if quoted is None else quoted.strip().rstrip("dDfF") if quoted.strip()[-2:-1].isdigit() else quoted
+    if quoted is None:
+        return number
+    exact = _exact(quoted)
+    try:
+        value = _nearest(quoted)
+    except ValueError as error:
+        raise Rejected("not a number") from error
+    as_plain = quoted.removeprefix("-") == _plain_text(quoted).removeprefix("-") and Fraction(repr(value)) == exact
+    whole_zero = quoted == "-0"
+    if _spelling(repr(value)) == _spelling(quoted) or (
+        as_plain and not whole_zero and not ("." in quoted and quoted.endswith("0"))
+    ):
+        return quoted
+    raise Rejected("not the text of its number")
 
 
-def _double(text: str | None) -> float:
-    _exact(text)
-    value = float(text or "")
+def _spelling(text: str) -> tuple[str, str]:
+    digits, _, exponent = text.lower().partition("e")
+    power = exponent.lstrip("+")
+    return (digits.removesuffix(".0"), power.replace("-0", "-")) if exponent else (digits, "")
+
+
+def _nearest(text: str) -> float:
+    value = float(text)
     if value in (float("inf"), float("-inf")):
         raise Rejected("overflow")
     return value
+
+
+def _double(text: str | None) -> float:
+    exact = _exact(text)
+    value = _nearest(text or "")
+    if not set(text or "") & set(".eE") and exact not in (Fraction(value), Fraction(repr(value))):
+        raise Rejected("more digits than a double")
+    return value
+
+
+def _float(text: str | None) -> float:
+    double, single = _double(text), float32(text)
+    digits = (text or "").lower().split("e")[0].replace(".", "").strip("-0")
+    if single != double and (len(digits) > 9 or Fraction(f"{single:.{len(digits)}g}") != _exact(text)):
+        raise Rejected("more digits than a float")
+    return single
 
 
 def float32(text: str | None) -> float:
@@ -264,10 +317,9 @@ def float32(text: str | None) -> float:
 
 def _decimal(text: str | None, precision: int, scale: int) -> Decimal:
     exact = _exact(text) * 10**scale
-    whole = int(abs(exact) + Fraction(1, 2))
-    if whole >= 10**precision:
-        raise Rejected("overflow")
-    digits = tuple(map(int, str(whole)))
+    if exact.denominator != 1 or abs(exact) >= 10**precision:
+        raise Rejected("overflow, or more digits")
+    digits = tuple(map(int, str(int(abs(exact)))))
     return Decimal((int(exact < 0), digits, -scale))
 
 

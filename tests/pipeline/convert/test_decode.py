@@ -240,6 +240,62 @@ class TestEvolution:
         assert str(result.unknown["z",]) == "list<" * 32 + "string" + ">" * 32
 
 
+FLOATING = Struct(
+    (
+        Field("n", Scalar("long")),
+        Field("d", Scalar("double")),
+        Field("f", Scalar("float")),
+        Field("s", documents.struct(Field("f", Scalar("float")))),
+        Field("l", List(Scalar("float"))),
+        Field("m", Map(STRING, Scalar("double"))),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        b'"d":9007199254740993',
+        b'"d":-9007199254740993',
+        b'"f":16777217',
+        b'"f":3.141592653589793',
+        b'"s":{"f":16777217}',
+        b'"l":[0.5,null,16777217]',
+        b'"m":{"a":0.5,"b":9007199254740993}',
+    ],
+)
+@pytest.mark.parametrize("count", [1, 100])
+def test_a_number_that_would_lose_digits_is_refused_and_its_neighbours_keep_theirs(bad: bytes, count: int) -> None:
+    """A hundred of them make their column one that is read from source text."""
+    good = b'"d":9007199254740992,"f":0.1,"s":{"f":16777216},"l":[0.1,21.456789],"m":{"a":1e300}'
+    rows = [b'{"n":%d,%b}' % (i, bad if i % 2 else good) for i in range(2 * count)]
+    decoder = RecordDecoder(DecodeSpec(FLOATING, evolve=False))
+    for _ in range(2):
+        decoded = decoder.decode(rows)
+        assert [index for index, _ in sorted(decoded.rejected, key=lambda one: one[0])] == list(range(1, 2 * count, 2))
+        assert all("more digits than a" in str(error) for _, error in decoded.rejected)
+        values = decoded.table.to_pylist()
+        assert sorted(row["n"] for row in values) == list(range(0, 2 * count, 2))
+        singles = [0.10000000149011612, 21.456789016723633]
+        assert all(row["d"] == 2**53 and row["f"] == singles[0] and row["l"] == singles for row in values)
+    assert decoder.raw_columns or count == 1
+
+
+def test_a_float_column_becomes_double_where_the_schema_may_evolve() -> None:
+    decoded = decode([b'{"f":0.5}', b'{"f":3.141592653589793}'], Struct((Field("f", Scalar("float")),)), evolve=True)
+    assert decoded.unknown == {("f",): Scalar("double")}
+    assert not decoded.rejected
+
+
+def test_a_text_becomes_a_number_only_if_it_is_written_as_one() -> None:
+    columns = Struct((Field("n", Scalar("long")), Field("zip", Scalar("long")), Field("yes", Scalar("boolean"))))
+    texts = [b'"90210"', b'"00501"', b'"+49"', b'"1.20"', b'"NaN"', b"90210"]
+    decoded = decode([b'{"n":%d,"zip":%b,"yes":"true"}' % (i, text) for i, text in enumerate(texts)], columns)
+    assert sorted(decoded.table.column("n").to_pylist()) == [0, 5]
+    assert set(decoded.table.column("zip").to_pylist()) == {90210}
+    assert decode([b'{"yes":"TRUE"}'], columns).rejected
+
+
 class TestLearning:
     """A column whose values are often not what it wants is read from source text in every record."""
 

@@ -3,21 +3,33 @@ from __future__ import annotations
 import itertools
 import json
 import pickle
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.pipeline.convert.infer import Path, infer, merge, merge_all, without_empties
-from frazil.pipeline.convert.strict import Converter, parse_object
-from frazil.pipeline.types import STRING, Field, List, Scalar, Struct, Type
+from frazil.pipeline.convert.infer import NOTHING, Path, infer, merge, merge_all, merge_types, without_empties
+from frazil.pipeline.convert.strict import ConversionError, Converter, parse_object
+from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct, Type
 
 LONG, DOUBLE, BOOLEAN = Scalar("long"), Scalar("double"), Scalar("boolean")
+INT, FLOAT, DATE = Scalar("int"), Scalar("float"), Scalar("date")
 WIDE = Scalar("decimal", precision=38)
+
+
+def decimal(precision: int, scale: int) -> Scalar:
+    return Scalar("decimal", precision=precision, scale=scale)
+
+
+DECIMALS = [decimal(9, 2), decimal(5, 3), decimal(38, 3), WIDE]
 
 
 def struct(**members: Type) -> Struct:
     return Struct(tuple(Field(name, type_) for name, type_ in members.items()))
+
+
+NESTED = [struct(a=INT), struct(a=DOUBLE, b=DATE), List(INT), List(struct(a=LONG)), Map(INT, FLOAT), Map(STRING, INT)]
 
 
 @pytest.mark.parametrize(
@@ -109,10 +121,37 @@ def test_what_is_nested_too_deeply_is_text(opening: str, depth: int) -> None:
         (List(LONG), List(DOUBLE), List(DOUBLE)),
         (struct(a=LONG), struct(a=DOUBLE, b=STRING), struct(a=DOUBLE, b=STRING)),
         (struct(a=LONG), List(struct(a=LONG)), STRING),
+        (INT, LONG, LONG),
+        (FLOAT, DOUBLE, DOUBLE),
+        (INT, FLOAT, DOUBLE),
+        (decimal(9, 2), decimal(5, 3), decimal(10, 3)),
+        (decimal(38, 2), decimal(38, 3), decimal(38, 3)),
+        (decimal(5, 3), INT, decimal(13, 3)),
+        (decimal(5, 3), LONG, decimal(22, 3)),
+        (decimal(5, 3), DOUBLE, STRING),
+        (DATE, DATE, DATE),
+        (DATE, LONG, STRING),
+        (Map(STRING, INT), Map(STRING, LONG), Map(STRING, LONG)),
+        (Map(INT, DATE), Map(LONG, DATE), Map(LONG, DATE)),
+        (Map(INT, FLOAT), Map(STRING, DOUBLE), Map(STRING, DOUBLE)),
+        (List(Map(STRING, INT)), List(Map(STRING, LONG)), List(Map(STRING, LONG))),
+        (Map(STRING, struct(a=INT)), Map(STRING, struct(a=LONG, b=DATE)), Map(STRING, struct(a=LONG, b=DATE))),
+        (Map(STRING, INT), struct(a=INT), STRING),
     ],
 )
 def test_merged(left: Type | None, right: Type | None, merged: Type | None) -> None:
     assert merge(left, right) == merge(right, left) == merged
+    assert merge_types([left, right]) == merge_types([right, left, left]) == merged
+
+
+@given(
+    st.lists(st.sampled_from([None, NOTHING, INT, LONG, FLOAT, DOUBLE, STRING, DATE, *DECIMALS, *NESTED]), max_size=6)
+)
+def test_types_merge_at_once_as_they_do_one_by_one(types: list[Type | None]) -> None:
+    one_by_one: Type | None = None
+    for type_ in types:
+        one_by_one = merge(one_by_one, type_)
+    assert merge_types(types) == one_by_one
 
 
 JSON = st.recursive(
@@ -150,7 +189,11 @@ def test_a_merged_type_holds_every_value_in_any_order(values: list[object]) -> N
     assert outcomes[0] is not None
     converter = Converter(Struct((Field("v", outcomes[0]),)))
     for raw in raws:
-        converter.row(parse_object(b'{"v":' + raw + b"}"))
+        try:
+            converter.row(parse_object(b'{"v":' + raw + b"}"))
+        except ConversionError as error:
+            assert "more digits than a double keeps" in str(error)
+            assert any(float(digits) != int(digits) for digits in re.findall(rb"-?[0-9]{16,}", raw))
 
 
 def test_each_path_of_several_tasks_once() -> None:

@@ -1,15 +1,11 @@
 from __future__ import annotations
 
 import json
-import math
-import struct
 import time
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from frazil.pipeline.convert import scalars
 from frazil.pipeline.types import STRING, Scalar
@@ -38,23 +34,29 @@ MICRO_TEXTS = [f"2026-03-31{gap}03:17:37.260514{zone}" for gap in "T " for zone 
 ELEVEN = micros("2023-05-18T11:22:33Z")
 
 ACCEPTED: list[tuple[Scalar, str, Any]] = [
-    *[(INT, raw, 123) for raw in ('"123"', "123.0", "123", '"+123"', "1.23e2")],
+    *[(INT, raw, 123) for raw in ('"123"', "123.0", "123", "1.23e2")],
     (INT, '"-123"', -123),
     *[(LONG, raw, 123) for raw in ('"123"', "123.0")],
     (LONG, "9223372036854775807", 2**63 - 1),
     (LONG, '"-9223372036854775808"', -(2**63)),
     *[(type_, raw, 123.0) for type_ in (FLOAT, DOUBLE) for raw in ('"123"', "123")],
-    *[(DOUBLE, f'"{text}"', 1.5) for text in (" 1.5 ", "1.5d", "1.5F", "15e-1", "+1.5")],
-    (DOUBLE, '"-Infinity"', -math.inf),
+    *[(type_, '"1.5"', 1.5) for type_ in (FLOAT, DOUBLE)],
+    *[(DOUBLE, f'"{text}"', 1e300) for text in ("1e300", "1e+300", "1E300", "1.0E300")],
+    *[(DOUBLE, f'"{text}"', 1e-7) for text in ("1e-07", "1e-7", "1.0E-7", "0.0000001")],
+    (DOUBLE, '"-0.0"', -0.0),
+    *[(DOUBLE, raw, 2.0**53) for raw in ("9007199254740992", '"9007199254740992"', "9007199254740992.0")],
+    (DOUBLE, "18446744073709552000", 2.0**64),
+    (DOUBLE, "0.10000000000000000555", 0.1),
+    *[(FLOAT, raw, 16777216.0) for raw in ("16777216", '"16777216"', "16777216.0")],
+    *[(FLOAT, raw, 0.10000000149011612) for raw in ("0.1", "0.100000001", "0.10000000149011612", '"0.1"')],
     *[(decimal(10, 2), raw, Decimal("123.45")) for raw in ('"123.45"', "123.45")],
     *[(decimal(10, 0), raw, Decimal(123)) for raw in ('"123"', "123")],
-    (decimal(9, 2), '"12.345"', Decimal("12.35")),
-    (decimal(9, 2), '"-0.005"', Decimal("-0.01")),
-    (decimal(9, 2), '"1E+2"', Decimal("100.00")),
+    *[(decimal(9, 2), raw, Decimal("-0.50")) for raw in ('"-0.5"', '"-0.50"', "-0.500", "-5e-1")],
+    (decimal(9, 2), "1e2", Decimal("100.00")),
     (decimal(38, 0), "1e20", Decimal(10**20)),
     (decimal(38, 0), "9" * 38, Decimal("9" * 38)),
-    *[(BOOLEAN, raw, True) for raw in ("true", '"TRUE"', '"true"')],
-    *[(BOOLEAN, raw, False) for raw in ("false", '"False"')],
+    *[(BOOLEAN, raw, True) for raw in ("true", '"true"')],
+    *[(BOOLEAN, raw, False) for raw in ("false", '"false"')],
     *[(STRING, raw, raw) for raw in ("5", "true", "-0.10")],
     (STRING, "1e10", "1e10"),
     (STRING, '"\\u00e9\\ud840\\udc00\\u0000"', "é\U00020000\0"),
@@ -88,15 +90,24 @@ REFUSED: list[tuple[Scalar, str, str]] = [
     *[(type_, "3.7", "has a fraction") for type_ in (INT, LONG)],
     *[(INT, raw, "does not fit in 32 bits") for raw in ("3000000000", "-2147483649", '"2147483648"')],
     *[(INT, raw, "not an integer") for raw in ('"123.0"', '" 12"', '""', '"1e3"', '"١"', '"1_0"')],
+    *[(LONG, raw, "not an integer") for raw in ('"00501"', '"+49"', '"-0"', '"-007"')],
     *[(INT, raw, "expected an integer") for raw in ("true", "{}", "[1]")],
     *[(LONG, raw, "64 bits") for raw in ("9223372036854775808", "-9223372036854775809", '"9223372036854775808"')],
     *[(type_, raw, "not a number|expected a number") for type_ in (FLOAT, DOUBLE) for raw in ('"1,5"', "true", '""')],
+    *[(DOUBLE, f'"{text}"', "not a number") for text in ("00501", "+1.5", "1.20", "1.", ".5", "-0", " 1.5 ", "1.5d")],
+    *[(DOUBLE, f'"{text}"', "not a number") for text in ("NaN", "nan", "Infinity", "-Infinity", "inf", "15e-1", "1e2")],
+    *[(DOUBLE, f'"{text}"', "not a number") for text in ("9007199254740993", "0.10000000000000000555", "1e400")],
+    *[(DOUBLE, raw, "more digits") for raw in ("9007199254740993", "-9007199254740993", "12345678901234567890")],
+    *[(FLOAT, raw, "more digits") for raw in ("16777217", '"16777217"', "3.141592653589793", "16777217.5", "9e-46")],
+    *[(FLOAT, raw, "more digits") for raw in ('"0.123456789012"', "-2.7182818284")],
     (FLOAT, "3.4028236e38", "out of range"),
-    *[(DOUBLE, raw, "out of range") for raw in ("1e400", "-1e400", '"1e400"', "1E99999999999999999999")],
-    *[(decimal(10, 2), raw, "does not fit") for raw in ("100000000", "99999999.995", '"1e8"')],
+    *[(DOUBLE, raw, "out of range") for raw in ("1e400", "-1e400", "1E99999999999999999999")],
+    *[(decimal(10, 2), raw, "does not fit") for raw in ("100000000", "99999999.995", '"100000000"')],
     *[(decimal(10, 2), raw, "not a decimal|expected a number") for raw in ('"x"', "true", '"NaN"', '"1_0"', '""')],
+    *[(decimal(10, 2), f'"{text}"', "not a decimal") for text in ("007", "+1", "1e2", ".5", "1.", " 1")],
+    *[(decimal(10, 2), raw, "2 digits after") for raw in ("12.345", "-0.005", "1e-3", '"12.345"', '"1.200"', '"-0"')],
     (decimal(38, 0), "1e38", "does not fit"),
-    *[(BOOLEAN, raw, "neither true nor false") for raw in ('"yes"', '""', '"1"', '" true"')],
+    *[(BOOLEAN, raw, "neither true nor false") for raw in ('"yes"', '""', '"1"', '" true"', '"TRUE"', '"False"')],
     *[(BOOLEAN, raw, "expected a boolean") for raw in ("1", "0", "{}")],
     *[(Scalar("uuid"), raw, "UUID") for raw in ('"f47ac10b58cc4372a5670e02b2c3d479"', "1", '"1-1-1-1"')],
     *[(Scalar("fixed", length=3), raw, "expected 3 bytes") for raw in ('"AQ=="', '"AQIDBA=="', '""')],
@@ -133,10 +144,6 @@ def test_refused(type_: Scalar, raw: str, reason: str) -> None:
         convert(type_, raw.strip())
 
 
-def test_nan_is_a_double_text() -> None:
-    assert math.isnan(convert(DOUBLE, '"NaN"'))
-
-
 @pytest.mark.parametrize("type_", [INT, LONG, decimal(38, 0), DATE, UTC], ids=str)
 @pytest.mark.parametrize(
     "raw", ["1" + "0" * 5000, "1E999999999", "1e-999999999", "1E99999999999999999999", "0." + "1" * 5000]
@@ -156,23 +163,6 @@ def test_a_number_of_five_megabytes_takes_bounded_time(text: str) -> None:
     with pytest.raises(ValueError, match="not an integer"):
         convert(LONG, f'"{text}"')
     assert time.process_time() - started < 2
-
-
-@pytest.mark.parametrize("raw", ["3.4028235e38", "-3.4028235E38", '"3.4028235677973e38"'])
-def test_a_text_that_rounds_to_the_largest_float_is_one(raw: str) -> None:
-    value = convert(FLOAT, raw)
-    assert oracle.float32(raw.strip('"')) == math.copysign(3.4028234663852886e38, value)
-    assert oracle.float32(str(Decimal(value))) == math.copysign(3.4028234663852886e38, value)
-
-
-@given(st.integers(0x20000000, 0x60000000), st.sampled_from([-1, 0, 1]), st.integers(18, 40), st.booleans())
-def test_a_float_is_rounded_once(bits: int, side: int, digits: int, negative: bool) -> None:
-    """Just beside the middle between two 32-bit floats, rounding to a double first would give the wrong one."""
-    low, high = (Decimal(struct.unpack("<f", struct.pack("<I", pattern))[0]) for pattern in (bits, bits + 1))
-    with localcontext(prec=200):
-        text = f"{'-' if negative else ''}{(low + high) / 2 * (1 + side * Decimal(10) ** -digits)}"
-    (stored,) = struct.unpack("<f", struct.pack("<f", convert(FLOAT, text)))
-    assert stored == oracle.float32(text)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal, cast
 
 from frazil.connectors.keys.overrides import OVERRIDE, check_overrides
@@ -12,12 +11,13 @@ from frazil.declare.validators import (
     all_of,
     at_least,
     at_most,
+    java_regular_expression,
     non_empty_without_control_chars,
     one_of,
-    regular_expression,
     unique_aliases,
 )
 from frazil.pipeline.letters.queues import DLQ
+from frazil.text.java_regex import compile_java
 
 ErrorsTolerance = Literal["none", "all"]
 
@@ -183,10 +183,10 @@ SINK_KEYS: tuple[Key, ...] = (
     Key(
         "topics.regex",
         "STRING",
-        "Regular expression that matches the whole name of each topic to read.",
+        "Java regular expression that matches the whole name of each topic to read.",
         default="",
         importance="HIGH",
-        validator=regular_expression,
+        validator=java_regular_expression,
         group=COMMON,
         width="LONG",
         display_name="Topics regex",
@@ -271,7 +271,7 @@ def _check_dead_letter_topic(parsed: Parsed, topics: tuple[str, ...], regex: str
                 f"('topics=[{', '.join(topics)}]') consumed by the connector",
             )
     known = not has_placeholder(regex) and not parsed.errors.get("topics.regex")
-    if name and regex and known and re.fullmatch(regex, name):
+    if name and regex and known and compile_java(regex).matches(name):
         parsed.fail(
             "topics.regex",
             f"The DLQ topic '{name}' may not be matched by the regex for the topics "

@@ -27,7 +27,7 @@ _HOURS_AS_BARS = 24 * 8
 _NONE = "(none)"
 _CALLS = Unit("calls")
 _BYTES = Unit("bytes")
-_REQUEST_ID = re.compile(r" *\(?[0-9A-F]{16}\)?")
+_REQUEST_ID = re.compile(r"(?<! ) *+\(?[0-9A-F]{16}\)?")
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from frazil.pipeline.convert import infer, temporal, verdict
 from frazil.pipeline.convert.arrow import arrow_schema
+from frazil.pipeline.convert.exact import double_schema, inexact_rows
 from frazil.pipeline.convert.overrides import NO_OVERRIDES, Overrides
 from frazil.pipeline.convert.strict import ConversionError, Converter, Notes, Row, parse_object
 from frazil.pipeline.convert.unique import rows_with_repeated_keys
@@ -108,6 +109,7 @@ class RecordDecoder:
         )
         self._raw = {name: f"c{i}" for i, name in enumerate(self._columns) if name in raw_columns}
         self._plain_schema = pa.schema([f for f in self._schema if f.name not in self._raw])
+        self._double_schema = double_schema(self._plain_schema)
 
     @property
     def raw_columns(self) -> frozenset[str]:
@@ -187,7 +189,7 @@ class RecordDecoder:
             joined = b"\n".join(rows)  # type: ignore[arg-type]
             if _MISREAD_PAIR.search(joined):
                 raise ValueError("an escaped surrogate pair")
-            table = pa.table(arro3.io.read_json(joined, self._plain_schema, batch_size=len(rows)))
+            table = pa.table(arro3.io.read_json(joined, self._double_schema, batch_size=len(rows)))
             if table.num_rows != len(rows):
                 raise ValueError(f"{len(rows)} records gave {table.num_rows} rows")
             if any(_beyond_calendar(chunk) for column in table.columns for chunk in column.chunks):
@@ -204,12 +206,19 @@ class RecordDecoder:
                     rows[part], positions[part], {name: values[part] for name, values in raw_values.items()}, care
                 )
             ]
-        repeated = rows_with_repeated_keys(table)
-        if repeated:
-            care.update((positions[i], ValueError("a key stands twice in a map")) for i in repeated)
-            keep = [i for i in range(len(rows)) if i not in repeated]
+        refused: dict[int, Exception] = {
+            i: ValueError("a key stands twice in a map") for i in rows_with_repeated_keys(table)
+        }
+        for name, inexact in inexact_rows(table, self._plain_schema).items():
+            self._failures[name] += len(inexact)
+            refused.update((i, ValueError("a number that may have lost digits")) for i in inexact)
+        if refused:
+            care.update((positions[i], error) for i, error in refused.items())
+            keep = [i for i in range(len(rows)) if i not in refused]
             table = table.take(pa.array(keep, pa.int64()))
             raw_values = {name: [values[i] for i in keep] for name, values in raw_values.items()}
+        if self._double_schema is not self._plain_schema:
+            table = table.cast(self._plain_schema)
         for name, values in raw_values.items():
             index = self._schema.get_field_index(name)
             table = table.add_column(index, self._schema.field(index), pa.array(values, self._schema.field(index).type))
@@ -234,6 +243,7 @@ class RecordDecoder:
 
         converted: list[Row] = []
         positions: list[int] = []
+        shown: dict[infer.Path, dict[Type, None]] = {}
         for index in sorted(care):
             row = rows[index]
             if row is None or row.strip(b" \t\r\n") == b"null":
@@ -258,10 +268,11 @@ class RecordDecoder:
                 result.seen.update(path for path, _ in found)
                 found += [(path, infer.infer(raw)) for path, raw in wider]
                 for path, type_ in found:
-                    merged = infer.merge(result.unknown.get(path), type_)
-                    if merged is not None:
-                        result.unknown[path] = merged
+                    if type_ is not None:
+                        shown.setdefault(path, {})[type_] = None
                 result.absent.update(absent)
+        merged = ((path, infer.merge_types(types)) for path, types in shown.items())
+        result.unknown.update((path, type_) for path, type_ in merged if type_ is not None)
         return converted, positions
 
     def _check_count(self, found: Sequence[tuple[infer.Path, Type | None]]) -> None:

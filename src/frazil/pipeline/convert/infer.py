@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import reduce
 
 import msgspec
 
-from frazil.pipeline.types import STRING, Field, List, Scalar, Struct, Type, changed
+from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct, Type, changed, inner_types
 
 Path = tuple[str, ...]
 
 _LONG = Scalar("long")
 _DOUBLE = Scalar("double")
-_DECIMAL_LONG = Scalar("decimal", precision=38)
+_MAX_PRECISION = 38
+_DECIMAL_LONG = Scalar("decimal", precision=_MAX_PRECISION)
+_DIGITS = {"int": 10, "long": 19}
+_NUMBERS = frozenset(("int", "long", "float", "double"))
 NOTHING = Struct((), ignored=("",))
 """Type of the elements of an array that shows none yet, where `empties` are told."""
 _MAX_DEPTH = 32
@@ -53,9 +57,10 @@ def _infer(raw: bytes, depth: int, empties: bool) -> Type | None:
             fields = tuple(Field(name, type_) for name, type_ in members.items() if type_ is not None)
             return Struct(fields) if fields or empties else None
         case 0x5B:
-            element: Type | None = None
+            elements: list[Type | None] = []
             for item in _array(raw):
-                element = merge(element, _infer(bytes(item), depth - 1, empties))
+                elements.append(_infer(bytes(item), depth - 1, empties))
+            element = merge_types(elements)
             if element is None and empties:
                 element = NOTHING
             return List(element) if element is not None else None
@@ -89,7 +94,7 @@ def column_count(type_: Type) -> int:
 
 
 def merge(left: Type | None, right: Type | None) -> Type | None:
-    """Find a type for the values of both: double for whole numbers beside fractions, text for anything else."""
+    """Find a type for the values of both: the wider number, double for whole ones beside fractions, else text."""
     if left is None or right is None or left == right:
         return right if left is None else left
     if NOTHING in (left, right):
@@ -100,12 +105,50 @@ def merge(left: Type | None, right: Type | None) -> Type | None:
         case List(), List():
             element = merge(left.element, right.element)
             return STRING if element is None else List(element)
-        case (Scalar(), Scalar()) if {left.kind, right.kind} == {"long", "double"}:
-            return _DOUBLE
-        case (Scalar(), Scalar()) if {left.kind, right.kind} == {"long", "decimal"}:
-            return _DECIMAL_LONG
+        case Map(), Map():
+            key, value = merge(left.key, right.key), merge(left.value, right.value)
+            return STRING if key is None or value is None else Map(key, value)
+        case Scalar(), Scalar():
+            return _merge_scalars(left, right)
         case _:
             return STRING
+
+
+def _merge_scalars(left: Scalar, right: Scalar) -> Scalar:
+    kinds = {left.kind, right.kind}
+    if kinds <= {"int", "long"}:
+        return _LONG
+    if kinds <= _NUMBERS:
+        return _DOUBLE
+    if "decimal" in kinds and kinds <= {"decimal", *_DIGITS}:
+        scale = max(left.scale, right.scale)
+        whole = max(_DIGITS.get(each.kind, each.precision) - each.scale for each in (left, right))
+        return Scalar("decimal", precision=min(whole + scale, _MAX_PRECISION), scale=scale)
+    return STRING
+
+
+def merge_types(types: Iterable[Type | None]) -> Type | None:
+    """Merge any number of types, in a time that grows with their sizes alone."""
+    distinct = list(dict.fromkeys(type_ for type_ in types if type_ is not None))
+    shown = [type_ for type_ in distinct if type_ != NOTHING] or distinct
+    if len(shown) < 2:
+        return shown[0] if shown else None
+    if len({type(type_) for type_ in shown}) > 1:
+        return STRING
+    if isinstance(shown[0], Scalar):
+        return reduce(_merge_scalars, (type_ for type_ in shown if isinstance(type_, Scalar)))
+    members: dict[str, list[Type]] = {}
+    for type_ in shown:
+        for name, inner in inner_types(type_):
+            members.setdefault(name, []).append(inner)
+    merged = {name: found for name, inner in members.items() if (found := merge_types(inner)) is not None}
+    match shown[0]:
+        case List():
+            return List(merged["element"])
+        case Map():
+            return Map(merged["key"], merged["value"])
+        case _:
+            return Struct(tuple(Field(name, type_) for name, type_ in merged.items()))
 
 
 def _merge_fields(left: Iterable[Field], right: Iterable[Field]) -> tuple[Field, ...]:

@@ -1,21 +1,34 @@
 """Conversion of scalars that bends values as the Iceberg sink of Kafka Connect does.
 
 Only where the strict converter refuses a value, or stores another one: whole numbers wrap at 64 and 32 bits, fractions
-are cut, any text is a boolean, and numbers in text columns are written as Java does.
+are cut and rounded, a text is any number that Java reads in it, or a boolean, and numbers in text columns are written
+as Java does.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from decimal import Decimal
 from typing import Final
+
+import msgspec
 
 from frazil.pipeline.convert import scalars
 from frazil.pipeline.types import Scalar
 
 _QUOTE: Final = 0x22
 _NUMBER = b"-0123456789"
+_INTEGER_TEXT = re.compile(r"[+-]?[0-9]++", re.ASCII)
+_DOUBLE_TEXT = re.compile(
+    r"([+-]?(?:NaN|Infinity|(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?))[dDfF]?", re.ASCII
+)
+_DECIMAL_TEXT = re.compile(r"([+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?)", re.ASCII)
+_LONGEST_TEXT = 2000
+_WRAPPED_DIGITS = 64
+"""The last digits of a number that decide what it wraps to: 10 to the 64th is a multiple of 2 to the 64th."""
 _MIN_LONG, _MAX_LONG = -(1 << 63), (1 << 63) - 1
+_text = msgspec.json.Decoder(str).decode
 
 
 def converter(type_: Scalar) -> scalars.Convert:
@@ -23,13 +36,16 @@ def converter(type_: Scalar) -> scalars.Convert:
     strict = scalars.converter(type_)
     match type_.kind:
         case "int":
-            return lambda raw: _integer(raw, 32) if _is_number(raw) else strict(raw)
+            return lambda raw: _integer(raw, 32) if _is_number(raw) else strict(_integer_text(raw))
         case "long":
-            return lambda raw: _integer(raw, 64) if _is_number(raw) else strict(raw)
+            return lambda raw: _integer(raw, 64) if _is_number(raw) else strict(_integer_text(raw))
         case "float" | "double":
-            return lambda raw: strict(_double_text(raw)) if _is_number(raw) else strict(raw)
+            single = type_.kind == "float"
+            return lambda raw: _floating(raw, single) if _is_number(raw) or raw[0] == _QUOTE else strict(raw)
         case "decimal":
-            return lambda raw: strict(_decimal_text(raw)) if _is_number(raw) else strict(raw)
+            return lambda raw: (
+                _decimal(raw, type_.precision, type_.scale) if _is_number(raw) or raw[0] == _QUOTE else strict(raw)
+            )
         case "boolean":
             return lambda raw: _boolean(raw) if raw[0] == _QUOTE else strict(raw)
         case "string":
@@ -46,7 +62,8 @@ def _read(raw: bytes) -> int | float:
     """Read a number as JsonConverter does: a whole one wraps at 64 bits, any other is the nearest double."""
     if any(c in raw for c in b".eE"):
         return float(raw)
-    return _wrapped(int(raw), 64) if len(raw) <= 1000 else _wrapped(int(Decimal(raw.decode())), 64)
+    last = int(raw[-_WRAPPED_DIGITS:].lstrip(b"-"))
+    return _wrapped(-last if raw[:1] == b"-" else last, 64)
 
 
 def _wrapped(value: int, bits: int) -> int:
@@ -66,19 +83,43 @@ def _integer(raw: bytes, bits: int) -> int:
     return _wrapped(value, bits) if isinstance(value, int) else _saturated(value, -half, half - 1)
 
 
-def _decimal_text(raw: bytes) -> bytes:
-    """Write a number for the strict decimal conversion; whole doubles go through a long."""
-    value = _read(raw)
-    if isinstance(value, float) and not math.isfinite(value):
-        return raw
-    if isinstance(value, float) and value == math.trunc(value):
-        value = _saturated(value, _MIN_LONG, _MAX_LONG)
-    return repr(value).encode()
+def _integer_text(raw: bytes) -> bytes:
+    """Write the text of a whole number as the number; anything else as it is."""
+    text = _text(raw) if raw[0] == _QUOTE and len(raw) <= _LONGEST_TEXT else ""
+    return b"%d" % int(text) if _INTEGER_TEXT.fullmatch(text) else raw
 
 
-def _double_text(raw: bytes) -> bytes:
-    value = _read(raw)
-    return str(value).encode() if isinstance(value, int) else raw
+def _matched(text: str, pattern: re.Pattern[str]) -> str:
+    """Take the number out of a text. Raises ValueError for a text that is none."""
+    found = pattern.fullmatch(text) if len(text) <= _LONGEST_TEXT else None
+    if found is None:
+        raise ValueError("the text is not a number")
+    return found[1]
+
+
+def _floating(raw: bytes, single: bool) -> float:
+    """Round to the nearest value."""
+    if raw[0] == _QUOTE:
+        text = _matched(_text(raw).strip(), _DOUBLE_TEXT)
+        if text.lstrip("+-")[0] in "NI":
+            return float(text)
+    else:
+        read = _read(raw)
+        text = str(read) if isinstance(read, int) else raw.decode()
+    value = scalars.nearest_double(text)
+    return scalars.nearest_float(value, text) if single else value
+
+
+def _decimal(raw: bytes, precision: int, scale: int) -> Decimal:
+    """Round to the digits of the column; whole doubles go through a long."""
+    if raw[0] == _QUOTE:
+        text = _matched(_text(raw), _DECIMAL_TEXT)
+    else:
+        value = _read(raw)
+        if isinstance(value, float) and math.isfinite(value) and value == math.trunc(value):
+            value = _saturated(value, _MIN_LONG, _MAX_LONG)
+        text = repr(value) if math.isfinite(value) else raw.decode()
+    return scalars.rounded(scalars.exact(text), precision, scale)
 
 
 def _boolean(raw: bytes) -> bool:

@@ -23,15 +23,19 @@ from frazil.pipeline.types import Scalar
 Convert = Callable[[bytes], Any]
 
 _QUOTE: Final = 0x22
-_INTEGER_TEXT = re.compile(r"[+-]?[0-9]+", re.ASCII)
-_DOUBLE_TEXT = re.compile(r"([+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?))[dDfF]?", re.ASCII)
-_DECIMAL_TEXT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
+_WHOLE_TEXT = re.compile(r"0|-?[1-9][0-9]*+")
+_DECIMAL_TEXT = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?")
+"""Texts of numbers as numbers are written: `007`, `+1` and `1e3` are texts of something else."""
 _UUID_TEXT = re.compile(
     r"([0-9a-fA-F]{1,8})-([0-9a-fA-F]{1,4})-([0-9a-fA-F]{1,4})-([0-9a-fA-F]{1,4})-([0-9a-fA-F]{1,12})"
 )
 _MAX_DIGITS = 1000
 _FLOAT32_LIMIT: Final = 3.4028235677973366e38
 """Half a step above the largest 32-bit float: what lies below rounds to that float."""
+_EXACT_DIGITS: Final = 15
+"""Whole numbers of up to so many digits are doubles."""
+_FLOAT_DIGITS: Final = 9
+"""Digits that tell all 32-bit floats apart."""
 
 _text = msgspec.json.Decoder(str).decode
 
@@ -100,7 +104,7 @@ def _refuse(raw: bytes, expected: str) -> ValueError:
     return ValueError(f"expected {expected}, got {kind_of(raw)}")
 
 
-def _exact(text: str) -> Decimal:
+def exact(text: str) -> Decimal:
     """Read a JSON or decimal text as a number. Raises ValueError beyond 1000 digits."""
     try:
         value = Decimal(text) if len(text) <= 2 * _MAX_DIGITS else None
@@ -112,7 +116,7 @@ def _exact(text: str) -> Decimal:
 
 
 def _whole(text: str) -> int:
-    value = _exact(text)
+    value = exact(text)
     if value != value.to_integral_value():
         raise ValueError("the number has a fraction")
     return int(value)
@@ -123,7 +127,7 @@ def _integer(raw: bytes, bits: int) -> int:
         return int(raw)
     if raw[0] == _QUOTE:
         text = _text(raw)
-        if len(text) > _MAX_DIGITS or not _INTEGER_TEXT.fullmatch(text):
+        if len(text) > _MAX_DIGITS or not _WHOLE_TEXT.fullmatch(text):
             raise ValueError("the text is not an integer")
         value = int(text)
     elif _is_number(raw):
@@ -140,47 +144,112 @@ def _double(raw: bytes) -> float:
 
 
 def _float(raw: bytes) -> float:
-    """Read a double that rounds to the 32-bit float nearest to the text: rounding twice must not differ from once."""
     value, text = _floating(raw)
-    if not math.isfinite(value) or value == 0:
-        return value
-    exact, nearest = Decimal(text), Decimal(value)
-    if exact != nearest and not struct.unpack("<q", struct.pack("<d", value))[0] & 1:
-        value = math.nextafter(value, math.inf if exact > nearest else -math.inf)
-    if abs(value) >= _FLOAT32_LIMIT:
+    single = nearest_float(value, text)
+    if single != value and not _keeps_digits(single, text):
+        raise ValueError("the number has more digits than a float keeps")
+    return single
+
+
+def _floating(raw: bytes) -> tuple[float, str]:
+    """Read the nearest double, which a whole number has to be; give the text that it was read from too."""
+    if raw[0] == _QUOTE:
+        text = _text(raw)
+        value = _own_text(text)
+    elif _is_number(raw):
+        text = raw.decode()
+        value = nearest_double(text)
+        if len(text) > _EXACT_DIGITS and _is_whole(text) and value != int(text) and not _is_shown_as(value, text):
+            raise ValueError("the whole number has more digits than a double keeps")
+    else:
+        raise _refuse(raw, "a number")
+    return value, text
+
+
+def nearest_double(text: str) -> float:
+    """Read a number as the nearest double. Raises ValueError for one that is beyond all of them."""
+    value = float(text)
+    if math.isinf(value):
         raise ValueError("the number is out of range")
     return value
 
 
-def _floating(raw: bytes) -> tuple[float, str]:
-    """Read the nearest double; give the text that it was read from too."""
-    if raw[0] == _QUOTE:
-        match = _DOUBLE_TEXT.fullmatch(_text(raw).strip())
-        if match is None:
-            raise ValueError("the text is not a number")
-        text = match[1]
-    elif _is_number(raw):
-        text = raw.decode()
-    else:
-        raise _refuse(raw, "a number")
-    value = float(text)
-    if math.isinf(value) and not text.endswith("Infinity"):
+def nearest_float(value: float, text: str) -> float:
+    """Find the double that rounds to the 32-bit float nearest to a text; `value` is the double nearest to it.
+
+    Rounding twice must not differ from rounding once. Raises ValueError for a number that is beyond all floats.
+    """
+    if value == 0:
+        return value
+    given, nearest = Decimal(text), Decimal(value)
+    if given != nearest and not struct.unpack("<q", struct.pack("<d", value))[0] & 1:
+        value = math.nextafter(value, math.inf if given > nearest else -math.inf)
+    if abs(value) >= _FLOAT32_LIMIT:
         raise ValueError("the number is out of range")
-    return value, text
+    (single,) = struct.unpack("<f", struct.pack("<f", value))
+    return float(single)
+
+
+def _own_text(text: str) -> float:
+    """Read a text that is written as its number is: without it nothing of the text would be lost."""
+    if len(text) <= _MAX_DIGITS and text.isascii():
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        own = math.isfinite(value) and (
+            _spelled(repr(value)) == _spelled(text) or (_is_plain(text) and _is_shown_as(value, text))
+        )
+        if own:
+            return value
+    raise ValueError("the text is not a number as numbers are written")
+
+
+def _spelled(text: str) -> str:
+    """Write the exponent of a number in one way, of which languages have several: `1.0E300` is `1e+300`."""
+    return text.lower().replace("e+", "e").replace("e-0", "e-").replace(".0e", "e")
+
+
+def _is_plain(text: str) -> bool:
+    return _DECIMAL_TEXT.fullmatch(text) is not None and text != "-0" and not ("." in text and text[-1] == "0")
+
+
+def _is_shown_as(value: float, text: str) -> bool:
+    return Decimal(repr(value)) == Decimal(text)
+
+
+def _is_whole(text: str) -> bool:
+    return not any(c in text for c in ".eE")
+
+
+def _keeps_digits(single: float, text: str) -> bool:
+    """Whether a 32-bit float, written with as many digits as a text, is the number of the text."""
+    digits = len(text.lower().partition("e")[0].replace(".", "").strip("-0"))
+    return digits <= _FLOAT_DIGITS and Decimal(f"{single:.{digits}g}") == Decimal(text)
 
 
 def _decimal(raw: bytes, precision: int, scale: int) -> Decimal:
     if raw[0] == _QUOTE:
         text = _text(raw)
-        if not _DECIMAL_TEXT.fullmatch(text):
-            raise ValueError("the text is not a decimal number")
+        if len(text) > 2 * _MAX_DIGITS or not _DECIMAL_TEXT.fullmatch(text):
+            raise ValueError("the text is not a decimal number as numbers are written")
+        if len(text.partition(".")[2]) > scale or (text[0] == "-" and not text.strip("-0.")):
+            raise ValueError(f"the text is not that of a number with {scale} digits after the point")
     elif _is_number(raw):
         text = raw.decode()
     else:
         raise _refuse(raw, "a number")
-    context = Context(prec=2 * _MAX_DIGITS + 10)
+    number = exact(text)
+    value = rounded(number, precision, scale)
+    if value != number:
+        raise ValueError(f"the number has more than {scale} digits after the point")
+    return value
+
+
+def rounded(number: Decimal, precision: int, scale: int) -> Decimal:
+    """Round a number half up to the digits of a column. Raises ValueError for one with too many before the point."""
     try:
-        value = _exact(text).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, context)
+        value = number.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, Context(prec=2 * _MAX_DIGITS + 10))
     except InvalidOperation as error:
         raise ValueError("the number is out of range") from error
     if value and value.adjusted() + 1 > precision - scale:
@@ -193,10 +262,9 @@ def _boolean(raw: bytes) -> bool:
         return raw == b"true"
     if raw[0] != _QUOTE:
         raise _refuse(raw, "a boolean")
-    text = _text(raw).lower()
-    if text not in ("true", "false"):
+    if raw not in (b'"true"', b'"false"'):
         raise ValueError("the text is neither true nor false")
-    return text == "true"
+    return raw == b'"true"'
 
 
 def _string(raw: bytes) -> str:

@@ -265,7 +265,7 @@ def _scalar(type_: Scalar, convert: scalars.Convert, path: Path) -> _Compiled:
             raise ConversionError("", f"the text is not valid: {error}") from None
         except UnicodeDecodeError:
             raise ConversionError("", "the text is not UTF-8") from None
-        except ValueError as error:
+        except (ValueError, ArithmeticError) as error:
             number = scalars.in_wider(type_, raw) if notes is not None else None
             if number is not None and notes is not None:
                 notes.wider(path, number)
@@ -318,6 +318,8 @@ def _map(key: _Compiled | None, value: _Compiled, required: bool, path: Path) ->
             text = bytes(item)
             try:
                 converted = name if key is None else key(msgspec.json.encode(name), None)
+                if converted in result:
+                    raise ConversionError("", "the map has this key twice, written in two ways")
                 if text == b"null":
                     if required:
                         _absent(path, notes, "")

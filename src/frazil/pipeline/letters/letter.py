@@ -21,7 +21,8 @@ STATE, CLOSED, CLOSED_AT = "frazil.deadletter.state", "frazil.deadletter.offset"
 
 _PREFIXES = (PREFIX, OWN_PREFIX)
 _FIRST_CONTEXT = tuple(prefix + "topic" for prefix in _PREFIXES)
-_EXAMPLE = re.compile(r" \(.*\)$", re.DOTALL)
+_COMPARED = 1000
+"""Characters of a reason by which dead letters are told apart: anybody may have written it."""
 _REFUSED = re.compile(
     r"""(?<=not valid by the schema: )(?:"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|\{.*\}|\[.*\])(?= )|^'.*'(?= is not )"""
 )
@@ -99,7 +100,10 @@ class Letter:
     def kind(self) -> str:
         """Column and reason, without what differs between records of one mistake: examples of values."""
         path, reason = self.cause
-        return described(path, _REFUSED.sub("…", _EXAMPLE.sub("", reason.partition("\n")[0])))
+        line = reason.partition("\n")[0]
+        if line.endswith(")"):
+            line = line.partition(" (")[0]
+        return described(path, _REFUSED.sub("…", line[:_COMPARED]))
 
 
 def described(path: str, reason: str) -> str:

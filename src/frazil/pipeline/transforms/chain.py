@@ -13,12 +13,12 @@ from frazil.pipeline.rows import Rows
 from frazil.pipeline.transforms.declaration import PredicateConfig, TransformChain, TransformConfig
 from frazil.pipeline.transforms.keys import key_reader
 from frazil.pipeline.transforms.plugin import Test
-from frazil.pipeline.transforms.record import Apply, DataError, Record, StageError, raw_bytes, read_as_text
+from frazil.pipeline.transforms.record import Apply, Record, StageError, raw_bytes, read_as_text
 from frazil.pipeline.transforms.registry import PREDICATES, TRANSFORMATIONS
 from frazil.pipeline.types import Typed
 from frazil.pipeline.values import Prepared, Values
 
-_REFUSED = (DataError, msgspec.MsgspecError, UnicodeDecodeError)
+_REFUSED = (ValueError, ArithmeticError, msgspec.MsgspecError)
 
 
 @lru_cache(maxsize=16)
@@ -82,6 +82,8 @@ class Transformer:
             for step in self._steps:
                 if step.apply(record) is False:
                     return False
+        except ConversionError:
+            raise
         except _REFUSED as error:
             raise _failure(step, str(error)) from None
         except RecursionError:

@@ -67,6 +67,7 @@ def test_defaults_of_a_table(base: dict[str, str]) -> None:
         ),
         ({"frazil.tables.topic-pattern": "db"}, "Write it as namespace.{topic}"),
         (ROUTED | {"iceberg.table.db.a.route-regex": "("}, "Invalid regex"),
+        (ROUTED | {"iceberg.table.db.a.route-regex": r"(a)\1"}, "keep it busy for hours"),
         ({"iceberg.tables": "db.a", "iceberg.control.commit.threads": "0"}, "Value must be at least 1"),
     ],
 )

@@ -283,7 +283,8 @@ ICEBERG_KEYS: tuple[Key, ...] = (
         "iceberg.table.*.route-regex",
         "STRING",
         "Java regular expression for the value of iceberg.tables.route-field: records go to this table whose value it "
-        "matches as a whole.",
+        "matches as a whole. References to groups, lookbehinds and lookaheads but at its beginning are refused: one "
+        "record could keep them busy for hours.",
         default=None,
     ),
     Key(

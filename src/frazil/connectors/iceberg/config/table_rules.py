@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from frazil.declare.definition import Parsed, invalid_value
 from frazil.declare.placeholders import has_placeholder
-from frazil.declare.validators import java_regular_expression
+from frazil.declare.validators import linear_java_regular_expression
 from frazil.pipeline.route import TOPIC, Route
 
 _MAIN_BRANCH = "main"
@@ -49,7 +49,7 @@ def _check_regexes(parsed: Parsed, tables: tuple[str, ...], field: str) -> None:
     regexes = parsed.members("iceberg.table.*.route-regex")
     for table, regex in regexes.items():
         name = f"iceberg.table.{table}.route-regex"
-        reason = None if has_placeholder(regex) else java_regular_expression(regex)
+        reason = None if has_placeholder(regex) else linear_java_regular_expression(regex)
         if reason is not None:
             parsed.fail(name, invalid_value(name, regex, reason))
         elif not field:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from frazil.declare.definition import Key, invalid_value
-from frazil.pipeline.convert import scalars
+from frazil.pipeline.convert import legacy_scalars, scalars
 from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, REPLACE_NULL, Options, Problems, Transformation, items
 from frazil.pipeline.transforms.record import (
     Apply,
@@ -37,8 +37,8 @@ _CONNECT_TYPES = (*_TYPES, "bytes", "array", "map", "struct")
 _WHOLE_TEXT = re.compile(r"[+-]?[0-9]{1,20}", re.ASCII)
 _EXPONENT_LIMIT = 30
 _WHOLE_FROM = 1 << 24  # from here on a float32 is a whole number, and its shortest text is another one
-_float32 = scalars.converter(Scalar("float"))
-_float64 = scalars.converter(Scalar("double"))
+_float32 = legacy_scalars.converter(Scalar("float"))
+_float64 = legacy_scalars.converter(Scalar("double"))
 
 
 def _build(options: Options, part: Part) -> Apply:
@@ -102,6 +102,13 @@ def _kind(raw: bytes) -> str:
     return kind
 
 
+def _decimal(raw: bytes) -> Decimal:
+    try:
+        return Decimal(raw.decode())
+    except InvalidOperation:
+        raise ValueError("the exponent of the number is too large") from None
+
+
 def _whole(raw: bytes, bits: int) -> Raw:
     """A fraction is cut, as a cast does; what does not fit is an error."""
     kind = _kind(raw)
@@ -113,7 +120,7 @@ def _whole(raw: bytes, bits: int) -> Raw:
             raise ValueError(f"the text is not an integer of {bits} bits")
         value = int(text)
     elif is_fraction(raw):
-        number = Decimal(raw.decode())
+        number = _decimal(raw)
         value = int(number) if number.adjusted() < _EXPONENT_LIMIT else 1 << 64
     else:
         value = int(raw) if len(raw) <= _EXPONENT_LIMIT else 1 << 64
@@ -123,9 +130,15 @@ def _whole(raw: bytes, bits: int) -> Raw:
 
 
 def _floating(raw: bytes, single: Callable[[float], Any] | None = None) -> Raw:
-    if _kind(raw) == "boolean":
+    kind = _kind(raw)
+    if kind == "boolean":
         return Raw(b"1.0" if raw == b"true" else b"0.0")
-    value = (_float32 if single else _float64)(raw)
+    if kind == "text":
+        value = (_float32 if single else _float64)(raw)
+    else:
+        text = raw.decode()
+        value = scalars.nearest_double(text)
+        value = scalars.nearest_float(value, text) if single else value
     if not math.isfinite(value):
         return quoted("NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity")
     if single:
@@ -145,7 +158,8 @@ def _boolean(raw: bytes) -> Raw:
         if text not in ("true", "false"):
             raise ValueError("the text is neither true nor false")
         return Raw(text.encode())
-    return Raw(b"true" if abs(Decimal(raw.decode())) >= 1 else b"false")
+    number = _decimal(raw)
+    return Raw(b"true" if number and number.adjusted() >= 0 else b"false")
 
 
 def _text(raw: bytes) -> Raw:

@@ -41,7 +41,7 @@ RECORD_IS_TOMBSTONE = Predicate(
 def _topic_name_matches(options: Options) -> Test:
     """The name is the one that routers before the predicate have made."""
     pattern = compile_java(text(options, "pattern"))
-    return lambda record: pattern.fullmatch(record.topic) is not None
+    return lambda record: pattern.matches(record.topic)
 
 
 TOPIC_NAME_MATCHES = Predicate(

@@ -20,8 +20,8 @@ def _build(options: Options, part: Part) -> Apply:
     replace = replacement(text(options, "replacement"), pattern)
 
     def apply(record: Record) -> None:
-        if pattern.fullmatch(record.topic):
-            record.topic = pattern.sub(replace, record.topic, count=1)
+        if pattern.matches(record.topic):
+            record.topic = pattern.replaced_first(record.topic, replace)
 
     return apply
 
