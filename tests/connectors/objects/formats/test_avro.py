@@ -50,7 +50,7 @@ def test_columns_without_a_schema() -> None:
                     "null",
                     {
                         "type": "record",
-                        "name": "io.confluent.connect.avro.ConnectDefault_o",
+                        "name": "io.confluent.connect.avro.ConnectDefault.o",
                         "fields": [
                             {"name": "q", "type": ["null", "boolean"], "default": None},
                             {"name": "b", "type": ["null", "long"], "default": None},
@@ -113,16 +113,48 @@ def test_records_that_their_schema_does_not_fit_are_named() -> None:
     assert [index for index, _ in refused] == [1]
 
 
-def test_names_that_avro_cannot_have() -> None:
-    schema, row = avro_schema(Struct(tuple(Field(name, STRING) for name in ("a-b", "a_b", "1", "", "a b"))))
-    names = [field["name"] for field in schema["fields"]]
-    assert names == ["a_b_2", "a_b", "_1", "_", "a_b_3"]
-    assert row({"a-b": "1", "a_b": "2", "1": "3", "": "4", "a b": "5"}) == {
-        "a_b_2": "1",
-        "a_b": "2",
-        "_1": "3",
-        "_": "4",
-        "a_b_3": "5",
+@pytest.mark.parametrize(
+    ("name", "clean"),
+    [
+        ("a_b", "a_b"),
+        ("_1", "_1"),
+        ("-1", "_x2d_1"),
+        ("+1", "_x2b_1"),
+        ("a b", "a_x20_b"),
+        ("1a", "_x31_a"),
+        ("größe", "gr_xf6__xdf_e"),
+        ("_x2d_1", "_x5f_x2d_1"),
+        ("a_x_", "a_x5f_x_"),
+        ("\u0661", "_x661_"),
+    ],
+)
+def test_a_name_that_avro_cannot_have_is_the_same_in_each_file(name: str, clean: str) -> None:
+    for others in ((), ("-1", "+1", "_1")):
+        names = tuple(dict.fromkeys((*others, name)))
+        schema, row = avro_schema(Struct(tuple(Field(each, STRING) for each in names)))
+        field = schema["fields"][names.index(name)]
+        assert field["name"] == clean
+        assert field.get("frazil.name", clean) == name
+        assert row(dict.fromkeys(names, "x") | {name: "own"})[clean] == "own"
+        fastavro.parse_schema(schema)
+
+
+@given(st.lists(st.text(st.sampled_from("-+_x2d1é "), max_size=8), unique=True))
+def test_no_two_names_become_the_same(names: list[str]) -> None:
+    schema, _ = avro_schema(Struct(tuple(Field(name, STRING) for name in names)))
+    assert len({field["name"] for field in schema["fields"]}) == len(names)
+    fastavro.parse_schema(schema)
+
+
+def test_records_inside_have_names_of_their_own() -> None:
+    lines = (b'{"cpu":{"cpus":[{"id":0}]},"cpu_cpus":[{"name":"x"}]}', b'{"a-b":{"c":1},"a":{"b":{"c":1}}}')
+    data, refused = written(*lines)
+    assert not refused
+    assert read(data)[1][0] == {
+        "cpu": {"cpus": [{"id": 0}]},
+        "cpu_cpus": [{"name": "x"}],
+        "a_x2d_b": None,
+        "a": None,
     }
 
 

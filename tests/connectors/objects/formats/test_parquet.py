@@ -117,9 +117,28 @@ def test_no_record_is_refused_for_the_kinds_of_its_values(records: list[dict[str
         assert holds(row, line)
 
 
-@pytest.mark.parametrize("line", [b"{}", b'{"a":null}', b'{"a":[]}', b'{"":1}'])
+@pytest.mark.parametrize("line", [b"{}", b'{"a":null}', b'{"a":[]}'])
 def test_records_without_columns_are_kept_as_text(line: bytes) -> None:
     assert rows(line, line) == [{"value": line.decode()}] * 2
+
+
+@pytest.mark.parametrize("bad", [b'{"":1}', b'{"a":1,"":null}', b'{ "" :"x","a":2}'])
+def test_a_record_with_an_empty_name_is_refused_alone(bad: bytes) -> None:
+    good = [b'{"a":1,"s":""}', b'{"a":2,"o":{"":3}}']
+    table, refused = written(good[0], bad, good[1])
+    assert [(index, str(error)) for index, error in refused] == [
+        (1, "a member has an empty name, which no column can have")
+    ]
+    assert rows(*good) == [{"a": 1, "s": "", "o": None}, {"a": 2, "s": None, "o": '{"":3}'}]
+    assert [index for index, _ in written(bad, bad)[1]] == [0, 1]
+
+
+def test_a_record_that_has_the_field_without_a_name_of_its_schema_is_refused_alone() -> None:
+    inner = Struct((Field("", STRING), Field("x", Scalar("long"))))
+    schema = Struct((Field("a", Scalar("long")), Field("", STRING), Field("l", List(inner))))
+    lines = (b'{"a":1,"":null,"l":[{"x":2}]}', b'{"a":1,"":"v"}', b'{"l":[{"":"v","x":1}]}')
+    _, refused = written(*lines, schema=schema)
+    assert [index for index, _ in refused] == [1, 2]
 
 
 def test_names_with_a_nul_are_columns_too() -> None:

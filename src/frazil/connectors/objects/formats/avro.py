@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any
 
 import fastavro
@@ -18,7 +18,12 @@ from frazil.pipeline.types import Field, List, Map, Scalar, Struct, Type
 NAMESPACE, RECORD = "io.confluent.connect.avro", "ConnectDefault"
 """Names of the records of a schema without one."""
 _BLOCK_BYTES = 64 << 10
-_LETTER = re.compile(r"[^A-Za-z0-9_]")
+_OTHER, _START = re.compile(r"[^A-Za-z0-9_.]"), re.compile(r"(?:(?<=\.)|^)(?=[0-9.]|$)")
+"""Characters that the name of a schema cannot have in Avro, and places where a part of it may not begin as it does."""
+_LETTER = re.compile(r"[A-Za-z0-9_]")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ESCAPE = re.compile(r"_x[0-9a-f]*_")
+"""What stands for a character in a name; the `_` of a name that has it itself is written so too."""
 _json = msgspec.json.Decoder().decode
 _SCALARS: dict[str, Any] = {
     "boolean": "boolean",
@@ -82,9 +87,9 @@ def _write(out: IO[bytes], schema: Any, rows: Iterator[Any], codec: str) -> None
 def avro_schema(struct: Struct, name: str | None = None) -> tuple[dict[str, Any], Change]:
     """The schema of records, and how rows of Arrow become its records.
 
-    Characters that Avro's names cannot have are `_`.
+    Fields whose names Avro does not have carry their own in `frazil.name`. A record inside is named by its path.
     """
-    full = ".".join(_clean(part) for part in name.split(".")) if name else f"{NAMESPACE}.{RECORD}"
+    full = _START.sub("_", _OTHER.sub("_", name)) if name else f"{NAMESPACE}.{RECORD}"
     return _record(struct, full)
 
 
@@ -98,9 +103,11 @@ def has_other_names(value: Any) -> bool:
 def _record(struct: Struct, name: str) -> tuple[dict[str, Any], Change]:
     fields: list[dict[str, Any]] = []
     changes: list[tuple[str, str, Change | None]] = []
-    for field, clean in zip(struct.fields, _clean_names(struct.fields), strict=True):
-        type_, change = _type(field.type, f"{name}_{clean}")
-        fields.append({"name": clean, "type": ["null", type_], "default": None})
+    for field in struct.fields:
+        clean = _clean(field.name)
+        type_, change = _type(field.type, f"{name}.{clean}")
+        own = {} if clean == field.name else {"frazil.name": field.name}
+        fields.append({"name": clean, "type": ["null", type_], "default": None, **own})
         changes.append((field.name, clean, change))
 
     def row(values: dict[str, Any]) -> dict[str, Any]:
@@ -134,23 +141,20 @@ def _type(type_: Type, name: str) -> tuple[Any, Change | None]:
 
 
 def _type_of_entries(key: Type, value: Type, name: str) -> tuple[Any, Change]:
-    entry, change = _record(Struct((Field("key", key), Field("value", value))), f"{name}_MapEntry")
+    entry, change = _record(Struct((Field("key", key), Field("value", value))), f"{name}.MapEntry")
     return {"type": "array", "items": entry}, lambda pairs: [change({"key": k, "value": v}) for k, v in pairs]
 
 
 def _clean(name: str) -> str:
-    clean = _LETTER.sub("_", name)
-    return f"_{clean}" if not clean or clean[0].isdigit() else clean
+    """The name of a field in Avro, whatever other fields there are: no two names become the same.
 
-
-def _clean_names(fields: Sequence[Field]) -> list[str]:
-    """Names for Avro, each once."""
-    names: list[str] = []
-    for field in fields:
-        clean = candidate = _clean(field.name)
-        number = 2
-        while candidate in names or (candidate != field.name and any(other.name == candidate for other in fields)):
-            candidate = f"{clean}_{number}"
-            number += 1
-        names.append(candidate)
-    return names
+    A character that Avro's names cannot have is `_x<hexadecimal>_`: `a-b` is `a_x2d_b`.
+    """
+    if _NAME.fullmatch(name) and not _ESCAPE.search(name):
+        return name
+    first = not name or name[0].isdigit()
+    escaped = "".join(
+        f"_x{ord(one):x}_" if not _LETTER.match(one) or (first and not at) or _ESCAPE.match(name, at) else one
+        for at, one in enumerate(name)
+    )
+    return escaped or "_x_"

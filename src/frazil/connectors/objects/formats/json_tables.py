@@ -7,8 +7,10 @@ byte.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import IO
+from functools import partial
+from typing import IO, Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -22,6 +24,8 @@ GROUP_BYTES, GROUP_ROWS = 64 << 20, 250_000
 """JSON text and records of a group, at most; one record is always enough for one."""
 _CHUNK_ROWS = 4096
 """Records that are read at once: few enough for the processor's cache."""
+_NAMELESS = "a member has an empty name, which no column can have"
+_json = msgspec.json.Decoder().decode
 Refused = list[tuple[int, ConversionError]]
 """Positions of records in a file that its columns cannot hold, with the reason."""
 WriteTables = Callable[[Struct, Iterator[pa.Table], IO[bytes]], None]
@@ -42,7 +46,7 @@ def write_columns(
         return in_groups(lines if isinstance(lines, list) else open_lines())
 
     if schema is not None:
-        return _write(groups(), _readable(schema), write, out)
+        return _write(groups(), _readable(schema), write, out, nameless=partial(_loses, schema))
     quick = quick_columns(groups())
     if quick is not None:
         refused = _write(groups(), quick.struct, write, out, complete=True, fitting=quick.fitting)
@@ -50,7 +54,7 @@ def write_columns(
             return refused
         out.seek(0)
         out.truncate()
-    return _write(groups(), exact_columns(groups()), write, out)
+    return _write(groups(), exact_columns(groups()), write, out, nameless=lambda record: "" in record)
 
 
 def in_groups(lines: Iterable[bytes]) -> Iterator[Sequence[bytes]]:
@@ -78,14 +82,20 @@ def _write(
     *,
     complete: bool = False,
     fitting: bool = False,
+    nameless: Callable[[dict[str, Any]], bool] | None = None,
 ) -> Refused:
-    """Write records; with `complete`, those with fields that have no column are refused too; `fitting`: none has."""
+    """Write records; with `complete`, those with fields that have no column are refused too; `fitting`: none has.
+
+    `nameless` tells whether a record, as a value of JSON, has a member without a name that would be lost.
+    """
     spec = DecodeSpec(struct if struct.fields else Struct((Field("\0", STRING),)), evolve=complete)
     refused: Refused = []
 
     def tables() -> Iterator[pa.Table]:
         position = 0
         for lines in groups:
+            if nameless is not None:
+                refused.extend((position + index, error) for index, error in _without_names(lines, nameless))
             table, failed, unknown = decoded(spec, lines, fitting=fitting)
             refused.extend((position + index, error) for index, error in failed)
             if unknown:
@@ -120,6 +130,28 @@ def decoded(
         refused += [(begin + index, error) for index, error in found.rejected]
         unknown = infer.merge_all([unknown, found.unknown])
     return pa.concat_tables(tables), refused, unknown
+
+
+def _without_names(lines: Sequence[bytes], nameless: Callable[[dict[str, Any]], bool]) -> Refused:
+    """The records that have a member with an empty name, which no column can have."""
+    wanted = [index for index, line in enumerate(lines) if b'""' in line]
+    return [(index, ConversionError("", _NAMELESS)) for index in wanted if nameless(_json(lines[index]))]
+
+
+def _loses(type_: Type, value: Any) -> bool:
+    """Whether a value has a member with an empty name, where its schema has one as a field."""
+    match type_:
+        case Struct(fields) if isinstance(value, dict):
+            return any(
+                _loses(field.type, value.get(field.name)) if field.name else value.get("") is not None
+                for field in fields
+            )
+        case List(element) if isinstance(value, list):
+            return any(_loses(element, one) for one in value)
+        case Map(_, inner) if isinstance(value, dict):
+            return any(_loses(inner, one) for one in value.values())
+        case _:
+            return False
 
 
 def _readable(type_: Struct) -> Struct:
