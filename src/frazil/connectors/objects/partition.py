@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -18,18 +19,24 @@ from frazil.connectors.objects.provenance import with_metadata
 from frazil.connectors.objects.records import Records
 from frazil.connectors.objects.results import PartitionResult, StoredObject
 from frazil.connectors.objects.rotation import Arrivals, Numbers, Rotation, Segment
-from frazil.connectors.objects.uploads import Uploads
 from frazil.pipeline.bookings import MAX_DEAD_BYTES, dead_letter, letter_bytes
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.json_schema import InvalidRecord
 from frazil.pipeline.letters.deadletter import DeadLetter
 from frazil.pipeline.offsets import TopicPartition
+from frazil.pipeline.poison import PoisonPills, StepName, step
 from frazil.pipeline.results import SkipReason
 from frazil.pipeline.rows import Rows
 
 _DEAD_ALREADY = "the record has a dead letter already"
 """Reason not to store a record that a changed schema lets pass now: it would be in two places."""
+
+
+class Taker(Protocol):
+    """Takes objects that are complete; see `uploads.Uploads`."""
+
+    def add(self, finished: Finished) -> None: ...
 
 
 class PartitionRun:
@@ -39,7 +46,8 @@ class PartitionRun:
         self,
         key: TopicPartition,
         config: ObjectSinkConfig,
-        uploads: Uploads,
+        taker: Taker,
+        pills: PoisonPills,
         begin: int,
         end: int,
         clock: Clock | None = None,
@@ -50,7 +58,9 @@ class PartitionRun:
         """Rows from `begin` to below `end` count; `written` are offsets whose dead letters are written already."""
         self.key = key
         self._config = config
-        self._uploads = uploads
+        self._taker = taker
+        self._pills = pills
+        self._step: StepName = "convert" if config.transforms is None else "transform"
         self._begin, self._end = begin, end
         self._clock = clock
         self._refused = refused or {}
@@ -84,17 +94,25 @@ class PartitionRun:
 
     def take(self, rows: Rows) -> None:
         """Take rows of this Kafka partition."""
-        rows = rows.between(self._begin, self._end)
-        if not len(rows) or self._ended_at is not None:
+        whole = rows.between(self._begin, self._end)
+        if not len(whole) or self._ended_at is not None:
             return
-        prepared = self._preparer.prepare(rows, self._refused)
+        rows, found = self._pills.divide(whole)
+        pills: dict[int, ConversionError] = {int(whole.offsets[index]): pill for index, pill in found}
+        if not len(rows):
+            self._ended_at = self._bound(whole, pills)
+            return
+        with step(self._step):
+            prepared = self._preparer.prepare(rows, self._refused)
         records = prepared.records
         needed = self._clock is not None and (self._clock.wallclock or self._clock.told)
         clock = self._clock.times(records.offsets) if self._clock is not None and needed else None
-        divided = self._partitioner.divide(records, clock)
-        failed = dict(prepared.failed) | {int(records.offsets[index]): error for index, error in divided.failed}
+        with step("route"):
+            divided = self._partitioner.divide(records, clock)
+        failed = pills | dict(prepared.failed) | {int(records.offsets[index]): error for index, error in divided.failed}
         if self._config.metadata and clock is not None:
-            records, told = with_metadata(records, clock)
+            with step("convert"):
+                records, told = with_metadata(records, clock)
             failed |= {int(records.offsets[index]): error for index, error in told}
         for offset in self._written & set(records.offsets.tolist()) if self._written else ():
             failed.setdefault(offset, ConversionError("", _DEAD_ALREADY))
@@ -102,7 +120,7 @@ class PartitionRun:
         mask = codes >= 0
         if failed:
             mask &= ~np.isin(records.offsets, list(failed))
-        limit = self._bound(rows, failed)
+        limit = self._bound(whole, failed)
         if limit is not None:
             mask &= records.offsets < limit
         if not mask.all():
@@ -168,7 +186,8 @@ class PartitionRun:
                 number = -1 if records.schemas is None else int(records.schemas[indexes[0]])
                 schema = self._preparer.schemas[number] if number >= 0 else None
                 found = self._open[code] = OpenObject(self._config, self._folders.names[code], schema, self._columns)
-            found.add(records, indexes)
+            with step("write"):
+                found.add(records, indexes)
         if records.topics is None:
             self._open_counts[records.topic] += segment.end - segment.begin
         else:
@@ -180,7 +199,8 @@ class PartitionRun:
         finished: list[Finished] = []
         refused: dict[int, ConversionError] = {}
         for each in self._open.values():
-            more, failed = each.finish()
+            with step("write"):
+                more, failed = each.finish()
             finished += more
             refused |= failed
         unknown = infer.merge_all([each.unknown for each in self._open.values()])
@@ -195,12 +215,20 @@ class PartitionRun:
             self._result.objects.append(
                 StoredObject(one.name, one.topic, one.partition, one.first, one.last, one.count, one.size)
             )
-            self._uploads.add(one)
+            self._taker.add(one)
         self._open = {}
         self._first_open = None
         self._result.stored += self._open_counts
         self._open_counts = Counter()
         return True
+
+    def rehearse(self) -> None:
+        """Do what `finish` does with the open objects, but for storing them."""
+        for each in self._open.values():
+            with step("write"):
+                finished, _ = each.finish()
+            for one in finished:
+                one.body.close()
 
     def finish(self) -> PartitionResult:
         """The result, when all rows were taken; its objects are durable when the uploads are."""

@@ -6,17 +6,20 @@ memory of the tasks before it, and what it stores is a function of the topic, th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from frazil.clients.kafka.ranges import Range
 from frazil.connectors.objects.clock import Clock
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
 from frazil.connectors.objects.formats.delta import TableColumns
-from frazil.connectors.objects.partition import PartitionRun
+from frazil.connectors.objects.open_object import Finished
+from frazil.connectors.objects.partition import PartitionRun, Taker
 from frazil.connectors.objects.results import ObjectsResult
 from frazil.connectors.objects.uploads import Opener, Uploads
 from frazil.pipeline.offsets import Offsets, TopicPartition
+from frazil.pipeline.poison import PoisonPills, tolerating
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.source import Source
 
@@ -52,7 +55,10 @@ class ObjectsTask:
     ranges: Sequence[Range]
 
     def __call__(self) -> ObjectsResult:
-        return run(self.source.read(self.ranges), self.spec)
+        def read() -> Generator[Rows]:
+            return self.source.read(self.ranges)
+
+        return tolerating(read, partial(_run, self.spec), partial(_rehearse, self.spec))
 
 
 def run(chunks: Iterable[Rows], spec: ObjectsSpec) -> ObjectsResult:
@@ -60,6 +66,33 @@ def run(chunks: Iterable[Rows], spec: ObjectsSpec) -> ObjectsResult:
 
     Raises ServiceUnavailable or ConfigError when the store does not take an object; others may be stored then.
     """
+    kept = list(chunks)
+
+    def read() -> Generator[Rows]:
+        yield from kept
+
+    return tolerating(read, partial(_run, spec), partial(_rehearse, spec))
+
+
+def _rehearse(spec: ObjectsSpec, rows: Rows, pills: PoisonPills) -> None:
+    """Do what a task does with a chunk, but for storing objects; raises Unforeseen."""
+    rehearsed = _start((rows.topic, rows.partition), spec, _Nowhere(), pills)
+    try:
+        rehearsed.take(rows)
+        rehearsed.rehearse()
+    finally:
+        rehearsed.close()
+
+
+class _Nowhere:
+    """Takes objects, and stores none."""
+
+    def add(self, finished: Finished) -> None:
+        finished.body.close()
+
+
+def _run(spec: ObjectsSpec, chunks: Iterable[Rows], pills: PoisonPills) -> ObjectsResult:
+    """Process all rows of a task. Raises Unforeseen, and as `run` does."""
     uploads = Uploads(spec.store.open(), tag_offsets=spec.config.store.tag_offsets)
     result = ObjectsResult()
     current: PartitionRun | None = None
@@ -69,7 +102,7 @@ def run(chunks: Iterable[Rows], spec: ObjectsSpec) -> ObjectsResult:
             if current is None or current.key != key:
                 if current is not None:
                     result.partitions[current.key] = current.finish()
-                current = _start(key, spec, uploads)
+                current = _start(key, spec, uploads, pills)
             current.take(rows)
             while current.memory_bytes > MAX_MEMORY:
                 current.largest_to_disk()
@@ -86,11 +119,12 @@ def run(chunks: Iterable[Rows], spec: ObjectsSpec) -> ObjectsResult:
     return result
 
 
-def _start(key: TopicPartition, spec: ObjectsSpec, uploads: Uploads) -> PartitionRun:
+def _start(key: TopicPartition, spec: ObjectsSpec, taker: Taker, pills: PoisonPills) -> PartitionRun:
     return PartitionRun(
         key,
         spec.config,
-        uploads,
+        taker,
+        pills,
         spec.begin.get(key, 0),
         spec.end[key],
         spec.clocks.get(key),

@@ -23,7 +23,7 @@ _OTHER, _START = re.compile(r"[^A-Za-z0-9_.]"), re.compile(r"(?:(?<=\.)|^)(?=[0-
 _LETTER = re.compile(r"[A-Za-z0-9_]")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ESCAPE = re.compile(r"_x[0-9a-f]*_")
-"""What stands for a character in a name; the `_` of a name that has it itself is written so too."""
+"""Escape of a character in a name; a name that has such a part itself gets an escape for its `_`."""
 _json = msgspec.json.Decoder().decode
 _SCALARS: dict[str, Any] = {
     "boolean": "boolean",
