@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import shutil
 from itertools import islice
 from pathlib import Path
 
@@ -8,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.stack import logfile
-from frazil.stack.logfile import follow, rotate, tail, tail_since
+from frazil.stack.logfile import bound, follow, tail, tail_since
 
 
 def test_tail_of_an_absent_log_is_empty(tmp_path: Path) -> None:
@@ -37,16 +39,35 @@ def test_tail_since_leaves_out_what_was_there_before(tmp_path: Path) -> None:
     assert tail_since(log, start, 9) == ["new 1", "new 2", "new 3"]
 
 
-def test_a_large_log_is_set_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logfile, "_ROTATE_BYTES", 3)
+def test_a_large_log_is_set_aside_while_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logfile, "_MOST_BYTES", 3)
+    log, older = tmp_path / "a.log", tmp_path / "a.log.1"
+    bound(log)
+    with log.open("ab", buffering=0) as program:
+        program.write(b"123")
+        bound(log)
+        assert (log.read_text(), older.exists()) == ("123", False)
+        program.write(b"45")
+        bound(log)
+        assert (log.read_text(), older.read_text()) == ("", "345")
+        assert older.stat().st_mode & 0o777 == 0o600
+        program.write(b"67")
+    assert log.read_text() == "67"
+    assert tail_since(log, 5, 3) == ["67"]
+
+
+def test_a_log_is_emptied_although_there_is_no_room_for_its_older_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(logfile, "_MOST_BYTES", 3)
+    monkeypatch.setattr(shutil, "copyfileobj", full)
     log = tmp_path / "a.log"
     log.write_text("12345")
-    rotate(log)
-    assert not log.exists()
-    assert (tmp_path / "a.log.1").read_text() == "12345"
-    log.write_text("1")
-    rotate(log)
-    assert log.read_text() == "1"
+    bound(log)
+    assert log.read_text() == ""
 
 
 def test_follow_goes_on_across_rotation_and_truncation(tmp_path: Path) -> None:

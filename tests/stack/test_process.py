@@ -53,6 +53,13 @@ def test_a_process_is_found_again_in_a_session_of_its_own(file: ProcessFile) -> 
     assert os.getsid(process.pid) == process.pid != os.getsid(0)
 
 
+def test_what_a_process_makes_is_for_its_owner_only(file: ProcessFile, tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    launch(file, [sys.executable, "-c", f"import os; os.mkdir({str(made)!r}); open({str(made / 'f')!r}, 'w')"]).wait(10)
+    modes = [path.stat().st_mode & 0o777 for path in (made, made / "f", tmp_path / "logs" / "a.log")]
+    assert modes == [0o700, 0o600, 0o600]
+
+
 def test_an_ended_process_is_not_found_and_its_exit_code_is_known(file: ProcessFile) -> None:
     process = launch(file, [sys.executable, "-c", "raise SystemExit(3)"])
     process.wait(10)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
+import secrets
 import signal
 import sys
 import threading
@@ -21,6 +23,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from frazil.engine.jvm_log import log4j_properties
+from frazil.environment.private_file import private_home
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import StackError
 from frazil.stack.class_archive import ClassArchive
@@ -29,6 +32,8 @@ from frazil.stack.java import find_java, spark_java_home
 from frazil.stack.process import utf8_locale
 from frazil.stack.truststore import trust_options
 from frazil.text.quoting import quoted
+
+logger = logging.getLogger(__name__)
 
 _ON_LOOPBACK = re.compile(r"spark://(?:localhost|127\.0\.0\.1)(?::[0-9]+)?")
 _CLASS_PATHS = ("SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH")
@@ -53,7 +58,7 @@ _REDACTED = "(?i)secret|password|token|credential|jaas|private.?key|access[.]?ke
 def start(settings: Settings) -> SparkSession:
     """Start the session. Raises JavaNotFound or StackError."""
     java = find_java(settings.env)
-    work = settings.home / "worker"
+    work = private_home(settings.home) / "worker"
     work.mkdir(parents=True, exist_ok=True)
     log4j = work / "spark-log4j2.properties"
     log4j.write_text(log4j_properties())
@@ -95,7 +100,9 @@ def start(settings: Settings) -> SparkSession:
     _launch_jvm(properties)
     try:
         with _interrupts_as_before():
-            session: SparkSession = SparkSession.builder.config(map=properties).getOrCreate()
+            # The JVM gets it over py4j, whose port has a token: its command line is for everybody to read.
+            builder = SparkSession.builder.config(map=properties | _authentication(settings.spark_master))
+            session: SparkSession = builder.getOrCreate()
         session.sparkContext.setLogLevel("WARN")
     except (Py4JError, PySparkException) as error:
         cause = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
@@ -103,7 +110,20 @@ def start(settings: Settings) -> SparkSession:
             f"Spark at SPARK_MASTER={settings.spark_master} did not start: {cause}. No connector was started. Look "
             "whether the master runs and takes this application; the log above says what it answered."
         ) from error
+    if session.sparkContext.getConf().get("spark.authenticate", "false") != "true":
+        logger.warning(
+            "Spark at SPARK_MASTER=%s asks nobody for a secret: whoever reaches its ports can run programs and read "
+            "what the tasks are given, credentials too; set spark.authenticate and spark.authenticate.secret",
+            settings.spark_master,
+        )
     return session
+
+
+def _authentication(master: str) -> dict[str, str]:
+    """Keys that let nobody but this session's own parts speak with the driver; a cluster has a secret of its own."""
+    if not _of_this_process(master):
+        return {}
+    return {"spark.authenticate": "true", "spark.authenticate.secret": secrets.token_hex(32)}
 
 
 def _launch_jvm(properties: Mapping[str, Any]) -> None:

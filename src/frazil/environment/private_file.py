@@ -5,6 +5,26 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
+from typing import IO, Any
+
+MASK = 0o077
+"""The umask of programs that are ours: what they make is for its owner only."""
+
+
+def private_home(home: Path) -> Path:
+    """Make a home, readable by its owner only; so is one from now on that was made otherwise and is the caller's own.
+
+    Raises OSError.
+    """
+    home.mkdir(parents=True, exist_ok=True)
+    if home.stat().st_uid == os.getuid():
+        home.chmod(0o700)
+    return home
+
+
+def open_private(path: Path, mode: str) -> IO[Any]:
+    """Open a file, which is made for its owner only; raises OSError."""
+    return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
 
 
 def write_private(path: Path, text: str) -> Path:

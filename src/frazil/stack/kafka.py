@@ -12,6 +12,7 @@ from pathlib import Path
 import javaproperties
 
 from frazil.clients.kafka.client import cluster_id
+from frazil.environment.private_file import MASK
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import ServiceUnavailable, StackError
 from frazil.stack.class_archive import ClassArchive
@@ -116,7 +117,13 @@ def _format(settings: Settings, jvm: list[str], conf: Path, data: Path) -> None:
         str(properties),
     ]
     answer = subprocess.run(  # noqa: S603
-        [*jvm, *tool], env=minimal_env(settings.env), capture_output=True, text=True, timeout=60, check=False
+        [*jvm, *tool],
+        env=minimal_env(settings.env),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        umask=MASK,
     )
     if answer.returncode != 0:
         said = (line for line in answer.stderr.splitlines() if line.strip() and not line.startswith("Picked up "))

@@ -1,20 +1,34 @@
-"""Log files of services: rotation, last lines, following."""
+"""Log files of services: bounds, last lines, following."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
-_ROTATE_BYTES = 32 << 20
+from frazil.environment.private_file import open_private
+
+_MOST_BYTES = 32 << 20
 _BLOCK = 64 << 10
 
 
-def rotate(log: Path) -> None:
-    """Keep one older file `<name>.log.1` once a log has grown past 32 MiB."""
-    if log.exists() and log.stat().st_size > _ROTATE_BYTES:
-        log.replace(log.with_name(f"{log.name}.1"))
+def bound(log: Path) -> None:
+    """Empty a log that has grown past 32 MiB, and keep its last 32 MiB in `<name>.log.1`.
+
+    Whoever appends to it goes on; a line of this very moment may be lost. On a full disk the older lines are.
+    """
+    try:
+        if log.stat().st_size <= _MOST_BYTES:
+            return
+        with log.open("rb") as source, open_private(log.with_name(f"{log.name}.1"), "wb") as older, suppress(OSError):
+            source.seek(-_MOST_BYTES, os.SEEK_END)
+            shutil.copyfileobj(source, older)
+        os.truncate(log, 0)
+    except FileNotFoundError:
+        return  # there is none, or its home is being removed
 
 
 def tail(log: Path, count: int) -> tuple[list[str], int]:
@@ -34,11 +48,12 @@ def tail(log: Path, count: int) -> tuple[list[str], int]:
 
 
 def tail_since(log: Path, start: int, count: int) -> list[str]:
-    """Last `count` lines that were written after byte position `start`."""
+    """Last `count` lines that were written after byte position `start`, or since the log was emptied."""
     if not log.exists():
         return []
     with log.open("rb") as file:
-        file.seek(max(start, file.seek(0, os.SEEK_END) - _BLOCK))
+        end = file.seek(0, os.SEEK_END)
+        file.seek(max(start if start <= end else 0, end - _BLOCK))
         return file.read().decode(errors="replace").splitlines()[-count:]
 
 

@@ -18,6 +18,8 @@ from pathlib import Path
 
 import psutil
 
+from frazil.environment.private_file import MASK, open_private
+
 _CLOCK_TOLERANCE_S = 2.0
 # A process file that names another id was not written here; 0 would mean every process without a session of ours.
 _FIRST_PID, _LAST_PID = 1, 1 << 22
@@ -53,7 +55,7 @@ class ProcessFile:
         """
         log.parent.mkdir(parents=True, exist_ok=True)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("ab") as output:
+        with open_private(log, "ab") as output:
             child = subprocess.Popen(  # noqa: S603
                 list(command),
                 stdin=subprocess.DEVNULL,
@@ -62,6 +64,7 @@ class ProcessFile:
                 env=dict(env),
                 cwd=cwd,
                 start_new_session=True,
+                umask=MASK,
             )
         _children[child.pid] = child
         process = psutil.Process(child.pid)

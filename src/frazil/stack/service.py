@@ -13,10 +13,12 @@ from pathlib import Path
 
 import psutil
 
+from frazil.environment.private_file import private_home
 from frazil.errors import ServiceDied, StackError
-from frazil.stack.logfile import rotate, tail_since
+from frazil.stack.log_keeper import start_keeper
+from frazil.stack.logfile import bound, tail_since
 from frazil.stack.ports import Port, listening, require_free
-from frazil.stack.process import ProcessFile, exit_code, is_alive, kill, terminate
+from frazil.stack.process import ProcessFile, exit_code, is_alive, kill, minimal_env, terminate
 
 Progress = Callable[[str], None]
 
@@ -103,10 +105,11 @@ class Service:
             self._require_space()
             require_free(self.name, self.ports)
             command = self.command(progress)
-            rotate(self.log)
+            bound(self.log)
             log_start = self.log.stat().st_size if self.log.exists() else 0
             process = self._launch(command)
             try:
+                start_keeper(self.home, minimal_env(self.env))
                 self._await_ready(process, timeout, progress, log_start)
                 self.complete()
             except BaseException:
@@ -178,7 +181,6 @@ class Service:
         )
 
     def _require_space(self) -> None:
-        self.home.mkdir(parents=True, exist_ok=True)
         if shutil.disk_usage(self.home).free < MIN_FREE_BYTES:
             raise StackError(
                 f"the disk of {self.home} is nearly full. {_free_text(self.home)}; {self.name} needs "
@@ -189,7 +191,7 @@ class Service:
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
         """Allow one start or stop of the service at a time, across processes."""
-        path = self.home / "run" / f"{self.name}.lock"
+        path = private_home(self.home) / "run" / f"{self.name}.lock"
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a") as file:
             fcntl.flock(file, fcntl.LOCK_EX)

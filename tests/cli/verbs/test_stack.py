@@ -23,6 +23,7 @@ from frazil.stack.local import LocalStack
 from frazil.stack.ports import Port, unused
 from frazil.stack.service import Service, Status
 from tests.cli.programs import finished, output_until, program
+from tests.harness import eventually
 from tests.isolation import isolated_settings
 
 SERVER = [sys.executable, "-m", "http.server", "--bind", LOOPBACK]
@@ -242,7 +243,7 @@ def test_start_is_interrupted_while_kafka_starts(settings: Settings, by: signal.
     assert "seaweedfs  stopped again" in shown
     assert "Interrupted. What this command had started does not run any more." in shown
     assert {service.state().status for service in services(settings)} == {Status.STOPPED}
-    assert not [p for p in psutil.process_iter() if str(settings.home) in " ".join(_command(p))]
+    eventually(lambda: not [p for p in psutil.process_iter() if str(settings.home) in " ".join(_command(p))], 10)
 
 
 def _command(process: psutil.Process) -> list[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from frazil.cli.ui.usage import examples
+from frazil.environment.private_file import MASK
 
 
 def register(app: typer.Typer) -> None:
@@ -43,6 +45,7 @@ def worker(
     """
     from frazil.api.worker import Worker
 
+    os.umask(MASK)
     running = Worker.from_env(properties, topics)
     running.stop_on_signals()
     running.run()
