@@ -134,7 +134,7 @@ def test_a_name_that_avro_cannot_have_is_the_same_in_each_file(name: str, clean:
         schema, row = avro_schema(Struct(tuple(Field(each, STRING) for each in names)))
         field = schema["fields"][names.index(name)]
         assert field["name"] == clean
-        assert field.get("frazil.name", clean) == name
+        assert field.get("originalName", clean) == name
         assert row(dict.fromkeys(names, "x") | {name: "own"})[clean] == "own"
         fastavro.parse_schema(schema)
 

@@ -87,7 +87,7 @@ def _write(out: IO[bytes], schema: Any, rows: Iterator[Any], codec: str) -> None
 def avro_schema(struct: Struct, name: str | None = None) -> tuple[dict[str, Any], Change]:
     """The schema of records, and how rows of Arrow become its records.
 
-    Fields whose names Avro does not have carry their own in `frazil.name`. A record inside is named by its path.
+    Fields whose names Avro does not have carry their own in `originalName`. A record inside is named by its path.
     """
     full = _START.sub("_", _OTHER.sub("_", name)) if name else f"{NAMESPACE}.{RECORD}"
     return _record(struct, full)
@@ -106,7 +106,7 @@ def _record(struct: Struct, name: str) -> tuple[dict[str, Any], Change]:
     for field in struct.fields:
         clean = _clean(field.name)
         type_, change = _type(field.type, f"{name}.{clean}")
-        own = {} if clean == field.name else {"frazil.name": field.name}
+        own = {} if clean == field.name else {"originalName": field.name}
         fields.append({"name": clean, "type": ["null", type_], "default": None, **own})
         changes.append((field.name, clean, change))
 
