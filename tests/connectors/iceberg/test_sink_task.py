@@ -198,3 +198,15 @@ def test_records_of_open_transactions_are_waited_for(one: Memory, monkeypatch: p
     monkeypatch.setattr(kafka_offsets, "end_offsets", lambda *_, committed=False: {("t", 0): 2 - committed})
     with pytest.raises(ServiceUnavailable, match="a transaction is open at offset 1 of t-0"):
         driver.restart()
+
+
+@pytest.mark.parametrize("stamp", [1_772_323_200_000_000, 2**63 - 1, -(10**17)])
+def test_a_time_that_no_calendar_has_stops_nothing_and_is_left_out_of_the_snapshot(one: Memory, stamp: int) -> None:
+    broker, catalog = one
+    driver = Driver(broker, catalog, {})
+    broker.send("t", [record(1)], stamp=stamp)
+    driver.drain()
+    assert driver.column(TABLE) == [1]
+    head = catalog.load_table(TABLE).current_snapshot()
+    assert head is not None
+    assert not {"kafka.connect.vtts", "kafka.connect.valid-through-ts"} & summary_of(head).keys()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated
 
@@ -12,6 +11,7 @@ from frazil.cli.connect.output import Output, OutputOption, show
 from frazil.cli.connect.session import ContextOption, connect
 from frazil.cli.ui.usage import examples
 from frazil.errors import NotFound, UsageError
+from frazil.text.instants import shown
 
 
 class Level(StrEnum):
@@ -85,4 +85,4 @@ def loggers(
 def _time(milliseconds: int | None) -> str:
     if milliseconds is None:
         return "-"
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="seconds")
+    return shown(milliseconds)

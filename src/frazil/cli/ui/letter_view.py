@@ -8,7 +8,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from frazil.cli.ui.output import Output, show_table
 from frazil.pipeline.letters.letter import Letter, described
 from frazil.sql.value_text import json_text, printable
 from frazil.text.credentials import REDACTED, SENSITIVE_KEYS, redact_bytes
+from frazil.text.instants import shown
 
 if TYPE_CHECKING:
     from frazil.connectors.outcome import Outcome
@@ -263,8 +263,8 @@ def brief(letter: Letter) -> dict[str, Any]:
 
 
 def moment(milliseconds: int) -> str:
-    """ISO 8601 in UTC, in seconds."""
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """ISO 8601 in UTC, in seconds; the number for what no calendar has."""
+    return shown(milliseconds).replace("+00:00", "Z")
 
 
 @lru_cache(maxsize=4096)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import typer
@@ -16,6 +15,7 @@ from frazil.cli.verbs.stack import requested, services
 from frazil.environment.bootstrap import is_security
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import FrazilError, ServiceUnavailable
+from frazil.text.instants import shown
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -265,15 +265,11 @@ def _tables(settings: Settings, names: Mapping[str, bool], found: StackStatus) -
                 continue
             summary = snapshot.summary.additional_properties if snapshot.summary else {}
             rows = int(summary["total-records"]) if "total-records" in summary else None
-            found.tables.append(TableRow(name, "ok", rows, str(snapshot.snapshot_id), _time(snapshot.timestamp_ms)))
+            found.tables.append(TableRow(name, "ok", rows, str(snapshot.snapshot_id), shown(snapshot.timestamp_ms)))
     except FrazilError as error:
         found.errors.append(str(error))
     except (RESTError, RequestException) as error:
         found.errors.append(f"the Iceberg catalog at {settings.catalog_uri} does not answer for the tables: {error}")
-
-
-def _time(epoch_ms: int) -> str:
-    return datetime.fromtimestamp(epoch_ms / 1000, UTC).isoformat(timespec="seconds")
 
 
 def _print(found: StackStatus) -> None:

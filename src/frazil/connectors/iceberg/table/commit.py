@@ -11,7 +11,6 @@ import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
@@ -30,6 +29,7 @@ from frazil.connectors.sink import Runs
 from frazil.errors import CommitConflict, Fenced, NotFound
 from frazil.pipeline import offsets
 from frazil.pipeline.offsets import Offsets
+from frazil.text.instants import instant
 
 COMMIT_ID = "kafka.connect.commit-id"
 CONNECTOR = "frazil.connector"
@@ -65,7 +65,8 @@ class Floor:
 
 @dataclass(frozen=True)
 class Commit:
-    """Content of one commit. `valid_through_ms` is None when a partition had no record in the batch.
+    """Content of one commit. `valid_through_ms` is None when a partition had no record in the batch; a time that no
+    calendar has is left out of the snapshot.
 
     `begin` is where the connector reads on from when the table loses its first commit too. With `altered` the position
     becomes `offsets` as they are, lower ones and missing partitions too; else the highest of each partition counts.
@@ -226,9 +227,9 @@ class Target:
             summary[RUN] = self._runs.current
         if batch.altered:
             summary[ALTERED] = "true"
-        if batch.valid_through_ms is not None:
+        moment = None if batch.valid_through_ms is None else instant(batch.valid_through_ms)
+        if moment is not None:
             summary["kafka.connect.vtts"] = str(batch.valid_through_ms)
-            moment = datetime.fromtimestamp(batch.valid_through_ms / 1000, UTC)
             summary["kafka.connect.valid-through-ts"] = moment.isoformat(timespec="milliseconds")
         transaction = table.transaction()
         if stage is None:
