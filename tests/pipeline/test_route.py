@@ -123,3 +123,17 @@ def test_names_of_tables(name: str) -> None:
 def test_what_cannot_be_the_name_of_a_table(name: str) -> None:
     """Records bring any text, and the name becomes part of the catalog's addresses."""
     assert table_name_problem(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "allowed"),
+    [("shop.a", True), ("Shop.A", True), ("shop.a.b", True), ("xshop.a", False), ("shopx.a", False), ("demo.o", True)],
+)
+def test_records_name_tables_whose_whole_name_is_allowed(name: str, allowed: bool) -> None:
+    by_field = Route(("k",), dynamic=True, allowed=r"shop\..*|demo\.o")
+    by_topic = Route(topic_pattern="{topic}", allowed=by_field.allowed)
+    value = b'{"k":"%s"}' % name.encode()
+    for route in (by_field, by_topic):
+        found = Router(route).assign([value], lambda: [name])
+        assert (found.tables == {name.lower(): [0]}) is allowed
+        assert ([str(error) for _, error in found.failed] == []) is allowed

@@ -17,6 +17,9 @@ from frazil.text.java_regex import compile_java
 TOPIC = "{topic}"
 """Placeholder of the topic's name in `frazil.tables.topic-pattern`."""
 
+ALLOWED = "frazil.tables.allowed"
+"""Configuration key of the tables that records may name."""
+
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f/\\?#%\"`]")
 _LONGEST_NAME = 255
 _CACHED = 10_000
@@ -31,12 +34,14 @@ class Route:
 
     `path` leads to the value that decides, `topic_pattern` makes a name of the topic instead. `dynamic`: the value is
     the table's name; else a record goes to the tables of `regexes` whose Java regular expression matches all of it.
+    Tables that records name are those whose whole name the Java regular expression `allowed` matches; empty for all.
     """
 
     path: tuple[str, ...] = ()
     regexes: tuple[tuple[str, str], ...] = ()
     dynamic: bool = False
     topic_pattern: str = ""
+    allowed: str = ""
 
     @property
     def names_tables(self) -> bool:
@@ -78,6 +83,7 @@ class Router:
     def __init__(self, route: Route) -> None:
         self._route = route
         self._patterns = [(table, compile_java(regex)) for table, regex in route.regexes]
+        self._allowed = compile_java(route.allowed) if route.allowed else None
         self._field = field_reader(route.path)
         self._known: dict[str | bytes, tuple[str, ...] | ConversionError] = {}
 
@@ -146,11 +152,14 @@ class Router:
     def _tables_of_topic(self, topic: str) -> tuple[str, ...] | ConversionError:
         return self._named(self._route.topic_pattern.replace(TOPIC, topic), "")
 
-    @staticmethod
-    def _named(text: str, path: str) -> tuple[str, ...] | ConversionError:
+    def _named(self, text: str, path: str) -> tuple[str, ...] | ConversionError:
         name = text.lower()
         problem = table_name_problem(name)
-        return (name,) if problem is None else ConversionError(path, f"{text!r} is not the name of a table: {problem}")
+        if problem is not None:
+            return ConversionError(path, f"{text!r} is not the name of a table: {problem}")
+        if self._allowed is not None and not self._allowed.matches(name):
+            return ConversionError(path, f"{text!r} is not a table of this connector: {ALLOWED} does not match it")
+        return (name,)
 
 
 def field_reader(path: tuple[str, ...]) -> Callable[[bytes], bytes | None]:

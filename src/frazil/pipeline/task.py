@@ -175,6 +175,7 @@ class _TableGroup:
         self.rest: Bookings | None = None
         self.discover: DecodeSpec | None = None
         self._known = spec.routing.known if spec.routing is not None else frozenset[str]()
+        self._closed = spec.routing.closed if spec.routing is not None else ""
         self._transforms = spec.transforms
         self._envelope = spec.envelope
         self._route = router(spec.routing.route) if spec.routing is not None else None
@@ -214,6 +215,9 @@ class _TableGroup:
             table = self.tables.get(name)
             if table is not None:
                 table.take(rows, values.only(indexes))
+            elif self.rest is not None and name not in self._known and self._closed:
+                error = ConversionError("", f"{name!r} is not a table of this connector: {self._closed}")
+                self.rest.refuse(rows, [(values.position(index), error) for index in indexes])
             elif self.rest is not None and name not in self._known:
                 found = self._columns(name, rows, values.only(indexes))
                 missing[name] = infer.merge_all([missing.get(name, {}), found])

@@ -88,13 +88,14 @@ class Routing:
     """Tables of records. `rest` bounds those that may be booked as belonging to none, if any may.
 
     `known` are all tables of the batch, also those that the run does without. `discover`: the columns of others
-    are looked for with this, since they are to be made.
+    are looked for with this, since they are to be made. `closed`: why records that name others are refused.
     """
 
     route: Route
     rest: Bounds | None
     known: frozenset[str] = frozenset()
     discover: DecodeSpec | None = None
+    closed: str = ""
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from pyiceberg.exceptions import BadRequestError, ForbiddenError
+from pyiceberg.table import Table
+from pyiceberg.typedef import Identifier
 
 from frazil.connectors.iceberg import sink_tables, sink_task
 from frazil.errors import (
     BadRecord,
     CommitConflict,
+    ConfigError,
 )
 from tests.connectors.iceberg.driver import (
     DYNAMIC,
@@ -249,3 +253,97 @@ def test_a_table_that_was_rolled_back_and_gets_no_more_records_moves_on_all_the_
         told.append(caplog.text.count("db.x was rolled back"))
     assert told == [1, 1]
     assert driver.column("db.x") == [1]
+
+
+def sent(driver: Driver, *names: str) -> None:
+    """One batch of a record for each table."""
+    driver.broker.send("t", [record(number, to=name) for number, name in enumerate(names)])
+    driver.drain()
+
+
+def test_records_name_only_tables_that_are_allowed(none: Memory) -> None:
+    broker, catalog = none
+    driver = Driver(broker, catalog, {**DYNAMIC, **TOLERANT, "frazil.tables.allowed": r"shop\..*|demo\.orders"})
+    sent(driver, "shop.a", "finance.salaries", "Demo.Orders", "demo.orders2", "xshop.a")
+    assert catalog.list_namespaces() == [("demo",), ("shop",)]
+    assert [*catalog.list_tables("demo"), *catalog.list_tables("shop")] == [("demo", "orders"), ("shop", "a")]
+    assert {refusal[2] for refusal in broker.letters("t-dlq")} == {1, 3, 4}
+    told = str(dict(broker.records("t-dlq")[0].headers() or []))
+    assert "'finance.salaries' is not a table of this connector: frazil.tables.allowed does not match it" in told
+
+
+def test_records_have_only_so_many_tables_made_between_two_starts(none: Memory) -> None:
+    broker, catalog = none
+    catalog.create_table("db.old", SIMPLE)
+    driver = Driver(broker, catalog, {**DYNAMIC, **TOLERANT, "frazil.tables.max.new": "3"})
+    sent(driver, "db.a", "db.b")
+    sent(driver, *(f"db.n{number:03}" for number in range(100)), "db.old", "db.a")
+    assert catalog.list_tables("db") == [("db", name) for name in ("a", "b", "n000", "old")]
+    assert (driver.column("db.old"), driver.column("db.a")) == ([100], [0, 101])
+    assert {refusal[2] for refusal in broker.letters("t-dlq")} == set(range(3, 102))
+    told = str(dict(broker.records("t-dlq")[0].headers() or []))
+    assert "'db.n001' is not a table of this connector: it does not exist, and frazil.tables.max.new allows 3" in told
+    driver.restart()
+    sent(driver, "db.c")
+    assert driver.column("db.c") == [0]
+
+
+def test_names_that_are_no_tables_are_looked_for_together(none: Memory) -> None:
+    broker, catalog = none
+    catalog.create_table("db.old", SIMPLE)
+    config = {"iceberg.tables.auto-create-enabled": "false", "frazil.tables.max.new": "2"}
+    driver = Driver(broker, catalog, {**DYNAMIC, **TOLERANT, **config})
+    asked: set[str | Identifier] = set()
+    load = catalog.load_table
+
+    def noted(identifier: str | Identifier) -> Table:
+        asked.add(identifier)
+        return load(identifier)
+
+    catalog.load_table = noted  # type: ignore[method-assign]
+    sent(driver, *(f"db{number}.x.n{number}" for number in range(200)), "db.old")
+    assert driver.column("db.old") == [200]
+    assert asked == {"db.old", "db0.x.n0", "db1.x.n1"}
+    assert len(broker.letters("t-dlq")) == 200
+
+
+@pytest.mark.parametrize("error", [BadRequestError("no such name"), ForbiddenError("not yours")])
+def test_a_name_that_the_catalog_refuses_stops_nobody_else(none: Memory, error: Exception) -> None:
+    broker, catalog = none
+    load = catalog.load_table
+
+    def refuse(identifier: str | Identifier) -> Table:
+        if "secret" in identifier:
+            raise error
+        return load(identifier)
+
+    catalog.load_table = refuse  # type: ignore[method-assign]
+    driver = Driver(broker, catalog, {**DYNAMIC, **TOLERANT})
+    sent(driver, "db.a", "db.secret", "db.b")
+    assert (driver.column("db.a"), driver.column("db.b")) == ([0], [2])
+    assert list(broker.letters("t-dlq")) == [("t", 0, 1, "db.secret")]
+
+
+def test_a_catalog_that_refuses_everything_is_no_matter_of_a_name(none: Memory) -> None:
+    broker, catalog = none
+
+    def refuse(*_: object) -> Table:
+        raise ForbiddenError("the keys are wrong")
+
+    catalog.load_table = catalog.list_namespaces = refuse  # type: ignore[method-assign, assignment]
+    driver = Driver(broker, catalog, {**DYNAMIC, **TOLERANT})
+    with pytest.raises(ConfigError, match="the keys are wrong"):
+        sent(driver, "db.a")
+    assert broker.letters("t-dlq") == {}
+
+
+def test_a_table_that_its_first_record_cannot_make_stops_nobody_else(none: Memory) -> None:
+    broker, catalog = none
+    driver = Driver(broker, catalog, {**DYNAMIC, **TOLERANT, "iceberg.tables.default-partition-by": "kind"})
+    broker.send("t", [record(1, to="db.a", kind="x"), record(2, to="db.b")])
+    driver.drain()
+    assert driver.column("db.a") == [1]
+    assert list(broker.letters("t-dlq")) == [("t", 0, 1, "db.b")]
+    broker.send("t", [record(3, to="db.b", kind="x")])
+    driver.drain()
+    assert driver.column("db.b") == [3]

@@ -62,6 +62,8 @@ class Batch:
         self.counts = BatchCounts()
         self.tables = self.sink_tables.begin(self.begin)
         self.rest = Progress(self.begin) if self.routed else None
+        self._closed = ""
+        """Reason to refuse records that name tables beside those that are known by now."""
 
     @property
     def routed(self) -> bool:
@@ -154,7 +156,7 @@ class Batch:
             rest = Bounds(self.rest.low(ceiling), ceiling) if self.rest is not None and rest_pending else None
             known = frozenset(table.name for table in self.tables)
             discover = discovery(self.config) if self.config.auto_create else None
-            routing = Routing(self.config.route, rest, known, discover)
+            routing = Routing(self.config.route, rest, known, discover, self._closed)
         return TaskSpec(tables, self.config.transforms, routing, self.config.schemas_enable)
 
     def _finish_rest(self, result: TaskResult, ceiling: Offsets) -> bool:
@@ -165,12 +167,15 @@ class Batch:
             return False
         if result.rest.overflow:
             return False
+        more, self._closed = self.sink_tables.find(result.missing, self.begin)
+        self.tables += more
+        if self._closed:  # which the tasks did not know yet
+            return False
         low = self.rest.low(ceiling)
         self.letters.write(result.rest.dead)
         self.letters.close_stored("", {letter.refusal for letter in result.rest.dead}, low, ceiling)
         self.counts.add(result.rest)
         self.rest.reached = offsets.merge(self.rest.reached, ceiling)
-        self.tables += self.sink_tables.find(result.missing, self.begin)
         return True
 
     def _judge(self, table: SinkTable, result: TableResult) -> Literal["clean", "again", "divide"]:

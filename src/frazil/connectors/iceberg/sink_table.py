@@ -6,7 +6,9 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from pyiceberg.exceptions import BadRequestError, RESTError
 from pyiceberg.table import Table
+from requests.exceptions import RequestException
 
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.pieces import before
@@ -128,6 +130,9 @@ class SinkTable(Progress):
             else:
                 self._refuse(error)
             return
+        except ConfigError as error:
+            self._refuse_name(error)
+            return
         try:
             self._strategy.check(self.table)
         except ConfigError as error:
@@ -136,7 +141,7 @@ class SinkTable(Progress):
         self.floor, self.refusal = self.target.floor(self.table, self._config.name), ""
         taken_over = self._is_taken_over()
         route = self._config.route
-        if route is not None and route.names_tables:
+        if self._named_by_records:
             start_position.check_identity(self.name, self.floor.identity, identity)
             if self.floor.rolled_back:
                 logger.warning(
@@ -154,11 +159,15 @@ class SinkTable(Progress):
         Raises as `create_table` does.
         """
         config = self._config
-        if columns:
-            create_table(self.target.catalog, self.name, first_columns(config, columns), config.creation, seen)
-            logger.info("connector %s has created table %s", config.name, self.name)
-        else:
+        if not columns:
             self.refusal = EMPTY
+            return
+        try:
+            create_table(self.target.catalog, self.name, first_columns(config, columns), config.creation, seen)
+        except ConfigError as error:
+            self._refuse_name(error)
+            return
+        logger.info("connector %s has created table %s", config.name, self.name)
 
     def evolve(self, result: TableResult) -> None:
         """Add columns for unknown fields as far as the limits allow, and make absent ones optional.
@@ -224,9 +233,25 @@ class SinkTable(Progress):
         self._begun, self._behind = bool(self.floor.offsets), None
         return False
 
+    def _refuse_name(self, error: ConfigError) -> None:
+        """Refuse the records that name a table which cannot be; raises any other error again.
+
+        A catalog that refuses one name, and answers otherwise, says something of that name.
+        """
+        cause = error.__cause__
+        if self._named_by_records and isinstance(cause, RESTError) and not isinstance(cause, BadRequestError):
+            try:
+                self.target.catalog.list_namespaces()
+            except (RESTError, RequestException):
+                raise error from cause
+        self._refuse(error)
+
+    @property
+    def _named_by_records(self) -> bool:
+        return self._config.route is not None and self._config.route.names_tables
+
     def _refuse(self, error: FrazilError) -> None:
         """The table can have no record; raises the error again where the table is one that has to be there."""
-        route = self._config.route
-        if route is None or not route.names_tables:
+        if not self._named_by_records:
             raise error
         self.table, self.floor, self.refusal = None, Floor(), str(error)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pyiceberg.catalog import Catalog
 
 from frazil.connectors.iceberg.changes.merge_strategy import Merging
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
+from frazil.connectors.iceberg.config.table_rules import MOST_NEW
 from frazil.connectors.iceberg.position import start_position
 from frazil.connectors.iceberg.sink_table import SinkTable
 from frazil.connectors.iceberg.strategy import Appending
 from frazil.connectors.iceberg.table.commit import Floor, Target
+from frazil.connectors.iceberg.table.discover import existing
 from frazil.connectors.positions import KafkaIdentity
 from frazil.connectors.sink import Runs
 from frazil.pipeline.convert import infer
@@ -36,6 +38,7 @@ class SinkTables:
 
     def __post_init__(self) -> None:
         self._known = {name: self._make(name) for name in self.config.tables}
+        self._new = 0
 
     def floors(self) -> dict[str, Floor]:
         """The positions of the tables that are known from the beginning; raises as `SinkTable.start` does."""
@@ -55,17 +58,35 @@ class SinkTables:
             table.begin(position)
         return list(self._known.values())
 
-    def find(self, names: Mapping[str, Mapping[infer.Path, Type]], position: Offsets) -> list[SinkTable]:
-        """Tables that records of this batch are the first to name, with their columns; they are known from now on."""
-        found = {name: self._make(name) for name in names}
+    def find(self, names: Mapping[str, Mapping[infer.Path, Type]], position: Offsets) -> tuple[list[SinkTable], str]:
+        """Tables that records of this batch are the first to name, with their columns; they are known from now on.
+
+        Where too many of them do not exist, with the reason to refuse the records of the others. Raises
+        ServiceUnavailable, or ConfigError when the catalog refuses to list its tables.
+        """
+        chosen, closed = self._admitted(names)
+        found = {name: self._make(name) for name in chosen}
         self._known |= found
         for name, table in found.items():
             table.begin(position)
             if self.config.auto_create:
                 table.load(self.identity)
-                if table.table is None:
+                if table.table is None and not table.refusal:
+                    self._new += 1
                     table.create(names[name])
-        return list(found.values())
+        return list(found.values()), closed
+
+    def _admitted(self, names: Iterable[str]) -> tuple[list[str], str]:
+        most, auto_create = self.config.max_new_tables, self.config.auto_create
+        left = max(most - self._new, 0) if auto_create else most
+        wanted = sorted(names)
+        if len(wanted) <= left:
+            return wanted, ""
+        there = existing(self.catalog, wanted)
+        new = [name for name in wanted if name not in there]
+        done = "the connector has made since it started" if auto_create else "records of one batch may ask for"
+        closed = f"it does not exist, and {MOST_NEW} allows {most:,} that {done}" if len(new) > left else ""
+        return sorted([*there, *new[:left]]), closed
 
     def used(self, names: set[str]) -> None:
         """Forget tables that records have not named for long; these ones had records in the last batch."""

@@ -10,6 +10,7 @@ import pytest
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig, iceberg_sink_config, parse_iceberg_sink
 from frazil.declare.definition import Parsed
 from frazil.pipeline.route import Route
+from tests.connectors.samples import MINIMAL_SINK
 
 CLASSES = (
     "io.tabular.iceberg.connect.IcebergSinkConnector",
@@ -143,3 +144,12 @@ def test_keys_without_effect_give_a_warning(base: dict[str, str], keys: dict[str
     parsed = parse(base, keys)
     assert not parsed.error_texts()
     assert any(re.search(warning, text) for text in parsed.warnings)
+
+
+def test_keys_of_tables_that_records_name_say_when_they_do_nothing() -> None:
+    parsed = parse_iceberg_sink({**MINIMAL_SINK, "frazil.tables.allowed": "a", "frazil.tables.max.new": "1"})
+    told = "has no effect here: the records do not name their tables"
+    assert [text for text in parsed.warnings if told in text] == [
+        f"frazil.tables.allowed {told}",
+        f"frazil.tables.max.new {told}",
+    ]

@@ -11,7 +11,14 @@ from frazil.connectors.iceberg.config.connect_sink import ConnectSink, connect_s
 from frazil.connectors.iceberg.config.creation import TABLE_PROPERTIES, Creation, check_creation, creation
 from frazil.connectors.iceberg.config.keys import ICEBERG_KEYS, MAPPERS
 from frazil.connectors.iceberg.config.row_changes import RowChanges, check_row_changes, row_changes
-from frazil.connectors.iceberg.config.table_rules import branches, check_tables, commit_threads, default_branch, route
+from frazil.connectors.iceberg.config.table_rules import (
+    MOST_NEW,
+    branches,
+    check_tables,
+    commit_threads,
+    default_branch,
+    route,
+)
 from frazil.connectors.keys.framework import (
     check_sink,
 )
@@ -67,6 +74,7 @@ class IcebergSinkConfig(SinkConfig):
     max_records_per_batch: int
     max_new_columns_per_batch: int
     max_columns: int
+    max_new_tables: int
     connect_sink: ConnectSink
     route: Route | None = None
     creation: Creation = field(default_factory=Creation)
@@ -174,6 +182,7 @@ def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
         max_records_per_batch=parsed.number("frazil.batch.max.records"),
         max_new_columns_per_batch=parsed.number("frazil.schema.max.new.columns"),
         max_columns=parsed.number("frazil.schema.max.columns"),
+        max_new_tables=parsed.number(MOST_NEW),
         connect_sink=connect_sink(common["name"], config, parsed, common["group_id"]),
         route=route(parsed),
         creation=creation(parsed),

@@ -6,7 +6,14 @@ from frazil.connectors.keys.maintenance import MAINTENANCE_KEYS
 from frazil.connectors.keys.restart import RESTART_KEYS
 from frazil.connectors.keys.warnings import WARNINGS_LEVEL
 from frazil.declare.definition import Key
-from frazil.declare.validators import at_least, at_least_if_set, non_empty, one_of, table_names
+from frazil.declare.validators import (
+    at_least,
+    at_least_if_set,
+    linear_java_regular_expression,
+    non_empty,
+    one_of,
+    table_names,
+)
 from frazil.pipeline.mapper import mapper_names
 
 _TABLE_PROGRESS = "the position is kept in the table's own snapshots, so no control topic is needed"
@@ -196,6 +203,22 @@ ICEBERG_KEYS: tuple[Key, ...] = (
         "lower case, as in streaming.{topic}. In place of iceberg.tables and iceberg.tables.route-field.",
         default=None,
         validator=non_empty,
+    ),
+    Key(
+        "frazil.tables.allowed",
+        "STRING",
+        "Java regular expression for the whole names of tables, in lower case, that records may name: "
+        "shop\\..*|demo\\.orders. Records that name another one are dead letters. All when it is not set.",
+        default=None,
+        validator=linear_java_regular_expression,
+    ),
+    Key(
+        "frazil.tables.max.new",
+        "INT",
+        "Most tables that records may have the connector make between two starts; and most that they may name in one "
+        "batch without there being any. Records that name more are dead letters.",
+        default=1000,
+        validator=at_least(0),
     ),
     Key(
         "frazil.redact.enabled",

@@ -8,13 +8,14 @@ from collections.abc import Mapping
 from frazil.declare.definition import Parsed, invalid_value
 from frazil.declare.placeholders import has_placeholder
 from frazil.declare.validators import linear_java_regular_expression
-from frazil.pipeline.route import TOPIC, Route
+from frazil.pipeline.route import ALLOWED, TOPIC, Route
 
 _MAIN_BRANCH = "main"
 _TABLES = "iceberg.tables"
 _DYNAMIC = "iceberg.tables.dynamic-enabled"
 _FIELD = "iceberg.tables.route-field"
 _PATTERN = "frazil.tables.topic-pattern"
+MOST_NEW = "frazil.tables.max.new"
 _OF_TABLE = ("commit-branch", "id-columns", "partition-by", "route-regex")
 
 
@@ -30,6 +31,9 @@ def check_tables(parsed: Parsed) -> None:
         parsed.fail(_FIELD, "Must specify a route field if using dynamic table names")
     elif not tables and not dynamic and not pattern:
         parsed.fail(_TABLES, "Must specify table name(s)")
+    for name in (ALLOWED, MOST_NEW) if not (dynamic or pattern) else ():
+        if name in parsed.config:
+            parsed.warn(f"{name} has no effect here: the records do not name their tables")
     if pattern and not has_placeholder(pattern):
         _check_pattern(parsed, pattern)
     for suffix in _OF_TABLE:
@@ -63,14 +67,14 @@ def _check_regexes(parsed: Parsed, tables: tuple[str, ...], field: str) -> None:
 
 def route(parsed: Parsed) -> Route | None:
     """The rule by which records find their tables; None when every record goes to every table."""
-    pattern, field = parsed.text(_PATTERN), parsed.text(_FIELD)
+    pattern, field, allowed = parsed.text(_PATTERN), parsed.text(_FIELD), parsed.text(ALLOWED)
     if pattern:
-        return Route(topic_pattern=pattern)
+        return Route(topic_pattern=pattern, allowed=allowed)
     if not field:
         return None
     path = tuple(field.split("."))
     if parsed.flag(_DYNAMIC):
-        return Route(path, dynamic=True)
+        return Route(path, dynamic=True, allowed=allowed)
     regexes = parsed.members("iceberg.table.*.route-regex")
     return Route(path, tuple((table, regexes[table]) for table in parsed.items(_TABLES) if regexes.get(table)))
 

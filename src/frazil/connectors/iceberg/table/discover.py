@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, RESTError
@@ -36,6 +37,32 @@ def tables_with_position(catalog: Catalog, connector: str) -> list[str]:
     except (RequestException, RESTError) as error:
         raise catalog_error(catalog.properties, "its tables", error) from error
     return [".".join(table) for table, has in zip(tables, found, strict=True) if has]
+
+
+def existing(catalog: Catalog, names: Collection[str]) -> set[str]:
+    """Find those of many names that tables of the catalog have; lists only namespaces that exist.
+
+    Raises ServiceUnavailable, or ConfigError when the catalog refuses to list them.
+    """
+    listed: dict[Identifier, set[Identifier]] = {}
+
+    def is_there(namespace: Identifier) -> bool:
+        parent = namespace[:-1]
+        if parent and not is_there(parent):
+            return False
+        if parent not in listed:
+            listed[parent] = set(catalog.list_namespaces(parent))
+        return namespace in listed[parent]
+
+    found: set[str] = set()
+    try:
+        for namespace in {tuple(name.split(".")[:-1]) for name in names}:
+            with suppress(NoSuchNamespaceError):  # it was there a moment ago
+                if is_there(namespace):
+                    found |= {".".join(table) for table in catalog.list_tables(namespace)}
+    except (RequestException, RESTError) as error:
+        raise catalog_error(catalog.properties, "its tables", error) from error
+    return found.intersection(names)
 
 
 def _tables(catalog: Catalog, parent: Identifier) -> Iterator[Identifier]:
