@@ -174,7 +174,7 @@ def test_no_more_columns() -> None:
     columns = Struct((Field("ii", Scalar("int")),))
     found, _ = result(columns, record(schema, {"ii": 1}), record(schema, {"a": 1}), no_more_columns="enough")
     assert shown(found) == {"ii": "long"}
-    assert [letter.reason for letter in found.dead] == ["enough"]
+    assert [letter.reason for letter in found.dead] == ["enough (a)"]
 
 
 @pytest.mark.parametrize(

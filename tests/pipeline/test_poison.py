@@ -180,7 +180,10 @@ def test_a_poison_pill_for_a_table_that_is_to_be_made_keeps_nobody_from_finding_
     kinds = [("good", "db.a"), ("convert", "db.a"), ("convert", "db.b")]
     with raising_steps():
         result = task.run(batches(kinds, 3), TaskSpec((), routing=route))
-    assert {name: sorted(columns) for name, columns in result.missing.items()} == {"db.a": [("k",), ("n",)], "db.b": []}
+    assert {name: sorted(columns.fields) for name, columns in result.missing.items()} == {
+        "db.a": [("k",), ("n",)],
+        "db.b": [],
+    }
     assert result.rest.dead == [], "their tables refuse them when they are there"
 
 

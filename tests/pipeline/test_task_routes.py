@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from frazil.pipeline import task
 from frazil.pipeline.convert.decode import DecodeSpec
+from frazil.pipeline.convert.infer import records
 from frazil.pipeline.offsets import Offsets
-from frazil.pipeline.results import TaskResult, combine
+from frazil.pipeline.results import NewColumns, TaskResult, combine
 from frazil.pipeline.route import Route
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.task import run
@@ -87,13 +88,14 @@ def test_tables_that_are_not_known_are_reported_with_the_columns_they_need() -> 
     routing = Routing(BY_NAME, Bounds(), known=frozenset({"db.busy"}), discover=ANY_COLUMNS)
     values = [b'{"k":"db.new","x":1}', b'{"k":"db.busy"}', b'{"k":"db.new","y":{"z":true},"x":1.5}', b'{"k":"DB.E"}']
     result = run([rows(*values)], TaskSpec((), routing=routing))
-    assert {name: {path: str(t) for path, t in c.items()} for name, c in result.missing.items()} == {
+    assert {name: {path: str(t) for path, t in c.fields.items()} for name, c in result.missing.items()} == {
         "db.new": {("k",): "string", ("x",): "double", ("y",): "struct<z: boolean>"},
         "db.e": {("k",): "string"},
     }
-    assert list(result.missing["db.new"]) == [("k",), ("x",), ("y",)]
+    assert list(result.missing["db.new"].fields) == [("k",), ("x",), ("y",)]
+    assert records(result.missing["db.new"].seen) == {("k",): 2, ("x",): 2, ("y",): 1, ("y", "z"): 1}
     without = run([rows(*values)], TaskSpec((), routing=replace(routing, discover=None)))
-    assert without.missing == {"db.new": {}, "db.e": {}}
+    assert without.missing == {"db.new": NewColumns(), "db.e": NewColumns()}
 
 
 def test_a_table_that_cannot_have_records_refuses_them() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -36,7 +36,7 @@ class TableResult:
     stored: Counter[str] = field(default_factory=Counter)
     dead: list[DeadLetter] = field(default_factory=list)
     unknown: dict[infer.Path, Type] = field(default_factory=dict)
-    seen: Counter[infer.Path] = field(default_factory=Counter)
+    seen: infer.Seen = field(default_factory=Counter)
     absent: set[infer.Path] = field(default_factory=set)
     wanted: list[WantedRows] = field(default_factory=list)
     files: list[Any] = field(default_factory=list)
@@ -65,6 +65,19 @@ class TableResult:
 
 
 @dataclass
+class NewColumns:
+    """Columns that a table would need which a run does not know, and how many records show them (see `Decoded`)."""
+
+    fields: dict[infer.Path, Type] = field(default_factory=dict)
+    seen: infer.Seen = field(default_factory=Counter)
+
+    def add(self, fields: Mapping[infer.Path, Type], seen: infer.Seen) -> None:
+        """Take in what other records show."""
+        self.fields = infer.merge_all([self.fields, fields])
+        self.seen.update(seen)
+
+
+@dataclass
 class TaskResult:
     """Results by table; `rest` is that of the records that no table was to have.
 
@@ -74,7 +87,7 @@ class TaskResult:
 
     tables: dict[str, TableResult] = field(default_factory=dict)
     rest: TableResult = field(default_factory=TableResult)
-    missing: dict[str, dict[infer.Path, Type]] = field(default_factory=dict)
+    missing: dict[str, NewColumns] = field(default_factory=dict)
     bytes_read: int = 0
 
 
@@ -87,5 +100,5 @@ def combine(results: Iterable[TaskResult]) -> TaskResult:
         for name, result in part.tables.items():
             whole.tables.setdefault(name, TableResult()).add(result)
         for name, columns in part.missing.items():
-            whole.missing[name] = infer.merge_all([whole.missing.get(name, {}), columns])
+            whole.missing.setdefault(name, NewColumns()).add(columns.fields, columns.seen)
     return whole

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,18 +16,19 @@ from frazil.pipeline import offsets
 from frazil.pipeline.bookings import Bookings
 from frazil.pipeline.changes import DELETED, change_decoder, with_places
 from frazil.pipeline.convert import infer
+from frazil.pipeline.convert.data_keys import bounded
 from frazil.pipeline.convert.declared import declared
 from frazil.pipeline.convert.decode import Decoded, DecodeSpec, decoder
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.gaps import GapFiller
 from frazil.pipeline.poison import PoisonPills, step, tolerating
 from frazil.pipeline.prepare import prepare
-from frazil.pipeline.results import TableResult, TaskResult
+from frazil.pipeline.results import NewColumns, TableResult, TaskResult
 from frazil.pipeline.route import Router, router
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.source import Source
 from frazil.pipeline.task_spec import Bounds, TableSpec, TaskSpec, TellsChanges
-from frazil.pipeline.types import Type
+from frazil.pipeline.types import Struct, Type
 from frazil.pipeline.values import Decoder, Values
 
 MAX_WAITING_BYTES = 256 << 20
@@ -70,7 +72,7 @@ def _run(spec: TaskSpec, chunks: Iterable[Rows], pills: PoisonPills) -> TaskResu
     """Process all rows of a task; those of one partition come in the order of their offsets. Raises Unforeseen."""
     groups = _groups(spec, pills)
     tables = [table for group in groups for table in group.tables.values()]
-    missing: dict[str, dict[infer.Path, Type]] = {}
+    missing: dict[str, NewColumns] = {}
     size = 0
     for rows in chunks:
         size += rows.size
@@ -123,8 +125,8 @@ class _TableOutput(Bookings):
         self.refuse(rows, decoded.rejected)
         self.skip("tombstone", len(decoded.skipped))
         if decoded.unknown:
-            self.result.unknown = infer.merge_all([self.result.unknown, decoded.unknown])
             self.result.seen.update(decoded.seen)
+            self.result.unknown = _merged(self.result.unknown, decoded, self.result.seen, self._decode)
         self.result.absent |= decoded.absent
         if not decoded.table.num_rows:
             return
@@ -141,7 +143,7 @@ class _TableOutput(Bookings):
             return _refused(values, self._refusal)
         decoded = values.decode(self._records)
         if values.shapes is not None and self._decode.evolve:
-            decoded.unknown |= declared(self._decode, values.shapes)
+            _declare(decoded, self._decode, values.shapes)
         if self._gaps is not None:
             decoded = self._gaps.fill(decoded, DELETED)
             self.result.wanted = self._gaps.wanted
@@ -180,7 +182,7 @@ class _TableGroup:
         self._envelope = spec.envelope
         self._route = router(spec.routing.route) if spec.routing is not None else None
 
-    def take(self, chunk: Rows, missing: dict[str, dict[infer.Path, Type]]) -> None:
+    def take(self, chunk: Rows, missing: dict[str, NewColumns]) -> None:
         """Book the rows that lie in the bounds."""
         booking = [*self.tables.values(), *([self.rest] if self.rest is not None else [])]
         if all(each.result.overflow for each in booking):
@@ -205,7 +207,7 @@ class _TableGroup:
         else:
             self._assign(self._route, rows, prepared.values, missing)
 
-    def _assign(self, route: Router, rows: Rows, values: Values, missing: dict[str, dict[infer.Path, Type]]) -> None:
+    def _assign(self, route: Router, rows: Rows, values: Values, missing: dict[str, NewColumns]) -> None:
         def topics() -> Sequence[str]:
             return [rows.topic] * len(rows) if values.topics is None else values.topics
 
@@ -219,22 +221,24 @@ class _TableGroup:
                 error = ConversionError("", f"{name!r} is not a table of this connector: {self._closed}")
                 self.rest.refuse(rows, [(values.position(index), error) for index in indexes])
             elif self.rest is not None and name not in self._known:
-                found = self._columns(name, rows, values.only(indexes))
-                missing[name] = infer.merge_all([missing.get(name, {}), found])
+                self._discover(name, rows, values.only(indexes), missing.setdefault(name, NewColumns()))
         if self.rest is not None:
             self.rest.skip("unrouted", len(assigned.unrouted))
             self.rest.skip("tombstone", len(assigned.tombstones))
             self.rest.refuse(rows, [(values.position(index), error) for index, error in assigned.failed])
 
-    def _columns(self, name: str, rows: Rows, values: Values) -> dict[infer.Path, Type]:
+    def _discover(self, name: str, rows: Rows, values: Values, found: NewColumns) -> None:
         """Find the columns that a table would need for values when it is made; without its poison pills, which the
         table refuses when it is there."""
         if self.discover is None:
-            return {}
+            return
         values, _ = sound(self._pills, rows, values, name)
         with step("convert", name):
-            unknown = values.decode(decoder(self.discover)).unknown
-            return unknown if values.shapes is None else unknown | declared(self.discover, values.shapes)
+            decoded = values.decode(decoder(self.discover))
+            if values.shapes is not None:
+                _declare(decoded, self.discover, values.shapes)
+            found.seen.update(decoded.seen)
+            found.fields = _merged(found.fields, decoded, found.seen, self.discover)
 
     def _select(self, chunk: Rows, results: Sequence[TableResult]) -> Rows:
         """Take the rows between floor and ceiling, and note their positions in the results."""
@@ -276,6 +280,20 @@ def sound(
     kept = [index for index in range(len(values.values)) if values.position(index) not in found]
     here = {values.position(index) for index in range(len(values.values))} & found.keys()
     return values.only(kept), [(position, found[position]) for position in sorted(here)]
+
+
+def _declare(decoded: Decoded, spec: DecodeSpec, shapes: Sequence[Struct | None]) -> None:
+    """Put the columns that records declare in the place of those that their values show."""
+    decoded.unknown |= declared(spec, shapes)
+    decoded.seen = Counter({one: count for one, count in decoded.seen.items() if one[0] in decoded.unknown})
+
+
+def _merged(
+    fields: dict[infer.Path, Type], decoded: Decoded, seen: infer.Seen, spec: DecodeSpec
+) -> dict[infer.Path, Type]:
+    """Merge new columns of a chunk with those before it, so that what waits for the driver stays small."""
+    merged = infer.merge_all([fields, decoded.unknown])
+    return merged if spec.most_new_columns is None else bounded(merged, spec.most_new_columns[0], seen)
 
 
 def _refused(values: Values, reason: str) -> Decoded:

@@ -14,7 +14,7 @@ from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.pieces import before
 from frazil.connectors.iceberg.position import start_position
 from frazil.connectors.iceberg.strategy import Strategy
-from frazil.connectors.iceberg.table.column_limits import first_columns
+from frazil.connectors.iceberg.table.column_limits import admit
 from frazil.connectors.iceberg.table.commit import Commit, Floor, Target
 from frazil.connectors.iceberg.table.create import EMPTY, create_table
 from frazil.connectors.iceberg.table.widen import widen
@@ -153,20 +153,22 @@ class SinkTable(Progress):
         elif (route is None or self.floor.rolled_back) and not taken_over:
             self._check_rollback()
 
-    def create(self, columns: Mapping[infer.Path, Type], seen: Mapping[infer.Path, int] | None = None) -> None:
-        """Make the table, which does not exist; without columns it refuses its records.
+    def create(self, unknown: Mapping[infer.Path, Type], seen: infer.Seen) -> None:
+        """Make the table, which does not exist, with columns as far as the limit allows; without any it refuses.
 
         Raises as `create_table` does.
         """
         config = self._config
-        if not columns:
+        admitted = admit(config, None, unknown, seen)
+        if not admitted.fields:
             self.refusal = EMPTY
             return
         try:
-            create_table(self.target.catalog, self.name, first_columns(config, columns), config.creation, seen)
+            create_table(self.target.catalog, self.name, admitted.fields, config.creation)
         except ConfigError as error:
             self._refuse_name(error)
             return
+        self.no_more_columns = admitted.refusal
         logger.info("connector %s has created table %s", config.name, self.name)
 
     def evolve(self, result: TableResult) -> None:

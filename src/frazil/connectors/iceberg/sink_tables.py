@@ -17,10 +17,9 @@ from frazil.connectors.iceberg.table.commit import Floor, Target
 from frazil.connectors.iceberg.table.discover import existing
 from frazil.connectors.positions import KafkaIdentity
 from frazil.connectors.sink import Runs
-from frazil.pipeline.convert import infer
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.offsets import Offsets
-from frazil.pipeline.types import Type
+from frazil.pipeline.results import NewColumns
 
 _IDLE_BATCHES = 20
 """Number of batches without a record, after which a table that records name is looked for only on demand."""
@@ -58,7 +57,7 @@ class SinkTables:
             table.begin(position)
         return list(self._known.values())
 
-    def find(self, names: Mapping[str, Mapping[infer.Path, Type]], position: Offsets) -> tuple[list[SinkTable], str]:
+    def find(self, names: Mapping[str, NewColumns], position: Offsets) -> tuple[list[SinkTable], str]:
         """Tables that records of this batch are the first to name, with their columns; they are known from now on.
 
         Where too many of them do not exist, with the reason to refuse the records of the others. Raises
@@ -73,7 +72,7 @@ class SinkTables:
                 table.load(self.identity)
                 if table.table is None and not table.refusal:
                     self._new += 1
-                    table.create(names[name])
+                    table.create(names[name].fields, names[name].seen)
         return list(found.values()), closed
 
     def _admitted(self, names: Iterable[str]) -> tuple[list[str], str]:

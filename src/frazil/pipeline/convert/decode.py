@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from frazil.pipeline.convert import infer, temporal, verdict
 from frazil.pipeline.convert.arrow import arrow_schema
+from frazil.pipeline.convert.data_keys import bounded, way_on
 from frazil.pipeline.convert.exact import double_schema, inexact_rows
 from frazil.pipeline.convert.overrides import NO_OVERRIDES, Overrides
 from frazil.pipeline.convert.strict import ConversionError, Converter, Notes, Row, parse_object
@@ -45,7 +46,8 @@ class DecodeSpec:
 
     `no_more_columns`: why records with unknown fields are refused, although the schema may evolve. `loosen`: whether
     required columns may become optional then. `any_case`, `legacy` and `overrides` are those of `Converter`.
-    `most_new_columns`: how many columns one record may ask for, and the configuration key that says so.
+    `most_new_columns`: how many columns one record may ask for, and the configuration key that says so. `path_types`:
+    whether `frazil.schema.path.*` gives new columns their types, so that reasons can name it.
     """
 
     struct: Struct
@@ -57,6 +59,7 @@ class DecodeSpec:
     legacy: bool = False
     overrides: Overrides = NO_OVERRIDES
     most_new_columns: tuple[int, str] | None = None
+    path_types: bool = False
 
 
 @dataclass
@@ -65,7 +68,8 @@ class Decoded:
 
     `unknown` are fields without a column, and columns that are too narrow with the type that would do; `absent` are
     required columns without a value. When there are any, the rows are not yet what the records say. `seen` is how many
-    records have an unknown field. `positions` are those of the rows, in the order of the table.
+    records have an unknown field, and what is inside of it. `positions` are those of the rows, in the order of the
+    table.
     """
 
     table: pa.Table
@@ -74,7 +78,7 @@ class Decoded:
     unknown: dict[infer.Path, Type] = field(default_factory=dict)
     absent: set[infer.Path] = field(default_factory=set)
     positions: Sequence[int] = ()
-    seen: Counter[infer.Path] = field(default_factory=Counter)
+    seen: infer.Seen = field(default_factory=Counter)
 
 
 @lru_cache(maxsize=256)
@@ -243,7 +247,7 @@ class RecordDecoder:
 
         converted: list[Row] = []
         positions: list[int] = []
-        shown: dict[infer.Path, dict[Type, None]] = {}
+        shown: defaultdict[infer.Path, list[Type]] = defaultdict(list)
         for index in sorted(care):
             row = rows[index]
             if row is None or row.strip(b" \t\r\n") == b"null":
@@ -256,8 +260,7 @@ class RecordDecoder:
                 if mapper is not None:
                     members = dict(mapper.map(members))
                 converted_row = self._strict.row(members, notes)
-                found = [(path, self._spec.overrides.infer(path, raw)) for path, raw in unknown]
-                self._check_count(found)
+                found = self._new_columns(unknown)
             except ConversionError as error:
                 result.rejected.append((index, error))
             except ValueError as error:
@@ -265,24 +268,31 @@ class RecordDecoder:
             else:
                 converted.append(converted_row)
                 positions.append(index)
-                result.seen.update(path for path, _ in found)
-                found += [(path, infer.infer(raw)) for path, raw in wider]
-                for path, type_ in found:
-                    if type_ is not None:
-                        shown.setdefault(path, {})[type_] = None
+                for path, type_ in found.items():
+                    shown[path].append(type_)
+                for path, raw in wider:
+                    shown[path] += [type_ for type_ in (infer.infer(raw),) if type_ is not None]
                 result.absent.update(absent)
-        merged = ((path, infer.merge_types(types)) for path, types in shown.items())
-        result.unknown.update((path, type_) for path, type_ in merged if type_ is not None)
+        for path, types in shown.items():
+            infer.count(path, types, result.seen)
+            merged = infer.merge_types(types)
+            if merged is not None:
+                result.unknown[path] = merged
         return converted, positions
 
-    def _check_count(self, found: Sequence[tuple[infer.Path, Type | None]]) -> None:
-        """Raise ConversionError for more new columns than one record may ask for."""
+    def _new_columns(self, unknown: Sequence[tuple[infer.Path, bytes]]) -> dict[infer.Path, Type]:
+        """Find the columns that a record asks for. Raises ConversionError for more than one record may."""
+        inferred = {path: self._spec.overrides.infer(path, raw) for path, raw in unknown}
+        found = {path: type_ for path, type_ in inferred.items() if type_ is not None}
         if self._spec.most_new_columns is None:
-            return
+            return found
         most, key = self._spec.most_new_columns
-        count = sum(infer.column_count(type_) for _, type_ in found if type_ is not None)
-        if count > most:
-            raise ConversionError("", f"the record would bring {count:,} new columns; {key} allows {most:,}")
+        if sum(map(infer.column_count, found.values())) > most:
+            found = bounded(found, most)
+            if sum(map(infer.column_count, found.values())) > most:
+                reason = f"the record would bring more than {most:,} new columns, as {key} allows"
+                raise ConversionError("", f"{reason}{way_on(found) if self._spec.path_types else ''}")
+        return found
 
     def _learn_from(self, care: dict[int, Exception], seen: int) -> None:
         """Count which columns made records need care, and read those that did so often from source text."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import reduce
 
@@ -10,6 +11,10 @@ import msgspec
 from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct, Type, changed, inner_types
 
 Path = tuple[str, ...]
+Seen = Counter[tuple[Path, str]]
+"""Counts of the records that show a kind of value at a path; list elements are under `element`."""
+MAP = Map(STRING, STRING)
+"""Type of an object whose keys are data; it takes any value, as its JSON text where it is no text."""
 
 _LONG = Scalar("long")
 _DOUBLE = Scalar("double")
@@ -83,14 +88,38 @@ def without_empties(type_: Type | None) -> Type | None:
 
 
 def column_count(type_: Type) -> int:
-    """Count the columns that a column of the type is, nested ones too; a map is one."""
+    """Count the columns that a column of the type is, nested ones too."""
+    return 1 + sum(column_count(inner) for _, inner in inner_types(type_))
+
+
+def count(path: Path, types: Iterable[Type], seen: Seen) -> None:
+    """Count in `seen` what records show at a path, of the types that they show there, and inside."""
+    inside: dict[str, list[Type]] = {}
+    for type_ in types:
+        seen[path, kind_of(type_)] += 1
+        for name, inner in () if isinstance(type_, Map) else inner_types(type_):
+            inside.setdefault(name, []).append(inner)
+    for name, found in inside.items():
+        count((*path, name), found, seen)
+
+
+def kind_of(type_: Type) -> str:
+    """Name the kind of a value: that of a scalar, `object` or `array`."""
     match type_:
-        case Struct(fields):
-            return 1 + sum(column_count(field.type) for field in fields)
-        case List(element):
-            return 1 + column_count(element)
+        case Scalar(kind=kind):
+            return kind
+        case List():
+            return "array"
         case _:
-            return 1
+            return "object"
+
+
+def records(seen: Seen) -> Counter[Path]:
+    """Count the records that show a value at a path."""
+    counts: Counter[Path] = Counter()
+    for (path, _), count in seen.items():
+        counts[path] += count
+    return counts
 
 
 def merge(left: Type | None, right: Type | None) -> Type | None:
@@ -102,6 +131,8 @@ def merge(left: Type | None, right: Type | None) -> Type | None:
     match left, right:
         case Struct(), Struct():
             return Struct(_merge_fields(left.fields, right.fields))
+        case (Map(), Struct()) | (Struct(), Map()) if MAP in (left, right):
+            return MAP
         case List(), List():
             element = merge(left.element, right.element)
             return STRING if element is None else List(element)
@@ -134,7 +165,7 @@ def merge_types(types: Iterable[Type | None]) -> Type | None:
     if len(shown) < 2:
         return shown[0] if shown else None
     if len({type(type_) for type_ in shown}) > 1:
-        return STRING
+        return MAP if all(isinstance(type_, Struct) or type_ == MAP for type_ in shown) else STRING
     if isinstance(shown[0], Scalar):
         return reduce(_merge_scalars, (type_ for type_ in shown if isinstance(type_, Scalar)))
     members: dict[str, list[Type]] = {}

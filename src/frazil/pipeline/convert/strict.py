@@ -45,6 +45,17 @@ class ConversionError(ValueError):
         return ConversionError(f"{parent}{separator}{self.path}", self.reason)
 
 
+class RecordError(ConversionError):
+    """A reason that is the record's, wherever in it that shows: it has no path."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__("", reason)
+
+    def inside(self, parent: str) -> ConversionError:
+        """Return the error as it is."""
+        return self
+
+
 def parse_object(value: bytes) -> dict[str, Raw]:
     """Read the members of a record with their source text; the last of two equal names wins.
 
@@ -135,7 +146,7 @@ class Converter:
             name = ".".join(path)
             inferred = self._overrides.infer(path, raw)
             if self._no_more_columns and inferred is not None:
-                raise ConversionError(path[-1], self._no_more_columns)
+                raise RecordError(f"{self._no_more_columns} ({name})")
             if not path[-1]:
                 raise ConversionError("", "a field with the empty name cannot become a column of the table")
             inside = [f"{name}.{inner}".lower() for inner in column_names(inferred)] if inferred is not None else []

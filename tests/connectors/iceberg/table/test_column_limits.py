@@ -1,85 +1,215 @@
+"""Columns for what records bring: which there are when there are too many, and objects whose keys are data."""
+
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+import pytest
 from pyiceberg.schema import Schema
-from pyiceberg.types import IntegerType, NestedField, StructType
+from pyiceberg.types import IntegerType, MapType, NestedField, StructType
 
-from frazil.connectors.iceberg.config.creation import Creation
+from frazil.clients import catalog as catalogs
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig, iceberg_sink_config
-from frazil.connectors.iceberg.table.column_limits import Admitted, admit, first_columns
-from frazil.connectors.iceberg.table.create import new_table
-from frazil.pipeline.convert.infer import Path
+from frazil.connectors.iceberg.table.column_limits import Admitted, admit
+from frazil.connectors.iceberg.tools.sample import sample
+from frazil.pipeline.convert.infer import MAP, Path, Seen
+from frazil.pipeline.letters.letter import read_letter
 from frazil.pipeline.types import STRING, Field, List, Scalar, Struct, Type
+from tests.connectors.iceberg.driver import CREATE, DYNAMIC, EVOLVE, TOLERANT, Driver, Memory, memory
+from tests.connectors.iceberg.driver import TABLE as LANDING
+from tests.connectors.samples import MINIMAL_SINK
 
 TABLE = Schema(
     NestedField(1, "id", IntegerType()), NestedField(2, "st", StructType(NestedField(3, "a", IntegerType())))
 )
 TREE = List(Struct((Field("c", STRING), Field("d", STRING))))
+AUTO = {**CREATE, **EVOLVE, **TOLERANT}
 
 
 def limits(new: int, table: int) -> IcebergSinkConfig:
-    return iceberg_sink_config(
-        {
-            "name": "sink",
-            "connector.class": "io.tabular.iceberg.connect.IcebergSinkConnector",
-            "topics": "events",
-            "iceberg.tables": "demo.events",
-            "iceberg.catalog.type": "rest",
-            "iceberg.catalog.uri": "http://127.0.0.1:8181",
-            "frazil.schema.max.new.columns": str(new),
-            "frazil.schema.max.columns": str(table),
-        }
-    )
+    own = {"frazil.schema.max.new.columns": str(new), "frazil.schema.max.columns": str(table)}
+    return iceberg_sink_config({**MINIMAL_SINK, **own})
+
+
+def seen(counts: Mapping[Path, int]) -> Seen:
+    return Counter({(path, "string"): count for path, count in counts.items()})
 
 
 def test_columns_are_counted_with_the_nested_ones() -> None:
-    unknown: dict[Path, Type] = {("x",): STRING, ("st", "b"): TREE}
-    assert admit(limits(5, 8), TABLE, unknown, {}) == Admitted(unknown)
-    assert admit(limits(4, 8), TABLE, unknown, {}).refusal == (
-        "the batch would bring 5 new columns; frazil.schema.max.new.columns allows 4"
-    )
-    assert admit(limits(5, 7), TABLE, unknown, {}).refusal == (
-        "the table would have 8 columns; frazil.schema.max.columns allows 7"
-    )
-    assert admit(limits(5, 1), TABLE, {("id",): STRING}, {}) == Admitted({("id",): STRING})
+    unknown: dict[Path, Type] = {("st", "b"): TREE, ("x",): STRING, ("m",): MAP}
+    assert admit(limits(8, 11), TABLE, unknown, Counter()) == Admitted(unknown)
+    assert admit(limits(7, 11), TABLE, unknown, Counter()).refusal
+    assert admit(limits(8, 10), TABLE, unknown, Counter()).refusal
+    assert admit(limits(0, 8), None, unknown, Counter()) == Admitted(unknown), "one limit is for new tables"
+    assert admit(limits(0, 7), None, unknown, Counter()).refusal
 
 
-def test_what_most_records_have_comes_first() -> None:
-    junk: Mapping[Path, Type] = {(f"c{n}",): STRING for n in range(9)}
-    unknown: dict[Path, Type] = {**junk, ("st", "b"): TREE, ("zz",): STRING}
-    seen = dict.fromkeys(unknown, 1) | {("zz",): 40, ("st", "b"): 30}
-    admitted = admit(limits(5, 100), TABLE, unknown, seen)
-    assert list(admitted.fields) == [("zz",), ("st", "b")]
-    assert admitted.refusal == "the batch would bring 14 new columns; frazil.schema.max.new.columns allows 5"
-
-
-def test_what_does_not_fit_leaves_room_for_smaller_ones() -> None:
-    unknown: dict[Path, Type] = {("big",): TREE, ("small",): STRING}
-    assert list(admit(limits(3, 100), TABLE, unknown, {("big",): 9}).fields) == [("small",)]
+def test_what_most_records_have_comes_first_member_by_member() -> None:
+    unknown: dict[Path, Type] = {**{(f"c{n}",): STRING for n in range(9)}, ("st", "b"): TREE, ("zz",): STRING}
+    b, element = ("st", "b"), ("st", "b", "element")
+    counts = {**dict.fromkeys(unknown, 1), ("zz",): 40, b: 30, element: 30, (*element, "c"): 2, (*element, "d"): 29}
+    admitted = admit(limits(4, 100), TABLE, unknown, seen(counts))
+    assert list(admitted.fields.items()) == [(b, List(Struct((Field("d", STRING),)))), (("zz",), STRING)]
+    assert list(admit(limits(1, 100), TABLE, unknown, seen(counts)).fields) == [("zz",)]
+    assert list(admit(limits(2, 100), TABLE, unknown, seen(counts)).fields) == [("zz",)], "a list needs an element"
 
 
 def test_columns_that_get_wider_cost_nothing() -> None:
     unknown: dict[Path, Type] = {("id",): Scalar("long"), ("x",): STRING, ("y",): STRING}
-    admitted = admit(limits(1, 100), TABLE, unknown, {})
+    admitted = admit(limits(1, 100), TABLE, unknown, Counter())
     assert dict(admitted.fields) == {("id",): Scalar("long"), ("x",): STRING}
+    unknown = {("id",): Scalar("long"), ("ID",): STRING}
+    assert admit(limits(10, 20), TABLE, unknown, Counter()).fields == {("id",): Scalar("long")}
 
 
-def test_a_new_table_has_the_first_columns_that_fit() -> None:
+def test_columns_of_a_new_table_have_the_order_of_the_records() -> None:
     columns: dict[Path, Type] = {("b",): STRING, ("big",): TREE, ("a",): STRING}
-    assert list(first_columns(limits(1, 3), columns)) == [("b",), ("a",)]
-    assert first_columns(limits(1, 6), columns) == columns
+    assert list(admit(limits(1, 6), None, columns, Counter()).fields) == [("b",), ("big",), ("a",)]
+    assert list(admit(limits(1, 3), None, columns, seen({("a",): 1})).fields) == [("b",), ("a",)]
 
 
 def test_of_names_that_differ_in_case_only_that_of_most_records_becomes_a_column() -> None:
     unknown: dict[Path, Type] = {("KIND",): STRING, ("kind",): STRING, ("n",): STRING}
-    seen: dict[Path, int] = {("KIND",): 1, ("kind",): 99, ("n",): 1}
-    assert admit(limits(10, 20), TABLE, unknown, seen).fields == {("kind",): STRING, ("n",): STRING}
-    assert admit(limits(10, 20), TABLE, unknown, {}).fields == {("KIND",): STRING, ("n",): STRING}
-    assert new_table("demo.t", unknown, Creation(), seen)[0].column_names == ["kind", "n"]
-    assert new_table("demo.t", unknown, Creation())[0].column_names == ["KIND", "n"]
+    counts = seen({("KIND",): 1, ("kind",): 99, ("n",): 1})
+    for schema in (TABLE, None):
+        assert list(admit(limits(10, 20), schema, unknown, counts).fields) == [("kind",), ("n",)]
+        assert list(admit(limits(10, 20), schema, unknown, Counter()).fields) == [("KIND",), ("n",)]
 
 
-def test_a_column_that_gets_wider_stays_among_the_chosen() -> None:
-    unknown: dict[Path, Type] = {("id",): Scalar("long"), ("ID",): STRING}
-    assert admit(limits(10, 20), TABLE, unknown, {}).fields == {("id",): Scalar("long")}
+@pytest.fixture
+def none() -> Iterator[Memory]:
+    with memory({}) as made:
+        yield made
+
+
+def stored(made: Memory, records: list[Any], **config: str) -> Driver:
+    """A connector that has stored records in one batch, in a new table."""
+    made[0].send("t", [json.dumps(record).encode() for record in records])
+    driver = Driver(*made, {**AUTO, **config})
+    driver.drain()
+    return driver
+
+
+def reasons(made: Memory) -> Counter[str]:
+    """Kinds of the dead letters, as a list of them counts."""
+    letters = made[0].records("t-dlq", 0, 0, 10_000) if made[0].letters("t-dlq") else []
+    return Counter(letter.kind for message in letters if (letter := read_letter(message)) is not None)
+
+
+def types(made: Memory, name: str = LANDING) -> dict[str, str]:
+    """Types of the columns, without ids."""
+    return {field.name: str(field.field_type) for field in made[1].load_table(name).schema().fields}
+
+
+def test_a_wide_record_makes_a_wide_table(none: Memory) -> None:
+    driver = stored(none, [{f"f{n}": i for n in range(1501)} for i in range(50)])
+    assert [(report.stored, report.dead_letters) for report in driver.reports] == [(50, 0)]
+    assert len(types(none)) == 1501
+
+
+def test_wide_records_of_many_kinds_make_structs(none: Memory) -> None:
+    """As events with a payload of their own kind each; every kind comes again."""
+    kinds = [{f"k{kind}_{n}": n if n % 2 else str(n) for n in range(40)} for kind in range(10)]
+    stored(none, [{"id": i, "payload": kinds[i % 10]} for i in range(30)])
+    assert not reasons(none)
+    assert len(none[1].load_table(LANDING).schema().column_names) == 402
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [("x", "x"), (7, "7"), ({"a": 1}, '{"a": 1}'), ([1], "[1]"), (True, "true")],
+    ids=str,
+)
+def test_an_object_whose_keys_are_data_becomes_a_map(none: Memory, value: Any, shown: str) -> None:
+    driver = stored(none, [{"id": i, "s": {"labels": {f"k{i}": value, "all": value}}} for i in range(30)])
+    none[0].send("t", [json.dumps({"id": 30 + i, "s": {"labels": {f"new{i}": None}}}).encode() for i in range(30)])
+    driver.drain()
+    assert not reasons(none)
+    labels = none[1].load_table(LANDING).schema().find_field("s.labels").field_type
+    assert isinstance(labels, MapType)
+    rows = {row["id"]: row["s"]["labels"] for row in driver.rows(LANDING)}
+    assert rows[3] == [("k3", shown), ("all", shown)]
+    assert rows[33] == [("new3", None)]
+
+
+def test_the_keys_of_objects_in_lists_may_be_data(none: Memory) -> None:
+    driver = stored(none, [{"l": [{"labels": {f"k{i}": "v"}}, {"labels": {}}]} for i in range(30)])
+    assert {str(row["l"]) for row in driver.rows(LANDING)} == {
+        str([{"labels": [(f"k{i}", "v")]}, {"labels": []}]) for i in range(30)
+    }
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param([{f"k{n}": "v" for n in range(100)}], id="one record tells nothing"),
+        pytest.param([{f"k{n}": "v" for n in range(100)}] * 3, id="they come again"),
+        pytest.param([{f"k{i}_{n}": "v" for n in range(4)} for i in range(5)], id="they are few"),
+        pytest.param(
+            [{f"k{i}_{n}": {f"m{i}_{n}_{m}": 1 for m in range(4)} for n in range(6)} for i in range(5)],
+            id="each has members of its own",
+        ),
+        pytest.param([{f"k{i}": i if i % 2 else "text"} for i in range(50)], id="values of several kinds"),
+    ],
+)
+def test_other_objects_stay_structs(none: Memory, objects: list[Any]) -> None:
+    stored(none, [{"id": i, "o": each} for i, each in enumerate(objects)])
+    assert not reasons(none)
+    assert types(none)["o"].startswith("struct<")
+
+
+def test_objects_that_grow_with_the_records_make_room_for_the_others(none: Memory) -> None:
+    records = [{"id": i, "n": {f"k{i}": 1, f"j{i}": 1}, "z": {"a": 1}} for i in range(6)]
+    driver = stored(none, records, **{"frazil.schema.max.columns": "15"})
+    assert not reasons(none)
+    assert list(types(none)) == ["id", "n", "z"]
+    assert {row["id"]: row["n"] for row in driver.rows(LANDING)}[4] == [("k4", "1"), ("j4", "1")]
+
+
+def test_a_record_with_one_huge_object_is_stored(none: Memory) -> None:
+    stored(none, [{"id": 1, "o": {f"k{n}": n for n in range(12_000)}}, {"id": 2}])
+    assert (len(types(none)), reasons(none)) == (2, Counter())
+
+
+def test_tables_that_records_name_get_maps_too(none: Memory) -> None:
+    none[0].send("t", [json.dumps({"to": "db.x", "labels": {f"k{i}": "v"}}).encode() for i in range(30)])
+    Driver(*none, {**AUTO, **DYNAMIC}).drain()
+    assert types(none, "db.x")["labels"].startswith("map<")
+
+
+def test_one_cause_is_one_line_and_a_sample_says_the_same(none: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catalogs, "connect", lambda *_: none[1])
+    records = [{"id": i, "o": {"a": 1, "b": 1}, "bag": {f"k{i % 3}_{n}": 1 for n in range(3)}} for i in range(9)]
+    none[0].send("t", [json.dumps(record).encode() for record in records])
+    driver = Driver(*none, {**AUTO, "frazil.schema.max.columns": "9"})
+    messages = [one for part in none[0].read_ranges({("t", 0): 0}, {("t", 0): 9}) for one in part]
+    told = [one.verdict for one in sample(driver.config, messages, 0).judged]
+    driver.drain()
+    assert sorted(row["id"] for row in driver.rows(LANDING)) == [0, 3, 6], "what most have, and the first of the others"
+    assert told == ["dead letter" if i % 3 else "stored" for i in range(9)]
+    none[0].send("t", [json.dumps({**record, "more": 1}).encode() for record in records])
+    driver.drain()
+    expected = (
+        "the table can have no more columns: frazil.schema.max.columns allows 9, and frazil.schema.max.new.columns "
+        "2,000 more at a time. Most are in bag: frazil.schema.path.bag=map or json makes it one column, of a table "
+        "that is made with it"
+    )
+    assert reasons(none) == {expected: 15}
+
+
+def test_a_record_with_too_many_fields_for_a_table_is_refused_alone(none: Memory) -> None:
+    driver = stored(none, [{"id": 1, "o": {"a": 1}}])
+    many = {f"k{n}": n for n in range(2_001)}
+    none[0].send(
+        "t", [json.dumps(each).encode() for each in ({"id": 2, **many}, {"id": 3, "o": many}, {"id": 4, "x": many})]
+    )
+    driver.drain()
+    assert driver.column(LANDING) == [1, 4]
+    which = "the record would bring more than 2,000 new columns, as frazil.schema.max.new.columns allows. Most are "
+    assert sorted(reasons(none)) == [
+        which + "fields of the records themselves: frazil.schema.path.<field>=ignore leaves one out",
+        which + "in o: frazil.schema.path.o=map or json makes it one column, of a table that is made with it",
+    ]

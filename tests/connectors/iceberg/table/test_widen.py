@@ -35,10 +35,10 @@ def test_without_a_catalog_nothing_is_changed(tmp_path: Path) -> None:
 def test_the_reason_why_there_are_no_more_columns(tmp_path: Path) -> None:
     catalog = MemoryCatalog(tmp_path, {"ns.t": SCHEMA})
     result = TableResult(unknown={("a",): STRING, ("b",): STRING})
-    result.seen[("b",)] = 5
+    result.seen[("b",), "string"] = 5
     found = widen(iceberg_sink_config(SEED_SINK | LIMITED), catalog.load_table("ns.t"), result, catalog, ending="")
     assert found.schema.column_names == ["id", "b"]
-    assert "the batch would bring 2 new columns" in found.refusal
+    assert "frazil.schema.max.new.columns 1 more at a time" in found.refusal
 
 
 def test_a_table_that_cannot_have_them(tmp_path: Path) -> None:

@@ -244,16 +244,16 @@ ICEBERG_KEYS: tuple[Key, ...] = (
     Key(
         "frazil.schema.max.new.columns",
         "INT",
-        "Most columns, nested ones included, that one record or one batch may add; records that bring more are dead "
-        "letters.",
-        default=200,
+        "Most columns, nested ones included, that one record or one batch may add to a table that is there. What most "
+        "records have becomes columns; records with more are dead letters.",
+        default=2000,
         validator=at_least(0),
     ),
     Key(
         "frazil.schema.max.columns",
         "INT",
-        "Most columns, nested ones included, that new fields may bring a table to.",
-        default=1000,
+        "Most columns, nested ones included, that records may bring a table to.",
+        default=10_000,
         validator=at_least(1),
     ),
     Key(

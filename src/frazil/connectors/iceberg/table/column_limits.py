@@ -1,16 +1,18 @@
-"""Limits of new columns: a record that asks for too many does not cost the others theirs."""
+"""Limits of columns: objects whose keys are data are one column, and what most records have comes first."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyiceberg.schema import Schema
 
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.evolve import has_column, possible_columns
-from frazil.pipeline.convert.infer import Path, column_count
-from frazil.pipeline.types import Type
+from frazil.pipeline.convert.data_keys import nodes, way_on, with_fewer, with_maps
+from frazil.pipeline.convert.infer import Path, Seen, column_count, records
+from frazil.pipeline.types import List, Struct, Type, inner_types
 
 MOST_NEW = "frazil.schema.max.new.columns"
 MOST = "frazil.schema.max.columns"
@@ -24,46 +26,65 @@ class Admitted:
     refusal: str = ""
 
 
-def admit(
-    config: IcebergSinkConfig, schema: Schema, unknown: Mapping[Path, Type], seen: Mapping[Path, int]
-) -> Admitted:
-    """Choose among the unknown fields of a batch when there are too many, or when their names differ in case only.
+def admit(config: IcebergSinkConfig, schema: Schema | None, unknown: Mapping[Path, Type], seen: Seen) -> Admitted:
+    """Choose the columns that the unknown fields of a batch become; `schema` is None for a table to be made.
 
-    Nested ones count too. The fields that most records have come first, `seen` says how many do: so those of a few odd
-    records do not take the place of one that the producer has added. Columns that only get wider are always among the
-    chosen.
+    Objects whose keys are data become maps. When there are too many columns all the same, the objects whose keys grow
+    with the records do, then those come first that most records have, member by member; `seen` says how many have one.
+    Of names that differ in case only the one that most records have counts. Columns that only get wider are always
+    among the chosen. The order is that of `unknown`.
     """
-    possible = possible_columns(schema, unknown, by_count(sorted(unknown), seen))
-    unknown = {path: type_ for path, type_ in unknown.items() if path in possible or has_column(schema, path)}
-    new = {path: column_count(type_) for path, type_ in possible.items()}
-    wanted, columns = sum(new.values()), len(schema.column_names)
-    left = min(config.max_new_columns_per_batch, config.max_columns - columns)
-    if wanted <= left or not new:
-        return Admitted(unknown)
-    in_turn = sorted(new, key=lambda path: (-seen.get(path, 0), new[path], path))
-    chosen = {path: type_ for path, type_ in unknown.items() if path not in new}
-    chosen |= _fitting({path: unknown[path] for path in in_turn}, left)
-    most_new = config.max_new_columns_per_batch
-    if wanted > most_new:
-        return Admitted(chosen, f"the batch would bring {wanted:,} new columns; {MOST_NEW} allows {most_new:,}")
-    return Admitted(chosen, f"the table would have {columns + wanted:,} columns; {MOST} allows {config.max_columns:,}")
+    have = Schema() if schema is None else schema
+    counts = records(seen)
+    possible = possible_columns(have, with_maps(unknown, seen), by_count(sorted(unknown), counts))
+    left = config.max_columns - len(have.column_names)
+    if schema is not None:
+        left = min(left, config.max_new_columns_per_batch)
+    chosen = with_fewer(possible, seen, left)
+    refusal = ""
+    if sum(map(column_count, chosen.values())) > left:
+        kept = _first(chosen, counts, left)
+        refused = {path: type_ for path, type_ in chosen.items() if kept.get(path) != type_}
+        chosen, refusal = kept, _refusal(config, refused)
+    wider = {path: type_ for path, type_ in unknown.items() if has_column(have, path)}
+    return Admitted({path: found for path in unknown if (found := chosen.get(path) or wider.get(path))}, refusal)
 
 
-def by_count(paths: Iterable[Path], seen: Mapping[Path, int]) -> list[Path]:
+def by_count(paths: Iterable[Path], counts: Mapping[Path, int]) -> list[Path]:
     """The paths that most records have first; of equal ones as they were."""
-    return sorted(paths, key=lambda path: -seen.get(path, 0))
+    return sorted(paths, key=lambda path: -counts.get(path, 0))
 
 
-def first_columns(config: IcebergSinkConfig, columns: Mapping[Path, Type]) -> Mapping[Path, Type]:
-    """Columns that a table can be made with, in their order; records that ask for others are refused."""
-    return _fitting(columns, config.max_columns)
+def _refusal(config: IcebergSinkConfig, refused: Mapping[Path, Type]) -> str:
+    """The reason for records with columns that a table does not get: the same one for all of a cause."""
+    most_new = config.max_new_columns_per_batch
+    limits = f"{MOST} allows {config.max_columns:,}, and {MOST_NEW} {most_new:,} more at a time"
+    return f"the table can have no more columns: {limits}{way_on(refused)}"
 
 
-def _fitting(columns: Mapping[Path, Type], left: int) -> dict[Path, Type]:
-    chosen: dict[Path, Type] = {}
-    for path, type_ in columns.items():
-        count = column_count(type_)
-        if count <= left:
-            chosen[path] = type_
-            left -= count
-    return chosen
+def _first(columns: Mapping[Path, Type], counts: Counter[Path], most: int) -> dict[Path, Type]:
+    """Take as many of the columns as there may be, with the members that most records have."""
+    order = sorted(nodes(columns), key=lambda path: (-counts[path], len(path), path))
+    taken: set[Path] = set()
+    for path in order:
+        if len(taken) >= most:
+            break
+        if path in columns or path[:-1] in taken:
+            taken.add(path)
+    kept = {path: _pruned(path, type_, taken) for path, type_ in columns.items() if path in taken}
+    return {path: type_ for path, type_ in kept.items() if type_ is not None}
+
+
+def _pruned(path: Path, type_: Type, taken: set[Path]) -> Type | None:
+    """The type without what is not taken; None when nothing is left of it."""
+    match type_:
+        case Struct(fields):
+            kept = [(f, _pruned((*path, f.name), f.type, taken)) for f in fields if (*path, f.name) in taken]
+            members = tuple(replace(f, type=found) for f, found in kept if found is not None)
+            return replace(type_, fields=members) if members else None
+        case List(element):
+            inside = (*path, "element")
+            found = _pruned(inside, element, taken) if inside in taken else None
+            return None if found is None else replace(type_, element=found)
+        case _:
+            return type_ if all((*path, name) in taken for name, _ in inner_types(type_)) else None

@@ -30,8 +30,6 @@ from requests.exceptions import RequestException
 from frazil.clients.catalog import catalog_error
 from frazil.connectors.iceberg.config.creation import Creation
 from frazil.connectors.iceberg.config.partition_by import PartitionTerm
-from frazil.connectors.iceberg.table.column_limits import by_count
-from frazil.connectors.iceberg.table.evolve import possible_columns
 from frazil.connectors.iceberg.table.schema import iceberg_type
 from frazil.errors import ConfigError
 from frazil.pipeline.convert.infer import Path
@@ -49,15 +47,13 @@ def create_table(
     name: str,
     columns: Mapping[Path, Type],
     creation: Creation,
-    seen: Mapping[Path, int] | None = None,
 ) -> None:
     """Make a table and the levels of its namespace; one that others have made meanwhile is as good.
 
-    `columns` are in the order in which the table gets them. Of names that differ only in case the one that most
-    records have counts, by `seen`, or the first one. Raises ConfigError for settings that do not fit the
+    `columns` are in the order in which the table gets them. Raises ConfigError for settings that do not fit the
     columns, and when the catalog refuses; ServiceUnavailable when it does not answer.
     """
-    schema, spec = new_table(name, columns, creation, seen)
+    schema, spec = new_table(name, columns, creation)
     levels = name.split(".")[:-1]
     try:
         for depth in range(1, len(levels) + 1):
@@ -71,13 +67,9 @@ def create_table(
         raise ConfigError(f"table {name} cannot be created: {error}. Nothing was read past") from error
 
 
-def new_table(
-    name: str, columns: Mapping[Path, Type], creation: Creation, seen: Mapping[Path, int] | None = None
-) -> tuple[Schema, PartitionSpec]:
+def new_table(name: str, columns: Mapping[Path, Type], creation: Creation) -> tuple[Schema, PartitionSpec]:
     """Columns and partition fields that a new table would have; raises ConfigError for settings that do not fit."""
-    schema = _schema(
-        name, columns, by_count(columns, seen or {}), creation.id_columns_of.get(name, creation.id_columns)
-    )
+    schema = _schema(name, columns, creation.id_columns_of.get(name, creation.id_columns))
     return schema, _partition_spec(name, schema, creation.partitions_of.get(name, creation.partitions))
 
 
@@ -89,11 +81,10 @@ def _create_namespace(catalog: Catalog, levels: tuple[str, ...]) -> None:
         return
 
 
-def _schema(name: str, columns: Mapping[Path, Type], order: Sequence[Path], id_columns: Sequence[str]) -> Schema:
-    possible = possible_columns(Schema(), columns, order)
+def _schema(name: str, columns: Mapping[Path, Type], id_columns: Sequence[str]) -> Schema:
     fields = [
-        NestedField(number, path[0], iceberg_type(possible[path]), required=path[0] in id_columns)
-        for number, path in enumerate((path for path in columns if path in possible), 1)
+        NestedField(number, path[0], iceberg_type(type_), required=path[0] in id_columns)
+        for number, (path, type_) in enumerate(columns.items(), 1)
     ]
     schema = assign_fresh_schema_ids(Schema(*fields))
     ids = {field.name: field for field in schema.fields}

@@ -50,6 +50,7 @@ def decode_spec(
         legacy=config.legacy_conversion,
         overrides=overrides,
         most_new_columns=(config.max_new_columns_per_batch, MOST_NEW),
+        path_types=True,
     )
 
 
@@ -61,6 +62,7 @@ def discovery(config: IcebergSinkConfig) -> DecodeSpec:
         struct=overrides.mark(ANY_COLUMNS.struct),
         overrides=overrides,
         most_new_columns=(config.max_columns, MOST),
+        path_types=True,
     )
 
 

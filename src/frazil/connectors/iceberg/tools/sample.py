@@ -11,7 +11,7 @@ from pyiceberg.types import NestedField
 from frazil.clients import catalog as catalogs
 from frazil.clients.kafka.ranges import place_of
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
-from frazil.connectors.iceberg.table.column_limits import first_columns
+from frazil.connectors.iceberg.table.column_limits import admit
 from frazil.connectors.iceberg.table.create import EMPTY, new_table
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.connectors.iceberg.table.widen import widen
@@ -92,14 +92,14 @@ class _Sampler:
     def _decode_new(self, table: TableSample, records: Sequence[Message]) -> DecodeSpec:
         """Make the decoding of a table that would be made of these records."""
         result = self._result(table.name, discovery(self._config), records)
-        columns = first_columns(self._config, result.unknown)
-        if not columns:
+        admitted = admit(self._config, None, result.unknown, result.seen)
+        if not admitted.fields:
             table.problem = EMPTY
             return ANY_COLUMNS
-        schema, _ = new_table(table.name, columns, self._config.creation, result.seen)
+        schema, _ = new_table(table.name, admitted.fields, self._config.creation)
         table.problem = "the table does not exist and would be created"
         table.changes = _changes(Schema(), schema)
-        return decode_spec(self._config, schema)
+        return decode_spec(self._config, schema, admitted.refusal)
 
     def _result(self, name: str, decode: DecodeSpec, records: Sequence[Message]) -> TableResult:
         return tried(self._config, {name: decode}, by_partition(records)).results[name]

@@ -1,0 +1,130 @@
+"""Objects whose keys are data: labels, ids, names of packages. They become one map instead of a column for each key.
+
+Of such an object the keys grow with the records: many stand in one record alone. A wide object whose members come again
+and again is a struct, however many they are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from frazil.pipeline.convert.infer import MAP, Path, Seen, column_count, kind_of, records
+from frazil.pipeline.types import List, Struct, Type, inner_types
+
+_MANY = 20
+"""Keys that stand in one record alone, from which on they are data where all values are of one kind."""
+_NUMBERS = ("long", "double", "decimal")
+
+
+def with_maps(columns: Mapping[Path, Type], seen: Seen) -> dict[Path, Type]:
+    """Make maps of the objects in new columns whose keys are data."""
+    counts = records(seen)
+
+    def are_data(path: Path, struct: Struct) -> bool:
+        return _once(path, struct, counts) > _MANY and _grow(path, struct, counts) and _are_alike(struct)
+
+    return {path: _changed(path, type_, are_data) for path, type_ in columns.items()}
+
+
+def with_fewer(columns: Mapping[Path, Type], seen: Seen, most: int) -> dict[Path, Type]:
+    """Make maps of objects whose keys grow with the records, the widest first, until there are `most` columns.
+
+    There may be more in the end.
+    """
+    counts = records(seen)
+    found = dict(columns)
+    growing = [
+        (column_count(struct), path)
+        for path, struct in _structs(found)
+        if _once(path, struct, counts) > 1 and _grow(path, struct, counts)
+    ]
+    for _, widest in sorted(growing, reverse=True):
+        if sum(map(column_count, found.values())) <= most:
+            break
+        found = {path: _changed(path, type_, lambda at, _: at == widest) for path, type_ in found.items()}  # noqa: B023
+    return found
+
+
+def bounded(columns: Mapping[Path, Type], most: int, seen: Seen | None = None) -> dict[Path, Type]:
+    """Make maps of objects that have more members than a table may have columns; `seen` forgets these members."""
+
+    def is_map(_: Path, struct: Struct) -> bool:
+        return len(struct.fields) > most
+
+    found = {path: _changed(path, type_, is_map) for path, type_ in columns.items()}
+    if seen and found != columns:
+        known = set(nodes(found))
+        for one in [one for one in seen if one[0] not in known]:
+            del seen[one]
+    return found
+
+
+def nodes(columns: Mapping[Path, Type]) -> Iterator[Path]:
+    """List the paths of columns, nested ones too."""
+    for path, type_ in columns.items():
+        yield path
+        yield from nodes({(*path, name): inner for name, inner in inner_types(type_)})
+
+
+def way_on(columns: Mapping[Path, Type]) -> str:
+    """Say what can be set so that a table may go without these columns, by the object that most of them are in."""
+    found: Counter[Path] = Counter(path[:-1] for path in columns)
+    for path, struct in _structs(columns):
+        found[path] = len(struct.fields)
+    most: Path = max(found, key=lambda path: (found[path], path), default=())
+    widest = ".".join(most)
+    if not widest:
+        return ". Most are fields of the records themselves: frazil.schema.path.<field>=ignore leaves one out"
+    return (
+        f". Most are in {widest}: frazil.schema.path.{widest}=map or json makes it one column, of a table that is made "
+        "with it"
+    )
+
+
+def _changed(path: Path, type_: Type, is_map: Callable[[Path, Struct], bool]) -> Type:
+    """Make maps of some of the objects in a type, the outer ones first."""
+    match type_:
+        case Struct(fields):
+            if is_map(path, type_):
+                return MAP
+            return replace(
+                type_, fields=tuple(replace(f, type=_changed((*path, f.name), f.type, is_map)) for f in fields)
+            )
+        case List(element):
+            return replace(type_, element=_changed((*path, "element"), element, is_map))
+        case _:
+            return type_
+
+
+def _structs(columns: Mapping[Path, Type]) -> Iterator[tuple[Path, Struct]]:
+    """List the objects in columns, with their paths."""
+    for path, type_ in columns.items():
+        match type_:
+            case Struct(fields):
+                yield path, type_
+                yield from _structs({(*path, f.name): f.type for f in fields})
+            case List(element):
+                yield from _structs({(*path, "element"): element})
+            case _:
+                pass
+
+
+def _once(path: Path, struct: Struct, counts: Counter[Path]) -> int:
+    """Count the members that stand in one record alone."""
+    return sum(counts[(*path, field.name)] == 1 for field in struct.fields)
+
+
+def _grow(path: Path, struct: Struct, counts: Counter[Path]) -> bool:
+    """Whether most members of an object, which several records have, stand in one record alone."""
+    return counts[path] > 1 and 2 * _once(path, struct, counts) >= len(struct.fields)
+
+
+def _are_alike(struct: Struct) -> bool:
+    """Whether all members are of one kind; objects, when they have half of all their members on average."""
+    types = [field.type for field in struct.fields]
+    kinds = {"number" if kind in _NUMBERS else kind for kind in map(kind_of, types)}
+    inside = [[field.name for field in type_.fields] for type_ in types if isinstance(type_, Struct)]
+    names = {name for each in inside for name in each}
+    return len(kinds) == 1 and 2 * sum(map(len, inside)) >= len(names) * len(inside)
