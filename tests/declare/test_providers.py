@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -152,3 +153,34 @@ def test_variables_may_be_limited_to_a_pattern() -> None:
 def test_wrong_providers(properties: dict[str, str], text: str) -> None:
     with pytest.raises(ConfigError, match=text):
         ConfigProviders.load(properties, {})
+
+
+def test_the_newest_secrets_are_hidden_and_the_oldest_of_too_many_forgotten() -> None:
+    providers = ConfigProviders({})
+    for number in range(1500):
+        providers.keep_out({"a.password": f"secret-{number:04d}"})
+        providers.keep_out({"b.password": "always"})
+    assert len(providers._seen) == 1000  # noqa: SLF001
+    assert providers.hide("secret-1499 secret-0502 always") == "[hidden] [hidden] [hidden]"
+    assert providers.hide("secret-0001") == "secret-0001"
+
+
+def test_a_line_costs_little_however_long_it_is_and_however_many_secrets_there_are() -> None:
+    providers = ConfigProviders({})
+    providers.keep_out({f"{number}.password": f"secret-{number:04d}-with\"quotes'" for number in range(1000)})
+    began = time.process_time()
+    assert providers.hide("a line of 200 characters" * 8) == "a line of 200 characters" * 8
+    assert time.process_time() - began < 0.1
+    began = time.process_time()
+    cut = providers.hide("x" * (20 << 20))
+    assert time.process_time() - began < 2
+    assert len(cut) < 70_000
+    assert cut.endswith(" more characters")
+
+
+def test_a_secret_at_the_cut_is_hidden_whole() -> None:
+    providers = ConfigProviders({})
+    secret = "s3cr3t-of-some-length"
+    providers.keep_out({"a.password": secret})
+    for place in range((64 << 10) - 40, (64 << 10) + 60):
+        assert "s3cr" not in providers.hide("x" * place + secret + "y" * 500)

@@ -18,6 +18,8 @@ from frazil.engine.jvm_log import SECRET, log4j_properties
             'kafka.sasl.jaas.config -> org.x.PlainLoginModule required username="u" password="a;\\"b"; y -> 2',
             "kafka.sasl.jaas.config -> [hidden] y -> 2",
         ),
+        ("Authorization: Bearer abc.def, x", "Authorization: [hidden], x"),
+        ("header.x-api-key=abc ssl.key.passphrase=d", "header.x-api-key=[hidden] ssl.key.passphrase=[hidden]"),
         ("the password is not known", "the password is not known"),
     ],
 )

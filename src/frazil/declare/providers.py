@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,13 +16,17 @@ from typing import Protocol
 
 import javaproperties
 
-from frazil.declare.placeholders import Placeholder, has_placeholder, placeholders, replace
-from frazil.declare.secrets import hide_secrets, is_secret
+from frazil.declare.placeholders import Placeholder, placeholders, replace
+from frazil.declare.secrets import forms, hide, is_secret, secrets_of
 from frazil.errors import ConfigError
 
 PREFIX = "config.providers"
 _SHORTEST = 4
 """A shorter value is hidden only where the key says that it is a secret; a digit would be hidden everywhere else."""
+
+
+_MOST_SECRETS = 1000
+_MOST_CHARACTERS = 64 << 10
 
 
 class Provider(Protocol):
@@ -96,7 +101,8 @@ class ConfigProviders:
     def __init__(self, providers: Mapping[str, Provider] | None = None) -> None:
         self._providers = dict(providers or {})
         self._lock = threading.Lock()
-        self._seen: frozenset[str] = frozenset()
+        self._seen: OrderedDict[str, frozenset[str]] = OrderedDict()
+        self._texts: tuple[str, ...] = ()
 
     @classmethod
     def load(cls, properties: Mapping[str, str], environ: Mapping[str, str]) -> ConfigProviders:
@@ -126,19 +132,36 @@ class ConfigProviders:
             resolved[key] = replace(text, lambda found: values.get(found, found.text))
             own = [values[found] for found in placeholders(text) if found in values]
             secrets.update(value for value in own if len(value.strip()) >= _SHORTEST or is_secret(key))
-        with self._lock:
-            self._seen |= secrets
+        self._note(secrets)
         return Resolved(resolved, frozenset(secrets))
 
     def keep_out(self, config: Mapping[str, str]) -> None:
         """Have `hide` hide the secrets of a configuration from now on."""
-        own = (text for key, text in config.items() if is_secret(key) and not has_placeholder(text))
-        with self._lock:
-            self._seen |= {text for text in own if len(text.strip()) >= _SHORTEST}
+        self._note({text for text in secrets_of(config) if len(text) >= _SHORTEST})
 
     def hide(self, text: str) -> str:
-        """`text` without any secret of the configurations that were resolved since the worker started."""
-        return hide_secrets(text, {}, self._seen) if self._seen else text
+        """`text` without the secrets of the configurations that were resolved since the worker started.
+
+        Those of the last thousand secrets; a text is cut behind 64 KiB, so that a line costs as much at most.
+        """
+        texts = self._texts
+        longest = len(texts[0]) if texts else 0
+        left_out = len(text) - _MOST_CHARACTERS - longest
+        if left_out <= 0:
+            return hide(text, texts)
+        shown = hide(text[:-left_out], texts)  # it may end within a secret
+        return f"{shown[: len(shown) - longest]}… and {left_out + longest} more characters"
+
+    def _note(self, secrets: Collection[str]) -> None:
+        """Hide these values from now on, and forget the oldest of too many."""
+        with self._lock:
+            known = self._seen.keys() >= set(secrets)
+            for secret in secrets:
+                self._seen[secret] = self._seen.pop(secret, frozenset()) or frozenset(forms(secret.strip()))
+            while len(self._seen) > _MOST_SECRETS:
+                self._seen.popitem(last=False)
+            if not known:
+                self._texts = tuple(sorted(frozenset().union(*self._seen.values()), key=len, reverse=True))
 
     def _look_up(self, config: Mapping[str, str]) -> dict[Placeholder, str]:
         wanted: dict[tuple[str, str], dict[Placeholder, str]] = {}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-_VALUE = r"""(?:[\w.]+Module(?:[^;"']++|"(?:[^"\\]|\\.)*+"?|')*+;?|"(?:[^"\\]|\\.)*+"?|[^,)\s]++)"""
-SECRET = rf"""(?i)((?:secret|password|credential|jaas.config|private.key)[\w.-]*(?: -> |=|: ?)){_VALUE}"""
+_KEY = r"(?:secret|passw|passphrase|token|credential|jaas.config|authorization|(?:private|api|account).?key)"
+_VALUE = (
+    r"""(?:[\w.]+Module(?:[^;"']++|"(?:[^"\\]|\\.)*+"?|')*+;?|"(?:[^"\\]|\\.)*+"?|(?:(?:Basic|Bearer) )?[^,)\s]++)"""
+)
+SECRET = rf"""(?i)({_KEY}[\w.-]*(?: -> |=|: ?)){_VALUE}"""
 """A key and its secret in the text of options and plans: a JAAS line, quoted text, or a word."""
 
 _LOG4J = """\

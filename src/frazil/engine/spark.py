@@ -52,7 +52,7 @@ _POOLS = f"""\
 </allocations>
 """
 
-_REDACTED = "(?i)secret|password|token|credential|jaas|private.?key|access[.]?key"
+_REDACTED = "(?i)secret|passw|passphrase|token|credential|jaas|authorization|(?:private|api|account|access)[.-]?key"
 
 
 def start(settings: Settings) -> SparkSession:
