@@ -14,6 +14,7 @@ from frazil.errors import (
     BadRecord,
     CommitConflict,
     ConfigError,
+    PositionLost,
 )
 from tests.connectors.iceberg.driver import (
     DYNAMIC,
@@ -347,3 +348,55 @@ def test_a_table_that_its_first_record_cannot_make_stops_nobody_else(none: Memor
     broker.send("t", [record(3, to="db.b", kind="x")])
     driver.drain()
     assert driver.column("db.b") == [3]
+
+
+@pytest.mark.parametrize("reset", ["latest", "earliest"])
+def test_a_group_that_kafka_has_forgotten_loses_and_doubles_nothing_of_tables_that_records_name(
+    none: Memory, reset: str
+) -> None:
+    broker, catalog = none
+    driver = Driver(broker, catalog, {**DYNAMIC, "consumer.override.auto.offset.reset": "earliest"})
+    sent(driver, "db.x", "db.y")
+    sent(driver, "db.x")
+    broker.groups.clear()
+    broker.send("t", [record(7, to="db.x"), record(8, to="db.z")])
+    again = Driver(broker, catalog, {**DYNAMIC, "consumer.override.auto.offset.reset": reset})
+    assert again.task.position == {("t", 0): 2}, "what all tables had before the newest commit"
+    again.drain()
+    assert (driver.column("db.x"), driver.column("db.y"), driver.column("db.z")) == ([0, 0, 7], [1], [8])
+
+
+def test_one_forgotten_partition_of_several_is_remembered_by_the_tables(none: Memory) -> None:
+    broker, catalog = none
+    broker.make("t", 2)
+    driver = Driver(broker, catalog, DYNAMIC)
+    for partition in (0, 1):
+        broker.send("t", [record(partition, to="db.x")], partition)
+    driver.drain()
+    broker.send("t", [record(2, to="db.x")], 1)
+    driver.drain()
+    del broker.groups["connect-c"]["t", 0]
+    driver = Driver(broker, catalog, {**DYNAMIC, "consumer.override.auto.offset.reset": "latest"})
+    assert driver.task.position == {("t", 0): 1, ("t", 1): 2}
+
+
+def test_what_the_tables_remember_and_the_topic_has_no_more_is_told(none: Memory) -> None:
+    broker, catalog = none
+    driver = Driver(broker, catalog, DYNAMIC)
+    sent(driver, "db.x")
+    sent(driver, "db.x")
+    broker.groups.clear()
+    broker.send("t", [record(5, to="db.x")])
+    broker.retain("t", 3)
+    with pytest.raises(PositionLost, match="every table of the connector"):
+        driver.restart()
+
+
+def test_a_position_that_no_table_remembers_is_not_replaced(one: Memory) -> None:
+    broker, catalog = one
+    driver = Driver(broker, catalog, {})
+    broker.send("t", [record(1)])
+    driver.drain()
+    broker.groups.clear()
+    with pytest.raises(PositionLost, match=r"table db.landing has records of topic t, partition 0, and .* resume it"):
+        Driver(broker, catalog, {**DYNAMIC, "consumer.override.auto.offset.reset": "latest"})

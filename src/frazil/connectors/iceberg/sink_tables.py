@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from pyiceberg.catalog import Catalog
@@ -14,12 +16,15 @@ from frazil.connectors.iceberg.position import start_position
 from frazil.connectors.iceberg.sink_table import SinkTable
 from frazil.connectors.iceberg.strategy import Appending
 from frazil.connectors.iceberg.table.commit import Floor, Target
-from frazil.connectors.iceberg.table.discover import existing
+from frazil.connectors.iceberg.table.discover import existing, tables_with_position
 from frazil.connectors.positions import KafkaIdentity
 from frazil.connectors.sink import Runs
+from frazil.errors import ConfigError, NotFound
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.results import NewColumns
+
+logger = logging.getLogger(__name__)
 
 _IDLE_BATCHES = 20
 """Number of batches without a record, after which a table that records name is looked for only on demand."""
@@ -46,6 +51,31 @@ class SinkTables:
         for name, table in self._known.items():
             table.started(floors[name], taken_over=taken_over)
         return floors if self.config.route is None else start_position.effective(floors)
+
+    def remembered(self) -> dict[str, Floor]:
+        """The positions of the tables that records have named, which are looked for in the whole catalog.
+
+        None, with a warning, where the catalog does not list its tables. Raises ServiceUnavailable.
+        """
+        route = self.config.route
+        if route is None or not route.names_tables:
+            return {}
+        found: dict[str, Floor] = {}
+        try:
+            names = tables_with_position(self.catalog, self.config.name)
+        except ConfigError as error:
+            logger.warning(
+                "connector %s has no position in its consumer group, and cannot ask its tables: %s. It begins where "
+                "consumer.override.auto.offset.reset says",
+                self.config.name,
+                error,
+            )
+            return {}
+        for name in names:
+            target = self._make(name).target
+            with suppress(NotFound):  # it was there a moment ago
+                found[name] = target.floor(target.load(), self.config.name)
+        return found
 
     def branches(self) -> dict[str, str]:
         """The tables that are known now, each with its branch; for any thread."""

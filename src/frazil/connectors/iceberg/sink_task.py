@@ -72,6 +72,7 @@ class IcebergSinkTask(SinkTask):
             config.auto_offset_reset,
             floors,
             self._tables.identity,
+            self._tables.remembered,
         )
         if config.reads_committed:
             start_position.check_stable(bootstrap, self._position)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
 from frazil.clients.kafka import client as kafka_client
@@ -62,10 +62,13 @@ def start_offsets(
     reset: str,
     floors: Mapping[str, Floor],
     now: KafkaIdentity,
+    remembered: Callable[[], Mapping[str, Floor]] = dict,
 ) -> Offsets:
     """The offset to begin with for every partition of the topics.
 
-    `groups` are those of `ConnectSink`: of several the first that has an offset counts.
+    `groups` are those of `ConnectSink`: of several the first that has an offset counts. `remembered` gives the floors
+    of tables that records name, which are asked for where the groups have no position: Kafka forgets those of groups
+    without members. What all these tables had at a commit stands for it then.
 
     With several tables it is the lowest of their floors; each skips what it has. A table without a floor never makes
     the others miss what they still need. Where Kafka Connect's sink has committed since, its group is ahead of them.
@@ -95,6 +98,11 @@ def start_offsets(
         found = {key: offset for key, offset in found.items() if key in begin}
         from_groups |= found
         holders |= dict.fromkeys(found, f"consumer group {group}")
+    forgotten = begin.keys() - from_groups.keys()
+    if forgotten and not floors:
+        from_tables = _remembered(remembered(), forgotten, groups, now)
+        from_groups |= from_tables
+        holders |= dict.fromkeys(from_tables, "every table of the connector")
     superseded = [table for table, floor in floors.items() if floor.superseded]
     if superseded and not from_groups:
         raise PositionLost(
@@ -121,6 +129,27 @@ def start_offsets(
             result[key] = min([fresh[key], *known])
         check_range(key, result[key], begin[key], end[key], holder)
     return result
+
+
+def _remembered(
+    floors: Mapping[str, Floor], forgotten: Set[TopicPartition], groups: Sequence[str], now: KafkaIdentity
+) -> Offsets:
+    """Positions that tables which records name remember in place of the groups.
+
+    Raises PositionLost for a partition that a table has records of, when none tells what all of them have.
+    """
+    for table, floor in floors.items():
+        check_identity(table, floor.identity, now)
+    complete = offsets.merge(*(floor.complete for floor in floors.values()))
+    for table, floor in floors.items():
+        for topic, partition in sorted(forgotten & floor.offsets.keys() - complete.keys()):
+            raise PositionLost(
+                f"table {table} has records of topic {topic}, partition {partition}, and consumer group "
+                f"{' or '.join(groups)} has no position there any more: Kafka forgets the offsets of groups without "
+                "members, after 7 days by default. Nothing was read. Stop the connector, set the offset to go on from "
+                "(PATCH /connectors/{connector}/offsets; what a table has is not stored in it again), then resume it."
+            )
+    return {key: complete[key] for key in forgotten if key in complete}
 
 
 def _unread(known: Iterable[Offsets], begin: Offsets, end: Offsets) -> Offsets:

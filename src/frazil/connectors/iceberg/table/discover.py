@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, RESTError
+from pyiceberg.exceptions import ForbiddenError, NoSuchNamespaceError, NoSuchTableError, RESTError
 from pyiceberg.typedef import Identifier
 from requests.exceptions import RequestException
 
@@ -20,14 +20,15 @@ _THREADS = 8
 def tables_with_position(catalog: Catalog, connector: str) -> list[str]:
     """Names of all tables of the catalog that the connector has committed to, sorted.
 
-    Looks at every table. Raises ServiceUnavailable, or ConfigError when the catalog refuses to list them.
+    Looks at every table that it may read. Raises ServiceUnavailable, or ConfigError when the catalog refuses to list
+    its namespaces.
     """
     prefix = f"{OFFSETS}.{connector}."
 
     def has_position(table: Identifier) -> bool:
         try:
             return any(name.startswith(prefix) for name in catalog.load_table(table).properties)
-        except NoSuchTableError:
+        except (NoSuchTableError, ForbiddenError):  # one that it may not read it has not written
             return False
 
     try:
@@ -72,5 +73,5 @@ def _tables(catalog: Catalog, parent: Identifier) -> Iterator[Identifier]:
         try:
             yield from catalog.list_tables(namespace)
             yield from _tables(catalog, namespace)
-        except NoSuchNamespaceError:
+        except (NoSuchNamespaceError, ForbiddenError):
             continue
