@@ -24,6 +24,7 @@ from frazil.connectors.objects.config.keys import OWN_KEYS, RECORD_KEYS, STORAGE
 from frazil.connectors.objects.config.partitioner_keys import PARTITIONER_KEYS
 from frazil.connectors.objects.config.s3_keys import S3_KEYS
 from frazil.declare.definition import ConfigDef, Key, Required, as_text
+from frazil.declare.registry_converters import REGISTRY_CONVERTERS, registry_keys
 from frazil.engine.runner_api import Runner
 from frazil.environment.variable import Variable
 from frazil.environment.variables import VARIABLES
@@ -122,6 +123,10 @@ def connector_keys() -> str:
         chosen = [key for key in keys if _group(key) == group]
         header = ("Key", "Type", "Default", "Importance", "Meaning", "Here")
         parts += [f"## {title}", table(header, map(_key_row, chosen))]
+    for class_name in REGISTRY_CONVERTERS:
+        header = ("Key", "Type", "Default", "Importance", "Meaning", "Here")
+        rows = map(_object_row, registry_keys(class_name, "value", None))
+        parts += [f"## {class_name}", table(header, rows)]
     return page(
         "Connector keys",
         "Keys of both generations of the Iceberg sink, `org.apache.iceberg.connect.IcebergSinkConnector` and "

@@ -45,7 +45,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
         (["--nope"], "No such option: --nope"),
         (
             ["start", "nope"],
-            "frazil: unknown service nope; known: kafka, seaweedfs, worker, trino, minio, kafka-connect",
+            "frazil: unknown service nope; known: kafka, seaweedfs, worker, trino, registry, minio, kafka-connect",
         ),
         (["logs", "nope"], "frazil: unknown service nope"),
         (["logs", "-n", "-1"], "Invalid value for '--lines' / '-n'"),

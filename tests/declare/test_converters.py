@@ -11,6 +11,8 @@ from frazil.declare.converters import (
     converter_definition,
 )
 from frazil.declare.definition import REQUIRED
+from frazil.pipeline.schemas.converter import RegistryConverter
+from frazil.pipeline.schemas.wire import Framing
 from tests.connectors.samples import MINIMAL_SINK
 
 
@@ -43,8 +45,7 @@ def test_a_json_converter_of_the_connector_has_the_envelope_unless_told_otherwis
         (STRING_CONVERTER, "its bytes have no columns. Values are read as JSON"),
         (STRING_CONVERTER, "or make columns of the text with JsonToMapTransform"),
         ("org.apache.kafka.connect.converters.ByteArrayConverter", "its bytes have no columns"),
-        ("io.confluent.connect.avro.AvroConverter", "it needs a schema registry"),
-        ("io.confluent.connect.protobuf.ProtobufConverter", "it needs a schema registry"),
+        ("io.confluent.connect.protobuf.ProtobufConverter", "only Avro is read with schemas of a registry"),
     ],
 )
 def test_other_value_converters_are_refused(name: str, reason: str) -> None:
@@ -79,6 +80,77 @@ def test_a_converter_that_is_set_adds_its_keys() -> None:
         "value.converter.decimal.format",
         "value.converter.replace.null.with.default",
     }
+
+
+AVRO = "io.confluent.connect.avro.AvroConverter"
+APICURIO = "io.apicurio.registry.utils.converter.AvroConverter"
+URL = {"value__converter__schema__registry__url": "http://a:1"}
+
+
+def test_a_registry_converter_has_its_keys_and_needs_an_address() -> None:
+    assert errors(value__converter=AVRO, **URL) == []
+    assert errors(value__converter="Avro", **URL) == []
+    assert errors(value__converter=AVRO) == [
+        'Missing required configuration "value.converter.schema.registry.url" which has no default value.'
+    ]
+    assert errors(value__converter=APICURIO) == [
+        'Missing required configuration "value.converter.apicurio.registry.url" which has no default value.'
+    ]
+    assert errors(key__converter=AVRO) == []  # keys are not read
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("use__latest__version", "true"),
+        ("basic__auth__credentials__source", "SASL_INHERIT"),
+        ("bearer__auth__credentials__source", "OAUTHBEARER"),
+        ("value__subject__name__strategy", "my.Own"),
+        ("http__read__timeout__ms", "0"),
+    ],
+)
+def test_options_of_a_registry_converter_that_would_read_otherwise_are_refused(name: str, value: str) -> None:
+    (text,) = errors(value__converter=AVRO, **URL, **{f"value__converter__{name}": value})
+    assert text.startswith(f"Invalid value {value} for configuration value.converter.{name.replace('__', '.')}: ")
+
+
+def test_options_of_a_registry_converter_make_the_converter() -> None:
+    def made(**changes: str) -> RegistryConverter:
+        config = {**MINIMAL_SINK, **{k.replace("__", "."): v for k, v in changes.items()}}
+        found = iceberg_sink_config(config).envelope
+        assert isinstance(found, RegistryConverter)
+        return found
+
+    plain = made(value__converter=AVRO, **URL)
+    assert (plain.type, plain.access.urls, plain.framing, plain.subject) == (
+        "AVRO",
+        ("http://a:1",),
+        Framing(),
+        "topic",
+    )
+    own = made(
+        value__converter=AVRO,
+        **URL,
+        value__converter__enhanced__avro__schema__support="true",
+        value__converter__value__subject__name__strategy=(
+            "io.confluent.kafka.serializers.subject.TopicRecordNameStrategy"
+        ),
+        value__converter__http__read__timeout__ms="1500",
+        value__converter__basic__auth__credentials__source="USER_INFO",
+        value__converter__basic__auth__user__info="me:secret",
+    )
+    assert (own.avro.full_names, own.subject) == (True, "topic-record")
+    assert (own.access.read_timeout, own.access.user, own.access.password) == (1.5, "me", "secret")
+    apicurio = made(
+        value__converter=APICURIO,
+        value__converter__apicurio__registry__url="http://a:1",
+        **{
+            "value__converter__apicurio__registry__id-handler": "io.apicurio.registry.serde.Legacy8ByteIdHandler",
+            "value__converter__apicurio__registry__use-id": "globalId",
+        },
+    )
+    assert apicurio.framing == Framing("value", "globalId", 8, apicurio=True)
+    assert apicurio.access.urls == ("http://a:1/apis/registry/v3",)
 
 
 def test_decimal_format_is_checked_in_any_case() -> None:

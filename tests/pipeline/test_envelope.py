@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from frazil.pipeline.convert.decode import DecodeSpec, RecordDecoder
 from frazil.pipeline.convert.strict import ConversionError
-from frazil.pipeline.envelope import opened
+from frazil.pipeline.envelope import JsonEnvelope, opened
 from frazil.pipeline.results import TableResult
+from frazil.pipeline.rows import Rows
 from frazil.pipeline.task import run
 from frazil.pipeline.task_spec import ANY_COLUMNS, TableSpec, TaskSpec
 from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct
@@ -47,11 +48,16 @@ def record(schema: Json | None, payload: Any) -> bytes:
     return json.dumps({"schema": schema, "payload": payload}).encode()
 
 
+def chunk(*records: bytes | None) -> Rows:
+    (only,) = batch([(value, "t", 0, offset) for offset, value in enumerate(records)])
+    return only
+
+
 def result(columns: Struct, *records: bytes | None, evolve: bool = True, **more: Any) -> tuple[TableResult, Memory]:
     rows = batch([(value, "t", 0, offset) for offset, value in enumerate(records)])
     writer = Memory()
     table = TableSpec("db.t", DecodeSpec(columns, evolve, **more), writer)
-    return run(rows, TaskSpec((table,), envelope=True)).tables["db.t"], writer
+    return run(rows, TaskSpec((table,), envelope=JsonEnvelope())).tables["db.t"], writer
 
 
 def shown(found: TableResult) -> dict[str, str]:
@@ -105,7 +111,7 @@ def _columns(schema: Json) -> Struct:
 def test_decimals_are_exact(value: int, scale: int) -> None:
     schema = struct(d=decimal(scale))
     columns = Struct((Field("d", Scalar("decimal", 38, scale)),))
-    values, failed = opened([record(schema, {"d": unscaled(value)})])
+    values, failed = opened(chunk(record(schema, {"d": unscaled(value)})), JsonEnvelope())
     assert not failed
     (row,) = values.decode(RecordDecoder(DecodeSpec(columns, False))).table.to_pylist()
     assert row["d"] == Decimal(value).scaleb(-scale, Context(prec=50))
@@ -113,7 +119,10 @@ def test_decimals_are_exact(value: int, scale: int) -> None:
 
 def test_numbers_stay_as_they_are_written() -> None:
     schema = struct(d=decimal(2), big=of("int64"))
-    values, _ = opened([b'{"schema":%b,"payload":{"d":12.340,"big":9007199254740993}}' % json.dumps(schema).encode()])
+    values, _ = opened(
+        chunk(b'{"schema":%b,"payload":{"d":12.340,"big":9007199254740993}}' % json.dumps(schema).encode()),
+        JsonEnvelope(),
+    )
     assert values.values == [b'{"d":12.340,"big":9007199254740993}']
 
 
@@ -163,7 +172,7 @@ def test_columns_of_a_table_that_is_to_be_made() -> None:
     """`ts` is a time because its schema says so, and `op` a text although it is null."""
     schema = struct(id=of("int64"), ts=of("int64", name=f"{CONNECT}Timestamp"), op=of("string"))
     rows = batch([(record(schema, {"id": 1, "ts": 1, "op": None}), "t", 0, 0)])
-    spec = TaskSpec((TableSpec("db.t", ANY_COLUMNS, None),), envelope=True)
+    spec = TaskSpec((TableSpec("db.t", ANY_COLUMNS, None),), envelope=JsonEnvelope())
     found = run(rows, spec).tables["db.t"]
     assert shown(found) == {"id": "long", "ts": "timestamptz", "op": "string"}
     assert list(found.unknown) == [("id",), ("ts",), ("op",)]
@@ -221,7 +230,7 @@ def test_transformations_get_the_payload() -> None:
     spec = TaskSpec(
         (TableSpec("db.t", DecodeSpec(Struct((Field("n", LONG),)), True), writer),),
         transforms=chain(("ExtractField$Value", {"field": "after"})),
-        envelope=True,
+        envelope=JsonEnvelope(),
     )
     found = run(rows, spec).tables["db.t"]
     assert writer.values() == [7]
@@ -230,6 +239,6 @@ def test_transformations_get_the_payload() -> None:
 
 def test_positions_are_those_that_were_read() -> None:
     good = record(struct(n=of("int64")), {"n": 1})
-    values, failed = opened([b"x", good, None, b"[", good])
+    values, failed = opened(chunk(b"x", good, None, b"[", good), JsonEnvelope())
     assert (values.at, [index for index, _ in failed]) == ([1, 2, 4], [0, 3])
     assert all(isinstance(error, ConversionError) for _, error in failed)

@@ -47,4 +47,4 @@ def task_source(config: SinkConfig, bootstrap: str, *, headers: bool) -> Source:
         "log_level": 0,
     }
     RangeReader(consumer).close()
-    return Source(consumer, headers or config.errors_tolerance == "all")
+    return Source(consumer, headers or config.reads_schema_headers or config.errors_tolerance == "all")

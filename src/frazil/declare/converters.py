@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 from frazil.declare.definition import COMMON, REQUIRED, ConfigDef, Key, Parsed, Value, invalid_value
+from frazil.declare.registry_converters import REGISTRY_CONVERTERS, registry_keys
 from frazil.declare.validators import at_least
 
 Role = Literal["key", "value", "header"]
@@ -22,16 +23,21 @@ CONVERTERS: tuple[str, ...] = (
     ),
     JSON_CONVERTER,
     STRING_CONVERTER,
+    *REGISTRY_CONVERTERS,
 )
-HEADER_CONVERTERS: tuple[str, ...] = (*CONVERTERS, SIMPLE_HEADER_CONVERTER)
-_REGISTRY_CONVERTERS = (
-    "io.confluent.connect.avro.AvroConverter",
+HEADER_CONVERTERS: tuple[str, ...] = (
+    *(name for name in CONVERTERS if name not in REGISTRY_CONVERTERS),
+    SIMPLE_HEADER_CONVERTER,
+)
+_NOT_YET = (
     "io.confluent.connect.json.JsonSchemaConverter",
     "io.confluent.connect.protobuf.ProtobufConverter",
 )
-_KNOWN = (*HEADER_CONVERTERS, *_REGISTRY_CONVERTERS)
+_KNOWN = (*HEADER_CONVERTERS, *REGISTRY_CONVERTERS, *_NOT_YET)
 
-READABLE_KEYS: tuple[str, ...] = tuple(name for name in CONVERTERS if not name.endswith("ByteArrayConverter"))
+READABLE_KEYS: tuple[str, ...] = tuple(
+    name for name in CONVERTERS if not name.endswith("ByteArrayConverter") and name not in REGISTRY_CONVERTERS
+)
 """Converters of keys that transformations can read."""
 
 DEFAULTS: Mapping[Role, str] = {
@@ -107,8 +113,10 @@ def converter_option_keys(role: Role, config: Mapping[str, str | None], *, read:
         default=None,
         no_effect=unused or f"it is an option of a converter, and {role}.converter is not set to one that has it",
     )
-    name = config.get(f"{role}.converter")
-    if name is None or converter_class(name.strip()) != JSON_CONVERTER:
+    name = converter_class((config.get(f"{role}.converter") or "").strip())
+    if name in REGISTRY_CONVERTERS:
+        return (*registry_keys(name, role, unused), family)
+    if name != JSON_CONVERTER:
         return (family,)
     return (
         Key(
@@ -187,7 +195,7 @@ def _decimal_format(value: Value) -> str | None:
 
 
 def check_converters(parsed: Parsed, *, text: bool = False) -> None:
-    """Refuse a header converter that is none, and value converters other than JSON.
+    """Refuse a header converter that is none, and value converters that give no columns.
 
     `text` says that a transformation makes objects from the texts of StringConverter.
     """
@@ -195,9 +203,9 @@ def check_converters(parsed: Parsed, *, text: bool = False) -> None:
     if header is not None and header not in HEADER_CONVERTERS:
         parsed.fail("header.converter", f"Class class {header} does not implement the HeaderConverter interface")
     value = converter_class(parsed.text("value.converter"))
-    if value is not None and value != JSON_CONVERTER and not text:
-        what = "its bytes have no columns" if value not in _REGISTRY_CONVERTERS else "it needs a schema registry"
-        reason = f"Not supported, for {what}. Values are read as JSON: set value.converter to {JSON_CONVERTER}"
+    if value not in (None, JSON_CONVERTER, *REGISTRY_CONVERTERS) and not text:
+        what = "only Avro is read with schemas of a registry" if value in _NOT_YET else "its bytes have no columns"
+        reason = f"Not supported, for {what}. Values are read as JSON or Avro: set value.converter to {JSON_CONVERTER}"
         if value == STRING_CONVERTER:
             reason += ", or make columns of the text with JsonToMapTransform"
         parsed.fail("value.converter", invalid_value("value.converter", value, reason))

@@ -1,4 +1,6 @@
-"""Records of JsonConverter with `schemas.enable=true`: the payload, and the columns that its schema stands for.
+"""Records that come with a schema: the payload as JSON, and the columns that the schema stands for.
+
+They are those of JsonConverter with `schemas.enable=true`, or of any converter that splits records like it.
 
 The payload is read as records without a schema are, so its values are exact. What JSON of such a converter writes in
 another form is rewritten first: decimals in Base64, and maps whose keys are no texts.
@@ -7,15 +9,17 @@ another form is rewritten first: decimals in Base64, and maps whose keys are no 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
+from frazil.clients.kafka.headers import Headers
 from frazil.pipeline.convert.strict import ConversionError, parse_object
+from frazil.pipeline.rows import Rows
 from frazil.pipeline.types import STRING, Field, List, Map, Scalar, ScalarKind, Struct, Type
 from frazil.pipeline.values import Values
 
@@ -50,6 +54,22 @@ _pairs = msgspec.json.Decoder(list[tuple[msgspec.Raw, msgspec.Raw]]).decode
 _text = msgspec.json.Decoder(str).decode
 
 
+class Envelope(Protocol):
+    """Way in which records come with their schemas; picklable."""
+
+    def split(self, value: bytes, headers: Headers, topic: str) -> tuple[bytes, bytes]:
+        """Split a record into schema and payload, in JsonConverter's JSON. Raises ConversionError."""
+
+
+@dataclass(frozen=True)
+class JsonEnvelope:
+    """JsonConverter with `schemas.enable=true`."""
+
+    def split(self, value: bytes, headers: Headers, topic: str) -> tuple[bytes, bytes]:
+        """See `Envelope`."""
+        return split(value)
+
+
 class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
     schema: msgspec.Raw
     payload: msgspec.Raw
@@ -79,17 +99,18 @@ class _Compiled:
     rewrite: Rewrite | None
 
 
-def opened(values: Sequence[bytes | None]) -> tuple[Values, list[tuple[int, ConversionError]]]:
-    """Take payloads and schemas out of records; give positions and reasons of those that are no envelopes."""
+def opened(rows: Rows, envelope: Envelope) -> tuple[Values, list[tuple[int, ConversionError]]]:
+    """Take payloads and schemas out of records; give positions and reasons of those that cannot be read."""
     payloads: list[bytes | None] = []
     shapes: list[Struct | None] = []
     kept: list[int] = []
     failed: list[tuple[int, ConversionError]] = []
-    for index, value in enumerate(values):
+    headers = [()] * len(rows) if rows.headers is None else rows.headers
+    for index, (value, named) in enumerate(zip(rows.values, headers, strict=True)):
         payload, shape = None, None
         if value is not None:
             try:
-                payload, shape = _open(value)
+                payload, shape = _open(*envelope.split(value, named, rows.topic))
             except ConversionError as error:
                 failed.append((index, error))
                 continue
@@ -115,8 +136,7 @@ def split(value: bytes) -> tuple[bytes, bytes]:
     return bytes(found.schema), bytes(found.payload)
 
 
-def _open(value: bytes) -> tuple[bytes, Struct | None]:
-    schema, payload = split(value)
+def _open(schema: bytes, payload: bytes) -> tuple[bytes, Struct | None]:
     if payload == b"null" or schema == b"null":
         return payload, None
     return rewritten(schema, payload), columns_of(schema)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from frazil.pipeline.envelope import opened
+from frazil.pipeline.envelope import Envelope, opened
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.transforms.chain import transformer
 from frazil.pipeline.transforms.declaration import TransformChain
 from frazil.pipeline.values import Prepared, Values
 
 
-def prepare(rows: Rows, transforms: TransformChain | None, *, envelope: bool) -> Prepared:
+def prepare(rows: Rows, transforms: TransformChain | None, *, envelope: Envelope | None) -> Prepared:
     """Open the envelope of records, and transform them.
 
-    With `envelope` they are those of JsonConverter with schemas; what transformations make has no schema any more.
+    With `envelope` they come with schemas; what transformations make has none any more.
     """
-    values, failed = opened(rows.values) if envelope else (Values(rows.values), [])
+    values, failed = opened(rows, envelope) if envelope is not None else (Values(rows.values), [])
     if transforms is None:
         return Prepared(values, (), failed)
     prepared = transformer(transforms).transform(rows, values)

@@ -11,6 +11,7 @@ from frazil.clients.kafka.ranges import Range
 from frazil.pipeline import offsets
 from frazil.pipeline.changes import ChangeSpec
 from frazil.pipeline.convert.decode import DecodeSpec
+from frazil.pipeline.envelope import Envelope
 from frazil.pipeline.gaps import Before
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.route import Route
@@ -102,13 +103,13 @@ class Routing:
 class TaskSpec:
     """A run over a batch, as its tasks need it.
 
-    Without `routing` every record goes to every table. `envelope`: records come with their schemas.
+    Without `routing` every record goes to every table. `envelope`: how records come with their schemas.
     """
 
     tables: tuple[TableSpec, ...]
     transforms: TransformChain | None = None
     routing: Routing | None = None
-    envelope: bool = False
+    envelope: Envelope | None = None
 
     def ranges(self) -> list[Range]:
         """List the ranges of Kafka that the run has to read."""

@@ -157,7 +157,7 @@ class Batch:
             known = frozenset(table.name for table in self.tables)
             discover = discovery(self.config) if self.config.auto_create else None
             routing = Routing(self.config.route, rest, known, discover, self._closed)
-        return TaskSpec(tables, self.config.transforms, routing, self.config.schemas_enable)
+        return TaskSpec(tables, self.config.transforms, routing, self.config.envelope)
 
     def _finish_rest(self, result: TaskResult, ceiling: Offsets) -> bool:
         """Book the records that go to no table; False when the run cannot be used."""

@@ -8,10 +8,14 @@ from typing import Any, Literal
 
 from frazil.connectors.keys.framework import ErrorsTolerance, errors_tolerance
 from frazil.connectors.keys.overrides import auto_offset_reset, consumer_overrides, group_id
+from frazil.connectors.keys.registry import registry_converter
 from frazil.declare.converters import DEFAULTS, converter_class
 from frazil.declare.definition import Parsed, invalid_config_message
+from frazil.declare.registry_converters import REGISTRY_CONVERTERS
 from frazil.errors import ConfigError
+from frazil.pipeline.envelope import Envelope, JsonEnvelope
 from frazil.pipeline.letters.queues import DLQ
+from frazil.pipeline.schemas.converter import RegistryConverter
 from frazil.pipeline.transforms.declaration import TransformChain, transform_chain
 
 
@@ -19,7 +23,8 @@ from frazil.pipeline.transforms.declaration import TransformChain, transform_cha
 class SinkConfig:
     """A checked configuration; each sink adds what it has. Times are milliseconds.
 
-    Exactly one of `topics` and `topics_regex` is set. `consumer_overrides` are without their prefix, and without group
+    Exactly one of `topics` and `topics_regex` is set. `envelope` is how records come with their schemas, if they do.
+    `consumer_overrides` are without their prefix, and without group
     id and `auto.offset.reset`.
     """
 
@@ -30,13 +35,23 @@ class SinkConfig:
     auto_offset_reset: Literal["earliest", "latest"] = "earliest"
     tasks_max: int = 1
     value_converter: str = DEFAULTS["value"]
-    schemas_enable: bool = False
+    envelope: Envelope | None = None
     errors_tolerance: ErrorsTolerance = "none"
     dead_letter_topic: str | None = None
     dead_letter_replication: int = 3
     dead_letter_headers: bool = False
     consumer_overrides: Mapping[str, str] = field(default_factory=dict)
     transforms: TransformChain | None = None
+
+    @property
+    def schemas_enable(self) -> bool:
+        """Whether records come with their schemas."""
+        return self.envelope is not None
+
+    @property
+    def reads_schema_headers(self) -> bool:
+        """Whether headers of records may say which schema they have."""
+        return isinstance(self.envelope, RegistryConverter)
 
     @property
     def reads_committed(self) -> bool:
@@ -58,7 +73,7 @@ def sink_fields(parsed: Parsed) -> dict[str, Any]:
         "auto_offset_reset": auto_offset_reset(parsed),
         "tasks_max": parsed.number("tasks.max"),
         "value_converter": converter_class(parsed.text("value.converter")) or DEFAULTS["value"],
-        "schemas_enable": parsed.values.get("value.converter.schemas.enable") is True,
+        "envelope": _envelope(parsed),
         "errors_tolerance": tolerance,
         "dead_letter_topic": (parsed.text(DLQ + "topic.name") or None) if tolerance == "all" else None,
         "dead_letter_replication": parsed.number(DLQ + "topic.replication.factor"),
@@ -66,3 +81,10 @@ def sink_fields(parsed: Parsed) -> dict[str, Any]:
         "consumer_overrides": consumer_overrides(parsed),
         "transforms": transform_chain(parsed),
     }
+
+
+def _envelope(parsed: Parsed) -> Envelope | None:
+    name = converter_class(parsed.text("value.converter"))
+    if name in REGISTRY_CONVERTERS:
+        return registry_converter(name, "value", parsed)
+    return JsonEnvelope() if parsed.values.get("value.converter.schemas.enable") is True else None

@@ -23,6 +23,7 @@ from frazil.connectors.objects.records import Records, Schema
 from frazil.declare.converters import JSON_CONVERTER, STRING_CONVERTER
 from frazil.pipeline import envelope
 from frazil.pipeline.convert.strict import ConversionError
+from frazil.pipeline.envelope import Envelope
 from frazil.pipeline.json_schema import checker
 from frazil.pipeline.prepare import prepare
 from frazil.pipeline.rows import Rows
@@ -136,8 +137,8 @@ class Preparer:
         if self.config.transforms is not None:
             return self._transformed(rows, self.config.transforms)
         schemas = None
-        if self.config.schemas_enable:
-            texts, schemas, failed = self._opened(rows.values)
+        if self.config.envelope is not None:
+            texts, schemas, failed = self._opened(rows, self.config.envelope)
         else:
             texts, failed = self._converted(rows.values)
         return texts, None, schemas, failed + self._misshaped(texts), ()
@@ -146,7 +147,7 @@ class Preparer:
         self, rows: Rows, transforms: TransformChain
     ) -> tuple[pa.BinaryArray, tuple[str, ...] | None, Any, Failures, Sequence[int]]:
         """Transform the rows; the results have no schema any more."""
-        prepared = prepare(rows, transforms, envelope=self.config.schemas_enable)
+        prepared = prepare(rows, transforms, envelope=self.config.envelope)
         values: list[bytes | None] = [None] * len(rows)
         names = [rows.topic] * len(rows)
         for index, value in enumerate(prepared.values.values):
@@ -177,16 +178,17 @@ class Preparer:
             (int(index), ConversionError("", "the value is not an object, so it has no columns")) for index in wrong
         ]
 
-    def _opened(self, values: Sequence[bytes | None]) -> tuple[pa.BinaryArray, Any, Failures]:
+    def _opened(self, rows: Rows, opener: Envelope) -> tuple[pa.BinaryArray, Any, Failures]:
         """Payloads of records that come with their schemas."""
         payloads: list[bytes | None] = []
-        numbers = np.full(len(values), -1, np.int64)
+        numbers = np.full(len(rows), -1, np.int64)
         failed: Failures = []
-        for index, value in enumerate(values):
+        headers = [()] * len(rows) if rows.headers is None else rows.headers
+        for index, (value, named) in enumerate(zip(rows.values, headers, strict=True)):
             payload = None
             if value is not None:
                 try:
-                    schema, payload = envelope.split(value)
+                    schema, payload = opener.split(value, named, rows.topic)
                     if payload != b"null" and schema != b"null":
                         numbers[index], payload = self._schema(schema, payload)
                 except ConversionError as error:

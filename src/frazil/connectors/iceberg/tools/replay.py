@@ -227,7 +227,7 @@ class TableReplayer:
     ) -> TableResult:
         config = self._config
         decode = decode_of(config, table, schema, no_more_columns)
-        spec = TaskSpec((TableSpec("", decode, writer),), config.transforms, envelope=config.schemas_enable)
+        spec = TaskSpec((TableSpec("", decode, writer),), config.transforms, envelope=config.envelope)
         return run(_rows(letters), spec).tables[""]
 
     def _commit(self, target: Target, table: Table, result: TableResult, rows: dict[Coordinates, list[Letter]]) -> None:

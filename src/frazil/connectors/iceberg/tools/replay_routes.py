@@ -28,7 +28,7 @@ def routed(chunks: Iterable[Rows], config: IcebergSinkConfig) -> Routed:
     for rows in chunks:
         first = len(tables)
         tables |= {first + index: [] for index in range(len(rows))}
-        prepared = prepare(rows, config.transforms, envelope=config.schemas_enable)
+        prepared = prepare(rows, config.transforms, envelope=config.envelope)
         values = prepared.values
         topics = values.topics if values.topics is not None else [rows.topic] * len(rows)
         assigned = router(config.route).assign(values.values, lambda topics=topics: topics)  # type: ignore[misc]

@@ -77,7 +77,7 @@ def tried(
         for name, decode in decodes.items()
     ]
     routing = None if config.route is None else Routing(config.route, Bounds(), frozenset(decodes))
-    result = run(records, TaskSpec(tuple(tables), config.transforms, routing, config.schemas_enable))
+    result = run(records, TaskSpec(tuple(tables), config.transforms, routing, config.envelope))
     return Trial(result.tables, result.rest, {name: each.parts for name, each in kept.items()}, result.missing)
 
 

@@ -15,13 +15,15 @@ from frazil.declare.converters import (
     converter_class,
 )
 from frazil.declare.definition import Parsed, invalid_value
+from frazil.declare.registry_converters import REGISTRY_CONVERTERS
 from frazil.environment.extras import missing
 from frazil.environment.urls import check_url
 from frazil.errors import ConfigError
 from frazil.pipeline.transforms.declaration import transform_chain
 
 BYTES_CONVERTER = "org.apache.kafka.connect.converters.ByteArrayConverter"
-_VALUE_CONVERTERS = (JSON_CONVERTER, STRING_CONVERTER, BYTES_CONVERTER)
+_WITH_FIELDS = (JSON_CONVERTER, *REGISTRY_CONVERTERS)
+_VALUE_CONVERTERS = (*_WITH_FIELDS, STRING_CONVERTER, BYTES_CONVERTER)
 _BARE_VARIABLE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 _MANY_OBJECTS = 10
 _IN_NAMES = (
@@ -131,13 +133,16 @@ def _check_converters(parsed: Parsed) -> None:
         reason = "AvroFormat stores records and texts. Set ByteArrayFormat for bytes"
         parsed.fail("value.converter", invalid_value("value.converter", value, reason))
     elif (
-        value != JSON_CONVERTER
+        value not in _WITH_FIELDS
         and not makes_objects
         and (data == "ParquetFormat" or kind_of(parsed) in ("Field", "Column"))
     ):
         what = "ParquetFormat" if data == "ParquetFormat" else f"{kind_of(parsed)}Partitioner"
         reason = f"{what} needs records with fields. Set value.converter to {JSON_CONVERTER}"
         parsed.fail("value.converter", invalid_value("value.converter", value, reason))
+    if parsed.flag("store.kafka.keys") and converter_class(parsed.text("key.converter")) in REGISTRY_CONVERTERS:
+        reason = "Keys with a schema are not stored. Set org.apache.kafka.connect.converters.ByteArrayConverter"
+        parsed.fail("key.converter", invalid_value("key.converter", parsed.text("key.converter"), reason))
     changed = [step.alias for step in chain.steps if step.part == "key" or step.name == "ValueToKey"] if chain else []
     if changed and parsed.flag("store.kafka.keys"):
         reason = f"Not supported with transformations that change keys ({', '.join(changed)})"

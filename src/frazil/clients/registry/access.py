@@ -1,0 +1,129 @@
+"""Access to a schema registry, from the keys of a converter: addresses, login, certificates."""
+
+from __future__ import annotations
+
+import ssl
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from frazil.clients.kafka.certificates import Identity, identity, trusted
+from frazil.errors import ConfigError
+
+Api = Literal["confluent", "apicurio"]
+
+_TIMEOUT_MS = "60000"
+
+
+@dataclass(frozen=True)
+class RegistryAccess:
+    """Addresses of one registry, tried in turn, and its login; picklable and hashable, since it travels to the tasks.
+
+    `source` is the key that names the addresses and `login` the one to correct when they refuse us; both are for
+    messages. `trusted` are PEM certificates, those that Python knows when empty. Times are in seconds.
+    """
+
+    urls: tuple[str, ...]
+    api: Api = "confluent"
+    source: str = "SCHEMA_REGISTRY_URL"
+    login: str = ""
+    user: str = ""
+    password: str = field(default="", repr=False)
+    token: str = field(default="", repr=False)
+    trusted: str = field(default="", repr=False)
+    identity: Identity | None = field(default=None, repr=False)
+    connect_timeout: float = 60.0
+    read_timeout: float = 60.0
+
+    def tls(self) -> ssl.SSLContext | bool:
+        """Make the check of certificates, with our own one. Raises ConfigError for certificates that cannot be used."""
+        if not (self.trusted or self.identity):
+            return True
+        try:
+            context = ssl.create_default_context(cadata=self.trusted or None)
+            if self.identity is not None:
+                with tempfile.TemporaryDirectory(prefix="frazil-registry-") as folder:
+                    file = Path(folder, "identity.pem")
+                    file.touch(0o600)
+                    file.write_text(self.identity.key + self.identity.certificates)
+                    context.load_cert_chain(file)
+        except (OSError, ssl.SSLError) as error:
+            raise ConfigError(f"{self.source}: the certificates cannot be used: {error}") from None
+        return context
+
+
+def confluent_access(options: Mapping[str, str], prefix: str) -> RegistryAccess:
+    """Access from the keys of Confluent's converters, without `prefix`. Raises ConfigError, which names the key."""
+    source = "schema.registry.url"
+    urls, user_info = _addresses(options.get(source, ""), prefix + source)
+    user = password = token = ""
+    login = prefix + source
+    if options.get("bearer.auth.credentials.source"):
+        login, token = f"{prefix}bearer.auth.token", options.get("bearer.auth.token", "")
+        if not token:
+            raise ConfigError(f"{login} is not set, and bearer.auth.credentials.source asks for it")
+    elif options.get("basic.auth.credentials.source", "URL").upper() == "USER_INFO":
+        login = f"{prefix}basic.auth.user.info"
+        info = options.get("basic.auth.user.info") or options.get("schema.registry.basic.auth.user.info", "")
+        user, colon, password = info.partition(":")
+        if not colon:
+            raise ConfigError(f"{login}: expected user:password")
+    else:
+        user, password = user_info
+    stores = {name: value for name, value in options.items() if name.startswith("schema.registry.ssl.")}
+    return RegistryAccess(
+        urls,
+        "confluent",
+        prefix + source,
+        login,
+        user,
+        password,
+        token,
+        trusted(stores, "schema.registry.") or "",
+        identity(stores, "schema.registry."),
+        int(options.get("http.connect.timeout.ms", _TIMEOUT_MS)) / 1000,
+        int(options.get("http.read.timeout.ms", _TIMEOUT_MS)) / 1000,
+    )
+
+
+def apicurio_access(options: Mapping[str, str], prefix: str) -> RegistryAccess:
+    """Access from the keys of Apicurio's converters, without `prefix`. Raises ConfigError, which names the key."""
+    name = "apicurio.registry."
+    urls, (user, password) = _addresses(options.get(f"{name}url", ""), f"{prefix}{name}url")
+    stores = {
+        f"ssl.{key.removeprefix(f'{name}tls.')}": value
+        for key, value in options.items()
+        if key.startswith((f"{name}tls.truststore.", f"{name}tls.keystore."))
+    }
+    return RegistryAccess(
+        tuple(url if "/apis/" in url else f"{url}/apis/registry/v3" for url in urls),
+        "apicurio",
+        f"{prefix}{name}url",
+        f"{prefix}{name}auth.username",
+        user or options.get(f"{name}auth.username", ""),
+        password or options.get(f"{name}auth.password", ""),
+        trusted=trusted(stores) or "",
+        identity=identity(stores),
+    )
+
+
+def _addresses(text: str, key: str) -> tuple[tuple[str, ...], tuple[str, str]]:
+    """The URLs of a list without the login that they may hold, and that login."""
+    urls, login = [], ("", "")
+    for entry in filter(None, (part.strip() for part in text.split(","))):
+        try:
+            parts = urlsplit(entry)
+            port = parts.port
+        except ValueError:  # its text may hold a piece of a password
+            raise ConfigError(f"{key}: its value is not a URL; expected one like http://host:port") from None
+        if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+            raise ConfigError(f"{key}: expected URLs that start with http:// or https://, separated by commas")
+        if parts.username:
+            login = unquote(parts.username), unquote(parts.password or "")
+        urls.append(urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])).rstrip("/"))
+    if not urls:
+        raise ConfigError(f"{key} is not set, and the converter needs the URL of a schema registry")
+    return tuple(urls), login

@@ -1,0 +1,42 @@
+"""The converter of a schema registry that a connector is configured with."""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+from frazil.clients.registry.access import apicurio_access, confluent_access
+from frazil.declare.definition import Parsed
+from frazil.declare.registry_converters import APICURIO_AVRO_CONVERTER, ID_WIDTHS, SUBJECT_NAMES
+from frazil.pipeline.schemas.avro import AvroOptions
+from frazil.pipeline.schemas.converter import RegistryConverter, SubjectName
+from frazil.pipeline.schemas.wire import Framing, Part
+
+
+def registry_converter(class_name: str, part: Part, parsed: Parsed) -> RegistryConverter:
+    """Make the converter from keys that were checked.
+
+    Raises ConfigError, which names the key, for a registry that cannot be called so.
+    """
+    prefix = f"{part}.converter."
+    options = {
+        name.removeprefix(prefix): text.strip()
+        for name, text in parsed.config.items()
+        if name.startswith(prefix) and text is not None
+    }
+
+    def flag(name: str) -> bool:
+        return parsed.flag(prefix + name)
+
+    avro = AvroOptions(
+        flag("enhanced.avro.schema.support"),
+        flag("generalized.sum.type.support"),
+        flag("connect.meta.data"),
+        flag("flatten.singleton.unions"),
+    )
+    if class_name == APICURIO_AVRO_CONVERTER:
+        width = ID_WIDTHS[parsed.text(f"{prefix}apicurio.registry.id-handler")]
+        kind = cast(Literal["contentId", "globalId"], parsed.text(f"{prefix}apicurio.registry.use-id"))
+        framing = Framing(part, kind, 8 if width == 8 else 4, apicurio=True)
+        return RegistryConverter(class_name, "AVRO", apicurio_access(options, prefix), framing, avro=avro)
+    subject = cast(SubjectName, SUBJECT_NAMES[parsed.text(f"{prefix}{part}.subject.name.strategy")])
+    return RegistryConverter(class_name, "AVRO", confluent_access(options, prefix), Framing(part), subject, avro)

@@ -1,0 +1,205 @@
+"""Keys of the converters that read schemas from a registry: Confluent's and Apicurio's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from frazil.declare.definition import REQUIRED, Key, Required, Validator, Value
+from frazil.declare.validators import at_least
+
+AVRO_CONVERTER = "io.confluent.connect.avro.AvroConverter"
+APICURIO_AVRO_CONVERTER = "io.apicurio.registry.utils.converter.AvroConverter"
+
+REGISTRY_CONVERTERS: tuple[str, ...] = (AVRO_CONVERTER, APICURIO_AVRO_CONVERTER)
+"""Converters that are supported."""
+
+SUBJECT_NAMES = {
+    "io.confluent.kafka.serializers.subject.TopicNameStrategy": "topic",
+    "io.confluent.kafka.serializers.subject.AssociatedNameStrategy": "topic",
+    "io.confluent.kafka.serializers.subject.RecordNameStrategy": "record",
+    "io.confluent.kafka.serializers.subject.TopicRecordNameStrategy": "topic-record",
+}
+"""Strategies by their classes, each with what the subject of a schema is made of."""
+
+ID_WIDTHS = {
+    "io.apicurio.registry.serde.Default4ByteIdHandler": 4,
+    "io.apicurio.registry.serde.Legacy8ByteIdHandler": 8,
+}
+"""Bytes of the id in front of a record by Apicurio's classes."""
+
+_URL, _APICURIO = "schema.registry.url", "apicurio.registry."
+_WRITES = "it is for writing"
+_WAITS = "a connector waits and tries again by itself"
+_KEPT = "schemas are kept while they are used"
+_NO_EFFECT = {
+    "auto.register.schemas": _WRITES,
+    "normalize.schemas": _WRITES,
+    "use.schema.id": _WRITES,
+    "id.compatibility.strict": _WRITES,
+    "latest.compatibility.strict": _WRITES,
+    "avro.remove.java.properties": _WRITES,
+    "allow.optional.map.keys": _WRITES,
+    "scrub.invalid.names": "it is for writing: names in Avro schemas are valid",
+    "max.retries": _WAITS,
+    "retries.wait.ms": _WAITS,
+    "retries.max.wait.ms": _WAITS,
+    "max.schemas.per.subject": _KEPT,
+    "schemas.cache.config": _KEPT,
+    "schemas.cache.size": _KEPT,
+    "latest.cache.size": _KEPT,
+    "latest.cache.ttl.sec": _KEPT,
+    "avro.fail.on.trailing.data": "bytes behind a record are always refused",
+}
+_APICURIO_NO_EFFECT = {
+    "check-period-ms": "what an id stands for never changes",
+    "retry-count": _WAITS,
+    "retry-backoff-ms": _WAITS,
+    "auto-register": _WRITES,
+    "auto-register.if-exists": _WRITES,
+    "find-latest": _WRITES,
+    "artifact-resolver-strategy": _WRITES,
+    "artifact.group-id": _WRITES,
+    "artifact.artifact-id": _WRITES,
+    "headers.enabled": "ids in headers are always read",
+}
+
+
+def registry_keys(class_name: str, role: str, unused: str | None) -> tuple[Key, ...]:
+    """Keys of a converter with its prefix; `unused` says why records of this role are not read."""
+    made = _apicurio() if class_name == APICURIO_AVRO_CONVERTER else _confluent(role)
+    return tuple(_placed(key, f"{role}.converter.", unused) for key in (*made, *_avro()))
+
+
+def _placed(key: Key, prefix: str, unused: str | None) -> Key:
+    default = None if unused and isinstance(key.default, Required) else key.default
+    return Key(
+        prefix + key.name,
+        key.type,
+        key.documentation,
+        default,
+        key.importance,
+        key.validator,
+        tuple(prefix + alias for alias in key.aliases),
+        unused or key.no_effect,
+        group="Schema registry",
+        width="MEDIUM",
+        display_name=key.name,
+        recommended=key.recommended,
+    )
+
+
+def _confluent(role: str) -> Iterator[Key]:
+    yield Key(_URL, "LIST", "URLs of the schema registry, asked in turn.", REQUIRED, "HIGH")
+    yield Key(
+        "basic.auth.credentials.source",
+        "STRING",
+        "Where user and password are: URL or USER_INFO.",
+        "URL",
+        validator=_one_of("URL", "USER_INFO"),
+    )
+    yield Key(
+        "basic.auth.user.info",
+        "PASSWORD",
+        "User and password, `user:password`, with USER_INFO.",
+        "",
+        aliases=("schema.registry.basic.auth.user.info",),
+    )
+    yield Key(
+        "bearer.auth.credentials.source",
+        "STRING",
+        "Where the token is: STATIC_TOKEN.",
+        None,
+        validator=_one_of("STATIC_TOKEN"),
+    )
+    yield Key("bearer.auth.token", "PASSWORD", "Token that is sent, with STATIC_TOKEN.", "")
+    for name, what in (("connect", "connection"), ("read", "answer")):
+        yield Key(
+            f"http.{name}.timeout.ms",
+            "INT",
+            f"How long to wait for a {what}, in milliseconds.",
+            60_000,
+            "LOW",
+            validator=at_least(1),
+        )
+    yield from _stores("schema.registry.ssl.")
+    yield Key(
+        f"{role}.subject.name.strategy",
+        "CLASS",
+        "How the subject is named that a schema has its version from.",
+        "io.confluent.kafka.serializers.subject.AssociatedNameStrategy",
+        validator=_one_of(*SUBJECT_NAMES),
+        recommended=tuple(SUBJECT_NAMES),
+    )
+    yield Key(
+        "use.latest.version",
+        "BOOLEAN",
+        "Whether records are read with the newest schema of their subject; false.",
+        False,
+        "LOW",
+        validator=_false,
+    )
+    for name, reason in _NO_EFFECT.items():
+        yield _ignored(name, reason)
+
+
+def _apicurio() -> Iterator[Key]:
+    yield Key(f"{_APICURIO}url", "LIST", "URLs of the registry, asked in turn.", REQUIRED, "HIGH")
+    yield Key(f"{_APICURIO}auth.username", "STRING", "User at the registry.", "")
+    yield Key(f"{_APICURIO}auth.password", "PASSWORD", "Password at the registry.", "")
+    yield Key(
+        f"{_APICURIO}id-handler",
+        "CLASS",
+        "How many bytes the id before a record has: four or eight.",
+        next(iter(ID_WIDTHS)),
+        validator=_one_of(*ID_WIDTHS),
+        recommended=tuple(ID_WIDTHS),
+    )
+    yield Key(
+        f"{_APICURIO}use-id",
+        "STRING",
+        "Which of its numbers that id is: contentId or globalId.",
+        "contentId",
+        validator=_one_of("contentId", "globalId"),
+        recommended=("contentId", "globalId"),
+    )
+    yield from _stores(f"{_APICURIO}tls.")
+    for name, reason in _APICURIO_NO_EFFECT.items():
+        yield _ignored(_APICURIO + name, reason)
+
+
+def _avro() -> Iterator[Key]:
+    yield _flag(
+        "enhanced.avro.schema.support", "Whether members that branches of a union become have full names.", False
+    )
+    yield _flag("generalized.sum.type.support", "Whether unions and enums are Connect's generalized ones.", False)
+    yield _flag("connect.meta.data", "Whether documentation and parameters of schemas are kept.", True)
+    yield _flag("flatten.singleton.unions", "Whether a union of one type is that type.", True)
+
+
+def _stores(prefix: str) -> Iterator[Key]:
+    for store, holds in (("truststore", "the certificates that it is trusted by"), ("keystore", "our certificate")):
+        yield Key(f"{prefix}{store}.location", "STRING", f"File with {holds}.", None)
+        yield Key(f"{prefix}{store}.type", "STRING", "PEM for a PEM file; PKCS12 and JKS are known.", None)
+        yield Key(f"{prefix}{store}.password", "PASSWORD", "Password of that file.", None)
+    yield Key(f"{prefix}key.password", "PASSWORD", "Password of the key in the keystore.", None)
+
+
+def _flag(name: str, documentation: str, default: bool) -> Key:
+    return Key(name, "BOOLEAN", documentation, default)
+
+
+def _ignored(name: str, reason: str) -> Key:
+    return Key(name, "STRING", "Option that changes nothing here.", None, "LOW", no_effect=reason)
+
+
+def _one_of(*values: str) -> Validator:
+    def check(value: Value) -> str | None:
+        if value is None or str(value) in values:
+            return None
+        return f"Not supported. Set one of: {', '.join(values)}"
+
+    return check
+
+
+def _false(value: Value) -> str | None:
+    return "Not supported: records are read with the schema that they were written with" if value is True else None

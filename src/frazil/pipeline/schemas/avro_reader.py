@@ -1,0 +1,281 @@
+"""Exact reading of Avro's binary encoding: one record to a value that JSON can have, as JsonConverter would write it.
+
+What a record costs is bounded by its size: nothing is made of a count before the bytes for it were seen.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from frazil.pipeline.schemas.avro import PLAIN, AvroOptions, AvroType, branch_names, is_plain_union
+
+Read = Callable[[bytes, int], tuple[Any, int]]
+
+_MOST_EMPTY = 1000
+"""Elements of an array that take no bytes."""
+_float = struct.Struct("<f").unpack_from
+_double = struct.Struct("<d").unpack_from
+
+
+class UnfitRecord(ValueError):
+    """Bytes that are not what the schema says; the text says why."""
+
+
+def avro_reader(type_: AvroType, options: AvroOptions = PLAIN) -> Callable[[bytes, int], Any]:
+    """Make the function that reads one record from a place in its bytes to their end.
+
+    It gives texts, numbers, booleans, bytes, None, lists and dicts; a float that is no number is a text, a map whose
+    keys are no texts a list of pairs. It raises UnfitRecord for bytes that are not what the schema says.
+    """
+    read = _Compiler(options).compile(type_)
+
+    def whole(data: bytes, start: int) -> Any:
+        try:
+            value, end = read(data, start)
+        except (IndexError, struct.error):
+            raise UnfitRecord("it ends before its schema does") from None
+        except UnicodeDecodeError as error:
+            raise UnfitRecord(f"a text is not UTF-8 ({error.reason})") from None
+        except RecursionError:
+            raise UnfitRecord("it is nested too deeply") from None
+        if end != len(data):
+            raise UnfitRecord(f"{len(data) - end} bytes are left behind what its schema says")
+        return value
+
+    return whole
+
+
+def _long(data: bytes, at: int) -> tuple[int, int]:
+    byte = data[at]
+    at += 1
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), at
+    value, shift = byte & 0x7F, 7
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            break
+        shift += 7
+        if shift > 63:
+            raise UnfitRecord("a number has more than 64 bits")
+    if value >> 64:
+        raise UnfitRecord("a number has more than 64 bits")
+    return (value >> 1) ^ -(value & 1), at
+
+
+def _int(data: bytes, at: int) -> tuple[int, int]:
+    value, at = _long(data, at)
+    if not -0x80000000 <= value <= 0x7FFFFFFF:
+        raise UnfitRecord("a number has more than 32 bits")
+    return value, at
+
+
+def _null(data: bytes, at: int) -> tuple[None, int]:
+    return None, at
+
+
+def _boolean(data: bytes, at: int) -> tuple[bool, int]:
+    byte = data[at]
+    if byte > 1:
+        raise UnfitRecord(f"a boolean is {byte}")
+    return byte == 1, at + 1
+
+
+def _read_float(data: bytes, at: int) -> tuple[float | str, int]:
+    value = _float(data, at)[0]
+    return (float(str(np.float32(value))) if math.isfinite(value) else _no_number(value)), at + 4
+
+
+def _read_double(data: bytes, at: int) -> tuple[float | str, int]:
+    value = _double(data, at)[0]
+    return (value if math.isfinite(value) else _no_number(value)), at + 8
+
+
+def _no_number(value: float) -> str:
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _bytes(data: bytes, at: int) -> tuple[bytes, int]:
+    length, at = _long(data, at)
+    end = at + length
+    if length < 0 or end > len(data):
+        raise UnfitRecord(f"a length is {length}, and {len(data) - at} bytes are left")
+    return data[at:end], end
+
+
+def _string(data: bytes, at: int) -> tuple[str, int]:
+    raw, at = _bytes(data, at)
+    return raw.decode(), at
+
+
+_SIMPLE: dict[str, tuple[Read, int]] = {
+    "null": (_null, 0),
+    "boolean": (_boolean, 1),
+    "int": (_int, 1),
+    "long": (_long, 1),
+    "float": (_read_float, 4),
+    "double": (_read_double, 8),
+    "bytes": (_bytes, 1),
+    "string": (_string, 1),
+}
+
+
+class _Compiler:
+    """Makes readers; those of records are shared, also by what is inside of them."""
+
+    def __init__(self, options: AvroOptions) -> None:
+        self._options = options
+        self._records: dict[int, Read] = {}
+        self._sizes: dict[int, int] = {}
+
+    def compile(self, type_: AvroType) -> Read:
+        kind = type_.kind
+        if kind in _SIMPLE:
+            return _SIMPLE[kind][0]
+        if kind == "fixed":
+            return _fixed(type_.size)
+        if kind == "enum":
+            return _enum(type_.symbols)
+        if kind == "union":
+            return self._union(type_)
+        if kind == "record":
+            return self._record(type_)
+        assert type_.inner is not None  # noqa: S101 - arrays and maps have one
+        smallest = self.smallest(type_.inner)
+        if kind == "map":
+            return _map(self.compile(type_.inner), smallest + 1)
+        if type_.inner.is_map_entry:
+            (_, key, _), (_, value, _) = type_.inner.fields
+            return _pairs(self.compile(key), self.compile(value), smallest, as_object=key.kind == "string")
+        return _array(self.compile(type_.inner), smallest)
+
+    def smallest(self, type_: AvroType) -> int:
+        """The fewest bytes that a value takes."""
+        if type_.kind in _SIMPLE:
+            return _SIMPLE[type_.kind][1]
+        if type_.kind == "fixed":
+            return type_.size
+        if type_.kind != "record":
+            return 1
+        if id(type_) not in self._sizes:
+            self._sizes[id(type_)] = 0  # what it is while it is inside of itself
+            self._sizes[id(type_)] = sum(self.smallest(member) for _, member, _ in type_.fields)
+        return self._sizes[id(type_)]
+
+    def _record(self, type_: AvroType) -> Read:
+        known = self._records.get(id(type_))
+        if known is not None:
+            return known
+        members: list[tuple[str, Read]] = []
+
+        def read(data: bytes, at: int) -> tuple[dict[str, Any], int]:
+            value = {}
+            for name, member in members:
+                value[name], at = member(data, at)
+            return value, at
+
+        self._records[id(type_)] = read
+        members += [(name, self.compile(member)) for name, member, _ in type_.fields]
+        return read
+
+    def _union(self, type_: AvroType) -> Read:
+        branches = [self.compile(branch) for branch in type_.branches]
+        names: list[str | None] = list(branch_names(type_, self._options))
+        if is_plain_union(type_, flatten=self._options.flatten):
+            names = [None] * len(branches)
+        choices = [
+            (None if branch.kind == "null" else name, read)
+            for name, branch, read in zip(names, type_.branches, branches, strict=True)
+        ]
+
+        def read(data: bytes, at: int) -> tuple[Any, int]:
+            index, at = _long(data, at)
+            if not 0 <= index < len(choices):
+                raise UnfitRecord(f"a union of {len(choices)} types has none at {index}")
+            name, branch = choices[index]
+            value, at = branch(data, at)
+            return (value if name is None else {name: value}), at
+
+        return read
+
+
+def _fixed(size: int) -> Read:
+    def read(data: bytes, at: int) -> tuple[bytes, int]:
+        end = at + size
+        if end > len(data):
+            raise UnfitRecord(f"a fixed has {size} bytes, and {len(data) - at} are left")
+        return data[at:end], end
+
+    return read
+
+
+def _enum(symbols: tuple[str, ...]) -> Read:
+    def read(data: bytes, at: int) -> tuple[str, int]:
+        index, at = _long(data, at)
+        if not 0 <= index < len(symbols):
+            raise UnfitRecord(f"an enum of {len(symbols)} symbols has none at {index}")
+        return symbols[index], at
+
+    return read
+
+
+def _block(data: bytes, at: int, smallest: int, seen: int) -> tuple[int, int]:
+    """The number of elements in the next block, 0 at the end."""
+    count, at = _long(data, at)
+    if count < 0:
+        count = -count
+        _, at = _long(data, at)  # bytes of the block, for readers that pass over it
+    most = (len(data) - at) // smallest if smallest else _MOST_EMPTY - seen
+    if count > most:
+        raise UnfitRecord(f"a block has {count} elements, and {len(data) - at} bytes are left")
+    return count, at
+
+
+def _array(element: Read, smallest: int) -> Read:
+    def read(data: bytes, at: int) -> tuple[list[Any], int]:
+        values: list[Any] = []
+        while True:
+            count, at = _block(data, at, smallest, len(values))
+            if not count:
+                return values, at
+            for _ in range(count):
+                value, at = element(data, at)
+                values.append(value)
+
+    return read
+
+
+def _map(element: Read, smallest: int) -> Read:
+    def read(data: bytes, at: int) -> tuple[dict[str, Any], int]:
+        values: dict[str, Any] = {}
+        while True:
+            count, at = _block(data, at, smallest, 0)
+            if not count:
+                return values, at
+            for _ in range(count):
+                key, at = _string(data, at)
+                values[key], at = element(data, at)
+
+    return read
+
+
+def _pairs(key: Read, value: Read, smallest: int, *, as_object: bool) -> Read:
+    def pair(data: bytes, at: int) -> tuple[tuple[Any, Any], int]:
+        name, at = key(data, at)
+        found, at = value(data, at)
+        return (name, found), at
+
+    several = _array(pair, smallest)
+
+    def read(data: bytes, at: int) -> tuple[Any, int]:
+        pairs, at = several(data, at)
+        return (dict(pairs) if as_object else [list(one) for one in pairs]), at
+
+    return read

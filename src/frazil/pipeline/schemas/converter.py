@@ -1,0 +1,118 @@
+"""Converters of a schema registry: records to Connect schemas and values, both as JsonConverter writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import msgspec
+
+from frazil.clients.kafka.headers import Headers
+from frazil.clients.registry.access import RegistryAccess
+from frazil.clients.registry.client import Registered, RegistryClient, SchemaId, SchemaType, registry_client
+from frazil.errors import NotFound
+from frazil.pipeline.convert.strict import ConversionError
+from frazil.pipeline.schemas.avro import PLAIN, AvroOptions, SchemaError, avro_to_connect, parse_avro
+from frazil.pipeline.schemas.avro_reader import UnfitRecord, avro_reader
+from frazil.pipeline.schemas.wire import Framing
+from frazil.pipeline.transforms.record import StageError
+
+SubjectName = Literal["topic", "record", "topic-record"]
+
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True)
+class RegistryConverter:
+    """A converter of a connector; picklable and hashable, since it travels to the tasks.
+
+    `subject` says how the subject is named that a schema has its version from.
+    """
+
+    class_name: str
+    type: SchemaType
+    access: RegistryAccess
+    framing: Framing = Framing()
+    subject: SubjectName = "topic"
+    avro: AvroOptions = PLAIN
+
+    def split(self, value: bytes, headers: Headers, topic: str) -> tuple[bytes, bytes]:
+        """Split a record into schema and payload, in the JSON that JsonConverter writes.
+
+        Raises StageError for a record that cannot be read, ServiceUnavailable and ConfigError for a registry that is
+        needed and does not answer.
+        """
+        try:
+            return _reader(self).split(value, headers, topic)
+        except ConversionError as error:
+            raise StageError(f"{self.framing.part.upper()}_CONVERTER", self.class_name, error.reason) from None
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A schema that is ready to read records; `read` gives what JSON can have."""
+
+    schema: bytes
+    read: Callable[[bytes, int], Any]
+
+
+@lru_cache(maxsize=64)
+def _reader(converter: RegistryConverter) -> _Reader:
+    """Give the reader of a converter, with the schemas that this process knows already."""
+    return _Reader(converter, registry_client(converter.access))
+
+
+class _Reader:
+    def __init__(self, converter: RegistryConverter, client: RegistryClient) -> None:
+        self._converter = converter
+        self._client = client
+        self._find = converter.framing.find
+        self._compiled: dict[tuple[SchemaId, str], Compiled | ConversionError] = {}
+
+    def split(self, value: bytes, headers: Headers, topic: str) -> tuple[bytes, bytes]:
+        id_, start = self._find(value, headers)
+        compiled = self._compiled.get((id_, topic))
+        if compiled is None:
+            compiled = self._compiled[id_, topic] = self._compile(id_, topic)
+        if isinstance(compiled, ConversionError):
+            raise ConversionError("", compiled.reason)
+        try:
+            return compiled.schema, _encode(compiled.read(value, start))
+        except UnfitRecord as error:
+            raise ConversionError("", f"the record does not fit its schema ({id_}): {error}") from None
+        except RecursionError:
+            raise ConversionError("", "the record is nested too deeply") from None
+
+    def _compile(self, id_: SchemaId, topic: str) -> Compiled | ConversionError:
+        try:
+            found = self._client.schema(id_)
+        except NotFound as error:
+            raise ConversionError("", f"the registry has no schema with {id_}: {error}") from None
+        wanted = self._converter.type
+        if found.type not in (None, wanted):
+            return ConversionError(
+                "", f"the schema with {id_} is of type {found.type}, and the converter reads {wanted}"
+            )
+        try:
+            return self._compile_avro(id_, topic, found)
+        except SchemaError as error:
+            return ConversionError("", f"the schema with {id_} cannot be used: {error}")
+
+    def _compile_avro(self, id_: SchemaId, topic: str, found: Registered) -> Compiled:
+        options = self._converter.avro
+        parsed = parse_avro(found.text, found.references)
+        schema = avro_to_connect(parsed, options, self._version(id_, topic, parsed.name))
+        return Compiled(schema.to_json(), avro_reader(parsed, options))
+
+    def _version(self, id_: SchemaId, topic: str, record: str) -> int | None:
+        """The version of a schema in its subject; None for one that is not registered there."""
+        if id_.kind != "id":
+            return None
+        part = self._converter.framing.part
+        subject = {"topic": f"{topic}-{part}", "record": record, "topic-record": f"{topic}-{record}"}
+        try:
+            return self._client.version(subject[self._converter.subject], int(id_.value))
+        except NotFound:
+            return None

@@ -1,0 +1,91 @@
+"""Records with schemas of a registry, in objects of every format."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pyarrow.parquet as pq
+import pytest
+
+from tests.clients.registry.server import Registry, served
+from tests.connectors.objects.samples import FORMAT
+from tests.connectors.objects.test_task import TOLERANT, Disk
+from tests.pipeline.kafka_rows import Row
+
+FIELDS: list[dict[str, Any]] = [
+    {"name": "n", "type": "int"},
+    {"name": "f", "type": "float"},
+    {"name": "d", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}},
+]
+OLD = {"type": "record", "name": "R", "fields": FIELDS}
+NEW = {"type": "record", "name": "R", "fields": [*FIELDS, {"name": "s", "type": ["null", "string"]}]}
+ONE = b"\2" + struct.pack("<f", 0.1) + b"\4\0\x9c"
+TWO = ONE + b"\2\2x"
+"""n 1, f 0.1, d 1.56, and s x."""
+
+
+def framed(number: int, data: bytes) -> bytes:
+    return b"\0" + struct.pack(">i", number) + data
+
+
+@pytest.fixture
+def registry() -> Iterator[Registry]:
+    answers: dict[str, Any] = {}
+    for number, schema in ((1, OLD), (2, NEW)):
+        answers[f"/schemas/ids/{number}"] = {"schema": json.dumps(schema)}
+        answers[f"/schemas/ids/{number}/versions"] = [{"subject": "t-value", "version": number}]
+    with served(answers) as running:
+        yield running
+
+
+def disk(folder: Path, registry: Registry, **more: str) -> Disk:
+    return Disk(
+        folder,
+        **{
+            "value.converter": "io.confluent.connect.avro.AvroConverter",
+            "value.converter.schema.registry.url": registry.url,
+            "flush.size": "2",
+            **more,
+        },
+    )
+
+
+def test_json(tmp_path: Path, registry: Registry) -> None:
+    made = disk(tmp_path, registry, **{"json.decimal.format": "NUMERIC"})
+    made.run([Row(0, framed(1, ONE)), Row(1, framed(1, ONE))])
+    ((first, _),) = made.lines().values()
+    assert first == b'{"n":1,"f":0.1,"d":1.56}'
+
+
+def test_parquet(tmp_path: Path, registry: Registry) -> None:
+    made = disk(tmp_path, registry, **{"format.class": FORMAT + "parquet.ParquetFormat"})
+    made.run([Row(0, framed(2, TWO)), Row(1, framed(2, TWO))])
+    (path,) = Path(made.store.folder).rglob("*.parquet")
+    table = pq.read_table(path)
+    assert [str(field.type) for field in table.schema] == ["int32", "float", "decimal128(38, 2)", "string"]
+    assert str(table.to_pylist()[0]["d"]) == "1.56"
+
+
+def test_avro(tmp_path: Path, registry: Registry) -> None:
+    made = disk(tmp_path, registry, **{"format.class": FORMAT + "avro.AvroFormat"})
+    made.run([Row(0, framed(2, TWO)), Row(1, framed(2, TWO))])
+    (path,) = Path(made.store.folder).rglob("*.avro")
+    with path.open("rb") as file:
+        rows: list[Any] = list(fastavro.reader(file))
+    assert [(row["n"], str(row["d"]), row["s"]) for row in rows] == [(1, "1.56", "x")] * 2
+
+
+def test_a_new_schema_begins_a_new_object_and_bad_records_are_dead_letters(tmp_path: Path, registry: Registry) -> None:
+    made = disk(tmp_path, registry, **TOLERANT, **{"schema.compatibility": "BACKWARD", "flush.size": "3"})
+    values = [framed(1, ONE), framed(2, TWO), framed(3, ONE), framed(2, ONE), framed(2, TWO), framed(2, TWO)]
+    found = made.run([Row(offset, value) for offset, value in enumerate(values)])
+    assert [len(lines) for lines in made.lines().values()] == [1, 3]
+    assert {letter.offset: letter.reason[:30] for letter in found.letters} == {
+        2: "the registry has no schema wit",
+        3: "the record does not fit its sc",
+    }

@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import base64
+import io
+import json
+import pickle
+import struct
+import uuid
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import fastavro
+import pytest
+
+from frazil.clients.kafka.headers import Headers
+from frazil.clients.registry.access import RegistryAccess
+from frazil.errors import ConfigError, ServiceUnavailable
+from frazil.pipeline.convert.decode import DecodeSpec
+from frazil.pipeline.convert.strict import ConversionError
+from frazil.pipeline.schemas.converter import RegistryConverter
+from frazil.pipeline.schemas.wire import Framing
+from frazil.pipeline.task import run
+from frazil.pipeline.task_spec import TableSpec, TaskSpec
+from frazil.pipeline.types import STRING, Field, Scalar, Struct
+from tests.clients.registry.server import Registry, served
+from tests.pipeline.kafka_rows import Row, chunks
+from tests.pipeline.test_task import Memory
+
+CLASS = "io.confluent.connect.avro.AvroConverter"
+SCHEMA = {
+    "type": "record",
+    "name": "Sale",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "price", "type": {"type": "bytes", "logicalType": "decimal", "precision": 45, "scale": 3}},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        {"name": "note", "type": ["null", "string"]},
+    ],
+}
+UNSCALED = 1234567890123456789012345678901125
+PRICE = Decimal("1234567890123456789012345678901.125")
+SALE: dict[str, Any] = {
+    "id": 2**60 + 1,
+    "price": UNSCALED.to_bytes(14, "big"),
+    "at": 1_700_000_000_123,
+    "note": None,
+}
+GUID = uuid.UUID("01234567-89ab-cdef-0123-456789abcdef")
+
+
+def body(value: dict[str, Any] | None = None) -> bytes:
+    out = io.BytesIO()
+    plain = json.loads(json.dumps(SCHEMA).replace("logicalType", "comment"))
+    fastavro.schemaless_writer(out, fastavro.parse_schema(plain), SALE | (value or {}))
+    return out.getvalue()
+
+
+def with_id(number: int, data: bytes) -> bytes:
+    return b"\0" + struct.pack(">i", number) + data
+
+
+@pytest.fixture
+def registry() -> Iterator[Registry]:
+    schema = {"schema": json.dumps(SCHEMA)}
+    answers = {
+        "/schemas/ids/7": schema,
+        "/schemas/ids/7/versions": [{"subject": "other", "version": 9}, {"subject": "t-value", "version": 4}],
+        f"/schemas/guids/{GUID}": schema,
+        "/schemas/ids/8": {"schema": "syntax", "schemaType": "PROTOBUF"},
+        "/schemas/ids/9": {"schema": '"nonsense"'},
+    }
+    with served(answers) as running:
+        yield running
+
+
+def converter(registry: Registry, **changes: Any) -> RegistryConverter:
+    return RegistryConverter(CLASS, "AVRO", RegistryAccess((registry.url,)), **changes)
+
+
+def split(found: RegistryConverter, value: bytes, headers: Headers = ()) -> tuple[Any, Any]:
+    schema, payload = found.split(value, headers, "t")
+    return json.loads(schema), json.loads(payload)
+
+
+def test_a_record_is_split_as_json_converter_writes_it(registry: Registry) -> None:
+    found = pickle.loads(pickle.dumps(converter(registry)))  # noqa: S301 - as it travels to the tasks
+    schema, payload = split(found, with_id(7, body()))
+    assert (schema["type"], schema["name"], schema["version"]) == ("struct", "Sale", 4)
+    price = base64.b64encode(SALE["price"]).decode()
+    assert payload == {"id": 2**60 + 1, "price": price, "at": 1_700_000_000_123, "note": None}
+    split(found, with_id(7, body()))
+    assert registry.asked == ["/schemas/ids/7", "/schemas/ids/7/versions"]
+
+
+def test_ids_may_be_guids_and_in_headers(registry: Registry) -> None:
+    found = converter(registry)
+    first = split(found, with_id(7, body()))[1]
+    assert split(found, b"\1" + GUID.bytes + body())[1] == first
+    header = ("__value_schema_id", b"\1" + GUID.bytes)
+    assert split(found, body(), (("x", None), header))[1] == first
+    assert split(found, body(), (("__value_schema_id", b"\1"), header))[1] == first  # the last one counts
+
+
+@pytest.mark.parametrize(
+    ("framing", "value", "headers", "path"),
+    [
+        (Framing(kind="contentId", apicurio=True), with_id(7, body()), (), "/ids/contentIds/7"),
+        (
+            Framing(kind="globalId", width=8, apicurio=True),
+            b"\0" + struct.pack(">q", 7) + body(),
+            (),
+            "/ids/globalIds/7",
+        ),
+        (
+            Framing(kind="contentId", apicurio=True),
+            body(),
+            (("apicurio.value.globalId", struct.pack(">q", 7)),),
+            "/ids/globalIds/7",
+        ),
+    ],
+)  # fmt: skip
+def test_ids_of_apicurio(framing: Framing, value: bytes, headers: Headers, path: str) -> None:
+    with served({path: SCHEMA, f"{path}/references": []}) as own:
+        access = RegistryAccess((own.url,), "apicurio")
+        found = RegistryConverter(CLASS, "AVRO", access, framing)
+        assert split(found, value, headers)[1]["id"] == SALE["id"]
+        assert own.asked == [f"{path}/references", path]
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (b"", "the value does not begin with the id of a schema"),
+        (b"\0\0\0\0", "the value does not begin with the id of a schema"),
+        (b'{"id":1}', "the value does not begin with the id of a schema"),
+        (with_id(7, b""), r"does not fit its schema \(id 7\): it ends before"),
+        (with_id(7, body() + b"x"), "1 bytes are left behind"),
+        (with_id(5, body()), "the registry has no schema with id 5: .*404 Schema not found"),
+        (with_id(8, body()), "the schema with id 8 is of type PROTOBUF, and the converter reads AVRO"),
+        (with_id(9, body()), "the schema with id 9 cannot be used: there is no type nonsense"),
+    ],
+)
+def test_a_record_that_cannot_be_read_says_why(registry: Registry, value: bytes, reason: str) -> None:
+    found = converter(registry)
+    for _ in range(2):
+        with pytest.raises(ConversionError, match=reason) as raised:
+            found.split(value, (), "t")
+    assert getattr(raised.value, "origin", None) == ("VALUE_CONVERTER", CLASS)
+
+
+def test_a_registry_that_does_not_answer_stops_the_batch_and_spares_what_is_known(registry: Registry) -> None:
+    found = converter(registry)
+    found.split(with_id(7, body()), (), "t")
+    registry.answers["/schemas/ids/5"] = (503, b"")
+    with pytest.raises(ServiceUnavailable, match="the schema registry does not answer"):
+        found.split(with_id(5, body()), (), "t")
+    registry.answers["/schemas/ids/5"] = (401, b"")
+    with pytest.raises(ConfigError, match="it asks for a login"):
+        found.split(with_id(5, body()), (), "t")
+    registry.answers["/schemas/ids/5"] = {"schema": json.dumps(SCHEMA)}
+    assert split(found, with_id(5, body()))[1]["id"] == SALE["id"]
+
+
+def test_records_become_rows_with_the_types_of_their_schemas(registry: Registry) -> None:
+    columns = Struct(
+        (
+            Field("id", Scalar("long")),
+            Field("price", Scalar("decimal", 38, 3)),
+            Field("at", Scalar("timestamptz")),
+            Field("note", STRING),
+        )
+    )
+    values = [with_id(7, body()), None, with_id(7, body({"note": "ä"})), b"bad", with_id(5, body())]
+    writer = Memory()
+    spec = TaskSpec((TableSpec("db.t", DecodeSpec(columns, True), writer),), envelope=converter(registry))
+    result = run(chunks(Row(offset, value) for offset, value in enumerate(values)), spec).tables["db.t"]
+    rows = [row for table in writer.tables for row in table.to_pylist()]
+    assert [(row["id"], row["price"], row["note"]) for row in rows] == [
+        (2**60 + 1, PRICE, None),
+        (2**60 + 1, PRICE, "ä"),
+    ]
+    assert {row["at"].isoformat() for row in rows} == {"2023-11-14T22:13:20.123000+00:00"}
+    assert {letter.offset: letter.value for letter in result.dead} == {3: b"bad", 4: values[4]}
+    assert result.skipped == {"tombstone": 1}
+
+
+def test_a_table_gets_the_columns_of_the_schema(registry: Registry) -> None:
+    spec = TaskSpec(
+        (TableSpec("db.t", DecodeSpec(Struct((Field("id", Scalar("long")),)), True), Memory()),),
+        envelope=converter(registry),
+    )
+    found = run(chunks([Row(0, with_id(7, body()))]), spec).tables["db.t"].unknown
+    assert {path: str(type_) for path, type_ in found.items()} == {
+        ("price",): "decimal(38,3)",
+        ("at",): "timestamptz",
+        ("note",): "string",
+    }
