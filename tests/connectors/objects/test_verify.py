@@ -18,7 +18,7 @@ from frazil.connectors.checks.compare import Limits, Part
 from frazil.connectors.checks.result import RangeCheck
 from frazil.connectors.objects.clock import Clock
 from frazil.connectors.objects.task import ObjectsSpec, run
-from frazil.connectors.objects.verify import ObjectCheck, object_place
+from frazil.connectors.objects.verify import ObjectCheck, ObjectPlace, object_place
 from frazil.errors import UsageError
 from frazil.pipeline.letters.deadletter import Coordinates
 from tests.connectors.objects.samples import BY_TIME, FORMAT, STORAGE, FolderStore, sink_with
@@ -220,7 +220,31 @@ def test_what_cannot_be_compared(tmp_path: Path) -> None:
 
 def test_names() -> None:
     config = sink_with({})
-    assert object_place("topics/t/partition=0/t+0+0000000003.json", config) == ("topics/t/partition=0/", "t", 0, 3)
-    assert object_place("a+b+0+3.json", config) == ("", "a+b", 0, 3)
-    for name in ("topics/_schemas/c.json", "t+0+3.keys.json", "t+0+3.json.gz", "t+x+3.json"):
+    name = "topics/t/partition=0/t+0+0000000003.json"
+    assert object_place(name, config) == ObjectPlace(name, "topics/t/partition=0/", "t", 0, 3, "json")
+    assert object_place("a+b+0+3.json.gz", config) == ObjectPlace("a+b+0+3.json.gz", "", "a+b", 0, 3, "json")
+    name = "t+0+3.snappy.parquet"
+    assert object_place(name, config) == ObjectPlace(name, "", "t", 0, 3, "parquet")
+    for name in ("topics/_schemas/c.json", "t+0+3.keys.json", "t+0+3.keys.avro", "t+0+3.bin", "t+x+3.json"):
         assert object_place(name, config) is None
+
+
+@pytest.mark.parametrize("before", ["plain", "gzip", "parquet", "avro"])
+@pytest.mark.parametrize("after", ["plain", "gzip", "parquet", "zstd", "avro"])
+def test_what_was_written_before_a_change_is_compared_too(tmp_path: Path, before: str, after: str) -> None:
+    kinds = {**KINDS, "zstd": {**KINDS["parquet"], "parquet.codec": "zstd"}}
+    case = Case(tmp_path, changes=kinds[before], rows=ROWS[:6])
+    later = Case(tmp_path, changes=kinds[after], rows=ROWS[6:])
+    later.rows = ROWS
+    found = later.check()
+    assert (found.stored, found.complete) == (12, True), found
+    case.file("+0000000003").unlink()
+    assert later.check().missing[0] == 3
+
+
+def test_lines_that_no_column_can_hold_are_compared_after_a_change(tmp_path: Path) -> None:
+    rows = [Row(n, b"%d" % n) for n in range(6)]
+    Case(tmp_path, rows=rows)
+    later = Case(tmp_path, changes=KINDS["parquet"], rows=ROWS[6:])
+    later.rows = [*rows, *ROWS[6:]]
+    assert later.check().complete

@@ -26,7 +26,7 @@ def match(
         places = [each.ranges(digests) for each in ranges]
         for index, one in enumerate(digests):
             alike = [(each, *of[index]) for each, of in zip(ranges, places, strict=True) if of[index][0] < of[index][1]]
-            if any(each.take(begin, end, one) for each, begin, end in alike):
+            if any(each.take(begin, end) for each, begin, end in alike):
                 continue
             if spare[one] > 0:
                 spare[one] -= 1
@@ -35,7 +35,7 @@ def match(
                 first.total.add(one)
             elif alike:
                 each, begin, _ = alike[0]
-                each.count(begin, one)
+                each.count(begin)
                 continue
             elif not whole:
                 first.check.unknown += 1

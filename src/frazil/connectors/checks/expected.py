@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from frazil.connectors.checks.result import RangeCheck, Sum, digest
+from frazil.connectors.checks.result import RangeCheck, Sum
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -28,7 +28,7 @@ class Expected:
         self._offsets = array("q")
         self._digests = array("Q")
         self._folders: dict[str, array[int]] = defaultdict(lambda: array("q"))
-        """Places among the offsets."""
+        """Records by the order in which they were added."""
         self._texts: Texts | None = None
         self._taken: Counter[int] = Counter()
         """Number of equal records that were found, by the place of the first."""
@@ -39,21 +39,21 @@ class Expected:
         self._digests.append(digest_)
         self.total.add(digest_)
 
-    def add_row(self, offset: int, folder: str, text: bytes) -> None:
-        """Expect a record with this text in this folder."""
+    def add_row(self, offset: int, digest_: int, folder: str, text: bytes) -> None:
+        """Expect a record that may be in a file with columns of this folder, with this text."""
         self._texts = self._texts or Texts()
         self._texts.add(text)
         self._folders[folder].append(len(self._offsets))
-        self._offsets.append(offset)
-        self.total.add(digest(text))
+        self.add(offset, digest_)
 
     def close(self) -> None:
         """End the list of records; they stand in the order of their digests now, equal ones in that of offsets."""
         offsets = np.frombuffer(self._offsets, np.int64) if self._offsets else np.zeros(0, np.int64)
-        digests = np.frombuffer(self._digests, np.uint64) if self._digests else np.zeros(len(offsets), np.uint64)
-        order = np.argsort(digests, kind="stable")
-        self._sorted = digests[order]
-        self.offsets = offsets[order]
+        digests = np.frombuffer(self._digests, np.uint64) if self._digests else np.zeros(0, np.uint64)
+        self._order = np.argsort(digests, kind="stable")
+        self._places = np.argsort(self._order, kind="stable")
+        self._sorted = digests[self._order]
+        self.offsets = offsets[self._order]
         self.counts = np.zeros(len(offsets), np.uint32)
 
     def ranges(self, digests: Sequence[int]) -> list[tuple[int, int]]:
@@ -62,19 +62,19 @@ class Expected:
         begin, end = (np.searchsorted(self._sorted, wanted, side) for side in ("left", "right"))
         return list(zip(begin.tolist(), end.tolist(), strict=True))
 
-    def count(self, place: int, digest_: int) -> None:
+    def count(self, place: int) -> None:
         """Note that the record at a place is stored, once more if it was found before."""
         self.counts[place] += 1
-        self.found.add(digest_)
+        self.found.add(int(self._sorted[place]))
         self.check.stored += 1
 
-    def take(self, begin: int, end: int, digest_: int) -> bool:
+    def take(self, begin: int, end: int) -> bool:
         """Count one of equal records that was not found yet; False when all were."""
         place = begin + self._taken[begin]
         if place >= end:
             return False
         self._taken[begin] += 1
-        self.count(place, digest_)
+        self.count(place)
         return True
 
     def after(self, begin: int, end: int, last: int) -> int:
@@ -94,14 +94,14 @@ class Expected:
 
     def rows(self, folder: str, first: int, count: int) -> Numbers:
         """Places of so many records of a folder, from an offset on."""
-        found = np.array(self._folders.get(folder, ()), np.int64)
+        found = self._places[np.array(self._folders.get(folder, ()), np.int64)]
         begin = int(np.searchsorted(self.offsets[found], first)) if len(found) else 0
         return found[begin : begin + count]
 
     def text(self, place: int) -> bytes:
         """The text of a record that `rows` has found."""
         assert self._texts is not None  # noqa: S101 - it was added with its text
-        return self._texts.get(place)
+        return self._texts.get(int(self._order[place]))
 
     def conclude(self, *, compared: bool) -> RangeCheck:
         """Sum up, once everything stored was looked at; without `compared` texts were only counted."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
-from frazil.connectors.objects.config.object_sink import FormatConfig, Layout
+from frazil.connectors.objects.config.object_sink import FormatConfig, FormatKind, Layout
 
 Kind = Literal["data", "keys", "headers"]
 
@@ -18,6 +19,14 @@ _PARQUET = {
     "lz4_raw": ".lz4raw.parquet",
     "brotli": ".br.parquet",
 }
+
+ENDINGS: Mapping[str, FormatKind] = {
+    ".json": "json",
+    ".json.gz": "json",
+    ".avro": "avro",
+    **dict.fromkeys(_PARQUET.values(), "parquet"),
+}
+"""Kind of the objects with data that end so; those of bytes end as a connector says."""
 
 
 def extension(format_: FormatConfig) -> str:

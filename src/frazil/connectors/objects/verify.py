@@ -6,18 +6,20 @@ import gzip
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from frazil.connectors.checks.compare import Part, Progress
 from frazil.connectors.checks.expected import Expected
 from frazil.connectors.checks.json_rows import holds
 from frazil.connectors.checks.result import RangeCheck, digest
-from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
+from frazil.connectors.objects.config.object_sink import FormatConfig, FormatKind, ObjectSinkConfig
 from frazil.connectors.objects.file_rows import FileRows
 from frazil.connectors.objects.formats.avro import has_other_names
 from frazil.connectors.objects.judged import Judged
-from frazil.connectors.objects.naming import extension
+from frazil.connectors.objects.naming import ENDINGS
 from frazil.connectors.objects.partitioners import Folders, Partitioner
+from frazil.connectors.objects.prepare import Preparer
 from frazil.connectors.objects.records import Records
 from frazil.declare.converters import JSON_CONVERTER
 from frazil.errors import UsageError
@@ -51,14 +53,21 @@ class ObjectCheck(Judged):
             )
         super().__init__(config, f"s3://{config.store.bucket}", part)
         self._store = store
+        found = {place.kind for place in self._places() if (place.topic, place.partition) in self._ranges}
+        self._has_lines = "json" in found or config.format.kind == "json"
+        """Whether there are JSON Lines; they and files with columns lie side by side after a change of the format."""
+        self._has_rows = found != {"json"} if found else config.format.kind != "json"
+        if self._has_lines:  # which has records that no column can hold
+            written = replace(config, format=FormatConfig("json", numeric_decimals=config.format.numeric_decimals))
+            self._preparer = Preparer(replace(written, json_schema=None))
         self._folders = Folders()
         self._partitioner = Partitioner(config, self._folders, self._preparer.schemas)
-        self._by_rows = config.format.kind in ("parquet", "avro")
-        self._by_values = self._by_rows and config.value_converter == JSON_CONVERTER and not config.schemas_enable
+        self._by_values = config.value_converter == JSON_CONVERTER and not config.schemas_enable
         """Columns of a schema do not tell the JSON that they were made from, such as a date from its number."""
+        self._counted = False
         self._renamed = 0
         partitioning = config.partitioning
-        if self._by_rows and partitioning.duration_ms > 0 and partitioning.extractor == "Wallclock":
+        if self._has_rows and partitioning.duration_ms > 0 and partitioning.extractor == "Wallclock":
             raise UsageError(
                 f"connector {config.name} divides files with columns by the wall clock, so what belongs in which "
                 "cannot be told afterwards. Nothing was compared."
@@ -66,17 +75,18 @@ class ObjectCheck(Judged):
 
     def _expect(self, expected: Expected, records: Records) -> None:
         check = expected.check
-        names = self._names_of(records) if self._by_rows else None
+        names = self._names_of(records) if self._has_rows else None
         for index, text in enumerate(records.texts.to_pylist()):
             offset = int(records.offsets[index])
             if text is None:
                 check.skipped += 1
                 continue
             check.expected += 1
+            one = digest(_base(text) if self._config.metadata else text)
             if names is not None:
-                expected.add_row(offset, names[index], text)
+                expected.add_row(offset, one, names[index], text)
             else:
-                expected.add(offset, digest(_base(text) if self._config.metadata else text))
+                expected.add(offset, one)
 
     def _names_of(self, records: Records) -> list[str]:
         divided = self._partitioner.divide(records)
@@ -86,23 +96,27 @@ class ObjectCheck(Judged):
         """See `Judged`. Raises as `ObjectReader` does."""
         for expected in self._ranges.values():
             expected.close()
-        for name in self._store.names(self._prefix()):
-            place = object_place(name, self._config)
-            if place is None:
+        for place in self._places():
+            of_partition = self._ranges.get((place.topic, place.partition))
+            if of_partition is None or place.first >= of_partition.check.end:
                 continue
-            folder, topic, partition, first = place
-            of_partition = self._ranges.get((topic, partition))
-            if of_partition is None or first >= of_partition.check.end:
-                continue
-            progress(f"object {name}", 0, 0)
-            data = self._store.get(name)
+            progress(f"object {place.name}", 0, 0)
+            data = self._store.get(place.name)
             if data is None:
                 continue  # replaced by a lifecycle rule or by somebody since it was listed; its records are missing
-            if self._by_rows:
-                self._match_rows(of_partition, folder, first, FileRows(data, self._config.format.kind))
+            if place.kind != "json":
+                self._match_rows(of_partition, place, FileRows(data, place.kind))
             else:
-                self._match_lines(of_partition, first, gzip.decompress(data) if name.endswith(".gz") else data)
+                lines = gzip.decompress(data) if place.name.endswith(".gz") else data
+                self._match_lines(of_partition, place.first, lines)
         return [self._concluded(expected) for expected in self._ranges.values()]
+
+    def _places(self) -> Iterator[ObjectPlace]:
+        """List the objects with data that the connector may have written, in whatever format it had then."""
+        for name in self._store.names(self._prefix()):
+            place = object_place(name, self._config)
+            if place is not None:
+                yield place
 
     def _prefix(self) -> str:
         layout = self._config.layout
@@ -115,7 +129,7 @@ class ObjectCheck(Judged):
         lines = data.split(b"\n")[:-1]
         digests = [digest(_base(line) if self._config.metadata else line) for line in lines]
         last = first - 1
-        for line, one, (begin, end) in zip(lines, digests, expected.ranges(digests), strict=True):
+        for line, (begin, end) in zip(lines, expected.ranges(digests), strict=True):
             place: int | None = None
             if self._config.metadata and begin < end:
                 told = _OFFSET.search(line, line.rfind(_METADATA))
@@ -126,26 +140,25 @@ class ObjectCheck(Judged):
                 self._not_found(expected, first)
                 continue
             last = max(last, int(expected.offsets[place]))
-            expected.count(place, one)
+            expected.count(place)
 
-    def _match_rows(self, expected: Expected, folder: str, first: int, file: FileRows) -> None:
-        places = expected.rows(folder, first, file.count).tolist()
+    def _match_rows(self, expected: Expected, found: ObjectPlace, file: FileRows) -> None:
+        first = found.first
+        places = expected.rows(found.folder, first, file.count).tolist()
         for place, row in zip(places, file.rows(), strict=False) if self._by_values else ():
             text = expected.text(place)
             if not holds(row, text):
-                if not self._is_renamed(text):
+                if found.kind != "avro" or not has_other_names(json.loads(text)):
                     self._not_found(expected, first)
                     continue
                 self._renamed += 1
-            expected.count(place, digest(text))
+            expected.count(place)
         if not self._by_values:
+            self._counted = True
             expected.counts[places] += 1
             expected.check.stored += len(places)
         for _ in range(file.count - len(places)):
             self._not_found(expected, first)
-
-    def _is_renamed(self, text: bytes) -> bool:
-        return self._config.format.kind == "avro" and has_other_names(json.loads(text))
 
     def _not_found(self, expected: Expected, first: int) -> None:
         check = expected.check
@@ -156,25 +169,38 @@ class ObjectCheck(Judged):
             check.foreign += 1
 
     def _concluded(self, expected: Expected) -> RangeCheck:
-        check = expected.conclude(compared=self._by_values or not self._by_rows)
-        if self._by_rows and not self._by_values:
+        check = expected.conclude(compared=not self._counted)
+        if self._counted:
             check.notes.append("rows of files with columns of a schema are counted, not compared")
         if self._renamed:
             check.notes.append("records with names that Avro does not have are counted, not compared")
         return check
 
 
-def object_place(name: str, config: ObjectSinkConfig) -> tuple[str, str, int, int] | None:
-    """Folder, topic, Kafka partition and first offset of an object with data; None for any other object."""
+@dataclass(frozen=True)
+class ObjectPlace:
+    """An object with data, as its name tells it. `first` is the offset of its first record."""
+
+    name: str
+    folder: str
+    topic: str
+    partition: int
+    first: int
+    kind: FormatKind
+
+
+def object_place(name: str, config: ObjectSinkConfig) -> ObjectPlace | None:
+    """What the name of an object with JSON Lines or columns tells; None for any other object."""
     layout = config.layout
-    ending = extension(config.format)
-    if not name.endswith(ending):
-        return None
-    folder, _, base = name[: -len(ending)].rpartition(layout.directory_delimiter)
-    parts = base.rsplit(layout.file_delimiter, 2)
-    if len(parts) != 3 or not (parts[1].isascii() and parts[1].isdigit() and parts[2].isascii() and parts[2].isdigit()):
-        return None
-    return folder + layout.directory_delimiter if folder else "", parts[0], int(parts[1]), int(parts[2])
+    for ending, kind in ENDINGS.items():
+        if not name.endswith(ending):
+            continue
+        folder, _, base = name[: -len(ending)].rpartition(layout.directory_delimiter)
+        parts = base.rsplit(layout.file_delimiter, 2)
+        if len(parts) == 3 and all(part.isascii() and part.isdigit() for part in parts[1:]):
+            before = folder + layout.directory_delimiter if folder else ""
+            return ObjectPlace(name, before, parts[0], int(parts[1]), int(parts[2]), kind)
+    return None
 
 
 def _base(text: bytes) -> bytes:

@@ -52,6 +52,18 @@ def test_all_rows_are_there(case: Any) -> None:
     assert found.expected_sum == found.stored_sum
 
 
+def test_folders_of_a_field_inside_another(make: Make) -> None:
+    made = make("meta.country")
+    rows = [Row(n, b'{"n":%d,"meta":{"country":"%s"}}' % (n, b"ab"[n % 2 : n % 2 + 1]), DAY) for n in range(6)]
+    for begin in (0, 3):
+        made.write(made.target(), rows[begin : begin + 3])
+    assert [row["meta.country"] for row in made.rows()] == ["a", "b"] * 3
+    found = checked(made, rows, dead=())
+    assert (found.expected, found.stored, found.complete) == (6, 6, True), found
+    odd = made.files(made.target(), [Row(n, b'{"n":6,"meta.country":"c"}', DAY) for n in range(6, 9)])
+    assert [reason.partition(":")[0] for reason in odd.refused.values()] == ["column meta.country"] * 3
+
+
 def test_rows_that_are_lost_twice_or_others(case: Any) -> None:
     case.table().delete("n = 1")
     row = {"n": 3, "region": "c", "s": None, "day": 3}

@@ -166,7 +166,7 @@ RECORD_KEYS: tuple[Key, ...] = (
         default=FORMATS[0],
         importance="LOW",
         validator=known_class(FORMATS),
-        recommended=FORMATS,
+        recommended=FORMATS[:3],
     ),
     Key(
         "headers.format.class",
@@ -175,7 +175,7 @@ RECORD_KEYS: tuple[Key, ...] = (
         default=FORMATS[0],
         importance="LOW",
         validator=known_class(FORMATS),
-        recommended=FORMATS,
+        recommended=FORMATS[:2],
     ),
     Key(
         "json.decimal.format",

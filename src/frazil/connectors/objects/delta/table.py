@@ -92,9 +92,9 @@ class DeltaTarget:
 
     @property
     def columns(self) -> TableColumns:
-        """The columns that files have: those of the table without those of time, which are in its folders only."""
+        """The columns that files have: those of the table without those that are in its folders only."""
         most = (self._config.max_columns, MOST)
-        return TableColumns(self._columns, self._config.evolve, frozenset(self._time_columns()), most, self._full)
+        return TableColumns(self._columns, self._config.evolve, frozenset(self._folder_columns()), most, self._full)
 
     def start(self, partitions: Sequence[TopicPartition]) -> Offsets:
         """Look at the table, if there is one; the next offset of each partition that it has.
@@ -271,11 +271,12 @@ class DeltaTarget:
         except (DeltaError, OSError) as error:
             raise self._translated(error, "cannot be read") from error
         found = columns_of(pa.schema(self._table.schema().to_arrow()))
-        hidden = self._time_columns()
+        hidden = self._folder_columns()
         self._columns = Struct(tuple(field for field in found.fields if field.name not in hidden))
 
-    def _time_columns(self) -> set[str]:
-        return set(self._partition_columns) & TIME_COLUMNS.keys()
+    def _folder_columns(self) -> set[str]:
+        """Columns that are made for folders alone: of the record's time, and of fields inside others."""
+        return {name for name in self._partition_columns if name in TIME_COLUMNS or "." in name}
 
     def _of_folders(self, columns: Struct) -> Struct:
         """Columns that are in folders and not in files."""

@@ -26,7 +26,7 @@ _NO_FIELDS = "the record has no field, and the table no column yet"
 class TableColumns:
     """The columns of a table that files are for, and whether it gets more of them for fields that have none.
 
-    `reserved` are names that no field may have: the columns of the record's time. A record may ask for so many new
+    `reserved` are names that no field may have: the columns that are made for folders. A record may ask for so many new
     columns, `most_new` also names the key that says so; `no_more` is why there are no new ones at all.
     """
 
@@ -39,7 +39,8 @@ class TableColumns:
     def refusal(self, path: infer.Path, type_: Type) -> str | None:
         """Reason why a field can have no column."""
         if path[0] in self.reserved:
-            return "the column of this name is the record's time"
+            own = "a field inside another" if "." in path[0] else "the record's time"
+            return f"the column of this name is {own}"
         names = (*path, *_names(type_))
         return _SPECIAL_NAME if any(map(_SPECIAL.search, names)) else None
 
