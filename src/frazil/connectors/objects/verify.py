@@ -190,7 +190,7 @@ class ObjectPlace:
 
 
 def object_place(name: str, config: ObjectSinkConfig) -> ObjectPlace | None:
-    """What the name of an object with JSON Lines or columns tells; None for any other object."""
+    """Read the name of an object with JSON Lines or columns; None for any other object."""
     layout = config.layout
     for ending, kind in ENDINGS.items():
         if not name.endswith(ending):
