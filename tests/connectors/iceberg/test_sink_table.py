@@ -14,9 +14,11 @@ from frazil.errors import (
     NotFound,
 )
 from frazil.pipeline import bookings
+from frazil.pipeline.letters.letter import read_letter
 from tests.connectors.iceberg.driver import (
     CHANGES,
     CREATE,
+    EVOLVE,
     SIMPLE,
     TABLE,
     TOLERANT,
@@ -163,3 +165,33 @@ def test_a_table_without_keys_cannot_have_changes(one: Memory) -> None:
         Driver(broker, catalog, {"iceberg.tables.upsert-mode-enabled": "true"})
     with pytest.raises(ConfigError, match=r"cannot find rows by nothing \(.*correct iceberg.tables.default-id-columns"):
         Driver(broker, catalog, {**CHANGES, "iceberg.tables.default-id-columns": "nothing"})
+
+
+@pytest.mark.parametrize(
+    ("value", "odd", "expected"),
+    [
+        ("1", "97.5", "column x: the number has a fraction for type long; frazil.schema.path.x=double takes"),
+        ("1", '"a"', "column x: the text is not an integer for type long; frazil.schema.path.x=string takes"),
+        ("true", "[1]", "column x: expected a boolean, got array for type boolean; frazil.schema.path.x=json takes"),
+        ('{"a":1}', '"t"', "column x: expected an object, got text; frazil.schema.path.x=json takes"),
+        ("[1]", "[1,2.5]", "column x[1]: the number has a fraction for type long; frazil.schema.path.x.element=double"),
+        ('[{"a":1}]', '[{"a":"b"}]', "column x[0].a: the text is not an integer for type long; frazil.schema.path.x"),
+    ],
+)
+def test_a_value_of_another_kind_names_the_type_that_takes_both(
+    none: Memory, value: str, odd: str, expected: str
+) -> None:
+    broker, catalog = none
+    driver = Driver(broker, catalog, {**CREATE, **EVOLVE, **TOLERANT})
+    broker.send("t", [b'{"id":1,"x":%b}' % value.encode()])
+    driver.drain()
+    broker.send("t", [b'{"id":2,"x":%b}' % odd.encode()])
+    driver.drain()
+    (letter,) = (read_letter(message) for message in broker.records("t-dlq", 0, 0, 10))
+    assert letter is not None
+    assert letter.kind.startswith(expected)
+    key, _, rest = letter.kind.partition("; ")[2].partition("=")
+    catalog.drop_table(TABLE)
+    again = Driver(broker, catalog, {**CREATE, **EVOLVE, **TOLERANT, key: rest.partition(" ")[0], "name": "again"})
+    again.drain()
+    assert again.column(TABLE) == [1, 2]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from pyiceberg.exceptions import BadRequestError, RESTError
@@ -106,8 +106,7 @@ class SinkTable(Progress):
                 return Floor()
             raise
         self._strategy.check(table)
-        for warning in without_effect(self._config, table):
-            logger.warning("connector %s: %s", self._config.name, warning)
+        self._warn(without_effect(self._config, table))
         return self.target.floor(table, self._config.name)
 
     def started(self, floor: Floor, *, taken_over: bool) -> None:
@@ -169,6 +168,7 @@ class SinkTable(Progress):
             self._refuse_name(error)
             return
         self.no_more_columns = admitted.refusal
+        self._warn(admitted.warnings)
         logger.info("connector %s has created table %s", config.name, self.name)
 
     def evolve(self, result: TableResult) -> None:
@@ -181,6 +181,11 @@ class SinkTable(Progress):
         ending = "nothing was written. Set iceberg.tables.evolve-schema-enabled=false, or correct the producer"
         widened = widen(self._config, self.table, result, self.target.catalog, ending=ending)
         self.no_more_columns = widened.refusal or self.no_more_columns
+        self._warn(widened.warnings)
+
+    def _warn(self, warnings: Iterable[str]) -> None:
+        for warning in warnings:
+            logger.warning("connector %s, table %s: %s", self._config.name, self.name, warning)
 
     def spec(self, ceiling: Offsets) -> TableSpec:
         """Table of a run, as its tasks need it."""

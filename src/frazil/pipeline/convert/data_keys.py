@@ -55,16 +55,16 @@ def bounded(columns: Mapping[Path, Type], most: int, seen: Seen | None = None) -
 
     found = {path: _changed(path, type_, is_map) for path, type_ in columns.items()}
     if seen and found != columns:
-        known = set(nodes(found))
+        known = {path for path, _ in nodes(found)}
         for one in [one for one in seen if one[0] not in known]:
             del seen[one]
     return found
 
 
-def nodes(columns: Mapping[Path, Type]) -> Iterator[Path]:
-    """List the paths of columns, nested ones too."""
+def nodes(columns: Mapping[Path, Type]) -> Iterator[tuple[Path, Type]]:
+    """List columns with their paths, nested ones too."""
     for path, type_ in columns.items():
-        yield path
+        yield path, type_
         yield from nodes({(*path, name): inner for name, inner in inner_types(type_)})
 
 
@@ -100,15 +100,7 @@ def _changed(path: Path, type_: Type, is_map: Callable[[Path, Struct], bool]) ->
 
 def _structs(columns: Mapping[Path, Type]) -> Iterator[tuple[Path, Struct]]:
     """List the objects in columns, with their paths."""
-    for path, type_ in columns.items():
-        match type_:
-            case Struct(fields):
-                yield path, type_
-                yield from _structs({(*path, f.name): f.type for f in fields})
-            case List(element):
-                yield from _structs({(*path, "element"): element})
-            case _:
-                pass
+    return ((path, type_) for path, type_ in nodes(columns) if isinstance(type_, Struct))
 
 
 def _once(path: Path, struct: Struct, counts: Counter[Path]) -> int:

@@ -262,7 +262,7 @@ class RecordDecoder:
                 converted_row = self._strict.row(members, notes)
                 found = self._new_columns(unknown)
             except ConversionError as error:
-                result.rejected.append((index, error))
+                result.rejected.append((index, error.with_way_on() if self._spec.path_types else error))
             except ValueError as error:
                 result.rejected.append((index, ConversionError("", str(error))))
             else:

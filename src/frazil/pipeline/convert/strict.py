@@ -28,21 +28,38 @@ _SURROGATES = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
 )
 """Escapes of a JSON text: a pair of surrogates, half of one (the group), any other."""
+_IN_LIST, _IN_MAP = re.compile(r"\[\d+\]"), re.compile(r"\[(['\"]).*?\1\]")
+_INFERRED = ("long", "double", "boolean")
 _NO_COLUMN = "a field of this name cannot become a column of the table"
 
 
 class ConversionError(ValueError):
-    """A value that a column cannot hold; `path` is the column's, such as `callInfo.rx` or `trace.source[2]`."""
+    """A value that a column cannot hold; `path` is the column's, such as `callInfo.rx` or `trace.source[2]`.
 
-    def __init__(self, path: str, reason: str) -> None:
+    `suits` is the type of a column that could hold this value too, as `frazil.schema.path.*` has it; may be empty.
+    """
+
+    def __init__(self, path: str, reason: str, suits: str = "") -> None:
         super().__init__(f"column {path}: {reason}" if path else reason)
         self.path = path
         self.reason = reason
+        self.suits = suits
 
     def inside(self, parent: str) -> ConversionError:
         """Put the path of the column that holds the value before that of the error."""
         separator = "" if not self.path or self.path.startswith("[") else "."
-        return ConversionError(f"{parent}{separator}{self.path}", self.reason)
+        return ConversionError(f"{parent}{separator}{self.path}", self.reason, self.suits)
+
+    def with_way_on(self) -> ConversionError:
+        """Name the key that gives a new column a type for this value, before what the reason has in parentheses."""
+        if not self.suits or not self.path:
+            return self
+        path = _IN_MAP.sub(".value", _IN_LIST.sub(".element", self.path))
+        reason, opening, example = self.reason.rpartition(" (")
+        if not opening:
+            reason, example = example, ""
+        way = f"; frazil.schema.path.{path}={self.suits} takes such values too, in a table that is made with it"
+        return ConversionError(self.path, f"{reason}{way}{opening}{example}")
 
 
 class RecordError(ConversionError):
@@ -283,15 +300,24 @@ def _scalar(type_: Scalar, convert: scalars.Convert, path: Path) -> _Compiled:
                 return None
             excerpt = raw[:_EXCERPT].decode(errors="replace") + ("…" if len(raw) > _EXCERPT else "")
             shown = "" if type_.kind in ("string", "binary", "fixed") else f" ({excerpt})"
-            raise ConversionError("", f"{error} for type {type_}{shown}") from None
+            raise ConversionError("", f"{error} for type {type_}{shown}", _suiting(type_, raw)) from None
 
     return scalar
+
+
+def _suiting(type_: Scalar, raw: bytes) -> str:
+    """The type of a column for values of a type that new columns get and for another value, too; else none."""
+    if type_.kind not in _INFERRED:
+        return ""
+    if raw[0] in b"{[":
+        return "json"
+    return "double" if type_.kind == "long" and raw[0] in b"-0123456789" else "string"
 
 
 def _struct(columns: _Columns) -> _Compiled:
     def struct(raw: bytes, notes: Notes | None) -> Row:
         if raw[0] != 0x7B:
-            raise ConversionError("", f"expected an object, got {scalars.kind_of(raw)}")
+            raise ConversionError("", f"expected an object, got {scalars.kind_of(raw)}", "json")
         return _members(_object(raw), columns, notes)
 
     return struct
@@ -300,7 +326,7 @@ def _struct(columns: _Columns) -> _Compiled:
 def _list(element: _Compiled, required: bool, path: Path) -> _Compiled:
     def list_(raw: bytes, notes: Notes | None) -> list[Any]:
         if raw[0] != 0x5B:
-            raise ConversionError("", f"expected an array, got {scalars.kind_of(raw)}")
+            raise ConversionError("", f"expected an array, got {scalars.kind_of(raw)}", "json")
         result: list[Any] = []
         for item in _array(raw):
             text = bytes(item)
@@ -323,7 +349,7 @@ def _map(key: _Compiled | None, value: _Compiled, required: bool, path: Path) ->
 
     def map_(raw: bytes, notes: Notes | None) -> list[tuple[Any, Any]]:
         if raw[0] != 0x7B:
-            raise ConversionError("", f"expected an object, got {scalars.kind_of(raw)}")
+            raise ConversionError("", f"expected an object, got {scalars.kind_of(raw)}", "json")
         result: dict[Any, Any] = {}
         for name, item in _object(raw).items():
             text = bytes(item)

@@ -84,7 +84,10 @@ def test_a_type_for_a_column_that_has_another_one_is_told(
     driver = Driver(broker, catalog, config)
     broker.send("t", [record(1)])
     told = sample(driver.config, [one for part in broker.read_ranges({("t", 0): 0}, {("t", 0): 1}) for one in part], 1)
-    for found in ([message.removeprefix("connector c: ") for message in caplog.messages], told.tables[0].warnings):
+    for found in (
+        [message.removeprefix("connector c, table db.landing: ") for message in caplog.messages],
+        told.tables[0].warnings,
+    ):
         if there is None:
             assert found == []
             continue

@@ -174,7 +174,10 @@ def test_what_fits_now_is_stored_once_and_the_rest_stays_open(bench: Bench, tabl
     assert snapshots(table) == 1
     widen(table)
     assert bench.replay() == ["stored", "fails", "stored"]
-    assert bench.reasons[1] == 'column n: the text is not a decimal number for type decimal(12,0) ("many")'
+    assert (
+        bench.reasons[1]
+        == 'column n: the text is not a decimal number as numbers are written for type decimal(12,0) ("many")'
+    )
     assert ids(table) == [0, 2]
     assert [letter.record for letter in bench.open()[1]] == [(SOURCE, 0, 1)]
     before = snapshots(table)

@@ -10,6 +10,7 @@ from pyiceberg.schema import Schema
 
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.evolve import has_column, possible_columns
+from frazil.connectors.iceberg.table.mixed import mixed
 from frazil.pipeline.convert.data_keys import nodes, way_on, with_fewer, with_maps
 from frazil.pipeline.convert.infer import Path, Seen, column_count, records
 from frazil.pipeline.types import List, Struct, Type, inner_types
@@ -20,10 +21,14 @@ MOST = "frazil.schema.max.columns"
 
 @dataclass(frozen=True)
 class Admitted:
-    """The unknown fields that a table may get columns for, and why the others may not; empty when all may."""
+    """The unknown fields that a table may get columns for, and why the others may not; empty when all may.
+
+    `warnings` are about columns that are text because of a few records.
+    """
 
     fields: Mapping[Path, Type]
     refusal: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 def admit(config: IcebergSinkConfig, schema: Schema | None, unknown: Mapping[Path, Type], seen: Seen) -> Admitted:
@@ -47,7 +52,8 @@ def admit(config: IcebergSinkConfig, schema: Schema | None, unknown: Mapping[Pat
         refused = {path: type_ for path, type_ in chosen.items() if kept.get(path) != type_}
         chosen, refusal = kept, _refusal(config, refused)
     wider = {path: type_ for path, type_ in unknown.items() if has_column(have, path)}
-    return Admitted({path: found for path in unknown if (found := chosen.get(path) or wider.get(path))}, refusal)
+    fields = {path: found for path in unknown if (found := chosen.get(path) or wider.get(path))}
+    return Admitted(fields, refusal, tuple(mixed(chosen, seen)))
 
 
 def by_count(paths: Iterable[Path], counts: Mapping[Path, int]) -> list[Path]:
@@ -64,7 +70,7 @@ def _refusal(config: IcebergSinkConfig, refused: Mapping[Path, Type]) -> str:
 
 def _first(columns: Mapping[Path, Type], counts: Counter[Path], most: int) -> dict[Path, Type]:
     """Take as many of the columns as there may be, with the members that most records have."""
-    order = sorted(nodes(columns), key=lambda path: (-counts[path], len(path), path))
+    order = sorted((path for path, _ in nodes(columns)), key=lambda path: (-counts[path], len(path), path))
     taken: set[Path] = set()
     for path in order:
         if len(taken) >= most:

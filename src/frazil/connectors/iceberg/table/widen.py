@@ -17,10 +17,14 @@ from frazil.pipeline.results import TableResult
 
 @dataclass(frozen=True)
 class Widened:
-    """The schema of a table with new columns, and why it got no more of them; empty when it got all."""
+    """The schema of a table with new columns, and why it got no more of them; empty when it got all.
+
+    `warnings` are those of `Admitted`.
+    """
 
     schema: Schema
     refusal: str
+    warnings: tuple[str, ...] = ()
 
 
 def widen(
@@ -46,4 +50,4 @@ def widen(
     if now == before and not admitted.refusal:
         names = ", ".join(repr(".".join(path)) for path in sorted(result.unknown))
         raise ConfigError(f"{'.'.join(table.name())} cannot have columns for the unknown fields {names}; {ending}")
-    return Widened(now, admitted.refusal)
+    return Widened(now, admitted.refusal, admitted.warnings)

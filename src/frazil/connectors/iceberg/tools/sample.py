@@ -86,6 +86,7 @@ class _Sampler:
         if not ((result.unknown or result.absent) and config.evolve_schema):
             return decode
         wider = widen(config, loaded, result, None, ending=_NO_COLUMNS)
+        table.warnings += wider.warnings
         table.changes = _changes(loaded.schema(), wider.schema)
         return decode_of(config, loaded, wider.schema, wider.refusal)
 
@@ -98,6 +99,7 @@ class _Sampler:
             return ANY_COLUMNS
         schema, _ = new_table(table.name, admitted.fields, self._config.creation)
         table.problem = "the table does not exist and would be created"
+        table.warnings += admitted.warnings
         table.changes = _changes(Schema(), schema)
         return decode_spec(self._config, schema, admitted.refusal)
 
