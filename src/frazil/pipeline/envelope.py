@@ -8,19 +8,19 @@ another form is rewritten first: decimals in Base64, and maps whose keys are no 
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Context, Decimal
 from functools import lru_cache
 from typing import Any, Protocol
 
 import msgspec
 
 from frazil.clients.kafka.headers import Headers
+from frazil.pipeline.convert.base64_decimals import decimal_text
+from frazil.pipeline.convert.origins import without_origins
 from frazil.pipeline.convert.strict import ConversionError, parse_object
 from frazil.pipeline.rows import Rows
-from frazil.pipeline.types import STRING, Field, List, Map, Scalar, ScalarKind, Struct, Type
+from frazil.pipeline.types import Field, List, Map, Scalar, ScalarKind, Struct, Type
 from frazil.pipeline.values import Values
 
 Rewrite = Callable[[bytes], bytes]
@@ -43,7 +43,6 @@ _TIMES: dict[tuple[str, str], ScalarKind] = {
     ("int64", f"{_LOGICAL}Timestamp"): "timestamptz",
 }
 _MAX_PRECISION = 38
-_MAX_DIGITS = 1000
 _NOT_AN_ENVELOPE = (
     "JsonConverter with schemas.enable requires the fields schema and payload and no others. Set "
     "value.converter.schemas.enable=false for records without the envelope"
@@ -139,7 +138,7 @@ def split(value: bytes) -> tuple[bytes, bytes]:
 def _open(schema: bytes, payload: bytes) -> tuple[bytes, Struct | None]:
     if payload == b"null" or schema == b"null":
         return payload, None
-    return rewritten(schema, payload), columns_of(schema)
+    return rewritten(schema, payload), _compiled(schema).shape
 
 
 def rewritten(schema: bytes, payload: bytes) -> bytes:
@@ -161,7 +160,9 @@ def columns_of(schema: bytes) -> Struct | None:
 
     Raises ConversionError for a schema that cannot be read.
     """
-    return _compiled(schema).shape
+    shape = _compiled(schema).shape
+    columns = None if shape is None else without_origins(shape)
+    return columns if isinstance(columns, Struct) else None
 
 
 def identity_of(schema: bytes) -> tuple[str | None, int | None]:
@@ -186,14 +187,16 @@ def _compile(schema: _Schema) -> tuple[Type, Rewrite | None]:
         case _Schema(type="struct"):
             members = {member.field or "": _compile(member) for member in schema.fields or ()}
             fields = tuple(Field(name, type_) for name, (type_, _) in members.items())
-            return Struct(fields), _members({name: rewrite for name, (_, rewrite) in members.items() if rewrite})
+            return Struct(fields, origin=schema.name or ""), _members(
+                {name: rewrite for name, (_, rewrite) in members.items() if rewrite}
+            )
         case _Schema(type="array", items=_Schema() as items):
             type_, rewrite = _compile(items)
             return List(type_), None if rewrite is None else _elements(rewrite)
         case _Schema(type="map", keys=_Schema() as keys, values=_Schema() as values):
             key, _ = _compile(keys)
             type_, rewrite = _compile(values)
-            return Map(key, type_), _entries(rewrite) if key != STRING or rewrite is not None else None
+            return Map(key, type_), _entries(rewrite) if str(key) != "string" or rewrite is not None else None
         case _Schema(type="bytes", name=name, parameters=parameters) if name == f"{_LOGICAL}Decimal":
             scale = int((parameters or {}).get("scale", "0"))
             if not 0 <= scale <= _MAX_PRECISION:
@@ -202,7 +205,7 @@ def _compile(schema: _Schema) -> tuple[Type, Rewrite | None]:
     kind = _TIMES.get((schema.type, schema.name or "")) or _SCALARS.get(schema.type)
     if kind is None:
         raise ValueError(f"there is no type {schema.type}")
-    return Scalar(kind), None
+    return Scalar(kind, origin=schema.name or ""), None
 
 
 def _members(rewrites: dict[str, Rewrite]) -> Rewrite | None:
@@ -260,12 +263,6 @@ def _key(raw: bytes) -> str:
 def _decimal(scale: int) -> Rewrite:
     def rewrite(raw: bytes) -> bytes:
         """Decode the Base64 of an unscaled number; a number stays as it is."""
-        if raw[:1] != b'"':
-            return raw
-        unscaled = base64.b64decode(_text(raw), validate=True)
-        if not unscaled or len(unscaled) > _MAX_DIGITS // 3:
-            raise ValueError(f"a decimal of {len(unscaled)} bytes")
-        value = int.from_bytes(unscaled, "big", signed=True)
-        return format(Decimal(value).scaleb(-scale, Context(prec=_MAX_DIGITS)), "f").encode()
+        return decimal_text(_text(raw), scale) if raw[:1] == b'"' else raw
 
     return rewrite

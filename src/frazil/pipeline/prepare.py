@@ -14,7 +14,7 @@ from frazil.pipeline.values import Prepared, Values
 def prepare(rows: Rows, transforms: TransformChain | None, *, envelope: Envelope | None) -> Prepared:
     """Open the envelope of records, and transform them.
 
-    With `envelope` they come with schemas; what transformations make has none any more.
+    With `envelope` they come with schemas, which what transformations leave keeps.
     """
     values, failed = opened(rows, envelope) if envelope is not None else (Values(rows.values), [])
     if transforms is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,11 +13,10 @@ import pyarrow as pa
 from frazil.clients.kafka.ranges import Range
 from frazil.pipeline import offsets
 from frazil.pipeline.bookings import Bookings
-from frazil.pipeline.changes import DELETED, change_decoder, with_places
+from frazil.pipeline.changes import DELETED, with_places
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.data_keys import bounded
-from frazil.pipeline.convert.declared import declared
-from frazil.pipeline.convert.decode import Decoded, DecodeSpec, decoder
+from frazil.pipeline.convert.decode import Decoded, DecodeSpec
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.gaps import GapFiller
 from frazil.pipeline.poison import PoisonPills, step, tolerating
@@ -26,10 +24,11 @@ from frazil.pipeline.prepare import prepare
 from frazil.pipeline.results import NewColumns, TableResult, TaskResult
 from frazil.pipeline.route import Router, router
 from frazil.pipeline.rows import Rows
+from frazil.pipeline.shaped import decoded
 from frazil.pipeline.source import Source
 from frazil.pipeline.task_spec import Bounds, TableSpec, TaskSpec, TellsChanges
-from frazil.pipeline.types import Struct, Type
-from frazil.pipeline.values import Decoder, Values
+from frazil.pipeline.types import Type
+from frazil.pipeline.values import Values
 
 MAX_WAITING_BYTES = 256 << 20
 """Arrow data of all tables that one task holds before it encodes the largest share."""
@@ -94,7 +93,7 @@ class _TableOutput(Bookings):
         self._refusal = spec.refusal
         self._decode = spec.decode
         self._places = spec.places or spec.changes is not None
-        self._records: Decoder = change_decoder(spec.decode, spec.changes) if spec.changes else decoder(spec.decode)
+        self._changes = spec.changes
         self._gaps: GapFiller | None = None
         if spec.changes is not None and spec.changes.operation is not None:
             self._gaps = GapFiller(spec.changes.keys, spec.before)
@@ -121,33 +120,31 @@ class _TableOutput(Bookings):
         values, pills = sound(self._pills, rows, values, self.name)
         self.refuse(rows, pills)
         with step("convert", self.name):
-            decoded = self._decoded(values)
-        self.refuse(rows, decoded.rejected)
-        self.skip("tombstone", len(decoded.skipped))
-        if decoded.unknown:
-            self.result.seen.update(decoded.seen)
-            self.result.unknown = _merged(self.result.unknown, decoded, self.result.seen, self._decode)
-        self.result.absent |= decoded.absent
-        if not decoded.table.num_rows:
+            found = self._decoded(values)
+        self.refuse(rows, found.rejected)
+        self.skip("tombstone", len(found.skipped))
+        if found.unknown:
+            self.result.seen.update(found.seen)
+            self.result.unknown = _merged(self.result.unknown, found, self.result.seen, self._decode)
+        self.result.absent |= found.absent
+        if not found.table.num_rows:
             return
-        self.result.read += decoded.table.num_rows
-        self.result.stored[rows.topic] += decoded.table.num_rows
+        self.result.read += found.table.num_rows
+        self.result.stored[rows.topic] += found.table.num_rows
         if self._files is not None and not self._lacks:
             started = time.monotonic()
             with step("write", self.name):
-                self._files.add(with_places(decoded, rows) if self._places else decoded.table)
+                self._files.add(with_places(found, rows) if self._places else found.table)
             self.result.write_s += time.monotonic() - started
 
     def _decoded(self, values: Values) -> Decoded:
         if self._refusal:
             return _refused(values, self._refusal)
-        decoded = values.decode(self._records)
-        if values.shapes is not None and self._decode.evolve:
-            _declare(decoded, self._decode, values.shapes)
+        found = decoded(values, self._decode, self._changes)
         if self._gaps is not None:
-            decoded = self._gaps.fill(decoded, DELETED)
+            found = self._gaps.fill(found, DELETED)
             self.result.wanted = self._gaps.wanted
-        return decoded
+        return found
 
     def rehearse(self) -> None:
         """Do what `close` does, but for storing files."""
@@ -234,11 +231,9 @@ class _TableGroup:
             return
         values, _ = sound(self._pills, rows, values, name)
         with step("convert", name):
-            decoded = values.decode(decoder(self.discover))
-            if values.shapes is not None:
-                _declare(decoded, self.discover, values.shapes)
-            found.seen.update(decoded.seen)
-            found.fields = _merged(found.fields, decoded, found.seen, self.discover)
+            shown = decoded(values, self.discover)
+            found.seen.update(shown.seen)
+            found.fields = _merged(found.fields, shown, found.seen, self.discover)
 
     def _select(self, chunk: Rows, results: Sequence[TableResult]) -> Rows:
         """Take the rows between floor and ceiling, and note their positions in the results."""
@@ -282,17 +277,11 @@ def sound(
     return values.only(kept), [(position, found[position]) for position in sorted(here)]
 
 
-def _declare(decoded: Decoded, spec: DecodeSpec, shapes: Sequence[Struct | None]) -> None:
-    """Put the columns that records declare in the place of those that their values show."""
-    decoded.unknown |= declared(spec, shapes)
-    decoded.seen = Counter({one: count for one, count in decoded.seen.items() if one[0] in decoded.unknown})
-
-
 def _merged(
-    fields: dict[infer.Path, Type], decoded: Decoded, seen: infer.Seen, spec: DecodeSpec
+    fields: dict[infer.Path, Type], found: Decoded, seen: infer.Seen, spec: DecodeSpec
 ) -> dict[infer.Path, Type]:
     """Merge new columns of a chunk with those before it, so that what waits for the driver stays small."""
-    merged = infer.merge_all([fields, decoded.unknown])
+    merged = infer.merge_all([fields, found.unknown])
     return merged if spec.most_new_columns is None else bounded(merged, spec.most_new_columns[0], seen)
 
 

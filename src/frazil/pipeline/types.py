@@ -33,12 +33,16 @@ ScalarKind = Literal[
 
 @dataclass(frozen=True)
 class Scalar:
-    """A scalar; `precision` and `scale` for decimal, `length` in bytes for fixed."""
+    """A scalar; `precision` and `scale` for decimal, `length` in bytes for fixed.
+
+    `origin`: what the schema of records says that a value is, where its JSON text does not, as the name of the schema.
+    """
 
     kind: ScalarKind
     precision: int = 0
     scale: int = 0
     length: int = 0
+    origin: str = ""
 
     def __str__(self) -> str:
         if self.kind == "decimal":
@@ -48,10 +52,11 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Struct:
-    """A struct; `ignored` are members that never become columns."""
+    """A struct; `ignored` are members that never become columns, `origin` is that of a scalar."""
 
     fields: tuple[Field, ...]
     ignored: tuple[str, ...] = ()
+    origin: str = ""
 
     def __str__(self) -> str:
         return f"struct<{', '.join(f'{f.name}: {f.type}' for f in self.fields)}>"

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.decode import Decoded
 from frazil.pipeline.convert.strict import ConversionError
-from frazil.pipeline.types import Struct, Type, Typed
+from frazil.pipeline.types import Struct
 
 
 class Decoder(Protocol):
@@ -24,15 +23,13 @@ class Values:
     """Values of a chunk, in the order of their records.
 
     `at` are their positions in the rows that they are from; None when it is all of them. `topics` are those that
-    transformations gave the records; None when it is those that were read. `typed` has members whose type their text
-    does not show, by index in `values` and name. `shapes` are the columns that the records' schemas stand for, if they
-    have schemas.
+    transformations gave the records; None when it is those that were read. `shapes` say what the values are, as far as
+    the schemas of the records, or transformations, tell more than their JSON text.
     """
 
     values: Sequence[bytes | None]
     at: Sequence[int] | None = None
     topics: Sequence[str] | None = None
-    typed: Sequence[tuple[int, str, Typed]] = ()
     shapes: Sequence[Struct | None] | None = None
 
     def position(self, index: int) -> int:
@@ -43,16 +40,11 @@ class Values:
         """Keep some of the values, given in ascending order."""
         if len(indexes) == len(self.values):
             return self
-        typed: Sequence[tuple[int, str, Typed]] = ()
-        if self.typed:
-            new = {old: index for index, old in enumerate(indexes)}
-            typed = [(new[old], name, value) for old, name, value in self.typed if old in new]
         return replace(
             self,
             values=[self.values[i] for i in indexes],
             at=indexes if self.at is None else [self.at[i] for i in indexes],
             topics=None if self.topics is None else [self.topics[i] for i in indexes],
-            typed=typed,
             shapes=None if self.shapes is None else [self.shapes[i] for i in indexes],
         )
 
@@ -63,8 +55,6 @@ class Values:
             decoded.rejected = [(self.at[index], error) for index, error in decoded.rejected]
             decoded.skipped = [self.at[index] for index in decoded.skipped]
             decoded.positions = [self.at[index] for index in decoded.positions]
-        if self.typed:
-            _apply_types([(name, value) for _, name, value in self.typed], decoded.unknown)
         return decoded
 
 
@@ -75,20 +65,3 @@ class Prepared:
     values: Values
     dropped: Sequence[int] = ()
     failed: Sequence[tuple[int, ConversionError]] = ()
-
-
-def _apply_types(typed: Sequence[tuple[str, Typed]], unknown: dict[infer.Path, Type]) -> None:
-    """Give new columns the types of typed values, unless values of other types are for the same column."""
-    types: dict[str, Type] = {}
-    plain: dict[str, Type] = {}
-    for name, value in typed if unknown else ():
-        inferred = infer.infer(bytes(value.raw))
-        if (name,) not in unknown or inferred is None:
-            continue
-        for found, type_ in ((types, value.type), (plain, inferred)):
-            merged = infer.merge(found.get(name), type_)
-            if merged is not None:
-                found[name] = merged
-    for name, type_ in types.items():
-        if unknown[(name,)] == plain[name]:
-            unknown[(name,)] = type_

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from frazil.pipeline.convert.decode import Decoded, DecodeSpec, decoder
+from frazil.pipeline.convert.decode import Decoded, DecodeSpec
+from frazil.pipeline.shaped import decoded
 from frazil.pipeline.transforms.chain import Transformer
 from frazil.pipeline.transforms.declaration import TransformChain
 from frazil.pipeline.types import STRING, Field, Scalar, Struct
@@ -23,10 +24,10 @@ def decode(found: TransformChain, values: list[bytes | None], *, evolve: bool = 
 
 def decode_rows(found: TransformChain, records: list[Row], *, evolve: bool = True) -> Decoded:
     transformed = Transformer(found).transform(chunk(records))
-    decoded = transformed.values.decode(decoder(DecodeSpec(COLUMNS, evolve)))
-    decoded.rejected += transformed.failed
-    decoded.skipped += transformed.dropped
-    return decoded
+    found_rows = decoded(transformed.values, DecodeSpec(COLUMNS, evolve))
+    found_rows.rejected += transformed.failed
+    found_rows.skipped += transformed.dropped
+    return found_rows
 
 
 def test_positions_are_those_of_the_rows_that_were_read() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.convert.infer import Path
-from frazil.pipeline.types import List, Map, Scalar, Struct, Type, column_names
+from frazil.pipeline.convert.origins import without_origins
+from frazil.pipeline.types import Field, List, Map, Scalar, Struct, Type, column_names
 
 _WIDER = {("int", "long"), ("float", "double")}
 
@@ -22,11 +24,32 @@ def declared(spec: DecodeSpec, shapes: Sequence[Struct | None]) -> dict[Path, Ty
     return infer.merge_all([_needs(spec, shape) for shape in distinct.values()])
 
 
+def overlaid(inferred: dict[Path, Type], declared: dict[Path, Type]) -> dict[Path, Type]:
+    """Put types that schemas declare in place of those that values show."""
+    return inferred | {path: _overlay(inferred.get(path), type_) for path, type_ in declared.items()}
+
+
+def _overlay(inferred: Type | None, declared: Type) -> Type:
+    """Find a type for values of which some have a declared type; text beside an object or array makes text."""
+    match inferred, declared:
+        case Struct(fields), Struct(members):
+            known = {member.name: member.type for member in members}
+            shown = {field.name: field.type for field in fields}
+            both = {name: _overlay(shown.get(name), type_) for name, type_ in known.items()}
+            return Struct(tuple(Field(name, type_) for name, type_ in (shown | both).items()))
+        case List(element), List(items):
+            return replace(declared, element=_overlay(element, items))
+        case Scalar(kind="string"), Struct() | List() | Map():
+            return inferred
+        case _:
+            return declared
+
+
 @lru_cache(maxsize=1024)
 def _needs(spec: DecodeSpec, shape: Struct) -> dict[Path, Type]:
     taken = {name.lower() for name in column_names(spec.struct)}
     found: dict[Path, Type] = {}
-    for path, type_, is_new in _differences(spec, spec.struct, shape, ()):
+    for path, type_, is_new in _differences(spec, spec.struct, without_origins(shape), ()):
         wanted = spec.overrides.apply(path, type_) if is_new else type_
         refused = is_new and (spec.no_more_columns or not path[-1] or ".".join(path).lower() in taken)
         if wanted is not None and not refused:

@@ -81,6 +81,21 @@ class Decoded:
     seen: infer.Seen = field(default_factory=Counter)
 
 
+def combined(parts: Sequence[Decoded]) -> Decoded:
+    """Make one result of those for parts of the same records, at least one."""
+    if len(parts) == 1:
+        return parts[0]
+    return Decoded(
+        pa.concat_tables([part.table for part in parts]),
+        sorted((one for part in parts for one in part.rejected), key=lambda one: one[0]),
+        sorted(index for part in parts for index in part.skipped),
+        infer.merge_all([part.unknown for part in parts]),
+        set[infer.Path]().union(*(part.absent for part in parts)),
+        [position for part in parts for position in part.positions],
+        sum((part.seen for part in parts), infer.Seen()),
+    )
+
+
 @lru_cache(maxsize=256)
 def decoder(spec: DecodeSpec) -> RecordDecoder:
     """Give the decoder for a spec, with what it has learnt about the records so far."""

@@ -115,7 +115,7 @@ def exact(text: str) -> Decimal:
     return value
 
 
-def _whole(text: str) -> int:
+def whole(text: str) -> int:
     value = exact(text)
     if value != value.to_integral_value():
         raise ValueError("the number has a fraction")
@@ -131,7 +131,7 @@ def _integer(raw: bytes, bits: int) -> int:
             raise ValueError("the text is not an integer")
         value = int(text)
     elif _is_number(raw):
-        value = _whole(raw.decode())
+        value = whole(raw.decode())
     else:
         raise _refuse(raw, "an integer")
     if not -(1 << (bits - 1)) <= value < 1 << (bits - 1):
@@ -302,31 +302,47 @@ def _fixed(raw: bytes, length: int) -> bytes:
 
 def _date(raw: bytes) -> int:
     if _is_number(raw):
-        days = _whole(raw.decode())
-        if not temporal.FIRST_DAY <= days <= temporal.LAST_DAY:
-            raise ValueError("the day is out of range")
-        return days
+        return in_days(whole(raw.decode()))
     return temporal.date_to_days(_quoted(raw, "a date text or the number of days"))
+
+
+def in_days(days: int) -> int:
+    """Check that a day lies in the years 1 to 9999. Raises ValueError."""
+    if not temporal.FIRST_DAY <= days <= temporal.LAST_DAY:
+        raise ValueError("the day is out of range")
+    return days
 
 
 def _time(raw: bytes) -> int:
     if _is_number(raw):
-        millis = _whole(raw.decode())
+        millis = whole(raw.decode())
         if not 0 <= millis < 86_400_000:
             raise ValueError("the number is not a millisecond of the day")
         return millis * 1000
     return temporal.time_to_micros(_quoted(raw, "a time text or the millisecond of the day"))
 
 
-def _timestamp(raw: bytes, zoned: bool, unit: int) -> int:
-    """Read a timestamp in steps of `unit` nanoseconds; a finer fraction is cut.
+def in_day(nanos: int) -> int:
+    """Give microseconds for nanoseconds of a day. Raises ValueError for more or less than a day."""
+    if not 0 <= nanos < temporal.NANOS_PER_DAY:
+        raise ValueError("the number is no time of a day")
+    return nanos // 1000
 
-    Outside the years 1 to 9999, where a number in microseconds would lie, most readers cannot show a value.
-    """
+
+def _timestamp(raw: bytes, zoned: bool, unit: int) -> int:
+    """Read a timestamp in steps of `unit` nanoseconds; a finer fraction is cut."""
     if _is_number(raw):
-        nanos = _whole(raw.decode()) * 1_000_000
+        nanos = whole(raw.decode()) * 1_000_000
     else:
         nanos = temporal.timestamp_to_nanos(_quoted(raw, "a timestamp text or epoch milliseconds"), apply_offset=zoned)
+    return in_calendar(nanos, unit)
+
+
+def in_calendar(nanos: int, unit: int) -> int:
+    """Give steps of `unit` for nanoseconds since 1970; a finer fraction is cut.
+
+    Raises ValueError outside the years 1 to 9999, where most readers cannot show a value.
+    """
     value = nanos // unit
     days = nanos // temporal.NANOS_PER_DAY
     if not (temporal.FIRST_DAY <= days <= temporal.LAST_DAY and -(1 << 63) <= value < 1 << 63):

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from frazil.pipeline.convert import legacy_scalars, scalars
+from frazil.pipeline.convert import legacy_scalars, origins, scalars
 from frazil.pipeline.convert.infer import Path
 from frazil.pipeline.convert.overrides import NO_OVERRIDES, Overrides
 from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct, Type, column_names
@@ -262,6 +262,7 @@ class _Compiler:
 
     def __init__(self, any_case: bool, legacy: bool) -> None:
         self._any_case = any_case
+        self._legacy = legacy
         self._scalars = legacy_scalars.converter if legacy else scalars.converter
 
     def columns(self, struct: Struct, path: Path = ()) -> _Columns:
@@ -282,6 +283,8 @@ class _Compiler:
                 general = _map(keys, self._type(value, inside), required, inside)
                 return _map_of_texts(general) if key == value == STRING else general
             case _:
+                if type_.origin:
+                    return _scalar(type_, origins.converter(type_, legacy=self._legacy), path)
                 return _scalar(type_, self._scalars(type_), path)
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Optional
 
 import msgspec
 
+from frazil.pipeline.convert.origins import DECIMAL
 from frazil.pipeline.types import Field, List, Map, Struct, Type
 
 Decoder = Callable[[bytes], Any]
@@ -108,7 +109,7 @@ def _python_type(type_: Type, forbid_unknown: bool) -> Any:
             inner = _python_type(value, forbid_unknown)
             return dict.__class_getitem__((str, inner if required else _nullable(inner)))
         case _:
-            return _SCALARS.get(type_.kind)
+            return None if type_.origin == DECIMAL else _SCALARS.get(type_.kind)
 
 
 def _nullable(kind: Any) -> Any:

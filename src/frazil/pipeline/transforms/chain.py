@@ -8,14 +8,15 @@ from functools import lru_cache
 
 import msgspec
 
-from frazil.pipeline.convert.strict import ConversionError
+from frazil.pipeline.convert.strict import ConversionError, parse_object
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.transforms.declaration import PredicateConfig, TransformChain, TransformConfig
 from frazil.pipeline.transforms.keys import key_reader
 from frazil.pipeline.transforms.plugin import Test
-from frazil.pipeline.transforms.record import Apply, Record, StageError, raw_bytes, read_as_text
+from frazil.pipeline.transforms.record import Apply, Record, StageError, raw_bytes, read_as_text, with_types
 from frazil.pipeline.transforms.registry import PREDICATES, TRANSFORMATIONS
-from frazil.pipeline.types import Typed
+from frazil.pipeline.transforms.shapes import Shapes
+from frazil.pipeline.types import Struct
 from frazil.pipeline.values import Prepared, Values
 
 _REFUSED = (ValueError, ArithmeticError, msgspec.MsgspecError)
@@ -41,7 +42,8 @@ class Transformer:
         self._read_key = key_reader(chain.key_converter) if chain.reads_keys else None
         self._reads_headers = chain.reads_headers
         self._value_is_text = chain.value_is_text
-        self._makes_typed = any(TRANSFORMATIONS[step.name].makes_types for step in chain.steps)
+        self._makes_types = any(TRANSFORMATIONS[step.name].makes_types for step in chain.steps)
+        self._shapes = Shapes()
 
     def transform(self, rows: Rows, read: Values | None = None) -> Prepared:
         """Transform records; the positions in the result are those in `rows`. `read` are their values, if not all."""
@@ -52,24 +54,27 @@ class Transformer:
         topics: list[str] = []
         dropped: list[int] = []
         failed: list[tuple[int, ConversionError]] = []
-        typed: list[tuple[int, str, Typed]] = []
-        for index, record in self._records(rows, read):
+        shapes: list[Struct | None] = []
+        has_types = self._makes_types or read.shapes is not None
+        for index, record, shape in self._records(rows, read):
             try:
+                if shape is not None and isinstance(record.value, bytes):
+                    record.value = with_types(parse_object(record.value), shape)
                 if not self.apply(record):
                     dropped.append(index)
                     continue
             except ConversionError as error:
                 failed.append((index, error))
                 continue
-            value = record.value
+            value, found = record.value, None
             if value is not None and not isinstance(value, bytes):
-                if self._makes_typed and type(value) is dict:
-                    typed += [(len(values), name, found) for name, found in value.items() if type(found) is Typed]
+                found = self._shapes.of(value) if has_types else None
                 value = raw_bytes(value)
             values.append(value)
+            shapes.append(found)
             kept.append(index)
             topics.append(record.topic)
-        return Prepared(Values(values, kept, topics, typed), dropped, failed)
+        return Prepared(Values(values, kept, topics, shapes if has_types else None), dropped, failed)
 
     def apply(self, record: Record) -> bool:
         """Change one record; False when it is dropped. Raises ConversionError when it cannot be transformed."""
@@ -90,7 +95,7 @@ class Transformer:
             raise _failure(step, "it is nested too deeply") from None
         return True
 
-    def _records(self, rows: Rows, read: Values) -> Iterator[tuple[int, Record]]:
+    def _records(self, rows: Rows, read: Values) -> Iterator[tuple[int, Record, Struct | None]]:
         if read.at is not None:
             rows = rows.take(read.at)
         count = len(rows)
@@ -107,7 +112,7 @@ class Transformer:
                 timestamp,
             )
             record.headers = [name for name, _ in named]
-            yield read.position(index), record
+            yield read.position(index), record, None if read.shapes is None else read.shapes[index]
 
 
 def _failure(step: _Step | None, reason: str) -> StageError:

@@ -6,14 +6,14 @@ digit by digit.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from frazil.pipeline.convert import scalars
 from frazil.pipeline.convert.strict import ConversionError, parse_object
-from frazil.pipeline.types import Typed
+from frazil.pipeline.types import Map, Struct, Type, Typed
 
 Raw = msgspec.Raw
 Part = Literal["key", "value"]
@@ -89,11 +89,25 @@ def object_of(value: Json, what: str) -> Members:
     text = raw_bytes(value)
     if text[0] != 0x7B:
         raise DataError(f"{what} is not an object but {scalars.kind_of(text)}")
-    return _object(text)  # type: ignore[return-value]
+    return with_types(_object(text), value.type if isinstance(value, Typed) else None)
+
+
+def with_types(found: Mapping[str, Raw], type_: Type | None) -> Members:
+    """Note what the members of an object are, as its type says."""
+    match type_:
+        case Struct(fields):
+            types = {field.name: field.type for field in fields}
+            return {name: Typed(raw, types[name]) if name in types else raw for name, raw in found.items()}
+        case Map(_, value):
+            return {name: Typed(raw, value) for name, raw in found.items()}
+        case _:
+            return found  # type: ignore[return-value]
 
 
 def object_or_none(value: Json | None) -> Members | None:
     """Open an object as members, which may be changed; None for anything else."""
+    if type(value) is dict:
+        return value
     return object_of(value, "") if value is not None and raw_bytes(value)[0] == 0x7B else None
 
 
@@ -146,6 +160,11 @@ def looked_at(record: Record, part: Part) -> Json | None:
     return found  # type: ignore[no-any-return]
 
 
+def retyped(value: Json, like: Json) -> Json:
+    """Note that a value is of the type of another one, if that has a type of its own."""
+    return Typed(value, like.type) if isinstance(like, Typed) and isinstance(value, Raw) else value
+
+
 def replace(record: Record, part: Part, value: Json | None) -> None:
     """Put another key or value in place; JSON null is None."""
     setattr(record, part, None if value is None or is_null(value) else value)
@@ -153,7 +172,7 @@ def replace(record: Record, part: Part, value: Json | None) -> None:
 
 def is_null(value: Json) -> bool:
     """Whether a value is JSON null."""
-    return type(value) is Raw and bytes(value) == b"null"
+    return type(value) is not dict and raw_bytes(value) == b"null"
 
 
 def is_fraction(raw: bytes) -> bool:
@@ -189,7 +208,7 @@ def quoted(text: str) -> Raw:
 
 def copied(value: Json) -> Json:
     """Copy a value that is to stand in two places, so that changing one leaves the other as it is."""
-    return Raw(encode(value)) if type(value) is dict else value
+    return {name: copied(inner) for name, inner in value.items()} if type(value) is dict else value
 
 
 def _encode_typed(value: Any) -> Any:

@@ -18,6 +18,7 @@ from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, REPLACE_NULL, Option
 from frazil.pipeline.transforms.record import (
     Apply,
     DataError,
+    Json,
     Part,
     Raw,
     Record,
@@ -30,13 +31,14 @@ from frazil.pipeline.transforms.record import (
     replace,
     string,
 )
-from frazil.pipeline.types import Scalar
+from frazil.pipeline.types import Scalar, Typed
 
 _TYPES = ("int8", "int16", "int32", "int64", "float32", "float64", "boolean", "string")
 _CONNECT_TYPES = (*_TYPES, "bytes", "array", "map", "struct")
 _WHOLE_TEXT = re.compile(r"[+-]?[0-9]{1,20}", re.ASCII)
 _EXPONENT_LIMIT = 30
 _WHOLE_FROM = 1 << 24  # from here on a float32 is a whole number, and its shortest text is another one
+_NOT_FINITE = Scalar("double")
 _float32 = legacy_scalars.converter(Scalar("float"))
 _float64 = legacy_scalars.converter(Scalar("double"))
 
@@ -70,14 +72,14 @@ def _build(options: Options, part: Part) -> Apply:
     return apply
 
 
-def _named(name: str, convert: Callable[[bytes], Raw], raw: bytes) -> Raw:
+def _named(name: str, convert: Callable[[bytes], Json], raw: bytes) -> Json:
     try:
         return convert(raw)
     except ValueError as error:
         raise DataError(f"{name}: {error}") from None
 
 
-def _converter(type_: str) -> Callable[[bytes], Raw]:
+def _converter(type_: str) -> Callable[[bytes], Json]:
     """The function for one type of a spec: JSON that is not null to JSON. It raises ValueError with the reason."""
     match type_.strip().lower():
         case "int8" | "int16" | "int32" | "int64" as name:
@@ -129,7 +131,7 @@ def _whole(raw: bytes, bits: int) -> Raw:
     return Raw(b"%d" % value)
 
 
-def _floating(raw: bytes, single: Callable[[float], Any] | None = None) -> Raw:
+def _floating(raw: bytes, single: Callable[[float], Any] | None = None) -> Json:
     kind = _kind(raw)
     if kind == "boolean":
         return Raw(b"1.0" if raw == b"true" else b"0.0")
@@ -140,7 +142,7 @@ def _floating(raw: bytes, single: Callable[[float], Any] | None = None) -> Raw:
         value = scalars.nearest_double(text)
         value = scalars.nearest_float(value, text) if single else value
     if not math.isfinite(value):
-        return quoted("NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity")
+        return Typed(quoted("NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"), _NOT_FINITE)
     if single:
         rounded = single(value)
         text = str(rounded) if abs(rounded) < _WHOLE_FROM else repr(float(rounded))
@@ -210,4 +212,5 @@ CAST = Transformation(
     parts=KEY_OR_VALUE,
     check=_check,
     build=_build,
+    makes_types=True,
 )

@@ -7,6 +7,7 @@ Connect makes the text `null`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TypeAlias
 
 import msgspec
@@ -36,6 +37,8 @@ _TEXTS = Map(STRING, STRING)
 _PAYLOAD = "payload"
 _array = msgspec.json.Decoder(list[Raw]).decode
 _object = msgspec.json.Decoder(dict[str, Raw]).decode
+_list = lru_cache(maxsize=256)(List)
+"""Equal types are one object, so that records with equal types are told at once."""
 _Shape: TypeAlias = Type | None
 
 
@@ -90,18 +93,18 @@ def _shape(raw: bytes) -> _Shape:
         return None
     firsts = {item[0] for item in items if item != b"null"}
     if firsts == {0x7B}:
-        return List(_TEXTS)
+        return _list(_TEXTS)
     if firsts == {0x5B} and b"null" not in items:
         inner = [_shape(item) for item in items]
         shapes = set(inner)
         if len(shapes) > 1:
-            return List(List(STRING))
+            return _list(_list(STRING))
         only = shapes.pop()
-        return None if only is None else List(only)
+        return None if only is None else _list(only)
     if any(item[0] in b"{[" for item in items):
-        return List(STRING)
+        return _list(STRING)
     plain = [kind for kind in {infer.infer(item) for item in items} if kind is not None]
-    return List(plain[0] if len(plain) == 1 else STRING)
+    return _list(plain[0] if len(plain) == 1 else STRING)
 
 
 def _fit(raw: bytes, shape: Type) -> Raw:

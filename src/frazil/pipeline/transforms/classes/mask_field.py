@@ -20,6 +20,7 @@ from frazil.pipeline.transforms.record import (
     members,
     quoted,
     raw_bytes,
+    retyped,
 )
 
 _EMPTY: Mapping[int, bytes] = {0x22: b'""', 0x7B: b"{}", 0x5B: b"[]", 0x74: b"false", 0x66: b"false"}
@@ -39,7 +40,8 @@ def _build(options: Options, part: Part) -> Apply:
             value = found.get(name)
             if value is not None and not is_null(value):
                 raw = raw_bytes(value)
-                found[name] = Raw(_empty(raw)) if replacement is None else replacement.of(name, raw)
+                masked = Raw(_empty(raw)) if replacement is None else replacement.of(name, raw)
+                found[name] = retyped(masked, value)
 
     return apply
 

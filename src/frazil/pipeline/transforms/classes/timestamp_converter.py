@@ -8,7 +8,7 @@ from typing import Final
 
 from frazil.declare.definition import Key
 from frazil.declare.validators import one_of
-from frazil.pipeline.convert import scalars, temporal
+from frazil.pipeline.convert import origins, scalars, temporal
 from frazil.pipeline.transforms.plugin import (
     DATE_FORMAT,
     KEY_OR_VALUE,
@@ -79,14 +79,16 @@ def _build(options: Options, part: Part) -> Apply:
 def _read(value: Json, unit: int, form: JavaDateFormat | None) -> int:
     """Nanoseconds since 1970-01-01T00:00Z."""
     raw = raw_bytes(value)
-    if isinstance(value, Typed) and value.type in _TYPES.values():
+    kind = scalars.kind_of(raw)
+    if isinstance(value, Typed) and (nanos := origins.instant(value.type, raw)) is not None:
+        return nanos
+    if isinstance(value, Typed) and value.type in _TYPES.values() and kind == "text":
         given = string(raw)
         if value.type == _TYPES["Date"]:
             return temporal.date_to_days(given) * temporal.NANOS_PER_DAY
         if value.type == _TYPES["Time"]:
             return temporal.time_to_micros(given) * 1000
         return temporal.timestamp_to_nanos(given, apply_offset=True)
-    kind = scalars.kind_of(raw)
     if kind == "text":
         if form is None:
             raise ValueError("the time is a text, and there is no format to read it with")

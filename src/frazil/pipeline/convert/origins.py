@@ -1,0 +1,159 @@
+"""Conversion of values by what their schema says they are, where their JSON text alone does not.
+
+A number for a time has the unit of its schema, never one that the column stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, Final, Literal
+
+import msgspec
+
+from frazil.pipeline.convert import legacy_scalars, scalars, temporal
+from frazil.pipeline.convert.base64_decimals import decimal_text
+from frazil.pipeline.types import Field, List, Map, Scalar, Struct, Type, changed
+
+FLOATING: Final = "float"
+"""Origin of numbers that may be none, which JSON has texts for."""
+DECIMAL: Final = "decimal"
+VARIABLE_DECIMAL: Final = "io.debezium.data.VariableScaleDecimal"
+_CONNECT, _DEBEZIUM = "org.apache.kafka.connect.data.", "io.debezium.time."
+_TIMES: Mapping[str, tuple[Literal["date", "time", "timestamp"], int]] = {
+    f"{_CONNECT}Date": ("date", temporal.NANOS_PER_DAY),
+    f"{_CONNECT}Time": ("time", 1_000_000),
+    f"{_CONNECT}Timestamp": ("timestamp", 1_000_000),
+    f"{_DEBEZIUM}Date": ("date", temporal.NANOS_PER_DAY),
+    f"{_DEBEZIUM}Time": ("time", 1_000_000),
+    f"{_DEBEZIUM}MicroTime": ("time", 1_000),
+    f"{_DEBEZIUM}NanoTime": ("time", 1),
+    f"{_DEBEZIUM}Timestamp": ("timestamp", 1_000_000),
+    f"{_DEBEZIUM}MicroTimestamp": ("timestamp", 1_000),
+    f"{_DEBEZIUM}NanoTimestamp": ("timestamp", 1),
+}
+"""Kind of time of a number whose schema has this name, and its unit in nanoseconds."""
+_FITTING = {"date": ("date",), "time": ("time",), "timestamp": ("timestamp", "date")}
+"""Kinds of columns, and the kinds of times that they hold."""
+_NOT_FINITE = {b'"NaN"': float("nan"), b'"Infinity"': float("inf"), b'"-Infinity"': float("-inf")}
+
+
+class _Variable(msgspec.Struct):
+    """A decimal with a scale of its own."""
+
+    scale: int
+    value: str
+
+
+_variable = msgspec.json.Decoder(_Variable).decode
+
+
+@lru_cache(maxsize=4096)
+def with_origins(column: Type, shape: Type, any_case: bool = False) -> Type:
+    """Note in the columns of a table what the schema of records says of their values; the same columns if nothing."""
+    match column, shape:
+        case Struct(fields), Struct(members):
+            fold = str.lower if any_case else str
+            known = {fold(member.name): member.type for member in members}
+            noted = tuple(_field(field, known, any_case) for field in fields)
+            same = all(new is old for new, old in zip(noted, fields, strict=True))
+            return column if same else replace(column, fields=noted)
+        case List(element), List(items):
+            inner = with_origins(element, items, any_case)
+            return column if inner is element else replace(column, element=inner)
+        case Map(_, value), Map(_, values):
+            inner = with_origins(value, values, any_case)
+            return column if inner is value else replace(column, value=inner)
+        case Scalar(), Scalar():
+            origin = _origin(column, shape)
+            return replace(column, origin=origin) if origin else column
+        case Scalar(kind="decimal"), Struct(origin=origin) if origin == VARIABLE_DECIMAL:
+            return replace(column, origin=origin)
+        case _:
+            return column
+
+
+def _field(field: Field, known: Mapping[str, Type], any_case: bool) -> Field:
+    fold = str.lower if any_case else str
+    for name in field.members:
+        shape = known.get(fold(name))
+        if shape is not None:
+            inner = with_origins(field.type, shape, any_case)
+            return field if inner is field.type else replace(field, type=inner)
+    return field
+
+
+def _origin(column: Scalar, shape: Scalar) -> str:
+    if column.kind in ("float", "double"):
+        return DECIMAL if shape.kind == "decimal" else FLOATING if shape.kind in ("float", "double") else ""
+    is_time = column.kind in ("date", "time") or column.kind.startswith("timestamp")
+    return shape.origin if is_time and shape.kind not in ("string", "binary") else ""
+
+
+@lru_cache(maxsize=4096)
+def without_origins(type_: Type) -> Type:
+    """Make the column that a type of a schema stands for."""
+    match type_:
+        case Scalar():
+            return replace(type_, origin="") if type_.origin else type_
+        case Map(key, value):
+            return replace(type_, key=without_origins(key), value=without_origins(value))
+        case Struct():
+            plain = replace(type_, origin="")
+            return changed(plain, lambda _, inner: without_origins(inner)) or plain
+        case List(element):
+            return replace(type_, element=without_origins(element))
+
+
+def converter(type_: Scalar, *, legacy: bool) -> scalars.Convert:
+    """Make the conversion for a column whose values have an origin."""
+    plain = replace(type_, origin="")
+    other = legacy_scalars.converter(plain) if legacy else scalars.converter(plain)
+    if type_.origin == FLOATING:
+        return lambda raw: _NOT_FINITE[raw] if raw in _NOT_FINITE else other(raw)
+    if type_.origin == DECIMAL:
+        return other if legacy else lambda raw: _from_decimal(raw, other)
+    if type_.origin == VARIABLE_DECIMAL:
+        return lambda raw: other(_unpacked(raw) if raw[:1] == b"{" else raw)
+    return lambda raw: _time(raw, type_) if scalars.kind_of(raw) == "number" else other(raw)
+
+
+def instant(type_: Type, raw: bytes) -> int | None:
+    """Read a number as nanoseconds since midnight or 1970-01-01T00:00Z; None unless its schema is that of a time.
+
+    Raises ValueError for a fraction.
+    """
+    if not isinstance(type_, Scalar) or type_.origin not in _TIMES or scalars.kind_of(raw) != "number":
+        return None
+    return scalars.whole(raw.decode()) * _TIMES[type_.origin][1]
+
+
+def _time(raw: bytes, type_: Scalar) -> int:
+    kind, unit = type_.kind, type_.origin
+    nanos = instant(type_, raw)
+    if nanos is None:
+        raise ValueError(f"{unit}, which the schema says that the number is, is no time")
+    if _TIMES[unit][0] not in _FITTING["timestamp" if kind.startswith("timestamp") else kind]:
+        raise ValueError(f"{unit}, which the schema says that the number is, does not fit")
+    if kind == "date":
+        return scalars.in_days(nanos // temporal.NANOS_PER_DAY)
+    if kind == "time":
+        return scalars.in_day(nanos)
+    return scalars.in_calendar(nanos, 1 if kind.endswith("_ns") else 1000)
+
+
+def _from_decimal(raw: bytes, other: scalars.Convert) -> Any:
+    value = other(raw)
+    if Decimal(repr(value)) != Decimal(raw.decode()) and scalars.kind_of(raw) == "number":
+        raise ValueError("the decimal has more digits than the column keeps")
+    return value
+
+
+def _unpacked(raw: bytes) -> bytes:
+    try:
+        found = _variable(raw)
+    except msgspec.MsgspecError:
+        raise ValueError(f"expected {VARIABLE_DECIMAL}, as the schema says") from None
+    return decimal_text(found.value, found.scale)

@@ -1,0 +1,53 @@
+"""Types that the members of transformed values have, as far as their JSON text does not show them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from frazil.pipeline.transforms.record import Json
+from frazil.pipeline.types import Field, Struct, Type, Typed
+
+_MOST = 1000
+
+
+class Shapes:
+    """Finds the types of a value; values of the same types get the same object, while there are few."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Struct] = {}
+
+    def of(self, value: Json) -> Struct | None:
+        """Give the types of the members of an object; None where all of them are what their text shows."""
+        if isinstance(value, Typed):
+            return value.type if isinstance(value.type, Struct) else None
+        key = _key(value) if type(value) is dict else ()
+        if not key:
+            return None
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            found = self._known[key] = _struct(value)
+        return found
+
+
+def _key(value: dict[str, Json]) -> tuple[Any, ...]:
+    """Tell the types of an object from others, by their identities: what is known keeps them alive."""
+    key: list[Any] = []
+    for name, member in value.items():
+        if type(member) is Typed:
+            key.append((name, id(member.type)))
+        elif type(member) is dict and (inner := _key(member)):
+            key.append((name, inner))
+    return tuple(key)
+
+
+def _struct(value: Json) -> Struct:
+    members = value.items() if type(value) is dict else ()
+    types: list[tuple[str, Type]] = []
+    for name, member in members:
+        if type(member) is Typed:
+            types.append((name, member.type))
+        elif type(member) is dict and _key(member):
+            types.append((name, _struct(member)))
+    return Struct(tuple(Field(name, type_) for name, type_ in types))

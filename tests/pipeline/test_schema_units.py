@@ -1,0 +1,253 @@
+"""Values whose schema says more of them than their JSON text: units of times, decimals, numbers that are none."""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from frazil.pipeline.convert.decode import DecodeSpec
+from frazil.pipeline.envelope import JsonEnvelope
+from frazil.pipeline.results import TableResult
+from frazil.pipeline.task import run
+from frazil.pipeline.task_spec import ANY_COLUMNS, TableSpec, TaskSpec
+from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct, Type
+from tests.pipeline.convert import oracle
+from tests.pipeline.test_envelope import CONNECT, Json, decimal, of, record, shown, struct, unscaled
+from tests.pipeline.test_task import Memory, batch
+from tests.pipeline.transforms.chains import Step, chain
+
+DEBEZIUM = "io.debezium.time."
+DATE, TIME, LONG = Scalar("date"), Scalar("time"), Scalar("long")
+LOCAL, UTC, NANO = Scalar("timestamp"), Scalar("timestamptz"), Scalar("timestamp_ns")
+DOUBLE, FLOAT, MONEY = Scalar("double"), Scalar("float"), Scalar("decimal", 9, 2)
+MICROS = 68_256_000_000_000
+DAY = 86_400 * 10**6
+
+
+def stored(
+    columns: Struct, *records: bytes, steps: tuple[Step, ...] = (), evolve: bool = False, legacy: bool = False
+) -> tuple[list[dict[str, Any]], TableResult]:
+    """Rows in their storage form, and the result of the task."""
+    writer = Memory()
+    spec = DecodeSpec(columns, evolve, legacy=legacy)
+    transforms = chain(*steps) if steps else None
+    rows = batch([(value, "t", 0, offset) for offset, value in enumerate(records)])
+    found = run(rows, TaskSpec((TableSpec("db.t", spec, writer),), transforms, envelope=JsonEnvelope())).tables["db.t"]
+    assert found.read == found.stored.total() + len(found.dead) + found.skipped.total() == len(records)
+    table = pa.concat_tables(writer.tables) if writer.tables else pa.table({})
+    return oracle.stored(table, columns) if writer.tables else [], found
+
+
+def one(type_: Type, schema: Json, value: Any, **more: Any) -> Any:
+    """The value that one record stores, or the reason why it is a dead letter."""
+    rows, found = stored(Struct((Field("v", type_),)), record(struct(v=schema), {"v": value}), **more)
+    return rows[0]["v"] if rows else found.dead[0].reason
+
+
+def named(type_: str, name: str) -> Json:
+    return of(type_, name=name)
+
+
+@pytest.mark.parametrize("legacy", [False, True], ids=["strict", "legacy"])
+@pytest.mark.parametrize(
+    ("type_", "schema", "value", "expected"),
+    [
+        (UTC, named("int64", DEBEZIUM + "MicroTimestamp"), MICROS, MICROS),
+        (LOCAL, named("int64", DEBEZIUM + "MicroTimestamp"), MICROS, MICROS),
+        (NANO, named("int64", DEBEZIUM + "MicroTimestamp"), MICROS, MICROS * 1000),
+        (UTC, named("int64", DEBEZIUM + "NanoTimestamp"), MICROS * 1000 + 999, MICROS),
+        (NANO, named("int64", DEBEZIUM + "NanoTimestamp"), MICROS * 1000 + 999, MICROS * 1000 + 999),
+        (UTC, named("int64", DEBEZIUM + "Timestamp"), 1_684_408_953_000, 1_684_408_953_000_000),
+        (UTC, named("int64", CONNECT + "Timestamp"), 1_684_408_953_000, 1_684_408_953_000_000),
+        (UTC, of("int64"), 1_684_408_953_000, 1_684_408_953_000_000),
+        (UTC, named("int32", CONNECT + "Date"), 20089, 20089 * DAY),
+        (LOCAL, named("int32", DEBEZIUM + "Date"), -1, -DAY),
+        (UTC, named("string", DEBEZIUM + "ZonedTimestamp"), "2023-05-18T11:22:33Z", 1_684_408_953_000_000),
+        (DATE, named("int32", CONNECT + "Date"), 20089, 20089),
+        (DATE, named("int32", DEBEZIUM + "Date"), 20089, 20089),
+        (TIME, named("int32", CONNECT + "Time"), 60, 60_000),
+        (TIME, named("int32", DEBEZIUM + "Time"), 60, 60_000),
+        (TIME, named("int64", DEBEZIUM + "MicroTime"), 60_000, 60_000),
+        (TIME, named("int64", DEBEZIUM + "NanoTime"), 60_000_000, 60_000),
+        (LONG, named("int64", DEBEZIUM + "MicroTimestamp"), MICROS, MICROS),
+        (LONG, named("int32", CONNECT + "Date"), 20089, 20089),
+        (STRING, named("int64", DEBEZIUM + "MicroTimestamp"), MICROS, str(MICROS)),
+        (List(UTC), of("array", items=named("int64", DEBEZIUM + "MicroTimestamp")), [MICROS, None], [MICROS, None]),
+        (
+            Map(STRING, DATE),
+            of("map", keys=of("string"), values=named("int32", CONNECT + "Date")),
+            {"a": 20089},
+            [("a", 20089)],
+        ),
+        (
+            MONEY,
+            named("struct", "io.debezium.data.VariableScaleDecimal"),
+            {"scale": 1, "value": unscaled(-15)},
+            "-1.50",
+        ),
+        (
+            MONEY,
+            named("struct", "io.debezium.data.VariableScaleDecimal"),
+            {"scale": -2, "value": unscaled(3)},
+            "300.00",
+        ),
+        (DOUBLE, decimal(2), unscaled(1234), 12.34),
+        (DOUBLE, of("double"), "-Infinity", -math.inf),
+        (FLOAT, of("float"), "Infinity", math.inf),
+    ],
+)
+def test_the_schema_says_what_a_value_is(type_: Type, schema: Json, value: Any, expected: Any, legacy: bool) -> None:
+    if schema.get("name", "").endswith("VariableScaleDecimal"):
+        schema = schema | {"fields": [of("int32", field="scale"), of("bytes", field="value")]}
+        expected = Decimal(expected)
+    assert one(type_, schema, value, legacy=legacy) == expected
+
+
+@pytest.mark.parametrize(
+    ("type_", "schema", "value", "reason"),
+    [
+        (DATE, named("int64", DEBEZIUM + "MicroTimestamp"), MICROS, "MicroTimestamp.* does not fit"),
+        (TIME, named("int64", CONNECT + "Timestamp"), 1, "Timestamp.* does not fit"),
+        (UTC, named("int64", DEBEZIUM + "MicroTime"), 1, "MicroTime.* does not fit"),
+        (UTC, named("int32", DEBEZIUM + "Year"), 2025, "Year, .* is no time"),
+        (DATE, named("int32", "com.example.Days"), 1, "com.example.Days, .* is no time"),
+        (TIME, named("int64", DEBEZIUM + "MicroTime"), DAY, "no time of a day"),
+        (UTC, named("int64", DEBEZIUM + "MicroTimestamp"), MICROS * 10**6, "out of range"),
+        (DATE, named("int32", CONNECT + "Date"), 10**8, "out of range"),
+        (DOUBLE, decimal(3), unscaled(int("1" * 45)), "more digits than the column keeps"),
+        (DOUBLE, of("string"), "NaN", "not a number"),
+        (MONEY, decimal(3), unscaled(12345), "2 digits after the point"),
+    ],
+)
+def test_what_does_not_fit_its_column_is_a_dead_letter(type_: Type, schema: Json, value: Any, reason: str) -> None:
+    found = one(type_, schema, value)
+    assert isinstance(found, str)
+    assert re.search(reason, found)
+
+
+def test_a_double_may_be_none() -> None:
+    assert math.isnan(one(DOUBLE, of("double"), "NaN"))
+
+
+def test_records_of_several_schemas_and_of_none_in_one_batch() -> None:
+    columns = Struct((Field("n", LONG), Field("at", UTC)))
+    micro = struct(n=of("int64"), at=named("int64", DEBEZIUM + "MicroTimestamp"))
+    milli = struct(n=of("int64"), at=named("int64", CONNECT + "Timestamp"))
+    odd = struct(n=of("int64"), at=named("int64", DEBEZIUM + "MicroTime"))
+    records = [
+        record(schema, {"n": n, "at": 68_256_000_000})
+        for n, schema in enumerate([milli, micro, None, odd, milli, micro, None, odd])
+    ]
+    rows, found = stored(columns, *records)
+    millis, micros = 68_256_000_000_000, 68_256_000_000
+    assert {row["n"]: row["at"] for row in rows} == {0: millis, 1: micros, 2: millis, 4: millis, 5: micros, 6: millis}
+    assert sorted(letter.offset for letter in found.dead) == [3, 7]
+
+
+def test_kinds_that_schemas_declare_merge_to_one_that_holds_all_values() -> None:
+    def columns(*pairs: tuple[Json, Any]) -> dict[str, str]:
+        rows = batch([(record(struct(q=schema), {"q": value}), "t", 0, n) for n, (schema, value) in enumerate(pairs)])
+        return shown(
+            run(rows, TaskSpec((TableSpec("db.t", ANY_COLUMNS, None),), envelope=JsonEnvelope())).tables["db.t"]
+        )
+
+    assert columns((of("int32"), 1), (of("int64"), 3_000_000_000)) == {"q": "long"}
+    assert columns((of("float"), 0.5), (of("double"), 0.1)) == {"q": "double"}
+    assert columns((decimal(2), unscaled(1)), (decimal(3), unscaled(1))) == {"q": "decimal(38,3)"}
+    date = named("int32", CONNECT + "Date")
+    assert columns((date, 1), (date | {"version": 1}, 2)) == {"q": "date"}
+    maps = [of("map", keys=of("string"), values=of(kind)) for kind in ("int32", "int64")]
+    assert columns((maps[0], {"a": 1}), (maps[1], {"a": 2})) == {"q": "map<string, long>"}
+    lists = [of("array", items=of("map", keys=of(kind), values=date)) for kind in ("int32", "int64")]
+    assert columns((lists[0], []), (lists[1], [])) == {"q": "list<map<long, date>>"}
+
+
+ROW = struct(
+    n=of("int64"),
+    money=decimal(2),
+    wide=decimal(3),
+    small=of("int32"),
+    raw=of("bytes"),
+    at=named("int64", DEBEZIUM + "MicroTimestamp"),
+    day=named("int32", CONNECT + "Date"),
+    inner=struct(at=named("int64", DEBEZIUM + "NanoTimestamp"), f=of("float")),
+)
+VALUES = {
+    "n": 1,
+    "money": unscaled(1234),
+    "wide": unscaled(1),
+    "small": 2,
+    "raw": "AQID",
+    "at": MICROS,
+    "day": 20089,
+    "inner": {"at": MICROS * 1000, "f": 0.5},
+}
+EVENT = record(struct(after=ROW, op=of("string")), {"after": VALUES, "op": "c"})
+EXTRACT: Step = ("ExtractField$Value", {"field": "after"})
+
+
+def test_new_columns_of_what_transformations_leave_have_the_types_of_the_schema() -> None:
+    _, found = stored(Struct((Field("n", LONG),)), EVENT, steps=(EXTRACT,), evolve=True)
+    assert shown(found) == {
+        "money": "decimal(38,2)",
+        "wide": "decimal(38,3)",
+        "small": "int",
+        "raw": "binary",
+        "at": "long",
+        "day": "date",
+        "inner": "struct<at: long, f: float>",
+    }
+
+
+TIMES = Struct((Field("at", UTC), Field("day", DATE), Field("inner", Struct((Field("at", UTC),)))))
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (EXTRACT,),
+        (
+            EXTRACT,
+            ("ReplaceField$Value", {"exclude": "money"}),
+            ("InsertField$Value", {"static.field": "x", "static.value": "1"}),
+        ),
+        (EXTRACT, ("ReplaceField$Value", {"include": "at,day,inner"})),
+        (EXTRACT, ("HoistField$Value", {"field": "x"}), ("ExtractField$Value", {"field": "x"})),
+        (EXTRACT, ("MaskField$Value", {"fields": "money,small"})),
+        (
+            ("ExtractField$Value", {"field": "after", "field.syntax.version": "V2"}),
+            ("ValueToKey", {"fields": "n,inner"}),
+        ),
+    ],
+    ids=str,
+)
+def test_units_pass_transformations(steps: tuple[Step, ...]) -> None:
+    rows, found = stored(TIMES, EVENT, steps=steps)
+    assert not found.dead
+    assert rows == [{"at": MICROS, "day": 20089, "inner": {"at": MICROS}}]
+
+
+def test_units_pass_flatten_copies_and_converters() -> None:
+    columns = Struct((Field("inner.at", UTC), Field("copy", UTC), Field("text", STRING), Field("day", UTC)))
+    steps: tuple[Step, ...] = (
+        EXTRACT,
+        ("org.apache.iceberg.connect.transforms.CopyValue", {"source.field": "at", "target.field": "copy"}),
+        ("org.apache.iceberg.connect.transforms.CopyValue", {"source.field": "at", "target.field": "text"}),
+        ("TimestampConverter$Value", {"field": "text", "target.type": "string", "format": "yyyy-MM-dd"}),
+        ("Flatten$Value", {}),
+    )
+    rows, found = stored(columns, EVENT, steps=steps)
+    assert not found.dead
+    assert rows == [{"inner.at": MICROS, "copy": MICROS, "text": "1972-03-01", "day": 20089 * DAY}]
+
+
+def test_a_decimal_that_transformations_leave_is_no_double() -> None:
+    wide = record(struct(after=struct(d=decimal(3))), {"after": {"d": unscaled(int("1" * 45))}})
+    rows, found = stored(Struct((Field("d", DOUBLE),)), wide, steps=(EXTRACT,))
+    assert not rows
+    assert "more digits" in found.dead[0].reason
