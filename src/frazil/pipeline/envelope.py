@@ -205,7 +205,7 @@ def _compile(schema: _Schema) -> tuple[Type, Rewrite | None]:
     kind = _TIMES.get((schema.type, schema.name or "")) or _SCALARS.get(schema.type)
     if kind is None:
         raise ValueError(f"there is no type {schema.type}")
-    return Scalar(kind, origin=schema.name or ""), None
+    return Scalar(kind, origin=schema.name or (schema.parameters or {}).get("logicalType", "")), None
 
 
 def _members(rewrites: dict[str, Rewrite]) -> Rewrite | None:

@@ -33,8 +33,14 @@ _TIMES: Mapping[str, tuple[Literal["date", "time", "timestamp"], int]] = {
     f"{_DEBEZIUM}Timestamp": ("timestamp", 1_000_000),
     f"{_DEBEZIUM}MicroTimestamp": ("timestamp", 1_000),
     f"{_DEBEZIUM}NanoTimestamp": ("timestamp", 1),
+    "time-micros": ("time", 1_000),
+    **{
+        f"{local}timestamp-{unit}": ("timestamp", nanos)
+        for local in ("", "local-")
+        for unit, nanos in (("millis", 1_000_000), ("micros", 1_000), ("nanos", 1))
+    },
 }
-"""Kind of time of a number whose schema has this name, and its unit in nanoseconds."""
+"""Kind of time of a number whose schema has this name, or Avro's logical type, and its unit in nanoseconds."""
 _FITTING = {"date": ("date",), "time": ("time",), "timestamp": ("timestamp", "date")}
 """Kinds of columns, and the kinds of times that they hold."""
 _NOT_FINITE = {b'"NaN"': float("nan"), b'"Infinity"': float("inf"), b'"-Infinity"': float("-inf")}
