@@ -4,6 +4,7 @@ FrazilError
 ├── TransientError            the same call may succeed when it is tried again
 │   ├── ServiceUnavailable    broker, object store, catalog or worker does not answer
 │   │   └── StoreUnavailable  the store of an object sink does not take objects
+│   ├── PartitionsAdded       topics or partitions came that a running connector does not know
 │   ├── Rebalancing           the workers of a group are about to settle who does what
 │   ├── CommitConflict        another writer moved the branch; nothing was written to the table
 │   └── CommitStateUnknown    the catalog did not say whether the commit was applied
@@ -39,6 +40,10 @@ class ServiceUnavailable(TransientError):
 
 class StoreUnavailable(ServiceUnavailable):
     """The store of an object sink does not take objects."""
+
+
+class PartitionsAdded(TransientError):
+    """Topics or partitions came that a running connector does not know; it starts again with them."""
 
 
 class Rebalancing(TransientError):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from frazil.cli.main import main
+from frazil.cli.ui.program import GROUPS
 from frazil.environment.variables import VARIABLES
 from frazil.stack.ports import unused
 
@@ -40,7 +41,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "Commands:"),
+        ([], "Connectors:"),
         (["nope"], "No such command 'nope'"),
         (["--nope"], "No such option: --nope"),
         (
@@ -54,7 +55,11 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
             "frazil: `nope` is no topic of log records, which are: apilogs, errorlogs, auditlogs. Records",
         ),
         (["produce", "-n", "0"], "frazil: -n must be more than 0, not 0"),
-        (["produce", "-n", "many"], "Invalid value for '-n'"),
+        (["produce", "-n", "many"], "'many' is not a whole number"),
+        (["query", "-n", "1.5"], "'1.5' is not a whole number"),
+        (["wait", "connector", "a", "--for", "X"], "'X' is not one of 'running', 'paused', 'stopped'"),
+        (["wait", "connector", "a", "--for", "RUNNING", "--timeout", "soon"], "'soon' is not a number"),
+        (["validate", "x", "--sample", "-1"], "'-1' is less than 0"),
         (["produce", "--nope"], "No such option: --nope"),
         (["generate"], "Missing argument 'kind'"),
         (["generate", "nope"], "frazil: unknown kind `nope`; choose one of: api, error, audit, all"),
@@ -204,3 +209,13 @@ def test_the_program_starts_without_what_only_some_verbs_need() -> None:
     code = f"import sys, frazil.cli.main; print([m for m in {HEAVY} if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert out.strip() == "[]"
+
+
+def test_each_verb_of_the_general_help_is_in_a_group(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "-h")
+    assert code == 0
+    assert "Kafka topics become Iceberg tables" in out
+    sections = [line for line in out.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert sections == ["Options:", *(f"{name}:" for name in GROUPS)]
+    for name in (name for names in GROUPS.values() for name in names):
+        assert re.search(rf"^  {name} +\w", out, re.MULTILINE), name

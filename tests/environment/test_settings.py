@@ -230,3 +230,10 @@ def test_security_of_kafka(tmp_path: Path) -> None:
     assert settings.bootstrap_servers.settings("consumer")["sasl.mechanism"] == "PLAIN"
     with pytest.raises(ConfigError, match="the embedded broker listens on loopback and asks for nothing"):
         Settings.load({"KAFKA_SECURITY_PROTOCOL": "SSL"}, env_file=Path(os.devnull))
+
+
+def test_names_of_the_file_that_are_nearly_variables_are_told(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    file.write_text("WAREHOUSE_NMAE=mine\nPOSTGRES_PASSWORD=x\nCONNECT_GROUP_ID=g\nNAMESPACE_NAME=n\n")
+    (remark,) = Settings.load({"OTHER_NAMESPACE_NAMES": "x"}, env_file=file).remarks
+    assert remark == f"{file}: WAREHOUSE_NMAE is no variable and has no effect; did you mean WAREHOUSE_NAME?"

@@ -14,6 +14,7 @@ from typer.completion import completion_init  # type: ignore[attr-defined]
 
 from frazil.cli.connect import change, context, get, lifecycle, offsets, plugins, wait
 from frazil.cli.ui.console import make_console
+from frazil.cli.ui.program import HELP, Program
 from frazil.cli.ui.usage import PROGRAM, examples
 from frazil.cli.verbs import (
     ask,
@@ -40,14 +41,14 @@ _NOT_WRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 app = typer.Typer(
     name="frazil",
-    help=f"MinIO logs in Kafka become Iceberg tables. `{PROGRAM} demo` shows all of it; `{PROGRAM} start` starts the "
-    "stack.",
+    cls=Program,
+    help=HELP,
     epilog=examples(
         "demo",
         "status",
-        "query apilogs",
+        "apply -f connectors/",
         'sql "SELECT name, count(*) AS calls FROM apilogs GROUP BY name"',
-        "generate -h  # options and examples of one verb",
+        "validate -h  # options and examples of one verb",
     ),
     no_args_is_help=True,
     add_completion=False,

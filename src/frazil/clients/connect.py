@@ -198,7 +198,7 @@ class ConnectClient:
         except httpx.HTTPError as error:
             raise ServiceUnavailable(
                 f"the worker at {self._url} does not answer {method} {path} ({_reason(error)}); "
-                f"start it with `start`, or correct {self._access.source}"
+                f"{_next_step(self._access, str(error))}"
             ) from error
         if response.is_success:
             return response
@@ -211,7 +211,8 @@ class ConnectClient:
             return ConfigError(text)
         if response.status_code == httpx.codes.UNAUTHORIZED:
             given = f"user {self._access.user} was refused" if self._access.user else "it asks for a user"
-            return TerminalError(f"{text.rstrip('.')}. Nothing was changed: {given}; correct {self._access.source}.")
+            where = self._access.source if self._access.of_context else "KAFKA_CONNECT_USER and KAFKA_CONNECT_PASSWORD"
+            return TerminalError(f"{text.rstrip('.')}. Nothing was changed: {given}; correct {where}.")
         if response.status_code == httpx.codes.CONFLICT and text.endswith(_EXISTS):
             return AlreadyExists(text)
         # Connect answers 409 while it rebalances, 5xx when a worker could not finish; the same call may succeed later.
@@ -234,6 +235,17 @@ def _verify(access: ConnectAccess) -> ssl.SSLContext | bool:
     except (OSError, ssl.SSLError) as error:
         raise ConfigError(f"{access.source}: the certificates cannot be used: {error}") from None
     return context
+
+
+def _next_step(access: ConnectAccess, told: str) -> str:
+    """What to correct: the certificate that is missing where TLS says so, else the address."""
+    if "CERTIFICATE_VERIFY_FAILED" in told:
+        what = "--ca-file of " + access.source if access.of_context else "KAFKA_CONNECT_CA_FILE"
+        return f"name a PEM file with the certificate of its issuer with {what}"
+    if "CERTIFICATE_REQUIRED" in told:
+        what = "--cert-file of " + access.source if access.of_context else "KAFKA_CONNECT_CERT_FILE"
+        return f"it asks for a certificate of the client: name it with {what}"
+    return "start it with `start`" if access.embedded else f"look whether it runs, or correct {access.source}"
 
 
 def _reason(error: httpx.HTTPError) -> str:

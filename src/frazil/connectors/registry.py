@@ -7,6 +7,7 @@ from functools import cache
 from importlib.metadata import entry_points
 
 from frazil.connectors.iceberg.plugin import PLUGINS as ICEBERG
+from frazil.connectors.keys.warnings import WARNINGS_LEVEL
 from frazil.connectors.objects.plugin import PLUGINS as OBJECTS
 from frazil.connectors.plugin import ConnectorPlugin
 from frazil.declare.definition import invalid_config_message
@@ -74,6 +75,15 @@ def check_config(config: Mapping[str, str | None]) -> list[str]:
     if errors:
         raise ConfigError(invalid_config_message(errors))
     return parsed.warnings
+
+
+def warnings_of(config: Mapping[str, str]) -> list[str]:
+    """Warnings for whoever sees a configuration; none for a class of another worker, nor where they are information."""
+    try:
+        parsed = connector_of(config).parse(config)
+    except ConfigError:
+        return []
+    return [] if config.get(WARNINGS_LEVEL.name, "").strip() == "info" else parsed.warnings
 
 
 def config_infos(

@@ -16,7 +16,7 @@ from frazil.engine.maintenance import MaintenanceSchedule
 from frazil.engine.planner import Planner
 from frazil.engine.runner_api import STOP_S, RunnerStatus
 from frazil.environment.bootstrap import Bootstrap
-from frazil.errors import Fenced, FrazilError, ServiceUnavailable, StoreUnavailable, TransientError
+from frazil.errors import Fenced, FrazilError, PartitionsAdded, ServiceUnavailable, StoreUnavailable, TransientError
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport
 
@@ -129,6 +129,7 @@ class SinkRunner:
             failures.trace(failure, cause),
             transient=isinstance(failure, TransientError),
             fenced=isinstance(failure, Fenced),
+            outgrown=isinstance(failure, PartitionsAdded),
         )
 
     def offer(self, ends: Offsets, now_ms: int) -> None:

@@ -21,13 +21,15 @@ class RunnerStatus:
     """State of a started runner. `trace` belongs to FAILED, its first line says what happened.
 
     `transient` tells that the failure was a TransientError: the actor starts another runner by itself. `fenced` tells
-    that it was Fenced: somebody else has written what this connector had read.
+    that it was Fenced: somebody else has written what this connector had read. `outgrown` tells that it was
+    PartitionsAdded, which is no failure: the actor starts another runner at once.
     """
 
     state: State
     trace: str | None = None
     transient: bool = False
     fenced: bool = False
+    outgrown: bool = False
 
 
 class Runner(Protocol):

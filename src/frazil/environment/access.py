@@ -16,7 +16,7 @@ class ConnectAccess:
 
     `source` names where the address comes from, for messages: an environment variable or a context. `ca_file` has the
     PEM certificates that the worker is trusted by, instead of those that Python knows; `cert_file` and `key_file` are
-    the client's own, in PEM, for a worker that asks for one.
+    the client's own, in PEM, for a worker that asks for one. `embedded` tells that it is the worker of the home.
     """
 
     url: str
@@ -26,6 +26,12 @@ class ConnectAccess:
     cert_file: Path | None = None
     key_file: Path | None = None
     source: str = "KAFKA_CONNECT_URL"
+    embedded: bool = False
+
+    @property
+    def of_context(self) -> bool:
+        """Whether a context has these values, and no variables."""
+        return self.source.startswith("context ")
 
     def check(self) -> None:
         """Raise ConfigError when the parts do not fit together, or a password would go over the net in plain text."""

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from frazil.environment.variables import VARIABLES
 from frazil.errors import ConfigError
 
 LOOPBACK = "127.0.0.1"
+_NEAR = 0.8
 _MAX_COUNT = 1_000_000_000
 _ESCAPES = {"___": "-", "__": "_", "_": "."}
 
@@ -36,6 +38,8 @@ class Settings:
     """
 
     env: Mapping[str, str]
+    remarks: tuple[str, ...] = ()
+    """Texts about lines of the file of variables that change nothing."""
 
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None, env_file: Path | None = None) -> Settings:
@@ -55,7 +59,7 @@ class Settings:
             from_file = {k: v for k, v in dotenv_values(path, interpolate=False).items() if v is not None}
         except UnicodeDecodeError as error:
             raise ConfigError(f"{path} is not UTF-8 text ({error.reason} at byte {error.start}); correct it") from None
-        settings = cls({**from_file, **environ})
+        settings = cls({**from_file, **environ}, _remarks(path, from_file))
         settings.check()
         return settings
 
@@ -267,6 +271,7 @@ class Settings:
             self._file("KAFKA_CONNECT_CA_FILE"),
             self._file("KAFKA_CONNECT_CERT_FILE"),
             self._file("KAFKA_CONNECT_KEY_FILE"),
+            embedded=not self.connect_external,
         )
         access.check()
         return access
@@ -383,3 +388,13 @@ class Settings:
             "s3.secret-access-key": self.secret_key,
             "client.region": self.region,
         }
+
+
+def _remarks(path: Path, found: Mapping[str, str]) -> tuple[str, ...]:
+    """Names that are nearly those of variables; others are for other programs."""
+    near = {name: get_close_matches(name, VARIABLES, 1, _NEAR) for name in found if name not in VARIABLES}
+    return tuple(
+        f"{path}: {name} is no variable and has no effect; did you mean {meant[0]}?"
+        for name, meant in near.items()
+        if meant and not name.startswith("CONNECT_")
+    )

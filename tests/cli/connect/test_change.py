@@ -128,3 +128,30 @@ def test_wrong_usage(program: Program, arguments: tuple[str, ...], message: str)
     code, out, err = program.run(*arguments)
     assert (code, out) == (2, "")
     assert message in err
+
+
+def test_keys_that_nobody_knows_are_told_with_what_was_meant(program: Program, tmp_path: Path) -> None:
+    told = "? iceberg.tabels is not a key of this connector and has no effect; did you mean iceberg.tables?"
+    file = write(tmp_path / "a.json", {"name": "a", **SINK, "iceberg.tabels": "x"})
+    assert told in program.ok("apply", "-f", str(file), "--dry-run")
+    assert told in program.ok("apply", "-f", str(file))
+    assert "?" not in program.ok("apply", "-f", str(file))
+    assert told in program.ok("describe", "connector", "a")
+    assert "? tasks.mx is not a key" in program.ok("patch", "connector", "a", "--set", "tasks.mx=2")
+    quiet = write(tmp_path / "b.json", {"name": "b", **SINK, "iceberg.tabels": "x", "frazil.warnings.level": "info"})
+    assert "?" not in program.ok("apply", "-f", str(quiet))
+
+
+@pytest.mark.parametrize(
+    ("text", "suffix"),
+    [
+        ("name: a\ntopics: x\ntopics: y\n", ".yaml"),
+        ("name: a\nconfig:\n  topics: x\n  topics: y\n", ".yaml"),
+        ('{"name": "a", "config": {"topics": "x", "topics": "y"}}', ".json"),
+    ],
+)
+def test_a_key_that_stands_twice_is_refused(tmp_path: Path, text: str, suffix: str) -> None:
+    file = tmp_path / f"x{suffix}"
+    file.write_text(text)
+    with pytest.raises(UsageError, match="topics is given twice. Nothing was sent"):
+        read_documents([str(file)], [])

@@ -56,6 +56,13 @@ def test_describe_hides_secrets_in_the_table_alone(filled: Program) -> None:
     ]
 
 
+def test_describe_shows_a_failure_before_the_configuration(filled: Program) -> None:
+    filled.factory.last("a").fail("BadRecord: topic-0@5")
+    eventually(lambda: "FAILED" in filled.ok("describe", "connector", "a"))
+    out = filled.ok("describe", "connector", "a")
+    assert out.index("BadRecord: topic-0@5") < out.index("connector.class")
+
+
 def test_describe_plugin(filled: Program) -> None:
     assert "iceberg.tables" in filled.ok("describe", "plugin", "IcebergSinkConnector")
     code, _, err = filled.run("describe", "plugin", "NoSuchConnector")

@@ -60,7 +60,11 @@ def test_offsets(program: Program) -> None:
     assert "altered successfully" in program.ok("offsets", "set", "a", "topic:0=12", "topic:1=null")
     assert program.ok("offsets", "get", "a").splitlines()[1].split() == ["topic", "0", "12"]
     assert '"kafka_offset": 12' in program.ok("get", "offsets", "a", "-o", "json")
-    assert "reset successfully" in program.ok("offsets", "reset", "a")
+    code, _, err = program.run("offsets", "reset", "a")
+    assert (code, "reset cannot ask here. Nothing was changed" in err) == (2, True)
+    assert program.ok("offsets", "reset", "a", "--dry-run").endswith("a: nothing was changed\n")
+    assert program.ok("offsets", "get", "a").splitlines()[1].split() == ["topic", "0", "12"]
+    assert "reset successfully" in program.ok("offsets", "reset", "a", "--yes")
     assert len(program.ok("offsets", "get", "a").splitlines()) == 1
     for wrong in ("topic=1", "topic:x=1", "topic:0=-1", "topic:0"):
         code, _, err = program.run("offsets", "set", "a", wrong)

@@ -19,8 +19,10 @@ from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.environment.settings import Settings
 from frazil.minio.deployment.connectors import CONNECTOR_NAMES, connectors
 from frazil.minio.deployment.deploy import deploy
+from frazil.stack.connect import sources_service
 from frazil.stack.local import LocalStack
 from tests.cli.verbs.test_data import counts
+from tests.connectors.samples import MINIMAL_S3_SINK
 from tests.isolation import isolated_settings
 from tests.rest_worker import rest_worker
 from tests.worker.lifecycle.runners import ScriptedFactory, eventually
@@ -98,6 +100,28 @@ def test_a_connector_that_waits_for_a_part_is_down_and_one_that_starts_is_not(
     shown = CliRunner().invoke(app, ["status"])
     assert shown.exit_code == code
     assert text in shown.stdout
+
+
+def test_what_was_never_asked_for_is_not_missing(stopped: Settings, tmp_path: Path) -> None:
+    own = MINIMAL_S3_SINK | {"name": "events", "connector.class": "ObjectSink"}
+    with rest_worker(tmp_path / "worker") as (url, _), ConnectClient(url) as client:
+        settings = Settings({**stopped.env, "KAFKA_CONNECT_URL": url, "SOURCE_CONNECT_URL": "http://127.0.0.1:9"})
+        assert (look(settings).connectors, look(settings).tables) == ([], [])
+        client.put_config("events", own)
+        found = look(settings)
+    assert ([row.name for row in found.connectors], found.tables) == (["events"], [])
+    assert {row.name: row.state for row in found.services}["sources"] == "external"
+
+
+def test_the_runtime_of_sources_is_shown_while_it_runs(stopped: Settings) -> None:
+    assert "sources" not in [row.name for row in look(stopped).services]
+    runtime = sources_service(stopped, {})
+    process = runtime.process_file.launch(["sleep", "60"], {}, None, stopped.logs / "x.log")
+    try:
+        found = {row.name: row for row in look(stopped).services}
+        assert (found["sources"].state, found["sources"].pid) == ("unready", process.pid)
+    finally:
+        runtime.stop(5)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from frazil.connectors.objects.results import ObjectsResult, StoredObject
 from frazil.connectors.objects.stored_positions import State
 from frazil.connectors.objects.task import ObjectsTask
 from frazil.connectors.positions import KafkaIdentity, Moves
-from frazil.errors import BadRecord, ConfigError, Fenced, PositionLost, ServiceUnavailable
+from frazil.errors import BadRecord, ConfigError, Fenced, PartitionsAdded, PositionLost, ServiceUnavailable
 from frazil.pipeline.convert import infer
 from frazil.pipeline.types import Struct, Type
 from tests.connectors.broker import Broker
@@ -390,3 +390,10 @@ def test_files_of_a_table_are_committed_before_the_position(cluster: Cluster, to
     driver.restart()
     assert not driver.process()
     assert driver.position() == 10
+
+
+def test_new_partitions_and_topics_make_the_connector_start_again(cluster: Cluster, topic: str, tmp_path: Path) -> None:
+    driver = Driver(cluster, topic, tmp_path)
+    for key, told in (((topic, 1), f"topic {topic} has more partitions"), (("another", 0), "topic another is new")):
+        with pytest.raises(PartitionsAdded, match=told):
+            driver.sink.due({(topic, 0): 0, key: 0}, 0)

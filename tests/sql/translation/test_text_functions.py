@@ -13,7 +13,7 @@ from frazil.sql.translation.text_functions import (
     json_extract_scalar,
     json_parse,
 )
-from tests.sql.catalogs import LOG_TABLES, MetadataCatalog
+from tests.sql.catalogs import LOG_TABLES, MetadataCatalog, computed
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -85,3 +85,22 @@ def test_half_a_surrogate_in_one_row_does_not_end_the_statement(function: str, a
     rows = r"""(VALUES '{"a":"\ud800b"}', '{"a":"ok"}') AS t(x)"""
     [result] = engine.run(f"SELECT {function} FROM {rows}")  # noqa: S608
     assert [row[0] for row in result.rows] == answers
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hexadecimal"),
+    [
+        ("2", "6263C3A4"),
+        ("2, 2", "6263"),
+        ("-2", "C3A4"),
+        ("-4, 1", "62"),
+        ("0", ""),
+        ("9", ""),
+        ("1, 0", ""),
+        ("-9", ""),
+        ("1, 9223372036854775807", "616263C3A4"),
+    ],
+)
+@pytest.mark.parametrize("name", ["substr", "substring"])
+def test_parts_of_bytes_are_counted_in_bytes(name: str, arguments: str, hexadecimal: str) -> None:
+    assert computed(f"SELECT to_hex({name}(to_utf8('abcä'), {arguments}))") == [(hexadecimal,)]

@@ -36,8 +36,8 @@ class ScriptedRunner:
     def status(self) -> RunnerStatus:
         return self._status
 
-    def fail(self, trace: str, transient: bool = False, fenced: bool = False) -> None:
-        self._status = RunnerStatus("FAILED", trace, transient, fenced)
+    def fail(self, trace: str, transient: bool = False, fenced: bool = False, outgrown: bool = False) -> None:
+        self._status = RunnerStatus("FAILED", trace, transient, fenced, outgrown)
         self._changed()
 
 

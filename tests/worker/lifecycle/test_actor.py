@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -396,3 +397,16 @@ def test_a_value_that_no_provider_has_is_a_failure_with_a_reason(make: Make, fac
         "frazil.errors.ConfigError: a: no value for ${env:NONE}: there is no NONE in the environment. Nothing was read."
     )
     assert factory.life("c") == []
+
+
+def test_a_connector_that_has_outgrown_its_partitions_starts_again_without_a_failure(
+    make: Make, factory: ScriptedFactory, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    actor = make(wanted(), RestartPolicy(first_s=60.0))
+    eventually(lambda: actor.status() == RUNNING)
+    factory.last("c").fail("PartitionsAdded: topic t is new", transient=True, outgrown=True)
+    eventually(lambda: factory.life("c") == ["start", "stop", "start"])
+    eventually(lambda: actor.status() == RUNNING)
+    assert "connector c starts again with what is new: PartitionsAdded: topic t is new" in caplog.text
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]

@@ -61,6 +61,11 @@ def test_the_media_type_may_have_parameters_and_any_case(client: httpx.Client) -
         (b'{"a": "\xff"}', "The request body is not JSON: byte 7 is not UTF-8."),
         (b"[" * 200_000, "The request body is not JSON that can be a configuration: it is nested too deeply."),
         (b'{"a": {"b": 1}}', "The value of a is an object; send it as a string."),
+        (
+            b'{"name": "a", "config": {"b": "1"}}',
+            "The request body has the keys under config, as POST /connectors takes them; send what is in config by "
+            "itself.",
+        ),
         (b'{"a": "\\ud800"}', "The value of a has a lone surrogate, which is not Unicode text."),
         (b'{"\\ud800": "a"}', "The request body has a lone surrogate, which is not Unicode text."),
     ],

@@ -91,6 +91,8 @@ def apply(
 
 def _apply(client: ConnectClient, document: Document, dry_run: bool) -> str:
     """Outcome of one document: created, updated, unchanged or, in a dry run, refused."""
+    from frazil.connectors.registry import warnings_of
+
     try:
         before: Mapping[str, str] | None = client.config(document.name)
     except NotFound:
@@ -104,9 +106,10 @@ def _apply(client: ConnectClient, document: Document, dry_run: bool) -> str:
     elif not dry_run and changes:
         client.put_config(document.name, wanted)
     typer.echo(f"{document.name}: {'would be ' if dry_run and changes else ''}{outcome}")
-    if dry_run or outcome == "updated":
-        for line in (*changes, *(f"! {error}" for error in errors)):
-            typer.echo(f"  {line}")
+    shown = [*changes, *(f"! {error}" for error in errors)] if dry_run or outcome == "updated" else []
+    warnings = [f"? {warning}" for warning in warnings_of(wanted)] if changes else []
+    for line in (*shown, *warnings):
+        typer.echo(f"  {line}")
     return "refused" if errors else outcome
 
 
@@ -140,6 +143,8 @@ def patch_connector(
     What a command line holds can be seen by other users of the machine: for a secret give a placeholder such as
     ${file:/path:key}, or use `apply`.
     """
+    from frazil.connectors.registry import warnings_of
+
     patch: dict[str, str | None] = {}
     for text in set_ or ():
         key, equals, value = text.partition("=")
@@ -160,7 +165,8 @@ def patch_connector(
             if after == before:
                 return "unchanged"
             client.patch_config(name, patch)
-            return "\n  ".join(["updated", *_changes(before, after)])
+            warnings = [f"? {warning}" for warning in warnings_of(after)]
+            return "\n  ".join(["updated", *_changes(before, after), *warnings])
 
         for_each(chosen(client, names, regex), patched)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,8 +78,12 @@ def _parsed(text: str, source: str) -> list[Any]:
     def refuse(constant: str) -> NoReturn:
         raise UsageError(f"{source}: {constant} is no JSON value. Nothing was sent.")
 
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        _refuse_twice([key for key, _ in pairs], source)
+        return dict(pairs)
+
     try:
-        return [json.loads(text, parse_int=str, parse_float=str, parse_constant=refuse)]
+        return [json.loads(text, parse_int=str, parse_float=str, parse_constant=refuse, object_pairs_hook=unique)]
     except json.JSONDecodeError as error:
         if source.endswith(".json"):
             place = f"{error.msg} at line {error.lineno}, column {error.colno}"
@@ -88,6 +93,8 @@ def _parsed(text: str, source: str) -> list[Any]:
     import yaml
 
     try:
+        for node in yaml.compose_all(text, Loader=yaml.BaseLoader):
+            _check_keys(node, source)
         loaded = list(yaml.load_all(text, Loader=yaml.BaseLoader))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -96,6 +103,22 @@ def _parsed(text: str, source: str) -> list[Any]:
     except RecursionError:
         raise UsageError(f"{source} is nested too deeply. Nothing was sent.") from None
     return [value for value in loaded if value not in ("", None)]
+
+
+def _check_keys(node: Any, source: str) -> None:
+    """Refuse a key that stands twice in a mapping of YAML, of which the last would count."""
+    children = node.value if isinstance(getattr(node, "value", None), list) else []
+    if children and isinstance(children[0], tuple):
+        _refuse_twice([key.value for key, _ in children if isinstance(key.value, str)], source)
+        children = [part for pair in children for part in pair]
+    for child in children:
+        _check_keys(child, source)
+
+
+def _refuse_twice(keys: Sequence[str], source: str) -> None:
+    twice = [key for key, times in Counter(keys).items() if times > 1]
+    if twice:
+        raise UsageError(f"{source}: {twice[0]} is given twice. Nothing was sent.")
 
 
 def _document(entry: Any, source: str, given: str | None, fallback: str) -> Document:

@@ -156,6 +156,8 @@ def connector(
 
 
 def _describe(entry: dict[str, Any]) -> None:
+    from frazil.connectors.registry import warnings_of
+
     status = entry["status"]
     topics = entry["topics"]
     show_table(
@@ -168,11 +170,13 @@ def _describe(entry: dict[str, Any]) -> None:
             *((f"task {task['id']}", f"{task['state']} {task['worker_id']}") for task in status["tasks"]),
         ],
     )
-    typer.echo()
-    show_table(("key", "value"), shown_config(entry["config"]))
     for trace in dict.fromkeys(part.get("trace") for part in (status["connector"], *status["tasks"])):
         if trace:
             typer.echo(f"\n{trace}")
+    typer.echo()
+    show_table(("key", "value"), shown_config(entry["config"]))
+    for warning in warnings_of(entry["config"]):
+        typer.echo(f"\n? {warning}")
 
 
 def plugin(

@@ -10,8 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from frazil.cli.connect.output import Output, OutputOption, show
+from frazil.cli.connect.read_again import read_again
 from frazil.cli.connect.session import ContextOption, complete_connectors, connect
+from frazil.cli.ui.ask import agreed
 from frazil.cli.ui.usage import examples
+from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 
 _HELP = {"help_option_names": ["-h", "--help"]}
@@ -32,7 +35,12 @@ def register(app: typer.Typer) -> None:
         ),
     )(set_)
     group.command(
-        "reset", epilog=examples("stop connector iceberg-sink-apilogs", "offsets reset iceberg-sink-apilogs")
+        "reset",
+        epilog=examples(
+            "offsets reset iceberg-sink-apilogs --dry-run",
+            "stop connector iceberg-sink-apilogs",
+            "offsets reset iceberg-sink-apilogs",
+        ),
     )(reset)
     app.add_typer(
         group,
@@ -113,7 +121,26 @@ def _position(text: str) -> dict[str, Any]:
     }
 
 
-def reset(name: NameArgument, context: ContextOption = None) -> None:
-    """Forget the position of a stopped connector, which then reads all again."""
+def reset(
+    name: NameArgument,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only tell what would be read again; nothing is changed.")
+    ] = False,
+    context: ContextOption = None,
+) -> None:
+    """Forget the position of a stopped connector, which then reads all again; asks first.
+
+    What is stored already of the records that are read again may be stored a second time.
+    """
     with connect(context) as client:
-        typer.echo(f"{name}: {client.reset_offsets(name)}")
+        for line in read_again(client.config(name), name, client.offsets(name), Settings.load()):
+            typer.echo(f"{name}: {line}")
+        if dry_run:
+            typer.echo(f"{name}: nothing was changed")
+        elif yes or agreed(
+            f"Forget the position of {name}?", "reset cannot ask here. Nothing was changed; pass --yes to go on."
+        ):
+            typer.echo(f"{name}: {client.reset_offsets(name)}")
+        else:
+            typer.echo(f"{name}: nothing was changed")

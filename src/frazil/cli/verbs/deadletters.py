@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from frazil.cli.ui.ask import agreed
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.output import Output, OutputOption
 from frazil.cli.ui.progress import Records, progress
@@ -204,6 +204,11 @@ def drop(
     letter_view.print_dropped(groups, dropped, output)
 
 
+def _agreed(count: int) -> bool:
+    question = f"Drop {count:,} dead letters? They are not listed or replayed any more."
+    return agreed(question, "drop cannot ask here. Nothing was dropped; pass --yes to go on.")
+
+
 @dataclass
 class _Look:
     """Dead letters that a command is about, and what it needs to change them; `say` shows a step."""
@@ -268,9 +273,3 @@ def _looked(
 
 def _advance(say: Callable[[str], None], what: str) -> Callable[[int, int], None]:
     return lambda done, total: say(Records(what, done, total))
-
-
-def _agreed(count: int) -> bool:
-    if not sys.stdin.isatty():
-        raise UsageError("drop cannot ask here. Nothing was dropped; pass --yes to go on.")
-    return typer.confirm(f"Drop {count:,} dead letters? They are not listed or replayed any more.")

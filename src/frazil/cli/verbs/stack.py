@@ -11,6 +11,7 @@ import typer
 
 from frazil.cli.connect import lifecycle
 from frazil.cli.connect.session import ContextOption, RegexOption, complete_connectors
+from frazil.cli.ui.ask import agreed
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.progress import progress
 from frazil.cli.ui.usage import examples
@@ -198,6 +199,8 @@ def start(
     downloads 540 and 160 MB.
     """
     settings = Settings.load()
+    for remark in settings.remarks:
+        make_console(stderr=True).print(remark, soft_wrap=True)
     chosen = _chosen(service, services(settings), _startable(settings))
     for name in with_ or ():
         if name not in ON_REQUEST:
@@ -312,13 +315,11 @@ def clean(yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] 
     if not settings.home.exists():
         console.print(f"{settings.home} does not exist: nothing to clean.")
         return
-    if not yes:
-        if not sys.stdin.isatty():
-            raise UsageError("clean removes all data and cannot ask here. Nothing was removed; pass --yes to go on.")
-        question = f"Remove topics, tables, logs and connectors in {settings.home}? They cannot be brought back."
-        if not typer.confirm(question):
-            console.print("Nothing was removed.")
-            return
+    question = f"Remove topics, tables, logs and connectors in {settings.home}? They cannot be brought back."
+    unasked = "clean removes all data and cannot ask here. Nothing was removed; pass --yes to go on."
+    if not (yes or agreed(question, unasked)):
+        console.print("Nothing was removed.")
+        return
     stop_services(_in_use(settings), console)
     LocalStack(settings).clean()
     console.print(f"Removed the data in {settings.home}.")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from frazil.declare.providers import ConfigProviders
+    from frazil.stack.service import Service
 
 MISSING = "MISSING"
 EXTERNAL = "external"
@@ -48,7 +49,7 @@ class ServiceRow:
 
 @dataclass(frozen=True)
 class ConnectorRow:
-    """States are Kafka Connect's, or MISSING for a log connector that is not deployed.
+    """States are Kafka Connect's, or MISSING for a log connector that is not deployed while others of them are.
 
     `lag` is in records, None when it is not known; `trace` is the first line of what a failed connector or task says.
     """
@@ -113,11 +114,12 @@ def status(
     """Show services, connectors with lag, last commits, dead letters.
 
     The exit code is 1 when something is down: a service, a connector or task that has failed or waits for a part that
-    does not answer, or one of the three log connectors or tables that is missing.
+    does not answer, or, of the three log connectors and tables that `init` makes, one that is missing.
     """
-    found = look(Settings.load())
+    settings = Settings.load()
+    found = look(settings)
     if output is Output.TABLE:
-        _print(found)
+        _print(found, settings.remarks)
     else:
         show_json({"up": found.up, **asdict(found)})
     if not found.up:
@@ -130,17 +132,17 @@ def look(settings: Settings) -> StackStatus:
 
     found = StackStatus(_services(settings))
     expected = {name: config["iceberg.tables"] for name, config in connectors(settings).items()}
-    tables = dict.fromkeys(expected.values(), True)
+    tables = dict.fromkeys(expected.values(), False)
     down = {row.name for row in found.services if not row.up}
     if "worker" not in down:
-        tables |= _connectors(settings, list(expected), found, ask_lag="kafka" not in down) | tables
+        tables |= _connectors(settings, expected, found, ask_lag="kafka" not in down)
     if "seaweedfs" not in down:
         _tables(settings, tables, found)
     return found
 
 
 def _services(settings: Settings) -> list[ServiceRow]:
-    on_request = requested(settings)
+    on_request = [*requested(settings), *_sources(settings)]
     own = {service.name: service for service in (*services(settings), *on_request)}
     addresses = {
         "seaweedfs": settings.s3_endpoint,
@@ -148,6 +150,8 @@ def _services(settings: Settings) -> list[ServiceRow]:
         "worker": settings.connect_url,
     }
     addresses |= {service.name: f"http://{LOOPBACK}:{service.ports[0].number}" for service in on_request}
+    if settings.source_connect_url:
+        addresses["sources"] = settings.source_connect_url
     if settings.trino_external:
         addresses.setdefault("trino", settings.trino_url)
     if settings.registry_external:
@@ -162,9 +166,23 @@ def _services(settings: Settings) -> list[ServiceRow]:
     return rows
 
 
-def _connectors(settings: Settings, expected: Sequence[str], found: StackStatus, *, ask_lag: bool) -> dict[str, bool]:
+def _sources(settings: Settings) -> list[Service]:
+    """The runtime of source connectors, where the worker has started it."""
+    from frazil.stack.connect import sources_service
+    from frazil.stack.service import Status
+
+    runtime = sources_service(settings, {})
+    return [] if runtime.state().status is Status.STOPPED else [runtime]
+
+
+def _connectors(
+    settings: Settings, expected: Mapping[str, str], found: StackStatus, *, ask_lag: bool
+) -> dict[str, bool]:
     """Add the connectors to `found`, and the dead letters; the tables that they write to, and whether each of them has
-    to exist beforehand."""
+    to exist beforehand.
+
+    `expected` are the log connectors with their tables: where one is deployed, the others are missed.
+    """
     from frazil.clients.connect import ConnectClient
     from frazil.declare.providers import ConfigProviders
 
@@ -201,7 +219,9 @@ def _connectors(settings: Settings, expected: Sequence[str], found: StackStatus,
     except FrazilError as error:
         found.errors.append(str(error))
     else:
-        found.connectors += [ConnectorRow(name, MISSING) for name in expected if name not in names]
+        if not expected.keys().isdisjoint(names):
+            tables |= dict.fromkeys(expected.values(), True)
+            found.connectors += [ConnectorRow(name, MISSING) for name in expected if name not in names]
         places = {name: place for place, name in enumerate(expected)}
         found.connectors.sort(key=lambda row: (places.get(row.name, len(places)), row.name))
         if ask_lag:
@@ -272,8 +292,10 @@ def _tables(settings: Settings, names: Mapping[str, bool], found: StackStatus) -
         found.errors.append(f"the Iceberg catalog at {settings.catalog_uri} does not answer for the tables: {error}")
 
 
-def _print(found: StackStatus) -> None:
+def _print(found: StackStatus, remarks: Sequence[str]) -> None:
     console = make_console()
+    for remark in remarks:
+        console.print(remark, style="yellow", soft_wrap=True)
     _print_rows(
         console,
         ("service", "state", "address", "pid"),
@@ -292,6 +314,8 @@ def _print(found: StackStatus) -> None:
             for r in found.tables
         ],
     )
+    if not found.connectors and "worker" in [row.name for row in found.services if row.up]:
+        console.print("No connector is deployed: `init` makes those of the log records, `apply` yours.")
     starting = [row.name for row in found.connectors if row.state == _STARTING]
     if starting:
         console.print(f"Still starting: {', '.join(starting)}.", soft_wrap=True)

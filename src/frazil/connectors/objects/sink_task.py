@@ -20,7 +20,7 @@ from frazil.connectors.objects.stored_positions import StoredPositions
 from frazil.connectors.objects.task import ObjectsSpec, ObjectsTask
 from frazil.connectors.objects.uploads import Opener
 from frazil.connectors.sink import Due, SinkContext, SinkTask
-from frazil.errors import BadRecord, ConfigError, ServiceUnavailable
+from frazil.errors import BadRecord, ConfigError, PartitionsAdded
 from frazil.pipeline.convert import infer
 from frazil.pipeline.letters.book import LetterBook
 from frazil.pipeline.letters.deadletter import DeadLetter, DeadLetterQueue
@@ -103,9 +103,9 @@ class ObjectSinkTask(SinkTask):
         """See `SinkTask`: the records that may complete an object, and those of open objects before them."""
         more = ends.keys() - self._positions.offsets.keys()
         if more:
-            raise ServiceUnavailable(
-                f"topic {min(more)[0]} has more partitions than when the connector started; it starts again with them"
-            )
+            topic = min(more)[0]
+            new = "has more partitions" if any(topic == known for known, _ in self._positions.offsets) else "is new"
+            raise PartitionsAdded(f"topic {topic} {new}")
         check_progress(self._positions.offsets, ends)
         for key, clock in self._positions.clocks.items():
             clock.advance(ends[key], now_ms)

@@ -274,11 +274,15 @@ def _call(self: Expressions, node: exp.Expr, scope: Scope | None) -> Value:
     name = core.name.lower()
     if name in AGGREGATES or name in WINDOWS or name in ("approx_percentile", "grouping"):
         return _aggregate(self, node, core, scope)
+    known = name in SCALARS or name in SPECIAL or name == "now"
+    near = "" if known else did_you_mean(name, [*SCALARS, *SPECIAL, *AGGREGATES, *WINDOWS])
+    if near:
+        raise QueryError(f"there is no function {name}{near}")
     if core is not node:
         raise QueryError(f"{name} is neither an aggregate nor a window function")
     if name == "now" and not core.expressions:
         return self.now
-    if name not in SCALARS and name not in SPECIAL:
+    if not known:
         refuse(f"the function {name}")
     return scalar(name, self.values(core.expressions, scope), core.expressions)
 

@@ -58,8 +58,12 @@ SCALARS = declared(
     strpos(varchar, varchar) -> bigint = CASE WHEN {1} = '' AND {0} IS NOT NULL THEN 1 ELSE strpos({0}, {1}) END
     substr(varchar, bigint) -> varchar = frazil_substr({0}, {1}, 2147483647)
     substr(varchar, bigint, bigint) -> varchar = frazil_substr({0}, {1}, {2})
+    substr(varbinary, bigint) -> varbinary = frazil_bytes({0}, {1}, 2147483647)
+    substr(varbinary, bigint, bigint) -> varbinary = frazil_bytes({0}, {1}, {2})
     substring(varchar, bigint) -> varchar = frazil_substr({0}, {1}, 2147483647)
     substring(varchar, bigint, bigint) -> varchar = frazil_substr({0}, {1}, {2})
+    substring(varbinary, bigint) -> varbinary = frazil_bytes({0}, {1}, 2147483647)
+    substring(varbinary, bigint, bigint) -> varbinary = frazil_bytes({0}, {1}, {2})
     to_base64(varbinary) -> varchar = to_base64({0})
     to_hex(varbinary) -> varchar = hex({0})
     to_utf8(varchar) -> varbinary = encode({0})

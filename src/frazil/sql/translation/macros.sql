@@ -23,6 +23,7 @@ CREATE MACRO frazil_replace(s, a, b) AS CASE WHEN a = '' THEN regexp_replace(s, 
 CREATE MACRO frazil_substr(s, n, l) AS CASE
     WHEN n = 0 OR l <= 0 OR n > length(s) OR -n > length(s) THEN (CASE WHEN s IS NULL THEN NULL ELSE '' END)
     ELSE substr(s, CASE WHEN n > 0 THEN n ELSE length(s) + n + 1 END, l) END;
+CREATE MACRO frazil_bytes(b, n, l) AS unhex(frazil_substr(hex(b), CASE WHEN n > 0 THEN least(n, 1073741823) * 2 - 1 ELSE greatest(n, -1073741823) * 2 END, least(l, 1073741823) * 2));
 CREATE MACRO frazil_split(s, d) AS CASE
     WHEN d = '' THEN frazil_fail('The delimiter may not be the empty string', string_split(s, d)) ELSE string_split(s, d) END;
 CREATE MACRO frazil_split_part(s, d, n) AS CASE

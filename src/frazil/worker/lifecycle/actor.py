@@ -253,6 +253,11 @@ class ConnectorActor:
         except BaseException as error:
             self._raised(wanted, error)
             return
+        if status.outgrown:
+            logger.info("connector %s starts again with what is new: %s", self._name, status.trace)
+            self._stop_runner()
+            self._start(wanted)
+            return
         if status.state == "FAILED":
             self._failed(wanted, status.trace or "The connector ended without a reason.", status)
             return

@@ -58,6 +58,10 @@ def parse_json(body: bytes) -> Any:
 
 def config_map(value: Any, what: str) -> dict[str, str | None]:
     """A flat map of configuration values; booleans become text, null stays None. Raises ConfigError."""
+    if isinstance(value, dict) and isinstance(value.get("config"), dict):
+        raise ConfigError(
+            f"{what} has the keys under config, as POST /connectors takes them; send what is in config by itself."
+        )
     if not isinstance(value, dict):
         raise ConfigError(f"{what} is missing or not a JSON object; send an object of keys and values.")
     return {_text(key, what): _config_value(key, item) for key, item in value.items()}

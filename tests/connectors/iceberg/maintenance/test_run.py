@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -91,6 +92,10 @@ def test_tables_without_a_time_in_their_partitions_are_compacted_whole(
         table.append(pa.table({"id": [number], "text": ["x"]}))
     [result] = maintain(".".join(table.name()), only(Step.COMPACT, hot_ms=3_600_000))
     assert (result.before, result.after, result.note) == (6, 1, "")
+    for dry_run in (True, False):
+        [again] = maintain(".".join(table.name()), replace(only(Step.COMPACT, hot_ms=3_600_000), dry_run=dry_run))
+        assert (again.before, again.after) == (1, 1)
+        assert again.note.startswith("nothing to compact: no partition has 5 small files")
 
 
 def test_a_dry_run_changes_nothing_and_says_what_would_be_done(writer: Writer, maintain: Maintain) -> None:

@@ -17,6 +17,8 @@ from frazil.worker.rest.security.users import USERS_FILE, hashed
 from tests.tls import PASSWORD, Authority
 from tests.worker.rest.security.serving import Serve
 
+ROLES = {"reader": " reader", "operator": " operator", "admin": " admin", "ann": ""}
+
 
 def test_a_user_is_asked_for(serve: Serve, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     file = tmp_path / "users.properties"
@@ -40,12 +42,46 @@ def test_a_user_is_asked_for(serve: Serve, tmp_path: Path, caplog: pytest.LogCap
         assert client.connectors() == []
     for access, message in (
         (ConnectAccess(url), "it asks for a user"),
-        (ConnectAccess(url, "ops", "wrong-secret"), "user ops was refused; correct KAFKA_CONNECT_URL"),
+        (
+            ConnectAccess(url, "ops", "wrong-secret"),
+            "user ops was refused; correct KAFKA_CONNECT_USER and KAFKA_CONNECT_PASSWORD",
+        ),
+        (ConnectAccess(url, "ops", "wrong-secret", source="context x"), "user ops was refused; correct context x"),
     ):
         with ConnectClient(access) as client, pytest.raises(TerminalError) as error:
             client.connectors()
         assert message in str(error.value)
         assert "secret" not in str(error.value)
+
+
+def test_a_role_says_what_a_user_may_ask_for(serve: Serve, tmp_path: Path) -> None:
+    file = tmp_path / "users.properties"
+    lines = [f"{name}={hashed(f'{name}-secret')}{role}" for name, role in ROLES.items()]
+    file.write_text("\n".join(lines))
+    url, _ = serve({USERS_FILE: str(file)})
+    requests = {
+        ("GET", "/connectors"): "reader operator admin ann",
+        ("PUT", "/connector-plugins/IcebergSink/config/validate"): "reader operator admin ann",
+        ("PUT", "/connectors/x/pause"): "operator admin ann",
+        ("PUT", "/connectors/x/stop/"): "operator admin ann",
+        ("POST", "/connectors/x/restart?includeTasks=true"): "operator admin ann",
+        ("POST", "/connectors/x/tasks/0/restart"): "operator admin ann",
+        ("PUT", "/connectors/x/topics/reset"): "operator admin ann",
+        ("POST", "/connectors"): "admin ann",
+        ("PUT", "/connectors/x/config"): "admin ann",
+        ("PUT", "/connectors/x%2Fpause/config"): "admin ann",
+        ("PATCH", "/connectors/x/config"): "admin ann",
+        ("PATCH", "/connectors/x/offsets"): "admin ann",
+        ("DELETE", "/connectors/x/offsets"): "admin ann",
+        ("DELETE", "/connectors/x"): "admin ann",
+    }
+    for (method, path), allowed in requests.items():
+        for name in ROLES:
+            answer = httpx.request(method, url + path, auth=(name, f"{name}-secret"), json={})
+            assert (answer.status_code != 403) == (name in allowed.split()), (method, path, name, answer.text)
+    answer = httpx.put(f"{url}/connectors/x/pause", auth=("reader", "reader-secret"))
+    told = "User reader has the role reader, which may not PUT /connectors/x/pause."
+    assert answer.json() == {"error_code": 403, "message": told}
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +96,9 @@ def test_tls(serve: Serve, authority: Authority) -> None:
         assert client.root()["kafka_cluster_id"] == "cluster-1"
     with (
         ConnectClient(ConnectAccess(url)) as client,
-        pytest.raises(ServiceUnavailable, match="CERTIFICATE_VERIFY_FAILED"),
+        pytest.raises(
+            ServiceUnavailable, match="CERTIFICATE_VERIFY_FAILED.*name a PEM file .* with KAFKA_CONNECT_CA_FILE"
+        ),
     ):
         client.root()
     with pytest.raises(httpx.RemoteProtocolError):

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from frazil.errors import ConfigError
+from frazil.worker.rest.security.roles import Role
 from frazil.worker.rest.security.users import EXTENSIONS, USERS_FILE, Users, hashed
 
 EXTENSION = "org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurityRestExtension"
@@ -70,3 +71,15 @@ def test_files_that_would_let_the_wrong_ones_in(tmp_path: Path, text: str, messa
     file.write_text(text)
     with pytest.raises(ConfigError, match=message):
         Users.load({USERS_FILE: str(file)}, {})
+
+
+def test_a_role_behind_a_hash_that_is_none_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "users.properties"
+    file.write_text(f"ann={hashed('x')} root\n")
+    with pytest.raises(ConfigError, match="user ann, or a role behind it that is none of reader, operator, admin"):
+        Users.load({USERS_FILE: str(file)}, {})
+    file.write_text("ann=secret reader\n")
+    users = Users.load({USERS_FILE: str(file)}, {})
+    assert users is not None
+    assert users.admit("ann", "secret reader")
+    assert users.role("ann") is Role.ADMIN

@@ -21,6 +21,8 @@ _TARGET_BYTES = 512 << 20
 _CODEC, _LEVEL = "write.parquet.compression-codec", "write.parquet.compression-level"
 _MOST_COMMITS = "10"
 _COMMITS_FAILED = "rewrite commits failed"
+_FEWEST = 5
+"""Small files of a partition that are worth a rewrite: Iceberg's own number."""
 _FOLDING = {"delete-file-threshold": "5", "remove-dangling-deletes": "true"}
 """Options of compaction: a data file that so many delete files belong to is written again without its deleted rows."""
 
@@ -71,15 +73,10 @@ def compact(session: SparkSession, java_table: Any, table: Table, policy: Policy
             f"{failed} data files of {'.'.join(table.name())} could not be rewritten and stay as they are; the rest is "
             "done. The log has the reasons."
         )
-    rewritten, added = int(result.rewrittenDataFilesCount()), int(result.addedDataFilesCount())
-    return StepResult(
-        Step.COMPACT,
-        "data files",
-        before=total,
-        after=total - rewritten + added,
-        bytes_removed=_bytes_removed(table) if rewritten else 0,
-        note=note,
-    )
+    if not int(result.rewrittenDataFilesCount()):
+        note = _nothing_to_do(note)
+    fewer, freed = _removed(table)
+    return StepResult(Step.COMPACT, "data files", total, total - fewer, freed, note=note)
 
 
 def _options(table: Table, policy: Policy) -> dict[str, str]:
@@ -89,6 +86,7 @@ def _options(table: Table, policy: Policy) -> dict[str, str]:
         "target-file-size-bytes": str(target),
         "max-file-group-size-bytes": str(target),
         "max-concurrent-file-group-rewrites": str(policy.tasks),
+        "min-input-files": str(_FEWEST),
         "partial-progress.enabled": "true",
         "partial-progress.max-commits": _MOST_COMMITS,
         "partial-progress.max-failed-commits": "0",
@@ -106,20 +104,27 @@ def _plan(
     while groups.hasNext():
         group = groups.next()
         rewritten += int(group.inputFileNum())
-        added += int(group.expectedOutputFiles())
+        added += max(int(group.expectedOutputFiles()), 1)
+    note = note if rewritten else _nothing_to_do(note)
     return StepResult(Step.COMPACT, "data files", before=total, after=total - rewritten + added, note=note)
 
 
-def _bytes_removed(before: Table) -> int:
-    """Bytes that the rewrites since `before` have saved, by their own summaries; negative when the files have grown."""
+def _nothing_to_do(note: str) -> str:
+    reason = f"nothing to compact: no partition has {_FEWEST} small files, or one with many deleted rows"
+    return f"{note}; else {reason}" if note else reason
+
+
+def _removed(before: Table) -> tuple[int, int]:
+    """Data files and bytes that the rewrites since `before` have saved, by their own summaries; negative for more."""
     known = {snapshot.snapshot_id for snapshot in before.metadata.snapshots}
-    saved = 0
+    files = saved = 0
     for snapshot in before.refresh().metadata.snapshots:
         summary = snapshot.summary
         if snapshot.snapshot_id not in known and summary is not None and summary.operation is Operation.REPLACE:
-            saved += int(summary.additional_properties.get("removed-files-size", 0))
-            saved -= int(summary.additional_properties.get("added-files-size", 0))
-    return saved
+            told = {name: int(text) for name, text in summary.additional_properties.items() if text.isdecimal()}
+            files += told.get("deleted-data-files", 0) - told.get("added-data-files", 0)
+            saved += told.get("removed-files-size", 0) - told.get("added-files-size", 0)
+    return files, saved
 
 
 def _merge_deletes(session: SparkSession, java_table: Any, cold: Any, policy: Policy) -> None:

@@ -49,7 +49,15 @@ class BasicAuthentication:
             refusal = None
         else:
             refusal = await self._check(scope, user, password)
+        if user is not None and refusal is None:
+            refusal = self._forbidden(user, scope["method"], scope["path"])
         await (refusal or self._app)(scope, receive, send)
+
+    def _forbidden(self, user: str, method: str, path: str) -> Response | None:
+        role = self._users.role(user)
+        if role.may(method, path):
+            return None
+        return error_response(403, f"User {user} has the role {role}, which may not {method} {path}.")
 
     async def _check(self, scope: Scope, user: str, password: str) -> Response | None:
         """Check a password that was not seen before, once its address may; None when it is right."""

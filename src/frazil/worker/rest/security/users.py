@@ -15,6 +15,7 @@ from pathlib import Path
 import javaproperties
 
 from frazil.errors import ConfigError
+from frazil.worker.rest.security.roles import Role
 
 EXTENSIONS = "rest.extension.classes"
 USERS_FILE = "frazil.rest.users.file"
@@ -25,6 +26,7 @@ _ENTRY = re.compile(r"KafkaConnect\s*\{(.*?)\}\s*;", re.DOTALL)
 _FILE = re.compile(r'\bfile\s*=\s*"([^"]+)"')
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _HASH = re.compile(r"scrypt\$(\d+)\$([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]+)")
+_WITH_ROLE = re.compile(rf"(scrypt\$\S+) +({'|'.join(Role)})")
 _COST, _BLOCK, _MEMORY = 14, 8, 64 << 20
 
 
@@ -35,10 +37,16 @@ def hashed(password: str) -> str:
 
 
 class Users:
-    """Names and passwords of those who may use the REST API. Passwords are compared in constant time."""
+    """Names and passwords of those who may use the REST API. Passwords are compared in constant time.
+
+    A hash may have a role behind it; without one a user is an admin.
+    """
 
     def __init__(self, passwords: Mapping[str, str]) -> None:
-        self._passwords = dict(passwords)
+        self._roles = {
+            name: Role(found[2]) for name, text in passwords.items() if (found := _WITH_ROLE.fullmatch(text))
+        }
+        self._passwords = {name: _WITH_ROLE.sub(r"\1", text) for name, text in passwords.items()}
         self._nobody = secrets.token_urlsafe()
         if any(_HASH.fullmatch(stored) for stored in self._passwords.values()):
             self._nobody = hashed(self._nobody)
@@ -60,6 +68,10 @@ class Users:
         if named:
             return cls(_read(named, USERS_FILE))
         return cls(_read(*_of_login_file(env))) if extensions else None
+
+    def role(self, user: str) -> Role:
+        """The role of a user."""
+        return self._roles.get(user, Role.ADMIN)
 
     def knows(self, user: str, password: str) -> bool:
         """Whether `admit` has found the password to be the user's before; costs next to nothing."""
@@ -124,7 +136,10 @@ def _read(path: str, where: str) -> dict[str, str]:
         what = f"no password for user {empty[0]}" if empty else "no user"
         raise ConfigError(f"{where}: {path} has {what}; a line is user=password. The worker was not started.")
     for name, password in users.items():
-        cost = _HASH.fullmatch(password)
+        cost = _HASH.fullmatch(_WITH_ROLE.sub(r"\1", password))
         if password.startswith("scrypt$") and (cost is None or not 10 <= int(cost[1]) <= 15):
-            raise ConfigError(f"{where}: {path} has a damaged hash for user {name}; make it anew with `password`.")
+            raise ConfigError(
+                f"{where}: {path} has a damaged hash for user {name}, or a role behind it that is none of "
+                f"{', '.join(Role)}; make the hash anew with `password`."
+            )
     return users
