@@ -238,7 +238,7 @@ def _verify(access: ConnectAccess) -> ssl.SSLContext | bool:
 
 
 def _next_step(access: ConnectAccess, told: str) -> str:
-    """What to correct: the certificate that is missing where TLS says so, else the address."""
+    """Tell what to correct: the certificate that is missing where TLS says so, else the address."""
     if "CERTIFICATE_VERIFY_FAILED" in told:
         what = "--ca-file of " + access.source if access.of_context else "KAFKA_CONNECT_CA_FILE"
         return f"name a PEM file with the certificate of its issuer with {what}"
