@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -148,34 +147,6 @@ def clock(config: Any) -> Any:
     assert found is not None
     found.advance(0, 1000)
     return found
-
-
-@pytest.mark.parametrize("size", [1, 3, 12])
-def test_records_that_raise_together_only_lose_the_one_that_makes_them_raise(tmp_path: Path, size: int) -> None:
-    write = parquet.write_parquet
-
-    def written(open_lines: Any, *args: Any) -> Any:
-        assert sum(b'"pair"' in line for line in open_lines()) < 2
-        return write(open_lines, *args)
-
-    rows = [Row(n, record("pair" if n in (2, 5, 7) else "good", n, "a")) for n in range(12)]
-    config = object_sink_config(MINIMAL_S3_SINK | KEYS | {"flush.size": "9"})
-    store = FolderStore(str(tmp_path))
-    spec = ObjectsSpec(config, store, {}, {("t", 0): 12}, {("t", 0): clock(config)})
-    dead: dict[int, str] = {}
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(open_object, "write_parquet", written)
-        refused: dict[int, str] = {}
-        while True:
-            parts = [one for at in range(0, 12, size) for one in chunks(rows[at : at + size])]
-            result = run(parts, replace(spec, refused={("t", 0): refused})).partitions["t", 0]
-            dead |= {letter.offset: letter.reason for letter in result.letters}
-            if not result.refused:
-                break
-            refused |= result.refused
-    assert stored(store) == [0, 1, 2, 3, 4, 6, 8, 9, 10]
-    assert dead.keys() == {5, 7}
-    assert all("step write failed unexpectedly with AssertionError" in reason for reason in dead.values())
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import IO
 
@@ -22,7 +22,6 @@ from frazil.connectors.objects.spool import Spool, joined
 from frazil.declare.converters import STRING_CONVERTER
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.strict import ConversionError
-from frazil.pipeline.poison import Unforeseen, step
 from frazil.pipeline.types import Type
 
 _MADE_AT_THE_END = ("parquet", "avro")
@@ -57,7 +56,6 @@ class OpenObject:
         self._schema = schema
         self._spools: dict[Kind, tuple[FormatConfig, Spool]] = {}
         self._offsets: list[Numbers] = []
-        self._making: Kind | None = None
         self._topic = ""
         self._partition = 0
 
@@ -104,8 +102,7 @@ class OpenObject:
                 if not spool.in_memory:
                     out.to_disk()
                 body = out.finish()
-                self._making = kind
-                found = self._make(kind, format_, spool.lines, body)
+                found = self._make(kind, format_, spool, body)
                 refused |= {int(offsets[index]): error for index, error in found}
                 spool.close()
             size = body.seek(0, 2)
@@ -126,53 +123,20 @@ class OpenObject:
             )
         return finished, refused
 
-    def last_needed(self) -> int | None:
-        """Find the record without which those before it do not make `finish` raise Unforeseen: its offset.
-
-        None when it makes it raise alone.
-        """
-        if self._making is None:
-            return None
-        format_, spool = self._spools[self._making]
-        lines = list(spool.lines())
-        passes, raises = 0, len(lines)
-        while raises - passes > 1:
-            middle = (passes + raises) // 2
-            if self._raises(self._making, format_, lines[:middle]):
-                raises = middle
-            else:
-                passes = middle
-        if self._raises(self._making, format_, lines[raises - 1 : raises]):
-            return None
-        return int(np.concatenate(self._offsets)[raises - 1])
-
-    def _raises(self, kind: Kind, format_: FormatConfig, lines: list[bytes]) -> bool:
-        out = Spool()
-        try:
-            with step("write"):
-                self._make(kind, format_, lambda: lines, out.finish())
-        except Unforeseen:
-            return True
-        finally:
-            out.close()
-        return False
-
-    def _make(
-        self, kind: Kind, format_: FormatConfig, open_lines: Callable[[], Iterable[bytes]], out: IO[bytes]
-    ) -> Refused:
+    def _make(self, kind: Kind, format_: FormatConfig, spool: Spool, out: IO[bytes]) -> Refused:
         """Write a file that has to know all its records first."""
         schema = self._schema if kind == "data" else None
         struct = None if schema is None else schema.struct
         if self._columns is not None:
-            refused, self.unknown = write_table_file(open_lines, self._columns, format_.codec, out)
+            refused, self.unknown = write_table_file(spool.lines, self._columns, format_.codec, out)
             return refused
         if format_.kind == "parquet":
-            return write_parquet(open_lines, struct, format_.codec, out)
+            return write_parquet(spool.lines, struct, format_.codec, out)
         if kind == "keys" or (kind == "data" and self._config.value_converter == STRING_CONVERTER):
-            return write_avro_values(open_lines, format_.codec, out)
+            return write_avro_values(spool.lines, format_.codec, out)
         if kind == "headers":
-            return write_avro(open_lines, HEADERS, None, format_.codec, out)
-        return write_avro(open_lines, struct, None if schema is None else schema.name, format_.codec, out)
+            return write_avro(spool.lines, HEADERS, None, format_.codec, out)
+        return write_avro(spool.lines, struct, None if schema is None else schema.name, format_.codec, out)
 
     def close(self) -> None:
         """Give up what was taken."""

@@ -25,7 +25,7 @@ from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.json_schema import InvalidRecord
 from frazil.pipeline.letters.deadletter import DeadLetter
 from frazil.pipeline.offsets import TopicPartition
-from frazil.pipeline.poison import PoisonPill, PoisonPills, StepName, Unforeseen, step
+from frazil.pipeline.poison import PoisonPills, StepName, step
 from frazil.pipeline.results import SkipReason
 from frazil.pipeline.rows import Rows
 
@@ -199,14 +199,8 @@ class PartitionRun:
         finished: list[Finished] = []
         refused: dict[int, ConversionError] = {}
         for each in self._open.values():
-            try:
-                with step("write"):
-                    more, failed = each.finish()
-            except Unforeseen as raised:
-                offset = each.last_needed()
-                if offset is None:
-                    raise
-                more, failed = [], {offset: PoisonPill(raised)}
+            with step("write"):
+                more, failed = each.finish()
             finished += more
             refused |= failed
         unknown = infer.merge_all([each.unknown for each in self._open.values()])
