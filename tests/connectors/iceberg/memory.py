@@ -90,6 +90,10 @@ class MemoryCatalog(NoopCatalog):
     def drop_table(self, identifier: str | Identifier) -> None:
         del self._tables[self.identifier_to_tuple(identifier)]
 
+    def replace_metadata(self, identifier: str, metadata: TableMetadata) -> None:
+        """Change a table as only a catalog can."""
+        self._tables[self.identifier_to_tuple(identifier)] = metadata
+
     def _metadata(self, name: Identifier) -> TableMetadata:
         if name not in self._tables:
             raise NoSuchTableError(str(name))

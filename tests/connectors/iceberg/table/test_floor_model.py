@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import hypothesis.strategies as st
+import pyarrow as pa
 import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
@@ -15,11 +16,12 @@ from pyiceberg.table.refs import MAIN_BRANCH
 
 from frazil.connectors.iceberg.table import attempts
 from frazil.connectors.iceberg.table.commit import Commit, Floor, Target, append_files
+from frazil.connectors.iceberg.table.write import DataFileWriter
 from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import CommitConflict, Fenced
 from frazil.pipeline import offsets
 from frazil.pipeline.offsets import Offsets
-from tests.connectors.iceberg.conftest import SIMPLE
+from tests.connectors.iceberg.conftest import SIMPLE, written
 from tests.connectors.iceberg.memory import MemoryCatalog
 
 CONNECTORS = ("a", "b")
@@ -163,3 +165,46 @@ def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_floors_are_what_the_table_has() -> None:
     run_state_machine_as_test(Floors, settings=settings(max_examples=25, stateful_step_count=20))
+
+
+def without_parents(catalog: MemoryCatalog, *gone: int) -> None:
+    """Expire snapshots as some catalogs do it: those that are left have no parents."""
+    table = catalog.load_table("ns.t")
+    kept = [
+        snapshot.model_copy(update={"parent_snapshot_id": None})
+        for snapshot in table.metadata.snapshots
+        if snapshot.snapshot_id not in gone
+    ]
+    log = [entry for entry in table.metadata.snapshot_log if entry.snapshot_id not in gone]
+    catalog.replace_metadata("ns.t", table.metadata.model_copy(update={"snapshots": kept, "snapshot_log": log}))
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_a_position_survives_a_catalog_that_forgets_parents(tmp_path: Path, version: str) -> None:
+    catalog = MemoryCatalog(tmp_path, {})
+    table = catalog.create_table("ns.t", SIMPLE, properties={"format-version": version})
+    target = Target(catalog, "ns.t", MAIN_BRANCH)
+    files = written(DataFileWriter(table.metadata.model_dump_json(), ()), pa.table({"id": [1], "text": ["x"]}))
+    target.commit(table, Floor(), Commit("a", files, {("t", 0): 0}, {("t", 0): 1}, IDENTITY, None))
+    first = target.load().current_snapshot()
+    assert first is not None
+    target.load().append(pa.table({"id": [2], "text": ["y"]}))
+    without_parents(catalog, first.snapshot_id)
+    assert target.floor(target.load(), "a").offsets == {("t", 0): 1}
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_a_table_that_was_rolled_back_to_its_first_snapshot_begins_anew(tmp_path: Path, version: str) -> None:
+    catalog = MemoryCatalog(tmp_path, {})
+    table = catalog.create_table("ns.t", SIMPLE, properties={"format-version": version})
+    table.append(pa.table({"id": [2], "text": ["y"]}))
+    target = Target(catalog, "ns.t", MAIN_BRANCH)
+    first, table = target.load().current_snapshot(), target.load()
+    assert first is not None
+    files = written(DataFileWriter(table.metadata.model_dump_json(), ()), pa.table({"id": [1], "text": ["x"]}))
+    target.commit(table, Floor(), Commit("a", files, {("t", 0): 0}, {("t", 0): 1}, IDENTITY, None))
+    head = target.load().current_snapshot()
+    assert head is not None
+    target.load().manage_snapshots().set_current_snapshot(snapshot_id=first.snapshot_id).commit()
+    without_parents(catalog, head.snapshot_id)
+    assert target.floor(target.load(), "a").offsets == {("t", 0): 0}

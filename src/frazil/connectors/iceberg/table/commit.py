@@ -140,7 +140,8 @@ class Target:
         The copy in the table's properties counts when it may have been expired, unless a rollback has taken the commit
         from the branch that has put it there. When it was not, the table has been rolled back to before the connector's
         first commit, and the position is where that began. Expired snapshots leave a hole: the next one names a parent
-        that is gone or, as some catalogs have it, none.
+        that is gone or, as some catalogs have it, none; then its number, or what the table had before, tells that it was
+        not the first.
         """
         expired = superseded = False
         copy = self._copy(table, connector)
@@ -150,7 +151,7 @@ class Target:
             if summary.get(CONNECTOR) == connector and OFFSETS in summary:
                 return replace(_floor(summary[OFFSETS], summary, snapshot.timestamp_ms, most), superseded=superseded)
             superseded = superseded or any(mark in summary for mark in self._connect_marks)
-            expired = snapshot.parent_snapshot_id is not None or (snapshot.sequence_number or 0) > 1
+            expired = not _is_first(snapshot)
         if not copy:
             return Floor(superseded=superseded)
         taken = first_taken_back(table, connector, self.branch)
@@ -257,6 +258,14 @@ def append_files(update: UpdateSnapshot, table: Table, files: Sequence[DataFile]
     with update.merge_append() if merge else update.fast_append() as append:
         for file in files:
             append.append_data_file(file)
+
+
+def _is_first(snapshot: Snapshot) -> bool:
+    """Whether a table began with the snapshot. Those of tables of format version 1 have no numbers."""
+    if snapshot.parent_snapshot_id is not None or (snapshot.sequence_number or 0) > 1:
+        return False
+    summary = summary_of(snapshot)
+    return bool(snapshot.sequence_number) or summary.get("total-records", "0") == summary.get("added-records", "0")
 
 
 def _append_nothing(table: Table) -> None:
