@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from pyiceberg.table import Table
@@ -27,7 +26,7 @@ _FOLDING = {"delete-file-threshold": "5", "remove-dangling-deletes": "true"}
 """Options of compaction: a data file that so many delete files belong to is written again without its deleted rows."""
 
 
-def compact(session: SparkSession, java_table: Any, table: Table, policy: Policy) -> StepResult:
+def compact(session: SparkSession, java_table: Any, table: Table, policy: Policy, now_ms: int) -> StepResult:
     """Rewrite what is small in the cold partitions, in several commits, so that a conflict costs only a part.
 
     Data files of which many rows are deleted are written again without these, and small delete files are merged.
@@ -38,11 +37,7 @@ def compact(session: SparkSession, java_table: Any, table: Table, policy: Policy
     head = table.metadata.snapshot_by_name(policy.branch)
     if head is None:
         return StepResult(Step.COMPACT, "data files", note=f"branch {policy.branch} has no snapshot")
-    hot = (
-        hot_partitions(table, head, int(time.time() * 1000) - policy.hot_ms)
-        if grows_cold(table.spec(), table)
-        else set()
-    )
+    hot = hot_partitions(table, head, now_ms - policy.hot_ms) if grows_cold(table.spec(), table) else set()
     note = f"{len(hot)} partitions left out, which were written lately" if hot else ""
     iceberg: Any = jvm(session).org.apache.iceberg
     cold = cold_filter(iceberg.expressions.Expressions, table, hot)

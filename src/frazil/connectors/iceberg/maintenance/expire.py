@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any
 
 from pyiceberg.table import Table
@@ -31,7 +30,7 @@ _KEPT = "the position of connector {} is not in the table's properties until its
 _DELETED = ("DataFiles", "PositionDeleteFiles", "EqualityDeleteFiles", "Manifests", "ManifestLists", "StatisticsFiles")
 
 
-def expire(session: SparkSession, java_table: Any, table: Table, policy: Policy) -> StepResult:
+def expire(session: SparkSession, java_table: Any, table: Table, policy: Policy, now_ms: int) -> StepResult:
     """Expire what is older than wanted, of every branch; tags and branches keep what they name.
 
     A snapshot whose position is not in the table's properties stays, with all that are newer. Raises what the JVM
@@ -39,7 +38,7 @@ def expire(session: SparkSession, java_table: Any, table: Table, policy: Policy)
     """
     keep_ms = _number(policy.keep_ms, table, _KEEP_MS, _DEFAULT_KEEP_MS)
     keep = _number(policy.keep_snapshots, table, _KEEP_SNAPSHOTS, _DEFAULT_KEEP_SNAPSHOTS)
-    wanted = int(time.time() * 1000) - keep_ms
+    wanted = now_ms - keep_ms
     before = len(table.metadata.snapshots)
     older_than, note = wanted, ""
     planned = _planned(java_table, older_than, keep)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,19 +9,38 @@ import pyarrow as pa
 from pyiceberg.table import Table
 from pyspark.sql import SparkSession
 
+from frazil.connectors.iceberg.maintenance.metadata_files import METADATA_ENDINGS
 from frazil.connectors.iceberg.maintenance.policy import Policy, Step, StepResult
 from frazil.connectors.iceberg.maintenance.stored_objects import Objects, StoredObject
 from frazil.connectors.iceberg.spark.runtime import jvm
+from frazil.errors import TerminalError
+
+_FOLDERS = ("data", "metadata")
+"""Folders that writers of Iceberg put files into, below the location of a table."""
 
 
-def old_files(table: Table, policy: Policy) -> tuple[int, list[StoredObject]]:
-    """Count the files in the table's folder, and list those old enough to be looked at.
+def old_files(table: Table, policy: Policy, now_ms: int) -> tuple[int, list[StoredObject]]:
+    """Count the files in the table's own folders, and list those old enough to be looked at.
 
-    Raises ServiceUnavailable or ConfigError when the object store does not tell.
+    What lies beside these folders, others have put there. Raises TerminalError where another table lies inside of them,
+    ServiceUnavailable or ConfigError when the object store does not tell.
     """
-    oldest = int(time.time() * 1000) - policy.orphan_age_ms
-    files = list(Objects(table).below(table.location()))
+    oldest = now_ms - policy.orphan_age_ms
+    objects, location = Objects(table), table.location().rstrip("/")
+    files = [file for folder in _FOLDERS for file in objects.below(f"{location}/{folder}")]
+    own = {at.rpartition("/")[0] for at in (table.metadata_location, *_earlier(table))}
+    for file in files:
+        folder = file.location.rpartition("/")[0]
+        if file.location.endswith(METADATA_ENDINGS) and folder not in own:
+            raise TerminalError(
+                f"another table has its metadata in {folder}, inside of the folder of {'.'.join(table.name())}: its "
+                "files would be taken for orphans. Nothing was removed; move one of the tables."
+            )
     return len(files), [file for file in files if file.changed_ms < oldest]
+
+
+def _earlier(table: Table) -> list[str]:
+    return [entry.metadata_file for entry in table.metadata.metadata_log]
 
 
 def remove_orphans(

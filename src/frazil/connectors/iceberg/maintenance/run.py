@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
 from frazil.clients import catalog as catalogs
+from frazil.connectors.iceberg.maintenance import store_clock
 from frazil.connectors.iceberg.maintenance.compact import compact
 from frazil.connectors.iceberg.maintenance.expire import expire
 from frazil.connectors.iceberg.maintenance.manifests import rewrite_manifests
@@ -49,16 +50,19 @@ class Maintenance:
         """Do what is wanted to a table; a step that fails is in the result, and the next ones run all the same.
 
         Raises NotFound when the table is gone, ConfigError when access is refused, ServiceUnavailable when the catalog
-        does not answer at the begin, StackError when Iceberg's jars cannot be had. Writers may go on meanwhile: a step
-        that loses against them is tried again, four times in all.
+        or the store does not answer at the begin, TerminalError when this machine's clock is not the store's, and
+        StackError when Iceberg's jars cannot be had. Writers may go on meanwhile: a step that loses against them is
+        tried again, four times in all.
         """
         self._say(f"{name}: opening the table")
         target = Target(catalogs.connect(self._properties), name, MAIN_BRANCH)
-        if target.load().properties.get("gc.enabled", "true").lower() == "false":
+        table = target.load()
+        if table.properties.get("gc.enabled", "true").lower() == "false":
             raise ConfigError(
                 f"table {name} has gc.enabled=false: its files may belong to other tables too. Nothing was done; "
                 "remove that property if no other table uses them."
             )
+        store_clock.now_ms(table)  # nothing is begun by a clock that is wrong
         session = self._runtime.session.newSession()
         results = []
         for step in Step:
@@ -87,17 +91,18 @@ class Maintenance:
         what = f"{target.name}: {_SAYS[step]}"
         self._say(what)
         table = target.load()
+        now_ms = store_clock.now_ms(table)
         if step is Step.METADATA:
-            return remove_metadata(table, policy)
-        count, files = old_files(table, policy) if step is Step.ORPHANS else (0, [])
+            return remove_metadata(table, policy, now_ms)
+        count, files = old_files(table, policy, now_ms) if step is Step.ORPHANS else (0, [])
         java_table = self._runtime.table(self._properties, target.name)
         with self._runtime.calling(what, session), watching(session, what, self._say):
             match step:
                 case Step.COMPACT:
-                    return compact(session, java_table, table, policy)
+                    return compact(session, java_table, table, policy, now_ms)
                 case Step.MANIFESTS:
                     return rewrite_manifests(session, java_table, table, policy)
                 case Step.EXPIRE:
-                    return expire(session, java_table, table, policy)
+                    return expire(session, java_table, table, policy, now_ms)
                 case Step.ORPHANS:
                     return remove_orphans(session, java_table, count, files, policy)

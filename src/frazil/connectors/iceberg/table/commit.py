@@ -140,8 +140,8 @@ class Target:
         The copy in the table's properties counts when it may have been expired, unless a rollback has taken the commit
         from the branch that has put it there. When it was not, the table has been rolled back to before the connector's
         first commit, and the position is where that began. Expired snapshots leave a hole: the next one names a parent
-        that is gone or, as some catalogs have it, none; then its number, or what the table had before, tells that it was
-        not the first.
+        that is gone or, as some catalogs have it, none; then its number, or what the table had before, tells that it
+        was not the first.
         """
         expired = superseded = False
         copy = self._copy(table, connector)
