@@ -46,6 +46,11 @@ class TableResult:
     overflow: bool = False
     write_s: float = 0.0
 
+    @property
+    def lacks(self) -> bool:
+        """Whether the table has to change before it can have the records."""
+        return bool(self.absent or (self.unknown and infer.typed(self.unknown)))
+
     def add(self, other: TableResult) -> None:
         """Take in what another task has of the same table."""
         self.read += other.read

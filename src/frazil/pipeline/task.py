@@ -106,7 +106,7 @@ class _TableOutput(Bookings):
     @property
     def _lacks(self) -> bool:
         """Whether the table must change, or be looked at, before it can have the rows."""
-        return bool(self.result.unknown or self.result.absent or self.result.wanted)
+        return self.result.lacks or bool(self.result.wanted)
 
     def encode_largest(self) -> None:
         if self._files is not None:

@@ -186,7 +186,7 @@ class Batch:
         if table.table is None and not table.refusal and result.stored:
             table.create(result.unknown, result.seen)
             return "again"
-        if (result.unknown or result.absent) and self.config.evolve_schema and table.table is not None:
+        if result.lacks and self.config.evolve_schema and table.table is not None:
             table.evolve(result)
             return "again"
         if result.wanted and table.table is not None:

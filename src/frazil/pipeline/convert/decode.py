@@ -47,7 +47,8 @@ class DecodeSpec:
     `no_more_columns`: why records with unknown fields are refused, although the schema may evolve. `loosen`: whether
     required columns may become optional then. `any_case`, `legacy` and `overrides` are those of `Converter`.
     `most_new_columns`: how many columns one record may ask for, and the configuration key that says so. `path_types`:
-    whether `frazil.schema.path.*` gives new columns their types, so that reasons can name it.
+    whether `frazil.schema.path.*` gives new columns their types, so that reasons can name it. `empties`: how
+    empty objects and arrays are taken; where they are lenient, an empty array is null in a column of objects.
     """
 
     struct: Struct
@@ -60,6 +61,7 @@ class DecodeSpec:
     overrides: Overrides = NO_OVERRIDES
     most_new_columns: tuple[int, str] | None = None
     path_types: bool = False
+    empties: infer.Empties = "untold"
 
 
 @dataclass
@@ -110,7 +112,12 @@ class RecordDecoder:
         self._columns = {f.name: f for f in spec.struct.fields}
         self._schema = arrow_schema(spec.struct)
         self._strict = Converter(
-            spec.struct, spec.no_more_columns, any_case=spec.any_case, legacy=spec.legacy, overrides=spec.overrides
+            spec.struct,
+            spec.no_more_columns,
+            any_case=spec.any_case,
+            legacy=spec.legacy,
+            overrides=spec.overrides,
+            empty_arrays=spec.empties == "lenient",
         )
         self._exact_names = spec.any_case or has_aliases(spec.struct)
         self._failures: Counter[str] = Counter()
@@ -297,13 +304,13 @@ class RecordDecoder:
 
     def _new_columns(self, unknown: Sequence[tuple[infer.Path, bytes]]) -> dict[infer.Path, Type]:
         """Find the columns that a record asks for. Raises ConversionError for more than one record may."""
-        inferred = {path: self._spec.overrides.infer(path, raw) for path, raw in unknown}
+        inferred = {path: self._spec.overrides.infer(path, raw, self._spec.empties) for path, raw in unknown}
         found = {path: type_ for path, type_ in inferred.items() if type_ is not None}
         if self._spec.most_new_columns is None:
             return found
         most, key = self._spec.most_new_columns
-        if sum(map(infer.column_count, found.values())) > most:
-            found = bounded(found, most)
+        if sum(map(infer.column_count, infer.typed(found).values())) > most:
+            found = bounded(infer.typed(found), most)
             if sum(map(infer.column_count, found.values())) > most:
                 reason = f"the record would bring more than {most:,} new columns, as {key} allows"
                 raise ConversionError("", f"{reason}{way_on(found) if self._spec.path_types else ''}")

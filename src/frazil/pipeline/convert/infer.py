@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import reduce
+from typing import Literal
 
 import msgspec
 
@@ -24,20 +25,26 @@ _DIGITS = {"int": 10, "long": 19}
 _NUMBERS = frozenset(("int", "long", "float", "double"))
 NOTHING = Struct((), ignored=("",))
 """Type of the elements of an array that shows none yet, where `empties` are told."""
+NO_ARRAY = Struct((), ignored=("", ""))
+"""Type of the elements of an empty array that may as well be an empty object, as PHP writes one."""
+Empties = Literal["untold", "kinds", "lenient"]
+"""Ways to take an empty object or array: it shows nothing; it is of its kind; an empty array may be an object too."""
+_NOTHING = (NOTHING, NO_ARRAY)
+_EMPTY_ARRAY = List(NO_ARRAY)
 _MAX_DEPTH = 32
 """Objects and arrays inside each other beyond this become text: deeper types break catalogs and readers."""
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _array = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
-def infer(raw: bytes, *, empties: bool = False) -> Type | None:
+def infer(raw: bytes, *, empties: Empties = "untold") -> Type | None:
     """Infer the column type for a JSON value; None where it shows no type yet (null, [], {}, [null] …).
 
     Whole numbers are long (decimal(38,0) beyond 64 bits), all others double; 1.0 is a double. What lies more
     than 32 levels deep is text, and so is an object with an empty name, which Iceberg cannot have.
 
-    With `empties` an object or array that shows no type yet is told from other values, so that `merge` makes text of
-    both; `without_empties` takes them out again.
+    Where `empties` are told an object or array that shows no type yet is told from other values, so that `merge` makes
+    text of both; `without_empties` takes them out again.
     """
     try:
         return _infer(raw, _MAX_DEPTH, empties)
@@ -45,7 +52,7 @@ def infer(raw: bytes, *, empties: bool = False) -> Type | None:
         return STRING
 
 
-def _infer(raw: bytes, depth: int, empties: bool) -> Type | None:
+def _infer(raw: bytes, depth: int, empties: Empties) -> Type | None:
     if raw[0] in b"{[" and not depth:
         return STRING
     match raw[0]:
@@ -60,14 +67,14 @@ def _infer(raw: bytes, depth: int, empties: bool) -> Type | None:
             if "" in members:
                 return STRING
             fields = tuple(Field(name, type_) for name, type_ in members.items() if type_ is not None)
-            return Struct(fields) if fields or empties else None
+            return Struct(fields) if fields or empties != "untold" else None
         case 0x5B:
             elements: list[Type | None] = []
             for item in _array(raw):
                 elements.append(_infer(bytes(item), depth - 1, empties))
             element = merge_types(elements)
-            if element is None and empties:
-                element = NOTHING
+            if element is None and empties != "untold":
+                element = NO_ARRAY if empties == "lenient" and not elements else NOTHING
             return List(element) if element is not None else None
         case _:
             return _number(raw)
@@ -80,6 +87,12 @@ def _number(raw: bytes) -> Type:
     if -(1 << 63) <= value < 1 << 63:
         return _LONG
     return _DECIMAL_LONG if abs(value) < 10**38 else STRING
+
+
+def typed(columns: Mapping[Path, Type]) -> dict[Path, Type]:
+    """The columns that show a type, without the empties inside of them."""
+    shown = ((path, without_empties(type_)) for path, type_ in columns.items())
+    return {path: type_ for path, type_ in shown if type_ is not None}
 
 
 def without_empties(type_: Type | None) -> Type | None:
@@ -96,6 +109,8 @@ def count(path: Path, types: Iterable[Type], seen: Seen) -> None:
     """Count in `seen` what records show at a path, of the types that they show there, and inside."""
     inside: dict[str, list[Type]] = {}
     for type_ in types:
+        if type_ in _NOTHING:
+            continue
         seen[path, kind_of(type_)] += 1
         for name, inner in () if isinstance(type_, Map) else inner_types(type_):
             inside.setdefault(name, []).append(inner)
@@ -126,9 +141,13 @@ def merge(left: Type | None, right: Type | None) -> Type | None:
     """Find a type for the values of both: the wider number, double for whole ones beside fractions, else text."""
     if left is None or right is None or left == right:
         return right if left is None else left
-    if NOTHING in (left, right):
-        return right if left == NOTHING else left
+    if left in _NOTHING or right in _NOTHING:
+        return right if left in _NOTHING else left
     match left, right:
+        case (Struct() | Map(), List()) if right == _EMPTY_ARRAY:
+            return left
+        case (List(), Struct() | Map()) if left == _EMPTY_ARRAY:
+            return right
         case Struct(), Struct():
             return Struct(_merge_fields(left.fields, right.fields))
         case (Map(), Struct()) | (Struct(), Map()) if MAP in (left, right):
@@ -161,7 +180,9 @@ def _merge_scalars(left: Scalar, right: Scalar) -> Scalar:
 def merge_types(types: Iterable[Type | None]) -> Type | None:
     """Merge any number of types, in a time that grows with their sizes alone."""
     distinct = list(dict.fromkeys(type_ for type_ in types if type_ is not None))
-    shown = [type_ for type_ in distinct if type_ != NOTHING] or distinct
+    shown = [type_ for type_ in distinct if type_ not in _NOTHING] or distinct[:1]
+    if any(isinstance(type_, Struct | Map) for type_ in shown):
+        shown = [type_ for type_ in shown if type_ != _EMPTY_ARRAY]
     if len(shown) < 2:
         return shown[0] if shown else None
     if len({type(type_) for type_ in shown}) > 1:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.column_types import ColumnType
-from frazil.pipeline.convert.infer import Path
+from frazil.pipeline.convert.infer import Empties, Path
 from frazil.pipeline.types import STRING, Field, List, Map, Scalar, ScalarKind, Struct, Type, changed
 
 
@@ -29,13 +29,13 @@ class Overrides:
     def _parents(self) -> frozenset[Path]:
         return frozenset(path[:depth] for path in self._by_path for depth in range(len(path)))
 
-    def infer(self, path: Path, raw: bytes) -> Type | None:
+    def infer(self, path: Path, raw: bytes, empties: Empties = "untold") -> Type | None:
         """Find the type of a new column for a JSON value; None where it shows no type, or never becomes a column."""
         if not self.types:
-            return infer.infer(raw)
+            return infer.infer(raw, empties=empties)
         if path in self._by_path:
             return None if raw == b"null" else self._by_path[path]
-        inferred = infer.infer(raw)
+        inferred = infer.infer(raw, empties=empties)
         return inferred if inferred is None or path not in self._parents else self.apply(path, inferred)
 
     def apply(self, path: Path, type_: Type) -> Type | None:

@@ -133,15 +133,16 @@ class Converter:
         any_case: bool = False,
         legacy: bool = False,
         overrides: Overrides = NO_OVERRIDES,
+        empty_arrays: bool = False,
     ) -> None:
         """Compile the conversion for the columns of a table.
 
         With `no_more_columns`, a reason, a record with members that have no column is refused.
 
         With `any_case` members find their columns whatever their case is. With `legacy` values are bent as the
-        Iceberg sink of Kafka Connect does.
+        Iceberg sink of Kafka Connect does. With `empty_arrays` one is null in a column of objects.
         """
-        self._compile = _Compiler(any_case, legacy)
+        self._compile = _Compiler(any_case, legacy, empty_arrays)
         self._columns = self._compile.columns(struct)
         self._names = {name.lower(): name for name in column_names(struct)}
         self._no_more_columns = no_more_columns
@@ -260,27 +261,33 @@ def _absent(path: Path, notes: Notes | None, where: str) -> None:
 class _Compiler:
     """Makes conversions from the types of columns."""
 
-    def __init__(self, any_case: bool, legacy: bool) -> None:
+    def __init__(self, any_case: bool, legacy: bool, empty_arrays: bool) -> None:
         self._any_case = any_case
+        self._empty_arrays = empty_arrays
         self._legacy = legacy
         self._scalars = legacy_scalars.converter if legacy else scalars.converter
 
     def columns(self, struct: Struct, path: Path = ()) -> _Columns:
         """Compile the columns of a struct."""
-        compiled = {f.name: (self._type(f.type, (*path, f.name)), f) for f in struct.fields}
+        compiled = {f.name: (self._type(f.type, (*path, f.name), f.required), f) for f in struct.fields}
         return _Columns(path, compiled, struct.ignored, self._any_case)
 
-    def _type(self, type_: Type, path: Path) -> _Compiled:
+    def _type(self, type_: Type, path: Path, required: bool) -> _Compiled:
+        compiled = self._of_kind(type_, path)
+        nullable = self._empty_arrays and not required and isinstance(type_, Struct | Map)
+        return _or_empty_array(compiled) if nullable else compiled
+
+    def _of_kind(self, type_: Type, path: Path) -> _Compiled:
         match type_:
             case Struct():
                 return _struct(self.columns(type_, path))
             case List(element, required):
                 inside = (*path, "element")
-                return _list(self._type(element, inside), required, inside)
+                return _list(self._type(element, inside, required), required, inside)
             case Map(key, value, required):
                 inside = (*path, "value")
-                keys = None if key == STRING else self._type(key, inside)
-                general = _map(keys, self._type(value, inside), required, inside)
+                keys = None if key == STRING else self._type(key, inside, True)
+                general = _map(keys, self._type(value, inside, required), required, inside)
                 return _map_of_texts(general) if key == value == STRING else general
             case _:
                 if type_.origin:
@@ -324,6 +331,15 @@ def _struct(columns: _Columns) -> _Compiled:
         return _members(_object(raw), columns, notes)
 
     return struct
+
+
+def _or_empty_array(convert: _Compiled) -> _Compiled:
+    """Make a conversion of objects that takes an empty array, as PHP writes an empty object, for null."""
+
+    def convert_or_null(raw: bytes, notes: Notes | None) -> Any:
+        return None if raw[0] == 0x5B and not raw[1:-1].strip() else convert(raw, notes)
+
+    return convert_or_null
 
 
 def _list(element: _Compiled, required: bool, path: Path) -> _Compiled:

@@ -47,6 +47,7 @@ def one() -> Iterator[Memory]:
         ({}, {}),
         ({"s": None, "deep": None, "l": None, "m": None, "ints": None}, {}),
         ({"s": GOOD}, {"s": READ}),
+        ({"s": [], "m": []}, {}),
         ({"deep": {"in": GOOD}}, {"deep": {"in": READ, "x": None}}),
         ({"l": [GOOD, None]}, {"l": [READ, None]}),
         ({"m": {"k": GOOD, "none": None}}, {"m": [("k", READ), ("none", None)]}),
@@ -77,6 +78,7 @@ def test_what_is_null_is_stored_whatever_is_required_inside_of_it(
         {"m": {"k": {"n": 1.5}}},
         {"ints": {"l": [None]}},
         {"ints": {}},
+        {"deep": {"in": []}},
     ],
 )
 def test_what_lacks_a_required_value_is_a_dead_letter(one: Memory, record: Mapping[str, Any]) -> None:

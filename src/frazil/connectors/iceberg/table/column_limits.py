@@ -12,7 +12,7 @@ from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.evolve import has_column, possible_columns
 from frazil.connectors.iceberg.table.mixed import mixed
 from frazil.pipeline.convert.data_keys import nodes, way_on, with_fewer, with_maps
-from frazil.pipeline.convert.infer import Path, Seen, column_count, records
+from frazil.pipeline.convert.infer import Path, Seen, column_count, records, typed
 from frazil.pipeline.types import List, Struct, Type, inner_types
 
 MOST_NEW = "frazil.schema.max.new.columns"
@@ -39,6 +39,7 @@ def admit(config: IcebergSinkConfig, schema: Schema | None, unknown: Mapping[Pat
     Of names that differ in case only the one that most records have counts. Columns that only get wider are always
     among the chosen. The order is that of `unknown`.
     """
+    unknown = typed(unknown)
     have = Schema() if schema is None else schema
     counts = records(seen)
     possible = possible_columns(have, with_maps(unknown, seen), by_count(sorted(unknown), counts))

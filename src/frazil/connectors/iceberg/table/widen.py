@@ -12,6 +12,7 @@ from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.column_limits import admit
 from frazil.connectors.iceberg.table.evolve import evolve, evolved
 from frazil.errors import ConfigError
+from frazil.pipeline.convert.infer import typed
 from frazil.pipeline.results import TableResult
 
 
@@ -48,6 +49,6 @@ def widen(
     else:
         now = evolve(catalog, table, admitted.fields, result.absent).schema()
     if now == before and not admitted.refusal:
-        names = ", ".join(repr(".".join(path)) for path in sorted(result.unknown))
+        names = ", ".join(repr(".".join(path)) for path in sorted(typed(result.unknown)))
         raise ConfigError(f"{'.'.join(table.name())} cannot have columns for the unknown fields {names}; {ending}")
     return Widened(now, admitted.refusal, admitted.warnings)

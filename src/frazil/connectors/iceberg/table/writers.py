@@ -51,6 +51,7 @@ def decode_spec(
         overrides=overrides,
         most_new_columns=(config.max_new_columns_per_batch, MOST_NEW),
         path_types=True,
+        empties="lenient",
     )
 
 
@@ -63,6 +64,7 @@ def discovery(config: IcebergSinkConfig) -> DecodeSpec:
         overrides=overrides,
         most_new_columns=(config.max_columns, MOST),
         path_types=True,
+        empties="lenient",
     )
 
 

@@ -200,7 +200,7 @@ class TableReplayer:
         while True:
             writer = KeptRows() if self._dry_run else file_writer(config, table)
             result = self._run(table, letters, writer, schema, refusal)
-            if not ((result.unknown or result.absent) and config.evolve_schema):
+            if not (result.lacks and config.evolve_schema):
                 return result
             abandon(table, result.files)
             catalog = None if self._dry_run else target.catalog

@@ -83,7 +83,7 @@ class _Sampler:
         table.warnings += without_effect(config, loaded)
         decode = decode_of(config, loaded)
         result = self._result(table.name, decode, records)
-        if not ((result.unknown or result.absent) and config.evolve_schema):
+        if not (result.lacks and config.evolve_schema):
             return decode
         wider = widen(config, loaded, result, None, ending=_NO_COLUMNS)
         table.warnings += wider.warnings

@@ -114,7 +114,7 @@ def exact_columns(groups: Iterable[Sequence[bytes]]) -> Struct:
     found: Type | None = None
     for lines in groups:
         for line in lines:
-            of_line = infer.infer(line, empties=True)
+            of_line = infer.infer(line, empties="kinds")
             if isinstance(of_line, Struct):
                 found = infer.merge(found, of_line)
     found = infer.without_empties(found)
