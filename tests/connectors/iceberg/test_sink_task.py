@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +16,8 @@ from frazil.errors import (
     ServiceUnavailable,
     TerminalError,
 )
+from tests.connectors import broker as broker_module
+from tests.connectors.broker import Killed
 from tests.connectors.iceberg.driver import (
     DYNAMIC,
     SIMPLE,
@@ -187,6 +190,28 @@ def test_a_named_table_that_cannot_have_changes_refuses_them(none: Memory) -> No
     driver.drain()
     assert (driver.column("db.x"), driver.column("db.y")) == ([], [2])
     assert list(broker.letters("t-dlq")) == [("t", 0, 0, "db.x")]
+
+
+def test_dead_letters_are_found_whatever_clocks_say(one: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    broker, catalog = one
+    driver = Driver(broker, catalog, TOLERANT)
+    broker.send("t", [record(1), b"{", record(2)])
+    driver.drain()
+    broker.send("t", [b"{", record(3)])
+    broker.produce_faults = ["killed"]
+    with monkeypatch.context() as behind:
+        behind.setattr(broker_module, "time", SimpleNamespace(time=lambda: 1.0))
+        with pytest.raises(Killed):
+            driver.step()
+    driver.restart()
+    driver.drain()
+    assert driver.column(TABLE) == [1, 2, 3]
+    assert {refusal: len(places) for refusal, places in broker.letters("t-dlq").items()} == {
+        ("t", 0, 1, ""): 1,
+        ("t", 0, 3, ""): 1,
+    }
+    summary = summary_of(catalog.load_table(TABLE).current_snapshot())  # type: ignore[arg-type]
+    assert summary["frazil.letters"] == '{"t-dlq":{"0":2}}'
 
 
 def test_records_of_open_transactions_are_waited_for(one: Memory, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from frazil.errors import ServiceUnavailable
 from frazil.pipeline.letters.book import LetterBook
 from frazil.pipeline.letters.deadletter import PREFIX, SEAL, DeadLetter
 from frazil.pipeline.letters.letter import read_letter
+from frazil.pipeline.letters.marks import lowest
 from tests.connectors.broker import BOOTSTRAP, Broker
 
 
@@ -91,17 +92,21 @@ def test_letters_are_found_without_kafka_connects_headers(broker: Broker) -> Non
 def test_marks_lead_to_the_letters_of_records_that_are_read_again(broker: Broker) -> None:
     LetterBook(broker.queue("other", "t"), BOOTSTRAP, "other").write([letter(offset) for offset in range(3)])
     book = opened(broker)
-    assert book.marks == {("t-dlq", 0): 3}
+    assert book.marks({}) == {("t-dlq", 0): 3}
     book.write([letter(1), letter(2), letter(3)])
-    assert book.marks == {("t-dlq", 0): 3}
-    book.forget({("t", 0): 3})
-    assert book.marks == {("t-dlq", 0): 5}
+    assert book.marks({("t", 0): 1}) == {("t-dlq", 0): 3}
+    assert book.marks({("t", 0): 3}) == {("t-dlq", 0): 5}
+    assert book.marks({("t", 0): 4}) == {("t-dlq", 0): 6}
     again = LetterBook(broker.queue("c", "t"), BOOTSTRAP, "c")
     in_a_year = 4 * 10**12  # whatever clocks say
-    again.start(["t"], in_a_year, {("t", 0): 3}, book.marks)
-    assert (again.written, again.marks) == ({("t", 0, 3, "")}, {("t-dlq", 0): 5})
-    again.forget({("t", 0): 4})
-    assert again.marks == {("t-dlq", 0): 6}
+    again.start(["t"], in_a_year, {("t", 0): 3}, book.marks({("t", 0): 3}))
+    assert (again.written, again.marks({})) == ({("t", 0, 3, "")}, {("t-dlq", 0): 5})
+    assert again.marks({("t", 0): 4}) == {("t-dlq", 0): 6}
+
+
+def test_marks_of_several_positions_are_the_lowest_of_those_that_all_have() -> None:
+    assert lowest([]) == {}
+    assert lowest([{("d", 0): 5, ("d", 1): 2}, {("d", 0): 3}]) == {("d", 0): 3}
 
 
 def test_letters_of_records_that_are_not_read_again_are_forgotten(broker: Broker) -> None:

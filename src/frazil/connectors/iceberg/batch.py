@@ -231,6 +231,7 @@ class Batch:
                     valid_through(result, ceiling),
                     complete=self.begin if self.routed else {},
                     changes=result.changes,
+                    letters=self.letters.marks(ceiling),
                 )
             )
         table.done(ceiling)

@@ -20,6 +20,7 @@ from frazil.connectors.sink import CommitInterval, Due, MaintainedTables, SinkCo
 from frazil.errors import FrazilError
 from frazil.pipeline.letters.book import LetterBook
 from frazil.pipeline.letters.deadletter import DeadLetterQueue
+from frazil.pipeline.letters.marks import lowest
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.results import TaskResult, combine
@@ -76,7 +77,9 @@ class IcebergSinkTask(SinkTask):
         )
         if config.reads_committed:
             start_position.check_stable(bootstrap, self._position)
-        self._letters.start(topics, min((f.committed_ms for f in floors.values()), default=0), self._position)
+        since_ms = min((floor.committed_ms for floor in floors.values()), default=0)
+        marks = lowest(floor.letters for floor in floors.values())
+        self._letters.start(topics, since_ms, self._position, marks)
         self._groups = start_position.mirrors(bootstrap, config)
         in_all = [key for key in self._position if floors and all(key in f.offsets for f in floors.values())]
         self._mirror({key: self._position[key] for key in in_all})  # a worker that was killed may have left it behind
@@ -147,7 +150,8 @@ class IcebergSinkTask(SinkTask):
         table = batch.tables[0]
         table.load(identity)
         if table.table is not None:
-            table.commit(Commit(self._config.name, [], batch.begin, end, identity, None, complete=end))
+            letters = self._letters.marks(end)
+            table.commit(Commit(self._config.name, [], batch.begin, end, identity, None, complete=end, letters=letters))
             self._committed_at = time.monotonic()
 
     def _stored(self, batch: Batch, committed: Callable[[BatchReport], None]) -> None:

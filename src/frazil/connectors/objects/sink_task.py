@@ -175,8 +175,7 @@ class ObjectSinkTask(SinkTask):
                 )
                 self._note(key, before, part, seen)
             reached = {key: part.position for key, part in found.items()}
-            self._letters.forget(self._positions.offsets | reached)
-            self._positions.letters = self._letters.marks
+            self._positions.letters = self._letters.marks(self._positions.offsets | reached)
             self._positions.move(reached)
             parts += found.values()
             bad += [part.bad for part in found.values() if part.bad is not None]
@@ -185,6 +184,7 @@ class ObjectSinkTask(SinkTask):
             pending = {
                 key: pending[key] for key, part in found.items() if part.refused or part.unknown or part.overflow
             }
+        self._letters.forget(self._positions.offsets)
         checked_s = None if self._schema is None else validation_s
         report = self._report(parts, time.monotonic() - started, write_s, object_s, checked_s)
         if report.read or report.files:

@@ -39,11 +39,11 @@ class LetterBook:
         """Refusals of records that may be read again."""
         return self._written.keys()
 
-    @property
-    def marks(self) -> Marks:
-        """Marks for a later `start`: dead letters of records that are read again are there or above."""
+    def marks(self, end: Offsets) -> Marks:
+        """Marks for a later `start` that reads on from `end`: dead letters of its records are there or above."""
         marks = dict(self._ends)
-        for topic, partition, offset in (place for places in self._written.values() for place in places):
+        later = (places for refusal, places in self._written.items() if refusal[2] >= end.get(refusal[:2], 0))
+        for topic, partition, offset in (place for places in later for place in places):
             marks[topic, partition] = min(offset, marks.get((topic, partition), offset))
         return marks
 

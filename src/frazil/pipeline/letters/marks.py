@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from frazil.pipeline.offsets import TopicPartition
 
 Marks = dict[TopicPartition, int]
 """Offsets by dead-letter topic and partition."""
+
+
+def lowest(several: Iterable[Marks]) -> Marks:
+    """Marks that count for several positions: where all of them have one, the lowest."""
+    known = list(several)
+    common = set.intersection(*map(set, known)) if known else set()
+    return {key: min(marks[key] for marks in known) for key in common}

@@ -28,6 +28,7 @@ from frazil.connectors.positions import KafkaIdentity
 from frazil.connectors.sink import Runs
 from frazil.errors import CommitConflict, Fenced, NotFound
 from frazil.pipeline import offsets
+from frazil.pipeline.letters.marks import Marks
 from frazil.pipeline.offsets import Offsets
 from frazil.text.instants import instant
 
@@ -39,6 +40,8 @@ TOPIC_IDS = "frazil.kafka.topic-ids"
 BEGIN = "frazil.begin"
 COMPLETE = "frazil.offsets.complete"
 """Offsets that every table of a connector had at this commit, where not each of them gets each record."""
+LETTERS = "frazil.letters"
+"""Marks in the dead-letter topics; see `pipeline.letters.marks`."""
 BEFORE = "frazil.offsets.before"
 """Offsets that the table had before its connector's first commit in the history. A rollback may lead there."""
 ALTERED = "frazil.offsets.altered"
@@ -51,14 +54,16 @@ RUN = "frazil.run"
 class Floor:
     """Offsets of a connector's topics in a table: it has everything below them.
 
-    `complete`: what all tables of the connector had by then. `rolled_back`: the table had more than it has now.
-    `superseded`: Kafka Connect's sink has committed since, so its consumer group is ahead of these offsets.
+    `complete`: what all tables of the connector had by then. `letters`: marks of the dead letters of later records.
+    `rolled_back`: the table had more than it has now. `superseded`: Kafka Connect's sink has committed since, so its
+    consumer group is ahead of these offsets.
     """
 
     offsets: Offsets = field(default_factory=dict)
     identity: KafkaIdentity = field(default_factory=KafkaIdentity)
     committed_ms: int = 0
     complete: Offsets = field(default_factory=dict)
+    letters: Marks = field(default_factory=dict, compare=False)
     rolled_back: bool = field(default=False, compare=False)
     superseded: bool = field(default=False, compare=False)
 
@@ -71,7 +76,7 @@ class Commit:
     `begin` is where the connector reads on from when the table loses its first commit too. With `altered` the position
     becomes `offsets` as they are, lower ones and missing partitions too; else the highest of each partition counts.
     `changes` is what the tasks tell of changes of rows (`changes.ChangeWriter`). `complete` is what all tables of the
-    connector have, where not each of them gets each record.
+    connector have, where not each of them gets each record; `letters` are the marks of records behind the commit.
     """
 
     connector: str
@@ -83,6 +88,7 @@ class Commit:
     altered: bool = False
     changes: Sequence[pa.Table] = ()
     complete: Offsets = field(default_factory=dict)
+    letters: Marks = field(default_factory=dict)
 
 
 Stage = Callable[[Transaction, Table, str, Mapping[str, str]], None]
@@ -158,7 +164,9 @@ class Target:
         position = copy[OFFSETS] if expired else ""
         if taken is not None:
             position = summary_of(taken)[BEFORE]
-        return replace(_floor(position or copy.get(BEGIN, copy[OFFSETS]), copy, 0, most), superseded=superseded)
+        floor = _floor(position or copy.get(BEGIN, copy[OFFSETS]), copy, 0, most)
+        letters = floor.letters if position == copy[OFFSETS] else {}
+        return replace(floor, letters=letters, superseded=superseded)
 
     def history(self, table: Table) -> Iterator[Snapshot]:
         """The snapshots of the branch, the newest first, as far back as they have not been expired."""
@@ -219,6 +227,8 @@ class Target:
         }
         if batch.complete:
             position[COMPLETE] = offsets.to_json(batch.complete)
+        if batch.letters:
+            position[LETTERS] = offsets.to_json(batch.letters)
         summary = {CONNECTOR: batch.connector, COMMIT_ID: commit_id, **position}
         copied = self._copy(table, batch.connector)
         known = self.floor(table, batch.connector)
@@ -324,4 +334,5 @@ def _floor(position: str, properties: Mapping[str, str], committed_ms: int, most
     reached = offsets.from_json(position)
     complete = offsets.from_json(properties[COMPLETE]) if COMPLETE in properties else {}
     behind = any(offset > reached.get(key, 0) for key, offset in most.items())
-    return Floor(reached, identity, committed_ms, complete, behind)
+    letters = offsets.from_json(properties[LETTERS]) if LETTERS in properties else {}
+    return Floor(reached, identity, committed_ms, complete, letters, behind)
