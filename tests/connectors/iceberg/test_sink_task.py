@@ -211,7 +211,7 @@ def test_dead_letters_are_found_whatever_clocks_say(one: Memory, monkeypatch: py
         ("t", 0, 3, ""): 1,
     }
     summary = summary_of(catalog.load_table(TABLE).current_snapshot())  # type: ignore[arg-type]
-    assert summary["frazil.letters"] == '{"t-dlq":{"0":2}}'
+    assert summary["frazil.deadletters.marks"] == '{"t-dlq":{"0":2}}'
 
 
 def test_records_of_open_transactions_are_waited_for(one: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
