@@ -45,7 +45,7 @@ def test_a_json_converter_of_the_connector_has_the_envelope_unless_told_otherwis
         (STRING_CONVERTER, "its bytes have no columns. Values are read as JSON"),
         (STRING_CONVERTER, "or make columns of the text with JsonToMapTransform"),
         ("org.apache.kafka.connect.converters.ByteArrayConverter", "its bytes have no columns"),
-        ("io.confluent.connect.protobuf.ProtobufConverter", "only Avro is read with schemas of a registry"),
+        ("io.confluent.connect.protobuf.ProtobufConverter", "it is for Protobuf"),
     ],
 )
 def test_other_value_converters_are_refused(name: str, reason: str) -> None:
@@ -99,6 +99,18 @@ def test_a_registry_converter_has_its_keys_and_needs_an_address() -> None:
     assert errors(key__converter=AVRO) == []  # keys are not read
 
 
+def test_the_converter_of_json_schemas_has_keys_of_its_own() -> None:
+    name = "io.confluent.connect.json.JsonSchemaConverter"
+    assert errors(value__converter=name, **URL) == []
+    (text,) = errors(value__converter=name, **URL, value__converter__json__fail__invalid__schema="true")
+    assert text.endswith("value.converter.json.fail.invalid.schema: Not supported. Leave it out")
+    found = iceberg_sink_config(
+        MINIMAL_SINK | {"value.converter": name, "value.converter.schema.registry.url": "http://a:1"}
+    ).envelope
+    assert isinstance(found, RegistryConverter)
+    assert (found.type, found.options.flatten, found.options.sums) == ("JSON", True, False)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -139,7 +151,7 @@ def test_options_of_a_registry_converter_make_the_converter() -> None:
         value__converter__basic__auth__credentials__source="USER_INFO",
         value__converter__basic__auth__user__info="me:secret",
     )
-    assert (own.avro.full_names, own.subject) == (True, "topic-record")
+    assert (own.options.full_names, own.subject) == (True, "topic-record")
     assert (own.access.read_timeout, own.access.user, own.access.password) == (1.5, "me", "secret")
     apicurio = made(
         value__converter=APICURIO,

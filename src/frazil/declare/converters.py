@@ -29,10 +29,7 @@ HEADER_CONVERTERS: tuple[str, ...] = (
     *(name for name in CONVERTERS if name not in REGISTRY_CONVERTERS),
     SIMPLE_HEADER_CONVERTER,
 )
-_NOT_YET = (
-    "io.confluent.connect.json.JsonSchemaConverter",
-    "io.confluent.connect.protobuf.ProtobufConverter",
-)
+_NOT_YET = ("io.confluent.connect.protobuf.ProtobufConverter",)
 _KNOWN = (*HEADER_CONVERTERS, *REGISTRY_CONVERTERS, *_NOT_YET)
 
 READABLE_KEYS: tuple[str, ...] = tuple(
@@ -204,7 +201,7 @@ def check_converters(parsed: Parsed, *, text: bool = False) -> None:
         parsed.fail("header.converter", f"Class class {header} does not implement the HeaderConverter interface")
     value = converter_class(parsed.text("value.converter"))
     if value not in (None, JSON_CONVERTER, *REGISTRY_CONVERTERS) and not text:
-        what = "only Avro is read with schemas of a registry" if value in _NOT_YET else "its bytes have no columns"
+        what = "it is for Protobuf" if value in _NOT_YET else "its bytes have no columns"
         reason = f"Not supported, for {what}. Values are read as JSON or Avro: set value.converter to {JSON_CONVERTER}"
         if value == STRING_CONVERTER:
             reason += ", or make columns of the text with JsonToMapTransform"

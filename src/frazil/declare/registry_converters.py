@@ -10,7 +10,9 @@ from frazil.declare.validators import at_least
 AVRO_CONVERTER = "io.confluent.connect.avro.AvroConverter"
 APICURIO_AVRO_CONVERTER = "io.apicurio.registry.utils.converter.AvroConverter"
 
-REGISTRY_CONVERTERS: tuple[str, ...] = (AVRO_CONVERTER, APICURIO_AVRO_CONVERTER)
+JSON_SCHEMA_CONVERTER = "io.confluent.connect.json.JsonSchemaConverter"
+
+REGISTRY_CONVERTERS: tuple[str, ...] = (AVRO_CONVERTER, APICURIO_AVRO_CONVERTER, JSON_SCHEMA_CONVERTER)
 """Converters that are supported."""
 
 SUBJECT_NAMES = {
@@ -37,9 +39,6 @@ _NO_EFFECT = {
     "use.schema.id": _WRITES,
     "id.compatibility.strict": _WRITES,
     "latest.compatibility.strict": _WRITES,
-    "avro.remove.java.properties": _WRITES,
-    "allow.optional.map.keys": _WRITES,
-    "scrub.invalid.names": "it is for writing: names in Avro schemas are valid",
     "max.retries": _WAITS,
     "retries.wait.ms": _WAITS,
     "retries.max.wait.ms": _WAITS,
@@ -48,7 +47,21 @@ _NO_EFFECT = {
     "schemas.cache.size": _KEPT,
     "latest.cache.size": _KEPT,
     "latest.cache.ttl.sec": _KEPT,
+}
+_AVRO_NO_EFFECT = {
+    "avro.remove.java.properties": _WRITES,
+    "allow.optional.map.keys": _WRITES,
+    "scrub.invalid.names": "it is for writing: names in Avro schemas are valid",
     "avro.fail.on.trailing.data": "bytes behind a record are always refused",
+}
+_JSON_NO_EFFECT = {
+    "json.oneof.for.nullables": _WRITES,
+    "json.schema.spec.version": _WRITES,
+    "json.write.dates.iso8601": _WRITES,
+    "object.additional.properties": _WRITES,
+    "use.optional.for.nonrequired": "what a schema does not require may be absent anyway",
+    "decimal.format": "numbers and Base64 are both read",
+    "replace.null.with.default": "null is stored as null",
 }
 _APICURIO_NO_EFFECT = {
     "check-period-ms": "what an id stands for never changes",
@@ -67,7 +80,8 @@ _APICURIO_NO_EFFECT = {
 def registry_keys(class_name: str, role: str, unused: str | None) -> tuple[Key, ...]:
     """Keys of a converter with its prefix; `unused` says why records of this role are not read."""
     made = _apicurio() if class_name == APICURIO_AVRO_CONVERTER else _confluent(role)
-    return tuple(_placed(key, f"{role}.converter.", unused) for key in (*made, *_avro()))
+    own = _json() if class_name == JSON_SCHEMA_CONVERTER else _avro()
+    return tuple(_placed(key, f"{role}.converter.", unused) for key in (*made, *own))
 
 
 def _placed(key: Key, prefix: str, unused: str | None) -> Key:
@@ -171,8 +185,25 @@ def _avro() -> Iterator[Key]:
     yield _flag(
         "enhanced.avro.schema.support", "Whether members that branches of a union become have full names.", False
     )
-    yield _flag("generalized.sum.type.support", "Whether unions and enums are Connect's generalized ones.", False)
     yield _flag("connect.meta.data", "Whether documentation and parameters of schemas are kept.", True)
+    yield from _unions()
+    for name, reason in _AVRO_NO_EFFECT.items():
+        yield _ignored(name, reason)
+
+
+def _json() -> Iterator[Key]:
+    yield from _unions()
+    for name, what in (
+        ("json.fail.invalid.schema", "Whether records that are not valid by their schema are refused; false."),
+        ("preserve.additional.properties", "Whether members that a schema does not name are kept; false."),
+    ):
+        yield Key(name, "BOOLEAN", what, False, "LOW", validator=_false)
+    for name, reason in _JSON_NO_EFFECT.items():
+        yield _ignored(name, reason)
+
+
+def _unions() -> Iterator[Key]:
+    yield _flag("generalized.sum.type.support", "Whether unions and enums are Connect's generalized ones.", False)
     yield _flag("flatten.singleton.unions", "Whether a union of one type is that type.", True)
 
 
@@ -202,4 +233,4 @@ def _one_of(*values: str) -> Validator:
 
 
 def _false(value: Value) -> str | None:
-    return "Not supported: records are read with the schema that they were written with" if value is True else None
+    return "Not supported. Leave it out" if value is True else None

@@ -14,7 +14,8 @@ import msgspec
 import numpy as np
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-from frazil.pipeline.schemas.avro import PLAIN, AvroType, branch_names
+from frazil.pipeline.schemas.avro import AvroType, branch_names
+from frazil.pipeline.schemas.connect import PLAIN
 from frazil.stack.ivy import PYSPARK_JARS
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from frazil.pipeline.schemas.avro import AvroOptions, SchemaError, avro_to_connect, parse_avro
-from frazil.pipeline.schemas.connect import DATE, DECIMAL, TIME, TIMESTAMP
+from frazil.pipeline.schemas.avro import avro_to_connect, parse_avro
+from frazil.pipeline.schemas.connect import DATE, DECIMAL, TIME, TIMESTAMP, ConnectOptions, SchemaError
 
 DATA = "org.apache.kafka.connect.data"
 AVRO = "io.confluent.connect.avro"
@@ -14,7 +14,7 @@ AVRO = "io.confluent.connect.avro"
 
 def connect(schema: Any, **options: bool) -> Any:
     text = schema if isinstance(schema, str) else json.dumps(schema)
-    return json.loads(avro_to_connect(parse_avro(text), AvroOptions(**options)).to_json())
+    return json.loads(avro_to_connect(parse_avro(text), ConnectOptions(**options)).to_json())
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.pipeline.schemas.avro import AvroOptions, parse_avro
-from frazil.pipeline.schemas.avro_reader import UnfitRecord, avro_reader
+from frazil.pipeline.schemas.avro import parse_avro
+from frazil.pipeline.schemas.avro_reader import avro_reader
+from frazil.pipeline.schemas.connect import ConnectOptions, UnfitRecord
 from frazil.stack.java import find_java
 from tests.pipeline.schemas.java_avro import JavaAvro, as_connect, as_json
 
@@ -108,9 +109,9 @@ def test_branches_of_a_union_have_names() -> None:
     union = ["null", "int", "string", hash_]
     expected = {b"\x00": None, b"\x02\x0c": {"int": 6}, b"\x04\x02a": {"string": "a"}, b"\x06z": {"Hash": b"z"}}
     assert {data: read(union, data) for data in expected} == expected
-    full = avro_reader(parse_avro(json.dumps(union)), AvroOptions(full_names=True))
+    full = avro_reader(parse_avro(json.dumps(union)), ConnectOptions(full_names=True))
     assert full(b"\x06z", 0) == {"x.Hash": b"z"}
-    numbered = avro_reader(parse_avro(json.dumps(union)), AvroOptions(sums=True))
+    numbered = avro_reader(parse_avro(json.dumps(union)), ConnectOptions(sums=True))
     assert numbered(b"\x06z", 0) == {"connect_union_field_3": b"z"}
     assert read(["string"], b"\x00\x02a") == "a"
 

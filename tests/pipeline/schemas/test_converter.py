@@ -185,6 +185,41 @@ def test_records_become_rows_with_the_types_of_their_schemas(registry: Registry)
     assert result.skipped == {"tombstone": 1}
 
 
+def test_json_with_a_schema_of_a_registry(registry: Registry) -> None:
+    properties = {"n": {"type": "number"}, "at": {"type": "integer"}}
+    schema = json.dumps({"type": "object", "title": "R", "properties": properties})
+    registry.answers["/schemas/ids/3"] = {"schema": schema, "schemaType": "JSON"}
+    registry.answers["/schemas/ids/3/versions"] = [{"subject": "t-value", "version": 2}]
+    found = RegistryConverter("JsonSchemaConverter", "JSON", RegistryAccess((registry.url,)))
+    text, payload = found.split(with_id(3, b'{"n":0.12345678901234567890,"more":1}'), (), "t")
+    assert payload == b'{"n":0.12345678901234567890}'
+    assert json.loads(text)["version"] == 2
+    with pytest.raises(ConversionError, match="does not fit its schema .*not JSON"):
+        found.split(with_id(3, b"{"), (), "t")
+    with pytest.raises(ConversionError, match="is of type AVRO, and the converter reads JSON"):
+        found.split(with_id(7, body()), (), "t")
+
+
+@pytest.mark.parametrize(
+    ("logical", "number", "moment"),
+    [
+        ("timestamp-micros", 86_400_000_000 + 1, "1970-01-02T00:00:00.000001+00:00"),
+        ("timestamp-millis", 86_400_000, "1970-01-02T00:00:00+00:00"),
+        ("timestamp-nanos", 1_700_000_000_123_456_789, "2023-11-14T22:13:20.123456+00:00"),
+    ],
+)
+def test_units_of_times_are_those_of_the_schema(registry: Registry, logical: str, number: int, moment: str) -> None:
+    field = {"name": "at", "type": {"type": "long", "logicalType": logical}}
+    registry.answers["/schemas/ids/6"] = {"schema": json.dumps({"type": "record", "name": "A", "fields": [field]})}
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, "long", number)
+    writer = Memory()
+    columns = Struct((Field("at", Scalar("timestamptz")),))
+    spec = TaskSpec((TableSpec("db.t", DecodeSpec(columns, False), writer),), envelope=converter(registry))
+    run(chunks([Row(0, with_id(6, out.getvalue()))]), spec)
+    assert [row["at"].isoformat() for table in writer.tables for row in table.to_pylist()] == [moment]
+
+
 def test_a_table_gets_the_columns_of_the_schema(registry: Registry) -> None:
     spec = TaskSpec(
         (TableSpec("db.t", DecodeSpec(Struct((Field("id", Scalar("long")),)), True), Memory()),),

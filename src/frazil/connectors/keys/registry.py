@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Literal, cast
 
 from frazil.clients.registry.access import apicurio_access, confluent_access
+from frazil.clients.registry.client import SchemaType
 from frazil.declare.definition import Parsed
-from frazil.declare.registry_converters import APICURIO_AVRO_CONVERTER, ID_WIDTHS, SUBJECT_NAMES
-from frazil.pipeline.schemas.avro import AvroOptions
+from frazil.declare.registry_converters import APICURIO_AVRO_CONVERTER, ID_WIDTHS, JSON_SCHEMA_CONVERTER, SUBJECT_NAMES
+from frazil.pipeline.schemas.connect import ConnectOptions
 from frazil.pipeline.schemas.converter import RegistryConverter, SubjectName
 from frazil.pipeline.schemas.wire import Framing, Part
 
@@ -25,9 +26,9 @@ def registry_converter(class_name: str, part: Part, parsed: Parsed) -> RegistryC
     }
 
     def flag(name: str) -> bool:
-        return parsed.flag(prefix + name)
+        return parsed.values.get(prefix + name) is True
 
-    avro = AvroOptions(
+    read = ConnectOptions(
         flag("enhanced.avro.schema.support"),
         flag("generalized.sum.type.support"),
         flag("connect.meta.data"),
@@ -35,8 +36,9 @@ def registry_converter(class_name: str, part: Part, parsed: Parsed) -> RegistryC
     )
     if class_name == APICURIO_AVRO_CONVERTER:
         width = ID_WIDTHS[parsed.text(f"{prefix}apicurio.registry.id-handler")]
-        kind = cast(Literal["contentId", "globalId"], parsed.text(f"{prefix}apicurio.registry.use-id"))
-        framing = Framing(part, kind, 8 if width == 8 else 4, apicurio=True)
-        return RegistryConverter(class_name, "AVRO", apicurio_access(options, prefix), framing, avro=avro)
+        id_kind = cast(Literal["contentId", "globalId"], parsed.text(f"{prefix}apicurio.registry.use-id"))
+        framing = Framing(part, id_kind, 8 if width == 8 else 4, apicurio=True)
+        return RegistryConverter(class_name, "AVRO", apicurio_access(options, prefix), framing, options=read)
     subject = cast(SubjectName, SUBJECT_NAMES[parsed.text(f"{prefix}{part}.subject.name.strategy")])
-    return RegistryConverter(class_name, "AVRO", confluent_access(options, prefix), Framing(part), subject, avro)
+    kind: SchemaType = "JSON" if class_name == JSON_SCHEMA_CONVERTER else "AVRO"
+    return RegistryConverter(class_name, kind, confluent_access(options, prefix), Framing(part), subject, read)

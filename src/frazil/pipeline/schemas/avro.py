@@ -8,7 +8,16 @@ from typing import Any
 
 import msgspec
 
-from frazil.pipeline.schemas.connect import DATE, DECIMAL, TIME, TIMESTAMP, ConnectSchema
+from frazil.pipeline.schemas.connect import (
+    DATE,
+    DECIMAL,
+    PLAIN,
+    TIME,
+    TIMESTAMP,
+    ConnectOptions,
+    ConnectSchema,
+    SchemaError,
+)
 
 _NAMESPACE = "io.confluent.connect.avro"
 _UNION = f"{_NAMESPACE}.Union"
@@ -28,24 +37,6 @@ _PRIMITIVES = {
     "string": "string",
 }
 _LOGICAL = {("int", "date"): DATE, ("int", "time-millis"): TIME, ("long", "timestamp-millis"): TIMESTAMP}
-
-
-class SchemaError(ValueError):
-    """A schema that cannot be used; the text says why."""
-
-
-@dataclass(frozen=True)
-class AvroOptions:
-    """Keys of the converter that change the Connect schemas of unions and enums.
-
-    `full_names` is `enhanced.avro.schema.support`, `sums` is `generalized.sum.type.support`, `meta_data` is
-    `connect.meta.data`, `flatten` is `flatten.singleton.unions`.
-    """
-
-    full_names: bool = False
-    sums: bool = False
-    meta_data: bool = True
-    flatten: bool = True
 
 
 @dataclass(eq=False)
@@ -142,10 +133,7 @@ def _full_name(name: str, own: str | None, namespace: str) -> tuple[str, str]:
     return f"{space}.{name}" if space else name, space
 
 
-PLAIN = AvroOptions()
-
-
-def avro_to_connect(type_: AvroType, options: AvroOptions = PLAIN, version: int | None = None) -> ConnectSchema:
+def avro_to_connect(type_: AvroType, options: ConnectOptions = PLAIN, version: int | None = None) -> ConnectSchema:
     """Make the Connect schema; `version` is that of its subject. Raises SchemaError for a type that Connect lacks."""
     made = _Connect(options).schema(type_, optional=False)
     if made.version is None:
@@ -154,7 +142,7 @@ def avro_to_connect(type_: AvroType, options: AvroOptions = PLAIN, version: int 
 
 
 class _Connect:
-    def __init__(self, options: AvroOptions) -> None:
+    def __init__(self, options: ConnectOptions) -> None:
         self._options = options
         self._open: set[int] = set()
         self._unions = 0
@@ -270,7 +258,7 @@ def is_plain_union(type_: AvroType, *, flatten: bool) -> bool:
     return len(values) == 1 and (nullable or flatten)
 
 
-def branch_names(type_: AvroType, options: AvroOptions) -> list[str]:
+def branch_names(type_: AvroType, options: ConnectOptions) -> list[str]:
     """Names of the members that the branches of a union become, in their order."""
     if options.sums:
         return [f"connect_union_field_{index}" for index in range(len(type_.branches))]

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from frazil.pipeline.schemas.avro import PLAIN, AvroOptions, AvroType, branch_names, is_plain_union
+from frazil.pipeline.schemas.avro import AvroType, branch_names, is_plain_union
+from frazil.pipeline.schemas.connect import PLAIN, ConnectOptions, UnfitRecord
 
 Read = Callable[[bytes, int], tuple[Any, int]]
 
@@ -22,11 +23,7 @@ _float = struct.Struct("<f").unpack_from
 _double = struct.Struct("<d").unpack_from
 
 
-class UnfitRecord(ValueError):
-    """Bytes that are not what the schema says; the text says why."""
-
-
-def avro_reader(type_: AvroType, options: AvroOptions = PLAIN) -> Callable[[bytes, int], Any]:
+def avro_reader(type_: AvroType, options: ConnectOptions = PLAIN) -> Callable[[bytes, int], Any]:
     """Make the function that reads one record from a place in its bytes to their end.
 
     It gives texts, numbers, booleans, bytes, None, lists and dicts; a float that is no number is a text, a map whose
@@ -130,7 +127,7 @@ _SIMPLE: dict[str, tuple[Read, int]] = {
 class _Compiler:
     """Makes readers; those of records are shared, also by what is inside of them."""
 
-    def __init__(self, options: AvroOptions) -> None:
+    def __init__(self, options: ConnectOptions) -> None:
         self._options = options
         self._records: dict[int, Read] = {}
         self._sizes: dict[int, int] = {}

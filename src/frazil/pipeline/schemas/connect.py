@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
 
 import msgspec
 
 PREFIX = "org.apache.kafka.connect.data."
 DECIMAL, DATE, TIME, TIMESTAMP = f"{PREFIX}Decimal", f"{PREFIX}Date", f"{PREFIX}Time", f"{PREFIX}Timestamp"
 
-SchemaKind = Literal[
-    "boolean", "int8", "int16", "int32", "int64", "float", "double", "string", "bytes", "array", "map", "struct"
-]
+
+class SchemaError(ValueError):
+    """A schema that cannot be used; the text says why."""
+
+
+class UnfitRecord(ValueError):
+    """Bytes that are not what their schema says; the text says why."""
+
+
+@dataclass(frozen=True)
+class ConnectOptions:
+    """Keys of converters that change Connect schemas of unions and enums.
+
+    `full_names` is `enhanced.avro.schema.support`, `sums` is `generalized.sum.type.support`, `meta_data` is
+    `connect.meta.data`, `flatten` is `flatten.singleton.unions`.
+    """
+
+    full_names: bool = False
+    sums: bool = False
+    meta_data: bool = True
+    flatten: bool = True
+
+
+PLAIN = ConnectOptions()
 
 
 class ConnectSchema(msgspec.Struct, omit_defaults=True):

@@ -14,8 +14,10 @@ from frazil.clients.registry.access import RegistryAccess
 from frazil.clients.registry.client import Registered, RegistryClient, SchemaId, SchemaType, registry_client
 from frazil.errors import NotFound
 from frazil.pipeline.convert.strict import ConversionError
-from frazil.pipeline.schemas.avro import PLAIN, AvroOptions, SchemaError, avro_to_connect, parse_avro
-from frazil.pipeline.schemas.avro_reader import UnfitRecord, avro_reader
+from frazil.pipeline.schemas.avro import avro_to_connect, parse_avro
+from frazil.pipeline.schemas.avro_reader import avro_reader
+from frazil.pipeline.schemas.connect import PLAIN, ConnectOptions, SchemaError, UnfitRecord
+from frazil.pipeline.schemas.json_schemas import json_to_connect
 from frazil.pipeline.schemas.wire import Framing
 from frazil.pipeline.transforms.record import StageError
 
@@ -36,7 +38,7 @@ class RegistryConverter:
     access: RegistryAccess
     framing: Framing = Framing()
     subject: SubjectName = "topic"
-    avro: AvroOptions = PLAIN
+    options: ConnectOptions = PLAIN
 
     def split(self, value: bytes, headers: Headers, topic: str) -> tuple[bytes, bytes]:
         """Split a record into schema and payload, in the JSON that JsonConverter writes.
@@ -96,15 +98,21 @@ class _Reader:
                 "", f"the schema with {id_} is of type {found.type}, and the converter reads {wanted}"
             )
         try:
-            return self._compile_avro(id_, topic, found)
+            return self._compile_json(id_, topic, found) if wanted == "JSON" else self._compile_avro(id_, topic, found)
         except SchemaError as error:
             return ConversionError("", f"the schema with {id_} cannot be used: {error}")
 
     def _compile_avro(self, id_: SchemaId, topic: str, found: Registered) -> Compiled:
-        options = self._converter.avro
+        options = self._converter.options
         parsed = parse_avro(found.text, found.references)
         schema = avro_to_connect(parsed, options, self._version(id_, topic, parsed.name))
         return Compiled(schema.to_json(), avro_reader(parsed, options))
+
+    def _compile_json(self, id_: SchemaId, topic: str, found: Registered) -> Compiled:
+        schema, read = json_to_connect(found.text, found.references, self._converter.options)
+        if schema.version is None:
+            schema.version = self._version(id_, topic, schema.name or "")
+        return Compiled(schema.to_json(), read)
 
     def _version(self, id_: SchemaId, topic: str, record: str) -> int | None:
         """The version of a schema in its subject; None for one that is not registered there."""

@@ -1,0 +1,47 @@
+"""Records whose schemas are in a real registry, by both of its APIs."""
+
+from __future__ import annotations
+
+import json
+import struct
+
+import pytest
+
+from frazil.clients.registry.access import apicurio_access, confluent_access
+from frazil.clients.registry.client import RegistryClient, SchemaType
+from frazil.environment.settings import LOOPBACK, Settings
+from frazil.pipeline.schemas.converter import RegistryConverter
+from frazil.pipeline.schemas.wire import Framing
+
+pytestmark = pytest.mark.stack
+
+PLACE = json.dumps({"type": "record", "name": "x.Place", "fields": [{"name": "city", "type": "string"}]})
+PERSON = json.dumps({"type": "record", "name": "Person", "fields": [{"name": "home", "type": "x.Place"}]})
+POINT = json.dumps({"title": "Point", "type": "object", "properties": {"x": {"type": "integer"}}})
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "body", "name", "payload"),
+    [
+        ("AVRO", PERSON, b"\x08Rome", "Person", b'{"home":{"city":"Rome"}}'),
+        ("JSON", POINT, b'{"x":1}', "Point", b'{"x":1}'),
+    ],
+)
+def test_both_apis_give_the_schema(
+    registry: Settings, kind: SchemaType, text: str, body: bytes, name: str, payload: bytes
+) -> None:
+    access = confluent_access({"schema.registry.url": registry.registry_url}, "value.converter.")
+    client = RegistryClient(access)
+    client.register("places", PLACE)
+    references = [{"name": "x.Place", "subject": "places", "version": 1}] if kind == "AVRO" else []
+    number = client.register(f"{kind.lower()}-value", text, kind, references)
+
+    record = b"\0" + struct.pack(">i", number) + body
+    schema, found = RegistryConverter("C", kind, access).split(record, (), kind.lower())
+    assert (json.loads(schema)["name"], json.loads(schema)["version"], found) == (name, 1, payload)
+
+    own = apicurio_access({"apicurio.registry.url": f"http://{LOOPBACK}:{registry.registry_port}"}, "value.converter.")
+    converter = RegistryConverter("C", kind, own, Framing(kind="contentId", apicurio=True))
+    assert converter.split(record, (), "t")[1] == payload
+    header = ("apicurio.value.contentId", struct.pack(">q", number))
+    assert converter.split(body, (header,), "t")[1] == payload
