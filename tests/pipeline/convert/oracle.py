@@ -213,6 +213,8 @@ def _exact(text: str | None) -> Fraction:
     try:
         return Fraction(Decimal(text))
     except InvalidOperation as error:
+        if "e-" in text.lower():  # a number that is beyond all decimals, and next to 0
+            return Fraction(1, 10**1000)
         raise Rejected("not a number") from error
 
 
