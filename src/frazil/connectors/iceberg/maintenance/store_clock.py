@@ -14,7 +14,7 @@ from frazil.errors import ServiceUnavailable, TerminalError
 _TIMEOUT_S = (10.0, 30.0)
 _MOST_SKEW_MS = 300_000
 _SECOND_MS = 1000
-"""What a date in a header leaves out."""
+"""Precision of a date in a header."""
 _S3 = frozenset({"s3", "s3a", "s3n"})
 
 
