@@ -18,6 +18,7 @@ from scripts import reference
 import frazil
 from frazil import errors
 from frazil.cli.main import app
+from frazil.connectors.documents import read_documents
 from frazil.connectors.iceberg.config.keys import ICEBERG_KEYS
 from frazil.connectors.objects.config.keys import OBJECT_KEYS
 from frazil.connectors.objects.config.object_sink import object_sink_definition
@@ -192,6 +193,18 @@ def test_connectors_of_the_pages_would_be_taken(page: Path) -> None:
         config = completed({**json.loads(block), "name": "x"}, STACK)
         found = check_config(config)  # raises for a key that is refused
         assert not [text for text in found if "is not a key of this connector" in text]
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=str)
+def test_files_of_the_pages_can_be_applied(page: Path, tmp_path: Path) -> None:
+    for block in blocks(page, "yaml"):
+        if "connector.class:" in block:
+            (tmp_path / "connectors.yaml").write_text(block)
+            for document in read_documents([str(tmp_path / "connectors.yaml")]):
+                if "Source" in document.config["connector.class"]:
+                    continue  # a class of Kafka Connect's own runtime
+                config = completed({**document.config, "name": document.name}, STACK)
+                assert not [text for text in check_config(config) if "is not a key of this connector" in text]
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=str)

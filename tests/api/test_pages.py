@@ -107,10 +107,13 @@ def test_a_connector_is_opened_from_a_file_or_from_keys_and_values(tmp_path: Pat
     with pytest.raises(frazil.errors.ConfigError, match="Must configure one of topics or topics.regex"):
         opened.drain()
     assert frazil.open({"name": "a", "config": {"connector.class": "S3Sink"}}, env={}).name == "a"
-    with pytest.raises(frazil.errors.UsageError, match="has no name"):
+    with pytest.raises(frazil.errors.UsageError, match="without a name"):
         frazil.open({"connector.class": "S3Sink"}, env={})
     with pytest.raises(frazil.errors.UsageError, match="cannot be read"):
         frazil.open(tmp_path / "none.json", env={})
+    (tmp_path / "two.yaml").write_text("name: a\n---\nname: b\n")
+    with pytest.raises(frazil.errors.UsageError, match="has several connectors"):
+        frazil.open(tmp_path / "two.yaml", env={})
 
 
 def test_no_name_is_that_of_a_room() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from frazil.connectors import connector as opened
-from frazil.connectors.document import connector_in, read_connector
+from frazil.connectors.documents import document_of, read_documents
 from frazil.connectors.registry import completed, connector_of
 from frazil.declare.providers import ConfigProviders
 from frazil.declare.secrets import hide_secrets
@@ -130,19 +130,16 @@ class Connector:
 def open_connector(
     source: str | Path | Mapping[str, object], name: str = "", *, env: Mapping[str, str] | None = None
 ) -> Connector:
-    """Open a connector from its JSON file, or from keys and values, as they are sent to a worker.
+    """Open a connector from its JSON or YAML file, or from keys and values, as they are sent to a worker.
 
     `name` counts where the configuration has none; a file's own name is taken then. `env` takes the place of the
     process' environment and `.env`, which say where Kafka, store and catalog are. Raises UsageError for what is no
     connector's configuration.
     """
     if isinstance(source, Mapping):
-        own, config = connector_in(dict(source), "the configuration")
-        fallback = ""
+        found = document_of(dict(source), "the configuration", fallback=name)
     else:
-        own, config = read_connector(Path(source), str(source))
-        fallback = Path(source).stem
-    chosen = own or name or fallback
-    if not chosen:
-        raise UsageError("the configuration has no name; give one: frazil.open(config, name=…)")
-    return Connector(chosen, config, Settings.load(env))
+        found, *others = read_documents([str(source)], fallback=lambda file: name or file.stem)
+        if others:
+            raise UsageError(f"{source} has several connectors, and only one can be opened; nothing was done")
+    return Connector(found.name, found.config, Settings.load(env))

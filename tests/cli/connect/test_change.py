@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from frazil.cli.connect.documents import read_documents
+from frazil.connectors.documents import read_documents
 from frazil.errors import UsageError
 from tests.cli.connect.conftest import SINK, Program
 

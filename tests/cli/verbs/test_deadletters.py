@@ -220,10 +220,10 @@ def test_replay_with_the_configuration_from_a_file(
 @pytest.mark.parametrize(
     ("content", "arguments", "text"),
     [
-        ("{", [], "cannot be read"),
-        ("[]", [], "expected the keys and values"),
-        ('{"a": {}}', [], "expected the keys and values"),
-        ("{}", [], "has no name"),
+        ("{", [], "is not JSON"),
+        ("[]", [], "there is no connector in"),
+        ('{"name": "c", "a": {}}', [], "the value of a is an object"),
+        ("{}", [], "without a name"),
         ('{"name": "a"}', ["--connector", "b"], "is of connector a, not of b"),
     ],
 )
@@ -290,3 +290,12 @@ def test_connectors_name_their_queues(place: Place, tmp_path: Path) -> None:
             app, ["deadletters", "list", "--topic", place.name], env={"KAFKA_CONNECT_URL": url}
         )
         assert "holds records, not dead letters" in str(refused.exception)
+
+
+@pytest.mark.parametrize("verb", [["list"], ["list", "--all"], ["replay"], ["replay", "--dry-run"], ["drop", "--yes"]])
+def test_a_connector_that_does_not_exist_is_told(place: Place, tmp_path: Path, verb: list[str]) -> None:
+    with rest_worker(tmp_path) as (url, _):
+        env = {"KAFKA_CONNECT_URL": url}
+        answer = CliRunner().invoke(app, ["deadletters", *verb, "--topic", place.queue, "--connector", "nope"], env=env)
+    assert isinstance(answer.exception, NotFound)
+    assert "connector nope does not exist" in str(answer.exception)

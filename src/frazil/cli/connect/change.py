@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from frazil.cli.connect.documents import Document, read_documents
 from frazil.cli.connect.output import shown_value
 from frazil.cli.connect.session import ContextOption, NamesArgument, RegexOption, chosen, connect, for_each
-from frazil.cli.ui.usage import examples
+from frazil.cli.ui.usage import add_group, examples
+from frazil.connectors.documents import Document, read_documents
 from frazil.errors import FrazilError, NotFound, UsageError
 
 if TYPE_CHECKING:
     from frazil.clients.connect import ConnectClient
-
-_HELP = {"help_option_names": ["-h", "--help"]}
 
 
 def register(app: typer.Typer) -> None:
@@ -31,30 +29,12 @@ def register(app: typer.Typer) -> None:
             "apply -f - --name sink  # standard input",
         )
     )(apply)
-    patching = typer.Typer(no_args_is_help=True, rich_markup_mode=None, context_settings=_HELP)
-    patching.command(
-        "connector",
-        epilog=examples(
-            "patch connector iceberg-sink-apilogs --set tasks.max=4",
-            "patch connector 'iceberg-.*' -e --set errors.tolerance=all --remove transforms",
-        ),
-    )(patch_connector)
-    app.add_typer(
-        patching,
-        name="patch",
-        help="Change some keys of connectors.",
-        epilog=examples("patch connector iceberg-sink-apilogs --set tasks.max=4"),
-    )
-    deleting = typer.Typer(no_args_is_help=True, rich_markup_mode=None, context_settings=_HELP)
-    deleting.command(
-        "connector", epilog=examples("delete connector iceberg-sink-apilogs", "delete connector 'test-.*' -e")
-    )(delete_connector)
-    app.add_typer(
-        deleting,
-        name="delete",
-        help="Delete connectors; tables and topics stay.",
-        epilog=examples("delete connector iceberg-sink-apilogs"),
-    )
+    one = "patch connector iceberg-sink-apilogs --set tasks.max=4"
+    several = "patch connector 'iceberg-.*' -e --set errors.tolerance=all --remove transforms"
+    add_group(app, "patch", "Change some keys of connectors.", (one,), {"connector": (patch_connector, (one, several))})
+    one, several = "delete connector iceberg-sink-apilogs", "delete connector 'test-.*' -e"
+    text = "Delete connectors; tables and topics stay."
+    add_group(app, "delete", text, (one,), {"connector": (delete_connector, (one, several))})
 
 
 def apply(

@@ -9,33 +9,29 @@ import typer
 
 from frazil.cli.connect.output import Output, OutputOption, show
 from frazil.cli.connect.session import access_of, complete_contexts
-from frazil.cli.ui.usage import examples
+from frazil.cli.ui.usage import add_group
 from frazil.environment.contexts import Context, Contexts
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 
-_HELP = {"help_option_names": ["-h", "--help"]}
 NameArgument = Annotated[str, typer.Argument(help="Context.", autocompletion=complete_contexts)]
 
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the program."""
-    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, context_settings=_HELP)
-    group.command(
-        "set",
-        epilog=examples(
-            "context set local --url http://127.0.0.1:8083",
-            "context set production --url https://connect.example:8083 --user ops --password-env CONNECT_PASSWORD",
-        ),
-    )(set_)
-    group.command("use", epilog=examples("context use production"))(use)
-    group.command("list", epilog=examples("context list", "context list -o json"))(list_)
-    group.command("remove", epilog=examples("context remove production"))(remove)
-    app.add_typer(
-        group,
-        name="context",
-        help="Name workers, and choose the one to talk to.",
-        epilog=examples("context list", "context set local --url http://127.0.0.1:8083", "context use local"),
+    local = "context set local --url http://127.0.0.1:8083"
+    other = "context set production --url https://connect.example:8083 --user ops --password-env CONNECT_PASSWORD"
+    add_group(
+        app,
+        "context",
+        "Name workers, and choose the one to talk to.",
+        ("context list", local, "context use local"),
+        {
+            "set": (set_, (local, other)),
+            "use": (use, ("context use production",)),
+            "list": (list_, ("context list", "context list -o json")),
+            "remove": (remove, ("context remove production",)),
+        },
     )
 
 

@@ -19,41 +19,36 @@ from frazil.cli.connect.session import (
     connect,
 )
 from frazil.cli.ui.output import show_table
-from frazil.cli.ui.usage import examples
+from frazil.cli.ui.usage import add_group
 
-_HELP = {"help_option_names": ["-h", "--help"]}
 NameArgument = Annotated[str, typer.Argument(help="Connector.", autocompletion=complete_connectors)]
 
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the program."""
-    getting = typer.Typer(no_args_is_help=True, rich_markup_mode=None, context_settings=_HELP)
-    for command, example in (
-        (connectors, ("get connectors", "get connectors -o json", "get connectors 'iceberg-.*' -e")),
-        (tasks, ("get tasks iceberg-sink-apilogs",)),
-        (topics, ("get topics iceberg-sink-apilogs",)),
-        (offsets, ("get offsets iceberg-sink-apilogs", "get offsets iceberg-sink-apilogs -o json")),
-        (plugins, ("get plugins", "get plugins --all")),
-        (loggers, ("get loggers", "get loggers org.apache.kafka")),
-        (worker, ("get worker",)),
-    ):
-        getting.command(epilog=examples(*example))(command)
-    app.add_typer(
-        getting,
-        name="get",
-        help="List connectors, tasks, topics, offsets, plugins, loggers.",
-        epilog=examples("get connectors", "get offsets iceberg-sink-apilogs", "get plugins -o yaml"),
+    add_group(
+        app,
+        "get",
+        "List connectors, tasks, topics, offsets, plugins, loggers.",
+        ("get connectors", "get offsets iceberg-sink-apilogs", "get plugins -o yaml"),
+        {
+            "connectors": (connectors, ("get connectors", "get connectors -o json", "get connectors 'iceberg-.*' -e")),
+            "tasks": (tasks, ("get tasks iceberg-sink-apilogs",)),
+            "topics": (topics, ("get topics iceberg-sink-apilogs",)),
+            "offsets": (offsets, ("get offsets iceberg-sink-apilogs", "get offsets iceberg-sink-apilogs -o json")),
+            "plugins": (plugins, ("get plugins", "get plugins --all")),
+            "loggers": (loggers, ("get loggers", "get loggers org.apache.kafka")),
+            "worker": (worker, ("get worker",)),
+        },
     )
-    describing = typer.Typer(no_args_is_help=True, rich_markup_mode=None, context_settings=_HELP)
-    describing.command(
-        epilog=examples("describe connector iceberg-sink-apilogs", "describe connector 'iceberg-.*' -e -o yaml")
-    )(connector)
-    describing.command(epilog=examples("describe plugin IcebergSinkConnector"))(plugin)
-    app.add_typer(
-        describing,
-        name="describe",
-        help="Show all of a connector or the keys of a plugin.",
-        epilog=examples("describe connector iceberg-sink-apilogs", "describe plugin IcebergSinkConnector"),
+    one, several = "describe connector iceberg-sink-apilogs", "describe connector 'iceberg-.*' -e -o yaml"
+    keys = "describe plugin IcebergSinkConnector"
+    add_group(
+        app,
+        "describe",
+        "Show all of a connector or the keys of a plugin.",
+        (one, keys),
+        {"connector": (connector, (one, several)), "plugin": (plugin, (keys,))},
     )
 
 

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import typer
 
 from frazil.cli.connect.session import ContextOption, NamesArgument, RegexOption, chosen, connect, for_each
-from frazil.cli.ui.usage import examples
+from frazil.cli.ui.usage import add_group
 from frazil.errors import UsageError
 
 if TYPE_CHECKING:
     from frazil.clients.connect import ConnectClient
 
 CONNECTOR, TASK = ("connector", "connectors"), ("task", "tasks")
-_HELP = {"help_option_names": ["-h", "--help"]}
 
 
 def register(app: typer.Typer) -> None:
@@ -24,12 +23,8 @@ def register(app: typer.Typer) -> None:
         ("pause", pause_connector, "Pause connectors: they keep their tasks and read nothing."),
         ("resume", resume_connector, "Let paused or stopped connectors read again."),
     ):
-        group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, context_settings=_HELP)
-        group.command(
-            "connector",
-            epilog=examples(f"{verb} connector iceberg-sink-apilogs", f"{verb} connector 'iceberg-.*' -e"),
-        )(command)
-        app.add_typer(group, name=verb, help=text, epilog=examples(f"{verb} connector iceberg-sink-apilogs"))
+        one, several = f"{verb} connector iceberg-sink-apilogs", f"{verb} connector 'iceberg-.*' -e"
+        add_group(app, verb, text, (one,), {"connector": (command, (one, several))})
 
 
 def pause_connector(names: NamesArgument, regex: RegexOption = False, context: ContextOption = None) -> None:

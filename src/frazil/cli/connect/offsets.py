@@ -13,40 +13,28 @@ from frazil.cli.connect.output import Output, OutputOption, show
 from frazil.cli.connect.read_again import read_again
 from frazil.cli.connect.session import ContextOption, complete_connectors, connect
 from frazil.cli.ui.ask import agreed
-from frazil.cli.ui.usage import examples
+from frazil.cli.ui.usage import add_group
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 
-_HELP = {"help_option_names": ["-h", "--help"]}
 NameArgument = Annotated[str, typer.Argument(help="Connector.", autocompletion=complete_connectors)]
 
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the program."""
-    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, context_settings=_HELP)
-    group.command("get", epilog=examples("offsets get iceberg-sink-apilogs"))(get)
-    group.command(
-        "set",
-        epilog=examples(
-            "stop connector iceberg-sink-apilogs",
-            "offsets set iceberg-sink-apilogs apilogs:0=1200 apilogs:1=900",
-            "offsets set iceberg-sink-apilogs apilogs:0=null  # forget one partition",
-            "offsets set iceberg-sink-apilogs -f offsets.json",
-        ),
-    )(set_)
-    group.command(
-        "reset",
-        epilog=examples(
-            "offsets reset iceberg-sink-apilogs --dry-run",
-            "stop connector iceberg-sink-apilogs",
-            "offsets reset iceberg-sink-apilogs",
-        ),
-    )(reset)
-    app.add_typer(
-        group,
-        name="offsets",
-        help="Show, move or forget the position of a connector.",
-        epilog=examples("offsets get iceberg-sink-apilogs", "offsets set iceberg-sink-apilogs apilogs:0=1200"),
+    stop, move = "stop connector iceberg-sink-apilogs", "offsets set iceberg-sink-apilogs apilogs:0=1200 apilogs:1=900"
+    forget = "offsets set iceberg-sink-apilogs apilogs:0=null  # forget one partition"
+    again = "offsets reset iceberg-sink-apilogs"
+    add_group(
+        app,
+        "offsets",
+        "Show, move or forget the position of a connector.",
+        ("offsets get iceberg-sink-apilogs", "offsets set iceberg-sink-apilogs apilogs:0=1200"),
+        {
+            "get": (get, ("offsets get iceberg-sink-apilogs",)),
+            "set": (set_, (stop, move, forget, "offsets set iceberg-sink-apilogs -f offsets.json")),
+            "reset": (reset, (f"{again} --dry-run", stop, again)),
+        },
     )
 
 

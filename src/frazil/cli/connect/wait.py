@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from frazil.cli.connect.session import ContextOption, NamesArgument, RegexOption, chosen, connect, for_each
-from frazil.cli.ui.usage import examples
+from frazil.cli.ui.usage import add_group
 from frazil.errors import ServiceUnavailable, TerminalError
 
 if TYPE_CHECKING:
     from frazil.clients.connect import ConnectClient
 
-_HELP = {"help_option_names": ["-h", "--help"]}
 _POLL_S = 0.5
 _FAILED = "FAILED"
 
@@ -30,19 +29,10 @@ class State(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the program."""
-    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, context_settings=_HELP)
-    group.command(
-        "connector",
-        epilog=examples(
-            "wait connector iceberg-sink-apilogs --for STOPPED", "wait connector 'iceberg-.*' -e --for RUNNING"
-        ),
-    )(wait_connector)
-    app.add_typer(
-        group,
-        name="wait",
-        help="Wait until connectors are in a state.",
-        epilog=examples("wait connector iceberg-sink-apilogs --for STOPPED"),
-    )
+    one = "wait connector iceberg-sink-apilogs --for STOPPED"
+    several = "wait connector 'iceberg-.*' -e --for RUNNING"
+    text = "Wait until connectors are in a state."
+    add_group(app, "wait", text, (one,), {"connector": (wait_connector, (one, several))})
 
 
 def wait_connector(

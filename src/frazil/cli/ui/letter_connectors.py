@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from frazil.connectors.document import read_connector
+from frazil.connectors.documents import read_documents
 from frazil.environment.settings import Settings
 from frazil.errors import NotFound, ServiceUnavailable, UsageError
 
@@ -32,14 +32,13 @@ class Connectors:
 
     @classmethod
     def read(cls, file: Path, name: str | None) -> Connectors:
-        """Read a file in one of the two shapes that Connect's REST API takes. Raises UsageError."""
-        own, config = read_connector(file, f"--config {file}")
-        own = own or name or ""
-        if not own:
-            raise UsageError(f"--config {file} has no name; give the connector's with --connector")
-        if name not in (None, own):
-            raise UsageError(f"--config {file} is of connector {own}, not of {name}")
-        return cls({own: config}, only=own)
+        """Read a file of connectors as `apply` takes them; one without a name is `name`. Raises UsageError."""
+        found = read_documents([str(file)], fallback=lambda file: name or "")
+        if name is not None and name not in [document.name for document in found]:
+            raise UsageError(f"{file} is of connector {found[0].name}, not of {name}. Nothing was done.")
+        return cls(
+            {document.name: document.config for document in found}, only=found[0].name if len(found) == 1 else None
+        )
 
     def check(self, name: str) -> None:
         """Raise NotFound for a connector, without dead letters, that does not exist, as far as that is known."""

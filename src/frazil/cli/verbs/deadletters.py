@@ -15,6 +15,7 @@ from frazil.cli.ui.ask import agreed
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.output import Output, OutputOption
 from frazil.cli.ui.progress import Records, progress
+from frazil.cli.ui.spread import spread
 from frazil.cli.ui.usage import examples
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
@@ -41,12 +42,25 @@ _Since = Annotated[
 ]
 _Until = Annotated[str | None, typer.Option("--until", help="Only those before then; written like --since.")]
 _Limit = Annotated[int | None, typer.Option("-n", "--count", min=1, help="So many at most.")]
+
+
+@dataclass(frozen=True)
+class Meant:
+    """Options that say which dead letters are meant."""
+
+    connector: _Connector = None
+    topic: _Topic = None
+    reason: _Reason = None
+    since: _Since = None
+    until: _Until = None
+
+
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would happen; nothing is changed.")]
 _Config = Annotated[
     Path | None,
     typer.Option(
         "--config",
-        help="The connector's JSON, as it is sent to the worker, where the worker does not run or knows it not.",
+        help="Connectors in JSON or YAML, as for `apply`, where the worker does not run or knows them not.",
     ),
 ]
 
@@ -92,12 +106,9 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group, name="deadletters")
 
 
+@spread
 def list_letters(
-    connector: _Connector = None,
-    topic: _Topic = None,
-    reason: _Reason = None,
-    since: _Since = None,
-    until: _Until = None,
+    meant: Meant,
     every: Annotated[bool, typer.Option("--all", help="One line for each dead letter, the newest first.")] = False,
     count: Annotated[
         int | None, typer.Option("-n", "--count", min=1, help=f"So many lines at most; {FEW} when left out.")
@@ -110,7 +121,7 @@ def list_letters(
     """
     from frazil.cli.ui import letter_view
 
-    with _looked(connector, topic, reason, since, until, None) as look:
+    with _looked(meant) as look:
         if every:
             newest = letter_view.Newest.of(look.letters(), count or FEW)
         else:
@@ -143,12 +154,9 @@ def show(
     letter_view.print_letter(letter, queue.is_open(partition, offset), output, raw=raw)
 
 
+@spread
 def replay(
-    connector: _Connector = None,
-    topic: _Topic = None,
-    reason: _Reason = None,
-    since: _Since = None,
-    until: _Until = None,
+    meant: Meant,
     count: _Limit = None,
     config: _Config = None,
     dry_run: _DryRun = False,
@@ -163,7 +171,7 @@ def replay(
     from frazil.cli.ui import letter_view
     from frazil.connectors.replay import replay_all
 
-    with _looked(connector, topic, reason, since, until, count, config) as look:
+    with _looked(meant, count, config) as look:
         letters, config_of = look.letters(), look.connectors.config_of
         outcomes = replay_all(look.settings, config_of, look.log, look.queues, letters, dry_run=dry_run)
         all_closed = letter_view.print_outcomes(outcomes, look.say, output, dry_run=dry_run)
@@ -171,12 +179,9 @@ def replay(
         raise typer.Exit(1)
 
 
+@spread
 def drop(
-    connector: _Connector = None,
-    topic: _Topic = None,
-    reason: _Reason = None,
-    since: _Since = None,
-    until: _Until = None,
+    meant: Meant,
     count: _Limit = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     dry_run: _DryRun = False,
@@ -191,7 +196,7 @@ def drop(
 
     if output is Output.JSON and not (yes or dry_run):
         raise UsageError("drop -o json cannot ask. Nothing was dropped; pass --yes or --dry-run.")
-    with _looked(connector, topic, reason, since, until, count) as look:
+    with _looked(meant, count) as look:
         groups = letter_view.Groups()
         chosen = by_partition(letter.position for letter in groups.counting(look.letters()))
     if output is Output.TABLE:
@@ -234,15 +239,7 @@ class _Look:
 
 
 @contextmanager
-def _looked(
-    connector: str | None,
-    topics: Sequence[str] | None,
-    reason: str | None,
-    since: str | None,
-    until: str | None,
-    count: int | None,
-    config: Path | None = None,
-) -> Iterator[_Look]:
+def _looked(meant: Meant, count: int | None = None, config: Path | None = None) -> Iterator[_Look]:
     """Read which dead letters are open, with progress on standard error."""
     from frazil.cli.ui.arguments import point_in_time
     from frazil.cli.ui.letter_connectors import Connectors
@@ -253,14 +250,14 @@ def _looked(
 
     settings = Settings.load()
     now = datetime.now(UTC)
-    begin, end = (None if text is None else point_in_time(text, now) for text in (since, until))
+    begin, end = (None if text is None else point_in_time(text, now) for text in (meant.since, meant.until))
     if begin is not None and end is not None and begin >= end:
-        raise UsageError(f"--since {since} is not before --until {until}: no dead letter can be meant")
-    connectors = Connectors.known(settings) if config is None else Connectors.read(config, connector)
-    choice = Choice(connectors.only or connector, reason, begin, end, count)
+        raise UsageError(f"--since {meant.since} is not before --until {meant.until}: no dead letter can be meant")
+    connectors = Connectors.known(settings) if config is None else Connectors.read(config, meant.connector)
+    choice = Choice(connectors.only or meant.connector, meant.reason, begin, end, count)
     choice.check()
     names = chosen_topics(
-        topics or (), kafka_topics.topics(settings.bootstrap_servers), list(connectors.configs.values())
+        meant.topic or (), kafka_topics.topics(settings.bootstrap_servers), list(connectors.configs.values())
     )
     log = LetterLog(settings.bootstrap_servers)
     console = make_console(stderr=True)

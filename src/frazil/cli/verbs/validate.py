@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from frazil.cli.connect.documents import read_documents
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.output import Output, OutputOption, show_json, show_table
 from frazil.cli.ui.progress import progress
 from frazil.cli.ui.usage import examples
+from frazil.connectors.documents import read_documents
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, FrazilError, ServiceUnavailable
 from frazil.sql.value_text import json_text, json_value
@@ -82,7 +82,7 @@ def validate(
 
     settings = Settings.load()
     providers = ConfigProviders.load(settings.config_providers, settings.env)
-    documents = read_documents([file], sys.stdin, named_by_file=True)
+    documents = read_documents([file], sys.stdin, fallback=lambda file: file.stem)
     found = [_findings(document.name, document.config, sample, settings, providers) for document in documents]
     if output is Output.JSON:
         bodies = [json_value(one.body()) for one in found]

@@ -41,7 +41,7 @@ def register(app: typer.Typer) -> None:
 def verify(
     connectors: Annotated[list[str] | None, typer.Argument(help="Connectors; all sinks when none is named.")] = None,
     config: Annotated[
-        Path | None, typer.Option("--config", help="A connector's JSON, for a worker that does not run.")
+        Path | None, typer.Option("--config", help="Connectors in JSON or YAML, for a worker that does not run.")
     ] = None,
     partition: Annotated[int | None, typer.Option("--partition", min=0, help="Only this Kafka partition.")] = None,
     begin: Annotated[int | None, typer.Option("--from", min=0, help="First offset.")] = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -27,15 +27,18 @@ class Document:
 
 
 def read_documents(
-    paths: Sequence[str], stdin: Iterable[str], name: str | None = None, *, named_by_file: bool = False
+    paths: Sequence[str],
+    stdin: Iterable[str] = (),
+    name: str | None = None,
+    fallback: Callable[[Path], str] = lambda file: "",
 ) -> list[Document]:
     """The connectors of files, of folders (their `.json`, `.yaml` and `.yml` files in the order of their names) and,
     for `-`, of standard input.
 
-    `name` is for the one document that has none; with `named_by_file` it gets that of its file. Raises UsageError,
+    `name` is that of the one document; without it `fallback` names one that has none after its file. Raises UsageError,
     which names file and reason, for anything that is no connector, and when two are of one name.
     """
-    found = [document for path in paths for document in _read(path, stdin, name, named_by_file)]
+    found = [document for path in paths for document in _read(path, stdin, name, fallback)]
     if not found:
         raise UsageError(f"there is no connector in {', '.join(paths)}. Nothing was sent.")
     seen: dict[str, str] = {}
@@ -48,7 +51,7 @@ def read_documents(
     return found
 
 
-def _read(path: str, stdin: Iterable[str], name: str | None, named_by_file: bool) -> Iterator[Document]:
+def _read(path: str, stdin: Iterable[str], name: str | None, fallback: Callable[[Path], str]) -> Iterator[Document]:
     if path == "-":
         yield from _documents("".join(stdin), "standard input", name)
         return
@@ -63,13 +66,13 @@ def _read(path: str, stdin: Iterable[str], name: str | None, named_by_file: bool
             raise UsageError(f"{file} cannot be read: {error.strerror}. Nothing was sent.") from None
         except UnicodeDecodeError:
             raise UsageError(f"{file} is not UTF-8 text. Nothing was sent.") from None
-        yield from _documents(text, str(file), name, file.stem if named_by_file else "")
+        yield from _documents(text, str(file), name, fallback(file))
 
 
 def _documents(text: str, source: str, name: str | None, fallback: str = "") -> Iterator[Document]:
     for value in _parsed(text, source):
         for entry in value if isinstance(value, list) else [value]:
-            yield _document(entry, source, name, fallback)
+            yield document_of(entry, source, name, fallback)
 
 
 def _parsed(text: str, source: str) -> list[Any]:
@@ -121,7 +124,8 @@ def _refuse_twice(keys: Sequence[str], source: str) -> None:
         raise UsageError(f"{source}: {twice[0]} is given twice. Nothing was sent.")
 
 
-def _document(entry: Any, source: str, given: str | None, fallback: str) -> Document:
+def document_of(entry: Any, source: str, given: str | None = None, fallback: str = "") -> Document:
+    """A connector from an object of keys and values, or from one that has these as `config`. Raises UsageError."""
     if not isinstance(entry, dict):
         raise UsageError(f"{source}: a connector is an object of keys and values. Nothing was sent.")
     if "config" not in entry:
@@ -148,6 +152,8 @@ def _config(value: Any, source: str) -> dict[str, str]:
 def _text(key: str, item: Any, source: str) -> str:
     if isinstance(item, bool):
         return "true" if item else "false"
+    if isinstance(item, int | float):
+        return json.dumps(item)
     if not isinstance(item, str):
         kind = "an object" if isinstance(item, dict) else "an array" if isinstance(item, list) else "null"
         raise UsageError(f"{source}: the value of {key} is {kind}; write it as a text. Nothing was sent.")
