@@ -167,6 +167,15 @@ def test_a_table_without_keys_cannot_have_changes(one: Memory) -> None:
         Driver(broker, catalog, {**CHANGES, "iceberg.tables.default-id-columns": "nothing"})
 
 
+def test_a_table_whose_rows_nothing_would_identify_is_not_made(none: Memory) -> None:
+    broker, catalog = none
+    driver = Driver(broker, catalog, {**CREATE, "iceberg.tables.upsert-mode-enabled": "true"})
+    broker.send("t", [record(1)])
+    with pytest.raises(ConfigError, match="has no identifier fields"):
+        driver.step()
+    assert not catalog.table_exists(TABLE)
+
+
 @pytest.mark.parametrize(
     ("value", "odd", "expected"),
     [

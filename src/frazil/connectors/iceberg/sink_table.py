@@ -11,6 +11,7 @@ from pyiceberg.table import Table
 from requests.exceptions import RequestException
 
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
+from frazil.connectors.iceberg.config.row_changes import no_keys
 from frazil.connectors.iceberg.pieces import before
 from frazil.connectors.iceberg.position import start_position
 from frazil.connectors.iceberg.strategy import Strategy
@@ -155,9 +156,11 @@ class SinkTable(Progress):
     def create(self, unknown: Mapping[infer.Path, Type], seen: infer.Seen) -> None:
         """Make the table, which does not exist, with columns as far as the limit allows; without any it refuses.
 
-        Raises as `create_table` does.
+        Raises ConfigError for one whose rows nothing would identify, and as `create_table` does.
         """
         config = self._config
+        if config.row_changes is not None and not config.row_changes.id_columns_of(self.name):
+            raise ConfigError(no_keys(self.name))
         admitted = admit(config, None, unknown, seen)
         if not admitted.fields:
             self.refusal = EMPTY
