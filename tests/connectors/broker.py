@@ -241,8 +241,8 @@ class Broker:
     def all_group_offsets(self, group: str) -> Offsets:
         return {key: offset for key, (offset, _) in self.groups.get(group, {}).items()}
 
-    def group_members(self, group: str) -> int:
-        return self.members.get(group, 0)
+    def group_members(self, group: str) -> list[str]:
+        return ["member"] * self.members.get(group, 0)
 
     def set_group_offsets(
         self, group: str, offsets: Mapping[Key, int], metadata: Mapping[Key, str] | None = None

@@ -253,7 +253,7 @@ WORKER_KEYS: tuple[Key, ...] = (
     _unused("internal.value.converter", "the storage topics have JSON"),
     _unused("internal.key.converter.*", "the storage topics have JSON"),
     _unused("internal.value.converter.*", "the storage topics have JSON"),
-    _unused("inter.worker.*", "workers trust each other by the group that they are members of"),
+    _unused("inter.worker.*", "workers sign requests to each other with HmacSHA256 and a new key each hour"),
     _unused("metric.reporters", _METRICS),
     _unused("metrics.*", _METRICS),
     _unused("auto.include.jmx.reporter", _METRICS),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -17,7 +18,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, Producer
 
 from frazil.environment.settings import Settings
 from frazil.environment.worker import WorkerConfig
@@ -26,6 +27,7 @@ from frazil.stack.kafka import kafka_service
 from frazil.stack.local import LocalStack
 from frazil.stack.ports import unused
 from frazil.worker.lifecycle.herder import Herder
+from frazil.worker.storage.records import WorkerRecord, worker_record
 from tests.isolation import isolated_settings
 from tests.light_worker import light_worker, properties, write
 from tests.worker.lifecycle.runners import ScriptedFactory, eventually
@@ -150,6 +152,29 @@ def test_workers_share_connectors_and_answer_alike(cluster: Cluster) -> None:
     with cluster.member() as late:
         assert late.client.get("/connectors").json() == NAMES[1:]
         eventually(lambda: set(late.states().values()) == {("RUNNING", late.worker_id)})
+
+
+def test_an_address_in_the_status_topic_that_is_of_no_member_gets_no_request(cluster: Cluster) -> None:
+    """Nor does it keep the workers from each other."""
+    with cluster.member() as one, cluster.member() as two, socket.create_server(("127.0.0.1", 0)) as stranger:
+        url = f"http://127.0.0.1:{stranger.getsockname()[1]}"
+        create(one, NAMES[0])
+        key, value = worker_record(WorkerRecord("stranger:1", url, frozenset(range(25))))
+        producer = Producer({"bootstrap.servers": cluster.bootstrap})
+        for _ in range(3):
+            producer.produce(f"{cluster.name}-status", value, key, partition=0)
+            assert producer.flush(10) == 0
+            for member in (one, two):
+                answer = member.client.put(f"/connectors/{NAMES[0]}/pause", headers={"authorization": "Basic b3BzOng="})
+                assert answer.status_code in (202, 409), answer.text
+        eventually(
+            lambda: (
+                [member.client.put(f"/connectors/{NAMES[0]}/resume").status_code for member in (one, two)] == [202, 202]
+            )
+        )
+        stranger.settimeout(0.1)
+        with pytest.raises(TimeoutError):
+            stranger.accept()
 
 
 def _change(asked: Member, name: str) -> None:

@@ -16,6 +16,7 @@ from frazil.worker.rest.app import rest_app
 from frazil.worker.rest.forward import Forwarder
 from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.server import serve
+from frazil.worker.storage.session import SessionKeys
 from frazil.worker.watch.active_topics import ActiveTopics
 from frazil.worker.watch.loggers import Loggers
 from tests.worker.lifecycle.runners import ScriptedFactory
@@ -34,6 +35,7 @@ class Told:
     url: str | None = None
     position: int = 0
     read: list[int] = field(default_factory=list)
+    session: SessionKeys = field(default_factory=SessionKeys)
 
     def runs(self, name: str) -> bool:
         return self.leads
@@ -54,15 +56,18 @@ class Node:
     group: Told
     client: httpx.Client
     herder: Herder
+    forwarder: Forwarder
 
 
 @pytest.fixture
 def nodes(tmp_path: Path) -> Iterator[list[Node]]:
     """Two workers; neither knows of the other yet."""
     with ExitStack() as stack:
-        made = []
+        made: list[Node] = []
+        key = SessionKeys.new()
         for number in range(2):
             group = Told()
+            group.session.learn(key)
             herder = Herder(FileConfigStore(tmp_path / f"{number}.json"), ScriptedFactory(), f"worker-{number}:1")
             herder.start()
             stack.callback(herder.close)
@@ -72,7 +77,7 @@ def nodes(tmp_path: Path) -> Iterator[list[Node]]:
             server = serve(rest_app(herder, info, forwarder=forwarder), "127.0.0.1", 0, "PORT")
             stack.callback(server.stop)
             client = httpx.Client(base_url=f"http://127.0.0.1:{server.port}", trust_env=False)
-            made.append(Node(group, stack.enter_context(client), herder))
+            made.append(Node(group, stack.enter_context(client), herder, forwarder))
         yield made
 
 
@@ -134,3 +139,64 @@ def test_the_answer_is_that_of_the_other_worker_which_this_one_then_knows(nodes:
 def test_what_any_worker_knows_is_not_sent_on(nodes: list[Node]) -> None:
     for path in ("/", "/connectors", "/connector-plugins", "/admin/loggers"):
         assert nodes[0].client.get(path).status_code == 200
+
+
+HOP = {"frazil-forwarded-by": "worker-9:1", "frazil-forwarded-to": "leader"}
+FORGED = "Internal request contained invalid signature."
+
+
+@pytest.mark.parametrize("header", [*HOP])
+@pytest.mark.parametrize(("method", "path"), [("DELETE", "/connectors/c"), ("GET", "/connectors"), ("GET", "/")])
+def test_a_request_that_no_worker_has_signed_is_refused(nodes: list[Node], header: str, method: str, path: str) -> None:
+    node = nodes[0]
+    node.group.leads = True
+    node.client.post("/connectors", json={"name": "c", "config": sink("c")})
+    for signature in (b"", b"AAAA", "ü".encode()):
+        headers = {header.encode(): b"leader", b"x-connect-authorization": signature}
+        assert_error(node.client.request(method, path, headers=headers), 403, FORGED)
+    assert node.herder.connectors() == ["c"]
+
+
+def test_a_signature_is_of_one_request_only(nodes: list[Node]) -> None:
+    """One that was seen on the way cannot be used for another path, query, method or body."""
+    one, other = nodes
+    seen: list[httpx.Request] = []
+    one.group.url, other.group.leads = str(other.client.base_url), True
+    hooked = one.forwarder._http  # noqa: SLF001
+    hooked.event_hooks["request"].append(seen.append)
+    assert one.client.put("/connectors/c/config", json=sink("c")).status_code == 201
+    (sent,) = seen
+    assert sent.headers["x-connect-request-signature-algorithm"] == "HmacSHA256"
+    again = {"headers": sent.headers, "content": sent.content}
+    assert other.client.request("PUT", "/connectors/c/config", **again).status_code == 200  # type: ignore[arg-type]
+    for method, path, content in (
+        ("PUT", "/connectors/d/config", sent.content),
+        ("PUT", "/connectors/c/config?x=1", sent.content),
+        ("PATCH", "/connectors/c/config", sent.content),
+        ("PUT", "/connectors/c/config", sent.content + b" "),
+    ):
+        length = {"content-length": str(len(content))}
+        answer = other.client.request(method, path, headers={**sent.headers, **length}, content=content)
+        assert_error(answer, 403, FORGED)
+    assert other.herder.connectors() == ["c"]
+
+
+def test_a_client_cannot_have_its_own_signature_sent_on(nodes: list[Node]) -> None:
+    one, other = nodes
+    one.group.url, other.group.leads = str(other.client.base_url), True
+    headers = {"X-Connect-Authorization": "mine", "X-Connect-Request-Signature-Algorithm": "none"}
+    assert_error(one.client.delete("/connectors/x", headers=headers), 404, "Connector x not found")
+
+
+def test_the_key_before_the_newest_is_good_and_older_ones_are_not(nodes: list[Node]) -> None:
+    one, other = nodes
+    one.group.url, other.group.leads = str(other.client.base_url), True
+    for expected in (404, 409):
+        other.group.session.learn(SessionKeys.new())
+        assert one.client.delete("/connectors/x").status_code == expected
+
+
+def test_without_a_key_nothing_is_sent_on(nodes: list[Node]) -> None:
+    one, other = nodes
+    one.group.url, other.group.leads, one.group.session = str(other.client.base_url), True, SessionKeys()
+    assert_error(one.client.delete("/connectors/x"), 409, NO_LEADER)

@@ -18,6 +18,7 @@ from frazil.worker.rest.forward import Forwarder
 from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.server import serve
 from frazil.worker.sources.runtime import SourceRuntime
+from frazil.worker.storage.session import SessionKeys
 from frazil.worker.watch.active_topics import ActiveTopics
 from frazil.worker.watch.loggers import Loggers
 from tests.isolation import isolated_settings
@@ -34,10 +35,12 @@ def nodes(tmp_path: Path) -> Iterator[list[Node]]:
     """The leader, which has seen a source connector, and a follower that knows of none."""
     with ExitStack() as stack:
         made = []
+        key = SessionKeys.new()
         for number in range(2):
             home = tmp_path / str(number)
             (home / "worker").mkdir(parents=True)
             group = Told(leads=number == 0)
+            group.session.learn(key)
             if group.leads:
                 (home / "worker" / "sources.json").write_text(json.dumps({"lines": {"info": LINES}}))
             sources = SourceRuntime(isolated_settings(home), {"plugin.path": str(home)}, partial(_leads, group), 1.0)
@@ -51,7 +54,7 @@ def nodes(tmp_path: Path) -> Iterator[list[Node]]:
             server = serve(rest_app(herder, info, sources=sources, forwarder=forwarder), "127.0.0.1", 0, "PORT")
             stack.callback(server.stop)
             client = httpx.Client(base_url=f"http://127.0.0.1:{server.port}", trust_env=False)
-            made.append(Node(group, stack.enter_context(client), herder))
+            made.append(Node(group, stack.enter_context(client), herder, forwarder))
         made[1].group.url = str(made[0].client.base_url)
         yield made
 

@@ -80,7 +80,7 @@ def test_names_with_the_marks_of_keys_in_them() -> None:
         assert records.parse_status(*records.topic_record(name, "t.1", 5)) == TopicRecord(name, "t.1", True)
 
 
-@pytest.mark.parametrize("key", ["task-x-0", "commit-x", "session-key", "restart-connector-x", "", "other"])
+@pytest.mark.parametrize("key", ["task-x-0", "commit-x", "restart-connector-x", "", "other"])
 def test_records_of_other_kinds_are_not_of_concern(key: str) -> None:
     assert records.parse_config(key, b"\xff") is None
     assert records.parse_status(key, b"\xff") is None

@@ -60,8 +60,8 @@ def all_group_offsets(bootstrap: str, group: str) -> Offsets:
 
 
 @until_settled
-def group_members(bootstrap: str, group: str) -> int:
-    """Count the members of a consumer group; those that died count until their session ends.
+def group_members(bootstrap: str, group: str) -> list[str]:
+    """Client ids of the members of a consumer group; those that died are there until their session ends.
 
     Raises ServiceUnavailable when the group's coordinator does not answer.
     """
@@ -70,9 +70,10 @@ def group_members(bootstrap: str, group: str) -> int:
     client = admin(bootstrap)
     future = client.describe_consumer_groups([group], request_timeout=TIMEOUT_S)[group]
     try:
-        return len(result(client, future, bootstrap, f"consumer group {group}").members)
+        found = result(client, future, bootstrap, f"consumer group {group}")
     except NotFound:
-        return 0
+        return []
+    return [member.client_id for member in found.members]
 
 
 @until_settled

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from frazil.clients.kafka import client as kafka_client
+from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.engine.runner_api import STOP_S
 from frazil.environment.bootstrap import Bootstrap
@@ -14,12 +17,16 @@ from frazil.worker.cluster.member import GroupMember, Timing, leader_slot, slot_
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.storage.configs import ConfigTopic
 from frazil.worker.storage.records import WorkerRecord
+from frazil.worker.storage.session import SessionKeys
 from frazil.worker.storage.statuses import StatusTopic
 from frazil.worker.storage.topics import StorageTopic, ensure_storage_topic
 
 logger = logging.getLogger(__name__)
 
 _JOIN_S = 60.0
+_KEEP_S, _MEMBERS_S, _GONE_S = 0.25, 10.0, 60.0
+"""Seconds between two looks whether something is due, between two looks at the members when none is missing, and that
+somebody who was a member is known: all are gone for a moment while the group forms anew."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +76,12 @@ class WorkerGroup:
             on_logger,
         )
         self.statuses = StatusTopic(consumer, producer, config.status_topic.name, config.group, version)
+        self._bootstrap, self._group = bootstrap, config.group
         self._herder: Herder | None = None
-        self._closing = False
+        self._closing = threading.Event()
+        self._keeper = threading.Thread(target=self._keep, name="group-keeper", daemon=True)
+        self._members: dict[str, float] = {}
+        self._members_wanted = threading.Event()
         self._member = GroupMember(
             consumer, config.group, config.offset_topic.name, config.url, self._assigned, self._tick, config.timing
         )
@@ -81,10 +92,11 @@ class WorkerGroup:
         self.statuses.start()
         self.statuses.announce(WorkerRecord(self._worker_id, None))
         self._member.join(_JOIN_S)
+        self._keeper.start()
 
     def close(self) -> None:
         """Leave the group, when the herder has stopped its connectors."""
-        self._closing = True
+        self._closing.set()
         self._member.close()
         self.statuses.announce(WorkerRecord(self._worker_id, None))
         self.configs.close()
@@ -101,11 +113,16 @@ class WorkerGroup:
 
     def leader_url(self) -> str | None:
         """URL of the leader; None while the group rebalances."""
-        return self.statuses.url_of(self._leader)
+        return self._of_member(self._leader)
 
     def url_of(self, name: str) -> str | None:
         """URL of the worker that runs a connector; None while the group rebalances."""
-        return self.statuses.url_of(slot_of(name, self._slots))
+        return self._of_member(slot_of(name, self._slots))
+
+    @property
+    def session(self) -> SessionKeys:
+        """Keys for the signatures of requests between workers."""
+        return self.configs.session
 
     @property
     def position(self) -> int:
@@ -123,8 +140,35 @@ class WorkerGroup:
             self._announce()
             self.statuses.flush()
 
+    def _of_member(self, slot: int) -> str | None:
+        """URL of the member that has a partition.
+
+        Kafka knows the members: whoever else writes the status topic cannot make this worker send requests, and the
+        logins of clients with them, to another address.
+        """
+        urls = self.statuses.urls_of(slot)
+        if urls and urls[0] not in self._members:
+            self._members_wanted.set()
+        return next((url for url in urls if url in self._members), None)
+
+    def _keep(self) -> None:
+        """Look at the members now and then and when one is missing, and make keys for signatures while this leads."""
+        looked_at = -_MEMBERS_S
+        while not self._closing.wait(_KEEP_S):
+            try:
+                if self._members_wanted.is_set() or time.monotonic() - looked_at > _MEMBERS_S:
+                    self._members_wanted.clear()
+                    found = kafka_groups.group_members(self._bootstrap, self._group)
+                    looked_at = time.monotonic()
+                    known = {url: at for url, at in self._members.items() if at > looked_at - _GONE_S}
+                    self._members = known | dict.fromkeys(found, looked_at)
+                if self.leads and self.session.is_due():
+                    self.configs.renew_session()
+            except Exception as error:
+                logger.warning("group %s: what its workers need to ask each other is not known: %s", self._group, error)
+
     def _announce(self) -> None:
-        if not self._closing:
+        if not self._closing.is_set():
             self.statuses.announce(WorkerRecord(self._worker_id, self._url, self._member.slots))
 
     def _tick(self) -> None:

@@ -58,6 +58,8 @@ class Dispatcher:
         route = request.method, request.scope["route"].path
         name = name_of(request) if "name" in request.path_params else None
         content = b"" if body is None else body.content
+        if self._forwarder is not None:
+            self._forwarder.check(request, content)
         place = self._place(request, route, name, None if body is None else body.json)
         if self._sources is not None and place == "runtime":
             return self._sources.relay(request, content)
@@ -69,8 +71,6 @@ class Dispatcher:
         return response
 
     def _place(self, request: Request, route: tuple[str, str], name: str | None, document: Any) -> Place:
-        if self._forwarder is not None:
-            self._forwarder.refuse_circle(request)
         if self._sources is not None and _concerns(self._sources, request, route, name, document):
             return "runtime" if self._sources.here else "leader"
         place = PLACES.get(route)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 import httpx
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -15,6 +16,7 @@ from frazil.errors import Rebalancing
 from frazil.worker.lifecycle.herder import CONFLICT
 from frazil.worker.rest.paths import sent_path
 from frazil.worker.storage.configs import NO_LEADER
+from frazil.worker.storage.session import ALGORITHM, SessionKeys
 
 logger = logging.getLogger(__name__)
 
@@ -22,6 +24,8 @@ OtherWorker = Literal["leader", "owner"]
 """The worker of the group that writes configurations, or the one that runs the connector."""
 
 _HOP, _TO = "frazil-forwarded-by", "frazil-forwarded-to"
+_SIGNATURE, _ALGORITHM = "x-connect-authorization", "x-connect-request-signature-algorithm"
+_FORGED = "Internal request contained invalid signature."
 _AT = "frazil-config-offset"
 _READ_S = 5.0
 _ASK_S = 0.1
@@ -40,6 +44,8 @@ _OWN = {
     "content-length",
     "content-encoding",
     "accept-encoding",
+    "x-connect-authorization",
+    "x-connect-request-signature-algorithm",
 }
 
 
@@ -72,6 +78,11 @@ class Group(Protocol):
         """Whether this worker has read up to that offset within `timeout` seconds."""
         ...
 
+    @property
+    def session(self) -> SessionKeys:
+        """Keys for signatures."""
+        ...
+
 
 class Forwarder:
     """Gets the answers of other workers of the group."""
@@ -99,8 +110,18 @@ class Forwarder:
         """Whether this worker is the leader, or the owner of connector `name`."""
         return self._group.leads if place == "leader" else name is None or self._group.runs(name)
 
-    def refuse_circle(self, request: Request) -> None:
-        """Raise Rebalancing for a request that another worker has sent to the leader, which this one is not."""
+    def check(self, request: Request, body: bytes) -> None:
+        """Check a request that another worker has sent on; those of clients pass.
+
+        Raises HTTPException 403 when no worker of the group has signed it, Rebalancing when it is for the leader, which
+        this one is not.
+        """
+        if not {_HOP, _TO}.isdisjoint(request.headers.keys()):
+            query: bytes = request.scope.get("query_string", b"")
+            target = sent_path(request.scope) + b"?" + query
+            message = _message(request.method, target, request.headers.get(_TO, ""), body)
+            if not self._group.session.is_signed(message, request.headers.get(_SIGNATURE, "")):
+                raise HTTPException(403, _FORGED)
         if sent_to(request) == "leader" and not self._group.leads:
             raise Rebalancing(CONFLICT)
 
@@ -118,16 +139,10 @@ class Forwarder:
             raise Rebalancing(CONFLICT)
         target = sent_path(request.scope).decode("latin-1")
         headers = [(key, value) for key, value in request.headers.raw if key.decode().lower() not in _OWN]
-        # A connection for each request: one that was kept might be closed by the other worker at this very moment.
-        headers += [
-            (_HOP.encode(), self._worker_id.encode()),
-            (_TO.encode(), place.encode()),
-            (b"connection", b"close"),
-        ]
         give_up = time.monotonic() + self._patience_s
         while True:
             url = self._settled_url(None if place == "leader" else name, give_up)
-            answer = self._ask(request, f"{url.rstrip('/')}{target}", headers, body)
+            answer = self._ask(request, place, f"{url.rstrip('/')}{target}", headers, body)
             if answer is not None and not _refused(answer):
                 break
             if time.monotonic() >= give_up:
@@ -145,22 +160,35 @@ class Forwarder:
         if url is None:
             return None
         kept = {name: request.headers[name] for name in ("authorization", "host") if name in request.headers}
-        headers = {**kept, _HOP: self._worker_id, _TO: "leader", "connection": "close"}
-        target = f"{url.rstrip('/')}/connectors?expand=info&expand=status"
+        target = httpx.URL(f"{url.rstrip('/')}/connectors?expand=info&expand=status")
         try:
+            headers = {**kept, **self._own_headers("GET", target, "leader", b"")}
             answer = self._http.get(target, headers=headers, timeout=_LIST_S)
             found = answer.json() if answer.is_success else None
-        except (httpx.HTTPError, ValueError) as error:
+        except (httpx.HTTPError, ValueError, Rebalancing) as error:
             logger.warning("the worker at %s: %s to a list of connectors", httpx.URL(url).netloc.decode(), error)
             return None
         return found if isinstance(found, dict) else None
 
+    def _own_headers(self, method: str, url: httpx.URL, place: OtherWorker, body: bytes) -> dict[str, str]:
+        """Headers with which a request is sent on; raises Rebalancing while the group has no key for its signature.
+
+        Each has a connection of its own: one that was kept might be closed by the other worker at this very moment.
+        """
+        signature = self._group.session.sign(_message(method, url.raw_path, place, body))
+        if signature is None:
+            raise Rebalancing(NO_LEADER)
+        own = {_HOP: self._worker_id, _TO: place, "connection": "close"}
+        return {**own, _SIGNATURE: signature, _ALGORITHM: ALGORITHM}
+
     def _ask(
-        self, request: Request, target: str, headers: list[tuple[bytes, bytes]], body: bytes
+        self, request: Request, place: OtherWorker, target: str, headers: list[tuple[bytes, bytes]], body: bytes
     ) -> httpx.Response | None:
         """Send the request; None when there is no answer and nothing was changed: no connection, or a question."""
         url = httpx.URL(target, query=request.scope.get("query_string", b""))
         asks = request.method in ("GET", "HEAD")
+        own = self._own_headers(request.method, url, place, body)
+        headers = [*headers, *((key.encode(), value.encode()) for key, value in own.items())]
         timeout = httpx.Timeout(_TELL_S if asks else _ANSWER_S, connect=_CONNECT_S)
         try:
             return self._http.request(request.method, url, headers=headers, content=body, timeout=timeout)
@@ -187,5 +215,12 @@ def sent_to(request: Request) -> str | None:
 
 
 def _refused(answer: httpx.Response) -> bool:
-    """Whether the other worker has refused because it is not the right one either."""
-    return answer.status_code == httpx.codes.CONFLICT and answer.json().get("message") == CONFLICT
+    """Whether the other worker has refused because it is not the right one either, or does not know the key yet."""
+    texts = {httpx.codes.CONFLICT: CONFLICT, httpx.codes.FORBIDDEN: _FORGED}
+    return answer.status_code in texts and answer.json().get("message") == texts[httpx.codes(answer.status_code)]
+
+
+def _message(method: str, target: bytes, place: str, body: bytes) -> bytes:
+    """Bytes that the signature of a request is of; `target` is path and query."""
+    path, _, query = target.partition(b"?")
+    return b"\n".join((method.encode(), path, query, place.encode(), body))

@@ -16,12 +16,15 @@ from frazil.worker.storage.records import (
     ConfigRecord,
     LoggerRecord,
     Record,
+    SessionRecord,
     TargetRecord,
     config_record,
     logger_record,
     parse_config,
+    session_record,
     target_record,
 )
+from frazil.worker.storage.session import SessionKeys
 from frazil.worker.storage.writer import TransactionalWriter
 
 _READ_S = 30.0
@@ -52,6 +55,7 @@ class ConfigTopic:
         self._end = end
         self._on_logger = on_logger
         self._on_change: OnChange = lambda name, connector, configured: None
+        self.session = SessionKeys()
         self._configs: dict[str, Mapping[str, str]] = {}
         self._targets: dict[str, TargetState] = {}
         self._reader = TopicReader(consumer, group, topic, self._apply)
@@ -99,6 +103,10 @@ class ConfigTopic:
     def delete(self, name: str) -> None:
         if name in self._configs:
             self._write([config_record(name, None), target_record(name, None)])
+
+    def renew_session(self) -> None:
+        """Make a new key for the signatures of requests between workers."""
+        self._write([session_record(self.session.new())])
 
     def set_logger(self, logger: str, level: str) -> None:
         """Set the level of a logger on all workers; any of them may. Raises ServiceUnavailable."""
@@ -157,6 +165,8 @@ class ConfigTopic:
                     self._on_change(name, self._stored(name), False)
             case LoggerRecord(logger, level) if level is not None and self._opened:
                 self._on_logger(logger, level)
+            case SessionRecord() as session:
+                self.session.learn(session)
 
     def _stored(self, name: str) -> StoredConnector:
         return StoredConnector(self._configs[name], self._targets.get(name, "RUNNING"))

@@ -1,17 +1,19 @@
 """Records of the storage topics, in the form that Kafka Connect's own workers write and read.
 
 Keys are text, values are JSON objects without a schema; an empty value removes the key. In the configuration topic
-they are `connector-<name>` and `target-state-<name>` (and `logger-cluster-<logger>`), in the status topic
-`status-connector-<name>`, `status-task-<name>-<n>` and `status-topic-<topic>:connector-<name>`. Records of other kinds
-belong to Kafka Connect's own tasks and sessions; they are passed over and left as they are. One kind is frazil's own,
-`worker-<worker id>` in the status topic, which Kafka Connect passes over.
+they are `connector-<name>` and `target-state-<name>` (and `logger-cluster-<logger>`, `session-key`), in the status
+topic `status-connector-<name>`, `status-task-<name>-<n>` and `status-topic-<topic>:connector-<name>`. Others belong
+to Kafka Connect's own tasks; they are passed over and left as they are. One kind is frazil's own, `worker-<worker id>`
+in the status topic, which Kafka Connect passes over.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import get_args
 
 from frazil.engine.runner_api import State, TargetState
@@ -20,7 +22,7 @@ from frazil.worker.watch.loggers import LEVELS
 Record = tuple[str, bytes | None]
 """Key and value of a record; without a value it removes the key."""
 
-_CONFIG, _TARGET, _LOGGER = "connector-", "target-state-", "logger-cluster-"
+_CONFIG, _TARGET, _LOGGER, _SESSION = "connector-", "target-state-", "logger-cluster-", "session-key"
 _CONNECTOR_STATUS, _TASK_STATUS, _TOPIC_STATUS = "status-connector-", "status-task-", "status-topic-"
 _OF_CONNECTOR = ":connector-"
 _WORKER = "worker-"
@@ -53,6 +55,15 @@ class LoggerRecord:
 
     logger: str
     level: str | None
+
+
+@dataclass(frozen=True)
+class SessionRecord:
+    """A key for the signatures of requests between workers, with Java's name of its algorithm."""
+
+    key: bytes = field(repr=False)
+    algorithm: str
+    created_ms: int
 
 
 @dataclass(frozen=True)
@@ -109,6 +120,12 @@ def logger_record(logger: str, level: str) -> Record:
     return _LOGGER + logger, _json({"level": level})
 
 
+def session_record(session: SessionRecord) -> Record:
+    """The record of a key for signatures."""
+    key = base64.b64encode(session.key).decode()
+    return _SESSION, _json({"key": key, "algorithm": session.algorithm, "creation-timestamp": session.created_ms})
+
+
 def status_record(name: str, task: int | None, status: Status | None, version: str) -> Record:
     """The record of a connector's state, of a task's with its number, or of the removal of either."""
     key = _CONNECTOR_STATUS + name if task is None else f"{_TASK_STATUS}{name}-{task}"
@@ -132,7 +149,7 @@ def worker_record(worker: WorkerRecord) -> Record:
     return _WORKER + worker.worker_id, value
 
 
-def parse_config(key: str, value: bytes | None) -> ConfigRecord | TargetRecord | LoggerRecord | None:
+def parse_config(key: str, value: bytes | None) -> ConfigRecord | TargetRecord | LoggerRecord | SessionRecord | None:
     """A record of the configuration topic; None for kinds that only Kafka Connect uses. Raises Malformed."""
     if key.startswith(_CONFIG):
         return ConfigRecord(key.removeprefix(_CONFIG), None if value is None else _properties(value))
@@ -140,6 +157,8 @@ def parse_config(key: str, value: bytes | None) -> ConfigRecord | TargetRecord |
         return TargetRecord(key.removeprefix(_TARGET), None if value is None else _target(value))
     if key.startswith(_LOGGER):
         return LoggerRecord(key.removeprefix(_LOGGER), None if value is None else _level(value))
+    if key == _SESSION and value is not None:
+        return _session(value)
     return None
 
 
@@ -222,6 +241,17 @@ def _level(value: bytes) -> str:
     if level not in LEVELS:
         raise Malformed(f"there is no level {level}")
     return level
+
+
+def _session(value: bytes) -> SessionRecord:
+    body = _object(value)
+    created_ms = body.get("creation-timestamp")
+    if not isinstance(created_ms, int):
+        raise Malformed("its time is no number")
+    try:
+        return SessionRecord(base64.b64decode(_text(body, "key")), _text(body, "algorithm"), created_ms)
+    except binascii.Error:
+        raise Malformed("its key is not base64") from None
 
 
 def _status(value: bytes) -> Status:

@@ -130,11 +130,10 @@ class StatusTopic:
         """Publish the URL and partitions of a worker, or that it has left; returns at once."""
         self._send([worker_record(worker)], partition=_WORKERS)
 
-    def url_of(self, slot: int) -> str | None:
-        """URL of the worker that was the last to publish that it has a partition; None when there is none."""
+    def urls_of(self, slot: int) -> list[str]:
+        """URLs of the workers that have published that they have a partition, the newest first."""
         with self._lock:
-            claims = [worker.url for worker in self._workers.values() if slot in worker.slots]
-        return claims[-1] if claims else None
+            return [worker.url for worker in reversed(self._workers.values()) if worker.url and slot in worker.slots]
 
     def superseded(self) -> list[str]:
         """Workers that are gone: others have all of their partitions."""

@@ -31,7 +31,7 @@ def check(bootstrap: str, config: IcebergSinkConfig, catalog: Catalog, floors: M
     members = kafka_groups.group_members(bootstrap, config.group_id)
     if members:
         raise ServiceUnavailable(
-            f"consumer group {config.group_id} has {members} members: connector {config.name} still runs in Kafka "
+            f"consumer group {config.group_id} has {len(members)} members: connector {config.name} still runs in Kafka "
             "Connect, or what ran it died less than a minute ago. Nothing was read. Stop it there: PUT "
             f"/connectors/{config.name}/stop. This one starts by itself then"
         )
