@@ -24,6 +24,12 @@ def _interfaces(folder: Path) -> list[Record]:
     return [{"name": name, "compat": interface["__compat"]} for name, interface in found.items()]
 
 
+def _browsers(folder: Path) -> list[Record]:
+    """Browsers with their releases by version, which are keys that are data."""
+    found = _read(folder, "@mdn/browser-compat-data/data.json")["browsers"]
+    return [{"id": name, **browser} for name, browser in found.items()]
+
+
 def _licenses(folder: Path) -> list[Record]:
     found = _read(folder, "spdx-license-list/spdx-full.json")
     return [{"id": name, **license_} for name, license_ in found.items()]
@@ -46,6 +52,7 @@ _VEGA = (
 CORPORA: dict[str, Callable[[Path], list[Record]]] = {
     "webhooks": _webhooks,
     "interfaces": _interfaces,
+    "browsers": _browsers,
     "licenses": _licenses,
     "countries": _file("world-countries/countries.json"),
     "earthquakes": _earthquakes,

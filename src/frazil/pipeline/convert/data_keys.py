@@ -7,7 +7,7 @@ and again is a struct, however many they are.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import replace
 
 from frazil.pipeline.convert.infer import MAP, Path, Seen, column_count, kind_of, records
@@ -18,27 +18,28 @@ _MANY = 20
 _NUMBERS = ("long", "double", "decimal")
 
 
-def with_maps(columns: Mapping[Path, Type], seen: Seen) -> dict[Path, Type]:
-    """Make maps of the objects in new columns whose keys are data."""
+def with_maps(columns: Mapping[Path, Type], seen: Seen, fixed: Set[Path] = frozenset()) -> dict[Path, Type]:
+    """Make maps of the objects in new columns whose keys are data, but for those of `fixed`."""
     counts = records(seen)
 
     def are_data(path: Path, struct: Struct) -> bool:
-        return _once(path, struct, counts) > _MANY and _grow(path, struct, counts) and _are_alike(struct)
+        many = path not in fixed and _once(path, struct, counts) > _MANY
+        return many and _grow(path, struct, counts) and _are_alike(struct)
 
     return {path: _changed(path, type_, are_data) for path, type_ in columns.items()}
 
 
-def with_fewer(columns: Mapping[Path, Type], seen: Seen, most: int) -> dict[Path, Type]:
+def with_fewer(columns: Mapping[Path, Type], seen: Seen, most: int, fixed: Set[Path] = frozenset()) -> dict[Path, Type]:
     """Make maps of objects whose keys grow with the records, the widest first, until there are `most` columns.
 
-    There may be more in the end.
+    Those of `fixed` stay as they are, and there may be more columns in the end.
     """
     counts = records(seen)
     found = dict(columns)
     growing = [
         (column_count(struct), path)
         for path, struct in _structs(found)
-        if _once(path, struct, counts) > 1 and _grow(path, struct, counts)
+        if path not in fixed and _once(path, struct, counts) > 1 and _grow(path, struct, counts)
     ]
     for _, widest in sorted(growing, reverse=True):
         if sum(map(column_count, found.values())) <= most:

@@ -41,6 +41,32 @@ def test_what_a_transformation_says_of_a_record_counts(transform: str) -> None:
     assert changes(chain) is None
 
 
+@pytest.mark.parametrize(
+    ("replace", "key"),
+    [
+        ({"exclude": "_cdc"}, "transforms.r.exclude"),
+        ({"include": "id,name"}, "transforms.r.include"),
+        ({"exclude": "name"}, None),
+        ({"include": "id,_cdc"}, None),
+    ],
+)
+@pytest.mark.parametrize("mode", [UPSERT, CDC])
+def test_what_says_what_a_record_does_may_not_be_taken_out(
+    replace: dict[str, str], key: str | None, mode: dict[str, str]
+) -> None:
+    chain = {
+        "transforms": "x,r",
+        "transforms.x.type": "io.tabular.iceberg.connect.transforms.DebeziumTransform",
+        "transforms.r.type": "org.apache.kafka.connect.transforms.ReplaceField$Value",
+        **{f"transforms.r.{name}": value for name, value in replace.items()},
+        "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+    }
+    errors = parse_iceberg_sink({**MINIMAL_SINK, **mode, **chain}).error_texts()
+    assert len(errors) == (key is not None)
+    assert key is None or (f"configuration {key}: _cdc says what a record does to its row" in errors[0])
+    assert parse_iceberg_sink({**MINIMAL_SINK, **chain}).error_texts() == []
+
+
 def test_key_columns_of_all_tables_and_of_one() -> None:
     found = changes(UPSERT, IDS, {"iceberg.table.db.landing.id-columns": "key , b"})
     assert found is not None

@@ -143,6 +143,22 @@ def test_the_keys_of_objects_in_lists_may_be_data(none: Memory) -> None:
 
 
 @pytest.mark.parametrize(
+    "config",
+    [
+        {"frazil.schema.path.labels.all": "string"},
+        {"iceberg.tables.default-partition-by": "labels.all"},
+        {"iceberg.tables.upsert-mode-enabled": "true", "iceberg.tables.default-id-columns": "id,labels.all"},
+    ],
+)
+def test_an_object_whose_members_are_named_stays_a_struct(config: dict[str, str]) -> None:
+    labels = Struct((*(Field(f"k{n}", STRING) for n in range(30)), Field("all", STRING)))
+    counts: dict[Path, int] = {("labels",): 30, ("labels", "all"): 30, **{("labels", f"k{n}"): 1 for n in range(30)}}
+    named = iceberg_sink_config({**MINIMAL_SINK, **CREATE, **config})
+    for chosen, type_ in ((named, labels), (iceberg_sink_config({**MINIMAL_SINK, **CREATE}), MAP)):
+        assert admit(chosen, None, {("labels",): labels}, seen(counts)).fields == {("labels",): type_}
+
+
+@pytest.mark.parametrize(
     "objects",
     [
         pytest.param([{f"k{n}": "v" for n in range(100)}], id="one record tells nothing"),

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from frazil.declare.definition import Parsed, invalid_value
 from frazil.declare.placeholders import has_placeholder
-from frazil.pipeline.transforms.declaration import writes_operation
+from frazil.pipeline.transforms.declaration import transform_chain, writes_operation
 from frazil.pipeline.transforms.plugin import OPERATION
+from frazil.pipeline.transforms.registry import TRANSFORMATIONS
 
 UPSERT = "iceberg.tables.upsert-mode-enabled"
 AUTO_CREATE = "iceberg.tables.auto-create-enabled"
@@ -55,12 +56,29 @@ def check_row_changes(parsed: Parsed) -> None:
     for key, columns in named.items():
         if any(not all(column.split(".")) for column in columns if not has_placeholder(column)):
             parsed.fail(key, invalid_value(key, columns, "A name in the path of a column is empty"))
+    if operation in ("", ".".join(OPERATION)) and (operation or parsed.flag(UPSERT)):
+        _check_operation_stays(parsed)
     if operation and parsed.flag(UPSERT):
         parsed.warn(f"{UPSERT} has no effect here: with {CDC_FIELD} every record says what it does to its row")
     used = operation or parsed.flag(UPSERT) or parsed.flag(AUTO_CREATE)
     for key, columns in named.items() if not used else ():
         if columns:
             parsed.warn(f"{key} has no effect here: rows are appended; row keys matter for upserts and deletes only")
+
+
+def _check_operation_stays(parsed: Parsed) -> None:
+    """Error for a transformation that takes out what another one says of a record: deletes would be stored as rows."""
+    chain = transform_chain(parsed)
+    written = False
+    for step in () if chain is None else chain.steps:
+        if written and step.name == "ReplaceField" and step.part == "value":
+            lists = {name: value for name, value in step.settings if isinstance(value, tuple)}
+            includes = [name for name in lists["include"] if name]
+            if OPERATION[0] in lists["exclude"] or (includes and OPERATION[0] not in includes):
+                key = f"transforms.{step.alias}.{'exclude' if OPERATION[0] in lists['exclude'] else 'include'}"
+                reason = f"{OPERATION[0]} says what a record does to its row, and becomes no column: leave it in"
+                parsed.fail(key, invalid_value(key, lists[key.rpartition(".")[2]], reason))
+        written = written or TRANSFORMATIONS[step.name].writes_operation
 
 
 def row_changes(parsed: Parsed) -> RowChanges | None:

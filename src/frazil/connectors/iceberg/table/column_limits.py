@@ -34,19 +34,20 @@ class Admitted:
 def admit(config: IcebergSinkConfig, schema: Schema | None, unknown: Mapping[Path, Type], seen: Seen) -> Admitted:
     """Choose the columns that the unknown fields of a batch become; `schema` is None for a table to be made.
 
-    Objects whose keys are data become maps. When there are too many columns all the same, the objects whose keys grow
-    with the records do, then those come first that most records have, member by member; `seen` says how many have one.
-    Of names that differ in case only the one that most records have counts. Columns that only get wider are always
-    among the chosen. The order is that of `unknown`.
+    Objects whose keys are data become maps, but for those whose members the configuration names. When there are too
+    many columns all the same, the objects whose keys grow with the records do, then those come first that most records
+    have, member by member; `seen` says how many have one. Of names that differ in case only the one that most records
+    have counts. Columns that only get wider are always among the chosen. The order is that of `unknown`.
     """
     unknown = typed(unknown)
     have = Schema() if schema is None else schema
     counts = records(seen)
-    possible = possible_columns(have, with_maps(unknown, seen), by_count(sorted(unknown), counts))
+    fixed = _with_named_members(config)
+    possible = possible_columns(have, with_maps(unknown, seen, fixed), by_count(sorted(unknown), counts))
     left = config.max_columns - len(have.column_names)
     if schema is not None:
         left = min(left, config.max_new_columns_per_batch)
-    chosen = with_fewer(possible, seen, left)
+    chosen = with_fewer(possible, seen, left, fixed)
     refusal = ""
     if sum(map(column_count, chosen.values())) > left:
         kept = _first(chosen, counts, left)
@@ -55,6 +56,16 @@ def admit(config: IcebergSinkConfig, schema: Schema | None, unknown: Mapping[Pat
     wider = {path: type_ for path, type_ in unknown.items() if has_column(have, path)}
     fields = {path: found for path in unknown if (found := chosen.get(path) or wider.get(path))}
     return Admitted(fields, refusal, tuple(mixed(chosen, seen)))
+
+
+def _with_named_members(config: IcebergSinkConfig) -> set[Path]:
+    """The objects whose members have types of their own, are partition fields, or identify rows."""
+    creation, changes = config.creation, config.row_changes
+    terms = [*creation.partitions, *(term for own in creation.partitions_of.values() for term in own)]
+    paths = [*config.column_types, *(tuple(term.column.split(".")) for term in terms)]
+    if changes is not None:
+        paths += [*changes.default_id_columns, *(path for own in changes.id_columns.values() for path in own)]
+    return {path[:depth] for path in paths for depth in range(1, len(path))}
 
 
 def by_count(paths: Iterable[Path], counts: Mapping[Path, int]) -> list[Path]:
