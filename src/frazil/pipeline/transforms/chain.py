@@ -71,7 +71,8 @@ class Transformer:
                 found = self._shapes.of(value) if has_types else None
                 value = raw_bytes(value)
             values.append(value)
-            shapes.append(found)
+            if has_types:
+                shapes.append(found)
             kept.append(index)
             topics.append(record.topic)
         return Prepared(Values(values, kept, topics, shapes if has_types else None), dropped, failed)

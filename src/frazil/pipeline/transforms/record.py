@@ -172,7 +172,9 @@ def replace(record: Record, part: Part, value: Json | None) -> None:
 
 def is_null(value: Json) -> bool:
     """Whether a value is JSON null."""
-    return type(value) is not dict and raw_bytes(value) == b"null"
+    if type(value) is Raw:
+        return bytes(value) == b"null"
+    return type(value) is Typed and bytes(value.raw) == b"null"
 
 
 def is_fraction(raw: bytes) -> bool:

@@ -8,6 +8,7 @@ from frazil.pipeline.transforms.record import Json
 from frazil.pipeline.types import Field, Struct, Type, Typed
 
 _MOST = 1000
+_TELLING = frozenset((Typed, dict))
 
 
 class Shapes:
@@ -20,7 +21,9 @@ class Shapes:
         """Give the types of the members of an object; None where all of them are what their text shows."""
         if isinstance(value, Typed):
             return value.type if isinstance(value.type, Struct) else None
-        key = _key(value) if type(value) is dict else ()
+        if type(value) is not dict or _TELLING.isdisjoint(map(type, value.values())):
+            return None
+        key = _key(value)
         if not key:
             return None
         found = self._known.get(key)

@@ -41,7 +41,7 @@ def _build(options: Options, part: Part) -> Apply:
             if value is not None and not is_null(value):
                 raw = raw_bytes(value)
                 masked = Raw(_empty(raw)) if replacement is None else replacement.of(name, raw)
-                found[name] = retyped(masked, value)
+                found[name] = masked if type(value) is Raw else retyped(masked, value)
 
     return apply
 
