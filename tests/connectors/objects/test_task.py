@@ -22,6 +22,7 @@ from frazil.connectors.objects import partition as partitions
 from frazil.connectors.objects import task as tasks
 from frazil.connectors.objects.clock import Clock
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
+from frazil.connectors.objects.file_rows import FileRows
 from frazil.connectors.objects.results import ObjectsResult, PartitionResult
 from frazil.connectors.objects.task import ObjectsSpec, run
 from tests.connectors.objects.samples import BY_TIME, FORMAT, STORAGE, FolderStore, sink_with
@@ -474,3 +475,25 @@ def test_records_that_are_not_valid_are_counted_below_the_position(tmp_path: Pat
     ]
     again = disk.run(rows, letters={KEY: frozenset({0, 1})})
     assert (again.position, again.dead.total(), [letter.offset for letter in again.letters]) == (3, 3, [2, 5])
+
+
+@pytest.mark.parametrize("format_", ["parquet.ParquetFormat", "avro.AvroFormat"])
+@pytest.mark.parametrize("bad", [b'{"":1}', b'{"a":1,"":null}', b'{ "" :"x","a":2}'])
+def test_a_record_with_an_empty_name_is_a_dead_letter_alone(tmp_path: Path, format_: str, bad: bytes) -> None:
+    disk = Disk(tmp_path, format__class=FORMAT + format_, flush__size="3", **TOLERANT)
+    good = [b'{"a":1,"s":""}', b'{"a":2,"o":{"":3},"s\\"":"x"}', b'{"a":3,"s":"\\"\\":"}']
+    values = [good[0], bad, good[1], bad, good[2]]
+    found = disk.run([Row(offset, value) for offset, value in enumerate(values)])
+    assert [(letter.offset, letter.reason) for letter in found.letters] == [
+        (offset, "a member has an empty name, which no column can have") for offset in (1, 3)
+    ]
+    assert (found.position, found.stored.total(), found.refused) == (5, 3, {})
+    (data,) = disk.store.objects().values()
+    rows = list(FileRows(data, "avro" if "avro" in format_ else "parquet").rows())
+    assert [(row["a"], row["s"], row["o"]) for row in rows] == [(1, "", None), (2, None, '{"":3}'), (3, '"":', None)]
+
+
+def test_a_record_with_an_empty_name_is_json_as_any_other(tmp_path: Path) -> None:
+    disk = Disk(tmp_path, flush__size="1")
+    disk.run([Row(0, b'{"":1}')])
+    assert list(disk.store.objects().values()) == [b'{"":1}\n']

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from frazil.connectors.objects.config.object_sink import FormatConfig, ObjectSinkConfig
+from frazil.connectors.objects.formats.json_tables import NAMELESS
 from frazil.connectors.objects.formats.text import (
     Failures,
     base64_texts,
@@ -31,6 +33,7 @@ from frazil.pipeline.transforms.declaration import TransformChain
 from frazil.pipeline.transforms.keys import key_reader
 from frazil.pipeline.transforms.record import raw_bytes
 
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 NULL_FAILS = "Null valued records are not writeable with current behavior.on.null.values 'settings."
 _NULL_SKIPPED = "Skipping null value record."
 _NO_KEY = "Key cannot be null for SinkRecord: store.kafka.keys is set"
@@ -141,7 +144,7 @@ class Preparer:
             texts, schemas, failed = self._opened(rows, self.config.envelope)
         else:
             texts, failed = self._converted(rows.values)
-        return texts, None, schemas, failed + self._misshaped(texts), ()
+        return texts, None, schemas, failed + self._misshaped(texts, schemas), ()
 
     def _transformed(
         self, rows: Rows, transforms: TransformChain
@@ -167,16 +170,22 @@ class Preparer:
             return pa.array(values, pa.binary()), []
         return quoted_texts(values) if config.value_converter == STRING_CONVERTER else base64_texts(values)
 
-    def _misshaped(self, texts: pa.BinaryArray) -> Failures:
-        """Records that are no objects, where the format needs columns."""
+    def _misshaped(self, texts: pa.BinaryArray, schemas: Any = None) -> Failures:
+        """Records that are no objects, or that have a member without a name, where the format needs columns."""
         texts_too = self.config.format.kind == "avro" and self.config.value_converter == STRING_CONVERTER
         if self.config.format.kind not in ("parquet", "avro") or texts_too:
             return []
         objects = pc.match_substring_regex(texts.cast(pa.string()), r"^[ \t]*\{")
         wrong = np.flatnonzero(pc.fill_null(pc.invert(objects), False).to_numpy(zero_copy_only=False))
-        return [
+        no_objects = [
             (int(index), ConversionError("", "the value is not an object, so it has no columns")) for index in wrong
         ]
+        maybe = pc.fill_null(pc.match_substring(texts, b'""'), False).to_numpy(zero_copy_only=False)
+        if schemas is not None:  # what has no field there is no part of the record
+            maybe &= schemas < 0
+        maybe[wrong] = False
+        nameless = [index for index in np.flatnonzero(maybe) if "" in _members(texts[int(index)].as_py())]
+        return no_objects + [(int(index), ConversionError("", NAMELESS)) for index in nameless]
 
     def _opened(self, rows: Rows, opener: Envelope) -> tuple[pa.BinaryArray, Any, Failures]:
         """Payloads of records that come with their schemas."""

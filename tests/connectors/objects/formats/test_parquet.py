@@ -122,17 +122,6 @@ def test_records_without_columns_are_kept_as_text(line: bytes) -> None:
     assert rows(line, line) == [{"value": line.decode()}] * 2
 
 
-@pytest.mark.parametrize("bad", [b'{"":1}', b'{"a":1,"":null}', b'{ "" :"x","a":2}'])
-def test_a_record_with_an_empty_name_is_refused_alone(bad: bytes) -> None:
-    good = [b'{"a":1,"s":""}', b'{"a":2,"o":{"":3}}']
-    table, refused = written(good[0], bad, good[1])
-    assert [(index, str(error)) for index, error in refused] == [
-        (1, "a member has an empty name, which no column can have")
-    ]
-    assert rows(*good) == [{"a": 1, "s": "", "o": None}, {"a": 2, "s": None, "o": '{"":3}'}]
-    assert [index for index, _ in written(bad, bad)[1]] == [0, 1]
-
-
 def test_a_record_that_has_the_field_without_a_name_of_its_schema_is_refused_alone() -> None:
     inner = Struct((Field("", STRING), Field("x", Scalar("long"))))
     schema = Struct((Field("a", Scalar("long")), Field("", STRING), Field("l", List(inner))))

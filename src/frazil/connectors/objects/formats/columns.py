@@ -107,16 +107,14 @@ def _only_adds(type_: Type | None, before: Type) -> TypeGuard[Struct]:
 
 
 def exact_columns(groups: Iterable[Sequence[bytes]]) -> Struct:
-    """The columns that hold every record but those with a member without a name: values of several kinds are text.
+    """The columns that hold every record: a field with values of different kinds is text.
 
     An array is of another kind than an object or a number, also when it is empty.
     """
     found: Type | None = None
     for lines in groups:
         for line in lines:
-            of_line = infer.infer(line, empties="kinds")
-            if isinstance(of_line, Struct):
-                found = infer.merge(found, of_line)
+            found = infer.merge(found, infer.infer(line, empties="kinds"))
     found = infer.without_empties(found)
     return found if isinstance(found, Struct) else Struct(())
 

@@ -24,7 +24,7 @@ GROUP_BYTES, GROUP_ROWS = 64 << 20, 250_000
 """JSON text and records of a group, at most; one record is always enough for one."""
 _CHUNK_ROWS = 4096
 """Records that are read at once: few enough for the processor's cache."""
-_NAMELESS = "a member has an empty name, which no column can have"
+NAMELESS = "a member has an empty name, which no column can have"
 _json = msgspec.json.Decoder().decode
 Refused = list[tuple[int, ConversionError]]
 """Positions of records in a file that its columns cannot hold, with the reason."""
@@ -38,7 +38,7 @@ def write_columns(
     """Write a file from records that are JSON objects without line feeds.
 
     `open_lines` reads them from the start, and `out` is empty. `schema` is that of the records, None when they have
-    none. Nothing of use is written when records are refused.
+    none, and then no member without a name. Nothing of use is written when records are refused.
     """
     lines = open_lines()
 
@@ -54,7 +54,7 @@ def write_columns(
             return refused
         out.seek(0)
         out.truncate()
-    return _write(groups(), exact_columns(groups()), write, out, nameless=lambda record: "" in record)
+    return _write(groups(), exact_columns(groups()), write, out)
 
 
 def in_groups(lines: Iterable[bytes]) -> Iterator[Sequence[bytes]]:
@@ -135,7 +135,7 @@ def decoded(
 def _without_names(lines: Sequence[bytes], nameless: Callable[[dict[str, Any]], bool]) -> Refused:
     """The records that have a member with an empty name, which no column can have."""
     wanted = [index for index, line in enumerate(lines) if b'""' in line]
-    return [(index, ConversionError("", _NAMELESS)) for index in wanted if nameless(_json(lines[index]))]
+    return [(index, ConversionError("", NAMELESS)) for index in wanted if nameless(_json(lines[index]))]
 
 
 def _loses(type_: Type, value: Any) -> bool:
