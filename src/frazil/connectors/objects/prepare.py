@@ -175,12 +175,13 @@ class Preparer:
         texts_too = self.config.format.kind == "avro" and self.config.value_converter == STRING_CONVERTER
         if self.config.format.kind not in ("parquet", "avro") or texts_too:
             return []
-        objects = pc.match_substring_regex(texts.cast(pa.string()), r"^[ \t]*\{")
+        as_text = texts.cast(pa.string())
+        objects = pc.match_substring_regex(as_text, r"^[ \t]*\{")
         wrong = np.flatnonzero(pc.fill_null(pc.invert(objects), False).to_numpy(zero_copy_only=False))
         no_objects = [
             (int(index), ConversionError("", "the value is not an object, so it has no columns")) for index in wrong
         ]
-        maybe = pc.fill_null(pc.match_substring(texts, b'""'), False).to_numpy(zero_copy_only=False)
+        maybe = pc.fill_null(pc.match_substring_regex(as_text, r'""[ \t]*:'), False).to_numpy(zero_copy_only=False)
         if schemas is not None:  # what has no field there is no part of the record
             maybe &= schemas < 0
         maybe[wrong] = False
