@@ -20,7 +20,7 @@ from frazil.environment.settings import Settings
 from frazil.errors import BadRecord, ConfigError, Fenced, NotFound, ServiceUnavailable, UsageError
 from frazil.pipeline.executor import InlineExecutor
 from frazil.pipeline.report import BatchReport
-from tests.connectors.broker import BOOTSTRAP, Broker
+from tests.connectors.broker import BOOTSTRAP, Broker, Killed
 from tests.connectors.iceberg.control_events import data_complete, data_written
 from tests.connectors.iceberg.memory import MemoryCatalog
 from tests.connectors.objects.samples import FolderStore
@@ -150,6 +150,32 @@ def test_bad_records_go_to_a_dead_letter_topic_that_is_made_at_the_start(place: 
     assert (place.stored(kind), list(place.broker.letters("t-dlq"))) == ([1], [("t", 0, 0, "")])
     place.start(place.open(kind, **named, errors_deadletterqueue_topic_name="dead"))
     assert place.broker.topics() == ["dead", "t", "t-dlq"]
+
+
+@each_sink
+def test_dead_letters_are_found_again_without_kafka_connects_headers(place: Place, kind: str) -> None:
+    connector = place.open(kind, errors_tolerance="all")
+    task = place.start(connector)
+    place.broker.send("t", [b"{"])
+    place.send(1)
+    place.broker.produce_faults = ["killed"]
+    with pytest.raises(Killed):
+        place.run(task)
+    place.run(place.start(connector))
+    assert (place.stored(kind), place.broker.letters("t-dlq")) == ([1], {("t", 0, 0, ""): [0]})
+
+
+@each_sink
+def test_a_connector_of_the_same_name_elsewhere_hides_no_dead_letter(place: Place, kind: str) -> None:
+    other = {"iceberg": "iceberg.catalog.warehouse", "objects": "s3.bucket.name"}[kind]
+    for where in ("here", "there"):
+        task = place.start(place.open(kind, errors_tolerance="all", **{other: where}))
+        if where == "here":
+            place.broker.send("t", [b"{"])
+        place.broker.produce_faults = ["killed"]
+        with pytest.raises(Killed):
+            place.run(task)
+    assert place.broker.letters("t-dlq") == {("t", 0, 0, ""): [0, 1]}
 
 
 @each_sink
