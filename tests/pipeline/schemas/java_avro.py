@@ -80,7 +80,10 @@ def as_connect(type_: AvroType, value: Any) -> Any:
         names = branch_names(type_, PLAIN)
         index = next(i for i, branch in enumerate(type_.branches) if found in (branch.kind, branch.name))
         converted = as_connect(type_.branches[index], inner)
-        return converted if len(values) == 1 else {names[index]: converted}
+        if len(values) == 1:
+            return converted
+        empty = dict.fromkeys(name for name, branch in zip(names, type_.branches, strict=True) if branch.kind != "null")
+        return {**empty, names[index]: converted}
     if kind == "record":
         return {name: as_connect(member, value[name]) for name, member, _ in type_.fields}
     if kind in ("bytes", "fixed"):

@@ -41,11 +41,16 @@ def connect(schema: Any, **options: bool) -> Any:
         ),
         (
             {"type": "bytes", "logicalType": "decimal", "precision": 45, "scale": 3},
-            {"type": "bytes", "name": DECIMAL, "parameters": {"scale": "3", "connect.decimal.precision": "45"}},
+            {
+                "type": "bytes",
+                "name": DECIMAL,
+                "version": 1,
+                "parameters": {"scale": "3", "connect.decimal.precision": "45"},
+            },
         ),
         (
             {"type": "fixed", "name": "a.D", "size": 4, "logicalType": "decimal", "precision": 64},
-            {"type": "bytes", "name": DECIMAL, "parameters": {"scale": "0", "connect.fixed.size": "4"}},
+            {"type": "bytes", "name": DECIMAL, "version": 1, "parameters": {"scale": "0", "connect.fixed.size": "4"}},
         ),
         (
             {"type": "fixed", "name": "D", "namespace": "a", "size": 4},

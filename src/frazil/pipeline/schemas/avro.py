@@ -193,7 +193,7 @@ class _Connect:
             precision = props.get("precision", _DEFAULT_PRECISION)
             known = {} if precision == _DEFAULT_PRECISION else {"connect.decimal.precision": str(precision)}
             return ConnectSchema(
-                "bytes", name=DECIMAL, parameters={"scale": str(props.get("scale", 0)), **known, **size}
+                "bytes", name=DECIMAL, version=1, parameters={"scale": str(props.get("scale", 0)), **known, **size}
             )
         time = _LOGICAL.get((kind, str(logical)))
         if time is not None:

@@ -187,6 +187,7 @@ class _Compiler:
         names: list[str | None] = list(branch_names(type_, self._options))
         if is_plain_union(type_, flatten=self._options.flatten):
             names = [None] * len(branches)
+        empty = {name: None for name, branch in zip(names, type_.branches, strict=True) if branch.kind != "null"}
         choices = [
             (None if branch.kind == "null" else name, read)
             for name, branch, read in zip(names, type_.branches, branches, strict=True)
@@ -198,7 +199,7 @@ class _Compiler:
                 raise UnfitRecord(f"a union of {len(choices)} types has none at {index}")
             name, branch = choices[index]
             value, at = branch(data, at)
-            return (value if name is None else {name: value}), at
+            return (value if name is None else {**empty, name: value}), at
 
         return read
 

@@ -278,6 +278,8 @@ def _changed(value: Raw, change: Rewrite | None) -> Raw:
 def _choice(branches: list[Made]) -> Rewrite:
     """Rewrite a value as a struct whose one member is the type that the value is of, chosen as Connect does it."""
 
+    empty = {schema.field: None for schema, _ in branches}
+
     def rewrite(raw: bytes) -> bytes:
         best, most = None, 0
         for schema, change in branches:
@@ -289,7 +291,7 @@ def _choice(branches: list[Made]) -> Rewrite:
         if best is None:
             raise UnfitRecord("a value is of none of the types that a oneOf has")
         schema, change = best
-        return _encode({schema.field: Raw(raw if change is None else change(raw))})
+        return _encode({**empty, schema.field: Raw(raw if change is None else change(raw))})
 
     return rewrite
 
