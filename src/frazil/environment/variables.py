@@ -360,7 +360,7 @@ _DECLARED: Final = (
         "SCHEMA_REGISTRY_URL",
         _SCHEMAS,
         "URL of a schema registry of yours with Confluent's API. When it is set, none is started.",
-        "start registry, status",
+        "start registry, status, produce --schema",
         "http://127.0.0.1:<SCHEMA_REGISTRY_PORT>/apis/ccompat/v7",
         "url",
         derived=True,

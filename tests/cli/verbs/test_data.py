@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 import signal
 from pathlib import Path
@@ -10,12 +11,15 @@ from typer.testing import CliRunner, Result
 
 from frazil.cli.verbs import data
 from frazil.clients.kafka.offsets import end_offsets
+from frazil.clients.registry.access import RegistryAccess
+from frazil.clients.registry.client import SchemaType
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 from frazil.minio.deployment.deploy import deploy_topics
+from frazil.pipeline.schemas.converter import RegistryConverter
 from frazil.stack.local import LocalStack
 from tests.cli.programs import finished, program
-from tests.harness import eventually
+from tests.harness import eventually, messages
 from tests.rest_worker import rest_worker
 
 pytestmark = pytest.mark.stack
@@ -67,9 +71,35 @@ def test_lines_become_records_of_a_new_topic(settings: Settings, tmp_path: Path)
     assert sum(end_offsets(settings.bootstrap_servers, ["cli.orders"]).values()) == 4
 
 
+def test_lines_are_encoded_by_a_schema_that_the_registry_gets(
+    settings: Settings, registry: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCHEMA_REGISTRY_URL", registry.registry_url)
+    lines, avro, other, wrong = (tmp_path / name for name in ("lines", "avro", "json", "wrong"))
+    lines.write_text('{"n": 1}\n{"n": 2}\n')
+    avro.write_text('{"type": "record", "name": "N", "fields": [{"name": "n", "type": "int"}]}')
+    other.write_text('{"type": "object", "properties": {"n": {"type": "integer"}}}')
+    wrong.write_text('{"type": "nothing"}')
+    access = RegistryAccess((registry.registry_url,))
+    made: tuple[tuple[str, SchemaType, Path], ...] = (("cli.avro", "AVRO", avro), ("cli.json", "JSON", other))
+    for topic, kind, file in made:
+        result = run("produce", topic, "--values", str(lines), "--schema", str(file))
+        assert result.exit_code == 0, result.output
+        converter = RegistryConverter("C", kind, access)
+        sent = messages(settings.bootstrap_servers, topic)
+        found = [converter.split(message.value(), (), topic)[1] for message in sent]
+        assert sorted(map(json.loads, found), key=str) == [{"n": 1}, {"n": 2}]
+    refused = run("produce", "cli.avro", "--values", str(lines), "--schema", str(wrong))
+    assert "is neither an Avro schema (there is no type nothing in it) nor a JSON Schema" in str(refused.exception)
+    lines.write_text('{"n": "x"}')
+    refused = run("produce", "cli.avro", "--values", str(lines), "--schema", str(avro))
+    assert "record 1 does not fit the schema: column n: expected a whole number" in str(refused.exception)
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
+        (["produce", "--schema", "x"], "--schema needs --values"),
         (["produce", "nope"], "`nope` is no topic of log records, which are: "),
         (["produce", "--values", "-"], "--values needs a topic"),
         (["produce", "mine", "--values", "-", "-n", "5"], "takes no -n"),

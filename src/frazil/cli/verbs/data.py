@@ -58,18 +58,28 @@ def produce(
             help="Produce the lines of this file (`-`: standard input) instead, each as the value of a record.",
         ),
     ] = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option(
+            "--schema",
+            help="Avro schema or JSON Schema of these values: they are encoded by it, and the registry gets it.",
+        ),
+    ] = None,
 ) -> None:
     """Produce log records, or records of your own.
 
     With --values the topic is created when it is missing, with as many partitions as the broker's default says. Empty
-    lines are left out; nothing else is changed or checked.
+    lines are left out; nothing else is changed or checked. With --schema each line is JSON that becomes Avro by that
+    schema, or gets the id of its JSON Schema; the registry is that of SCHEMA_REGISTRY_URL, else the stack's.
     """
     settings = Settings.load()
     if values is not None:
         if topic is None or count is not None:
             raise UsageError("--values needs a topic, and takes no -n: `produce TOPIC --values FILE`")
-        send_values(settings, topic, values)
+        send_values(settings, topic, values, schema)
         return
+    if schema is not None:
+        raise UsageError("--schema needs --values: `produce TOPIC --values FILE --schema FILE`")
     kinds = _kinds_of_topic(settings, topic)
     count = 100 if count is None else count
     _check_count(count)
