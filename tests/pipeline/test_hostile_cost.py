@@ -12,6 +12,7 @@ import pytest
 
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.decode import DecodeSpec, RecordDecoder
+from frazil.pipeline.json_schema import checker
 from frazil.pipeline.letters.letter import Letter
 from frazil.pipeline.task_spec import ANY_COLUMNS
 from frazil.pipeline.transforms.chain import Transformer
@@ -217,6 +218,13 @@ def test_the_reason_of_a_dead_letter(reason: str) -> None:
         return lambda: Letter("t", 0, 0, 0, None, None, context=context).kind
 
     grows_linearly(make)
+
+
+@pytest.mark.parametrize("pattern", [r"^(\w+\s?)*(?<!x)$", "^(?:a|a(?=a))*c", "^((a+)+)+\\2b$"])
+def test_a_pattern_of_a_json_schema(pattern: str) -> None:
+    check = checker(msgspec.json.encode({"items": {"pattern": pattern}}), formats=False)
+    text = b'"' + b"a" * 200 + b'!"'
+    grows_linearly(lambda size: partial(check, [b"[%b]" % b",".join([text] * (size // len(text)))]))
 
 
 def test_types_that_are_merged() -> None:

@@ -11,7 +11,7 @@ import jsonschema_rs
 import msgspec
 
 from frazil.errors import ConfigError
-from frazil.pipeline.convert.strict import ConversionError
+from frazil.pipeline.convert.strict import ConversionError, shortened
 from frazil.pipeline.transforms.record import StageError
 
 Failures = list[tuple[int, ConversionError]]
@@ -25,6 +25,8 @@ _KEYWORDS = frozenset(
 ) | frozenset(("additionalProperties", "patternProperties", "minimum", "maximum", "pattern", "format", "if"))
 """Keywords that tell a schema from another JSON file that is named by mistake."""
 _SHOWN = 160
+_PATTERNS = jsonschema_rs.FancyRegexOptions(backtrack_limit=10_000)
+"""Patterns give up on a text after half a millisecond; those without lookarounds and references never have to."""
 
 
 class InvalidRecord(StageError):
@@ -32,7 +34,7 @@ class InvalidRecord(StageError):
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__("TASK_PUT", "frazil.JsonSchema", reason)
-        self.path = path
+        self.path = shortened(path)
 
     def __str__(self) -> str:
         return f"column {self.path}: {self.reason}" if self.path else self.reason
@@ -87,7 +89,9 @@ def _validator(schema: Any, *, formats: bool) -> Any:
         raise ValueError(uri)
 
     try:
-        return jsonschema_rs.validator_for(schema, validate_formats=formats, retriever=refuse)
+        return jsonschema_rs.validator_for(
+            schema, validate_formats=formats, retriever=refuse, pattern_options=_PATTERNS
+        )
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
         if elsewhere:
             reason = f"{elsewhere[0]} is in another file, and a reference has to begin with #"

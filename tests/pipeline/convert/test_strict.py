@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -249,3 +250,15 @@ def test_members_keep_their_source_text() -> None:
 def test_a_record_of_ten_thousand_members_and_a_text_of_five_megabytes() -> None:
     document = json.dumps({f"m{i}": i for i in range(10_000)} | {"y": "é" * 2_500_000, "x": 7}, ensure_ascii=False)
     assert row(POINT, document) == {"x": 7, "y": "é" * 2_500_000}
+
+
+@pytest.mark.parametrize("name", ["k" * 600_000, "['" * 300_000, "é\u2028" * 300_000], ids=["one", "paths", "escapes"])
+def test_the_reason_of_a_dead_letter_is_short_whatever_the_names_of_a_record_are(name: str) -> None:
+    """It stands in two headers, and the dead letter must not be much larger than the record."""
+    columns = Struct((Field("m", Map(STRING, Map(STRING, LONG))), Field("l", LONG)))
+    started = time.process_time()
+    for value in ({"m": {name: {name: "x"}}}, {"m": {name: 1}}, {"l": name}):
+        with pytest.raises(ConversionError) as raised:
+            Converter(columns).row(parse_object(json.dumps(value).encode()))
+        assert len(str(raised.value.with_way_on())) < 3000
+    assert time.process_time() - started < 2

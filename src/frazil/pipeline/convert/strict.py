@@ -24,6 +24,7 @@ _object = msgspec.json.Decoder(dict[str, Raw]).decode
 _array = msgspec.json.Decoder(list[Raw]).decode
 _texts = msgspec.json.Decoder(dict[str, str]).decode
 _EXCERPT = 60
+_LONGEST = 1000
 _SURROGATES = re.compile(
     rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
 )
@@ -33,13 +34,20 @@ _INFERRED = ("long", "double", "boolean")
 _NO_COLUMN = "a field of this name cannot become a column of the table"
 
 
+def shortened(text: str) -> str:
+    """Leave out the middle of a long text."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
+
+
 class ConversionError(ValueError):
     """A value that a column cannot hold; `path` is the column's, such as `callInfo.rx` or `trace.source[2]`.
 
-    `suits` is the type of a column that could hold this value too, as `frazil.schema.path.*` has it; may be empty.
+    `suits` is the type of a column that could hold this value too, as `frazil.schema.path.*` has it; may be empty. Of
+    long paths and reasons, which may have names and texts of the record in them, both ends are kept.
     """
 
     def __init__(self, path: str, reason: str, suits: str = "") -> None:
+        path, reason = shortened(path), shortened(reason)
         super().__init__(f"column {path}: {reason}" if path else reason)
         self.path = path
         self.reason = reason
