@@ -180,6 +180,14 @@ WORKER_KEYS: tuple[Key, ...] = (
     Key("access.control.allow.origin", "STRING", "Origins that pages may call from.", default="", group=REST),
     Key("access.control.allow.methods", "STRING", "Methods that they may call.", default="", group=REST),
     Key("response.http.headers.config", "STRING", "Headers of every answer.", default="", group=REST),
+    Key(
+        "rest.mask.secrets",
+        "BOOLEAN",
+        "Whether answers of the REST API hide secrets of connectors; a mask that is sent back keeps the stored value.",
+        default=False,
+        importance="LOW",
+        group=REST,
+    ),
     Key("frazil.rest.users.file", "STRING", "File with the users of the REST API.", default="", group=REST),
     Key(
         "frazil.rest.allowed.hosts",

@@ -88,12 +88,28 @@ def test_what_prints_secrets_stays_at_info(name: str) -> None:
             assert not logging.getLogger(each).isEnabledFor(logging.DEBUG)
         found = loggers.get("py4j.clientserver")
         assert found is not None
-        assert found.level == "INFO"
+        assert found.level == "TRACE"  # as it was set: an operator that looks does not set it again
         assert loggers.set(name, "ERROR")
         assert not logging.getLogger("py4j.clientserver").isEnabledFor(logging.WARNING)
     finally:
         for logger, number in kept:
             logger.setLevel(number)
+
+
+def test_a_level_that_is_held_at_info_is_told_as_it_was_set() -> None:
+    loggers, logger = Loggers(), logging.getLogger("urllib3")
+    logger.setLevel(logging.WARNING)
+    try:
+        assert "urllib3" in loggers.set("urllib3", "DEBUG")
+        assert loggers.set("urllib3", "DEBUG") == []
+        assert not logger.isEnabledFor(logging.DEBUG)
+        for found in (loggers.get("urllib3"), loggers.all()["urllib3"]):
+            assert found is not None
+            assert (found.level, found.last_modified is None) == ("DEBUG", False)
+        assert "urllib3" in loggers.set("urllib3", "WARN")
+        assert loggers.all()["urllib3"].level == "WARN"
+    finally:
+        logger.setLevel(logging.NOTSET)
 
 
 def test_the_jvm_is_told(name: str) -> None:

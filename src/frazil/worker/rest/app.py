@@ -64,9 +64,12 @@ def rest_app(
     routes: Sequence[Route] = ROUTES,
     sources: SourceRuntime | None = None,
     forwarder: Forwarder | None = None,
+    *,
+    masks: bool = False,
 ) -> Starlette:
     """The REST API over a herder; `routes` are those of a listener that does not serve all of them, `sources` is
-    where connectors run that are not this worker's own; a worker of a group has a `forwarder`."""
+    where connectors run that are not this worker's own; a worker of a group has a `forwarder`; `masks` hides secrets in
+    answers."""
     app = Starlette(
         routes=routes,
         middleware=[*(policy or RestPolicy()).middleware(), Middleware(PathSegments)],
@@ -75,6 +78,7 @@ def rest_app(
     app.router.redirect_slashes = False
     app.state.herder = herder
     app.state.info = info
+    app.state.masks = masks
     app.state.sources = None if sources is None else Sources(sources, herder, forwarder)
     app.state.dispatcher = Dispatcher(forwarder, app.state.sources)
     return app

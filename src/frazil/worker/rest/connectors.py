@@ -10,13 +10,15 @@ from starlette.responses import JSONResponse, Response
 from frazil.engine.runner_api import TargetState
 from frazil.errors import ConfigError, NotFound
 from frazil.worker.rest.body import config_map
-from frazil.worker.rest.http import Resource, flag, herder_of
+from frazil.worker.rest.http import Resource, flag, herder_of, masks
 from frazil.worker.rest.info import info_of
+from frazil.worker.rest.masking import unmasked
 from frazil.worker.rest.operation import Operation
 from frazil.worker.rest.paths import location_of, name_of
 from frazil.worker.rest.schemas import FLAG
 from frazil.worker.rest.shapes import info_json, status_json
 from frazil.worker.rest.sources import sources_of
+from frazil.worker.rest.warnings import with_warnings
 
 _CREATE_FIELDS = ("name", "config", "initial_state")
 _INITIAL_STATES: dict[str, TargetState] = {"RUNNING": "RUNNING", "PAUSED": "PAUSED", "STOPPED": "STOPPED"}
@@ -53,12 +55,13 @@ class Connectors(Resource):
 
     @Operation("Create a connector", {201: "ConnectorInfo"}, errors=(400, 409), body="NewConnector")
     def post(self, request: Request, body: Any) -> Response:
-        name, config, target = _create_request(body)
+        name, config, target = _create_request(request, body)
         info = herder_of(request).create(name, config, target)
-        return JSONResponse(info_json(info), status_code=201, headers=location_of(request, name))
+        created = JSONResponse(info_json(info), status_code=201, headers=location_of(request, name))
+        return with_warnings(created, info.config)
 
 
-def _create_request(body: Any) -> tuple[str, dict[str, str | None], TargetState]:
+def _create_request(request: Request, body: Any) -> tuple[str, dict[str, str | None], TargetState]:
     if not isinstance(body, dict):
         raise ConfigError("The request body is not a JSON object with the fields name and config.")
     unknown = sorted(set(body) - set(_CREATE_FIELDS))
@@ -68,6 +71,8 @@ def _create_request(body: Any) -> tuple[str, dict[str, str | None], TargetState]
         )
     name = config_map({"name": body.get("name")}, "The request body")["name"]
     config = config_map(body.get("config"), "The field config")
+    if masks(request):
+        config = unmasked(config, {})
     state = body.get("initial_state")
     if state is None:
         return (name or "").strip(), config, "RUNNING"
@@ -82,7 +87,8 @@ class Connector(Resource):
 
     @Operation("Configuration and tasks", {200: "ConnectorInfo"}, errors=(404,))
     def get(self, request: Request) -> Response:
-        return JSONResponse(info_json(herder_of(request).info(name_of(request))))
+        info = herder_of(request).info(name_of(request))
+        return with_warnings(JSONResponse(info_json(info)), info.config)
 
     @Operation("Delete a connector; its table, topics and position stay", {204: None}, errors=(404, 409))
     def delete(self, request: Request) -> Response:
@@ -106,15 +112,29 @@ class ConnectorConfig(Resource):
     )
     def put(self, request: Request, body: Any) -> Response:
         name = name_of(request)
-        info, created = herder_of(request).put_config(name, config_map(body, "The request body"))
+        info, created = herder_of(request).put_config(name, _sent(request, name, body))
+        answer = JSONResponse(info_json(info))
         if created:
-            return JSONResponse(info_json(info), status_code=201, headers=location_of(request, name))
-        return JSONResponse(info_json(info))
+            answer = JSONResponse(info_json(info), status_code=201, headers=location_of(request, name))
+        return with_warnings(answer, info.config)
 
     @Operation("Change some keys", {200: "ConnectorInfo"}, errors=(400, 404, 409), body="ConfigPatch")
     def patch(self, request: Request, body: Any) -> Response:
-        info = herder_of(request).patch_config(name_of(request), config_map(body, "The request body"))
-        return JSONResponse(info_json(info))
+        name = name_of(request)
+        info = herder_of(request).patch_config(name, _sent(request, name, body))
+        return with_warnings(JSONResponse(info_json(info)), info.config)
+
+
+def _sent(request: Request, name: str, body: Any) -> dict[str, str | None]:
+    """The configuration that was sent, with the stored values of masked ones."""
+    config = config_map(body, "The request body")
+    if not masks(request):
+        return config
+    try:
+        stored = herder_of(request).info(name).config
+    except NotFound:
+        stored = {}
+    return unmasked(config, stored)
 
 
 class Status(Resource):

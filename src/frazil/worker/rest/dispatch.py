@@ -11,6 +11,7 @@ from starlette.responses import Response
 from frazil.errors import AlreadyExists, ConfigError
 from frazil.worker.rest.body import Body
 from frazil.worker.rest.forward import Forwarder, OtherWorker
+from frazil.worker.rest.masking import mask
 from frazil.worker.rest.paths import name_of
 from frazil.worker.rest.sources import Sources
 
@@ -51,6 +52,13 @@ class Dispatcher:
         self._sources = sources
 
     def answer(self, request: Request, handler: Callable[..., Response], body: Body | None) -> Response:
+        """The answer, without secrets where the worker hides them. Raises as `_answer`."""
+        response = self._answer(request, handler, body)
+        if request.app.state.masks:
+            mask(response)
+        return response
+
+    def _answer(self, request: Request, handler: Callable[..., Response], body: Body | None) -> Response:
         """The answer of `handler`, the method of the request's resource, or of whoever the request belongs to.
 
         Raises a FrazilError or HTTPException where there is none.

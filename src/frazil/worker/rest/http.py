@@ -77,6 +77,11 @@ def herder_of(request: Request) -> Herder:
     return herder
 
 
+def masks(request: Request) -> bool:
+    """Whether answers hide secrets."""
+    return bool(request.app.state.masks)
+
+
 def number_of(request: Request) -> int:
     """The task number in the path; 404 when it is no integer."""
     text: str = request.path_params["task"]

@@ -20,6 +20,7 @@ from frazil.worker.rest.info import CONNECT_VERSION
 from frazil.worker.rest.operation import Operation
 from frazil.worker.rest.schemas import FLAG, TEXT
 from frazil.worker.rest.sources import sources_of
+from frazil.worker.rest.warnings import with_warnings
 
 
 class Plugins(Resource):
@@ -77,4 +78,5 @@ class Validate(Resource):
         name = config.get("connector.class")
         if name is not None and not name.removesuffix("Connector").endswith(plugin.removesuffix("Connector")):
             raise ConfigError(f"Included connector type {name} does not match request type {plugin}")
-        return JSONResponse(config_infos(config, herder_of(request).completed))
+        answer = JSONResponse(config_infos(config, herder_of(request).completed))
+        return with_warnings(answer, {key: value for key, value in config.items() if value is not None})

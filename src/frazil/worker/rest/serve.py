@@ -13,6 +13,7 @@ from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.app import ADMIN_ROUTES, PUBLIC_ROUTES, ROUTES, rest_app
 from frazil.worker.rest.forward import Forwarder
 from frazil.worker.rest.info import WorkerInfo
+from frazil.worker.rest.masking import MASK
 from frazil.worker.rest.security.hosts import allowed_hosts
 from frazil.worker.rest.security.policy import RestPolicy
 from frazil.worker.rest.security.tls import server_context
@@ -39,6 +40,7 @@ def serve_rest(
     PortTaken or StackError; no server is left then.
     """
     policy = RestPolicy.load(properties, env)
+    masks = properties.get(MASK, "").strip().lower() == "true"
     admin = properties.get(ADMIN)
     wanted: list[tuple[Listener, list[Route], str]] = [
         (listener, ROUTES if admin is None else PUBLIC_ROUTES, "listeners.https.") for listener in listeners
@@ -56,7 +58,7 @@ def serve_rest(
                 )
             tls = server_context(properties, prefix) if listener.scheme == "https" else None
             own = replace(policy, hosts=allowed_hosts(listener, properties))
-            app = rest_app(herder, info, own, routes, sources, forwarder)
+            app = rest_app(herder, info, own, routes, sources, forwarder, masks=masks)
             servers.append(serve(app, listener.bind, listener.port, "KAFKA_CONNECT_PORT", tls))
     except BaseException:
         for server in servers:

@@ -5,8 +5,10 @@ Names are shared with the connectors of the workers: a name is given once.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 from starlette.requests import Request
@@ -16,7 +18,8 @@ from frazil.connectors.registry import find_connector
 from frazil.errors import ConfigError, FrazilError
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.forward import Forwarder, sent_to
-from frazil.worker.rest.paths import sent_path
+from frazil.worker.rest.masking import unmasked
+from frazil.worker.rest.paths import name_of, sent_path
 from frazil.worker.sources.plugin_path import Plugin
 from frazil.worker.sources.runtime import SourceRuntime
 
@@ -92,12 +95,26 @@ class Sources:
         query: bytes = request.scope["query_string"]
         target = sent_path(request.scope).decode("latin-1") + (f"?{query.decode('latin-1')}" if query else "")
         headers = {name: request.headers[name] for name in _SENT if name in request.headers}
+        if request.app.state.masks and content:
+            content = self._unmasked(request, content)
         answer = self._runtime.call(request.method, target, content or None, headers)
         kept = {name: answer.headers[name] for name in _KEPT if name in answer.headers}
         if "location" in kept:
             path = httpx.URL(kept["location"]).raw_path.decode("ascii")
             kept["location"] = f"{request.url.scheme}://{request.url.netloc}{path}"
         return Response(answer.content, answer.status_code, kept)
+
+    def _unmasked(self, request: Request, content: bytes) -> bytes:
+        """The body with the stored values of a configuration that was sent back with masks."""
+        document = json.loads(content)
+        if not isinstance(document, dict):
+            return content
+        if "name" not in request.path_params:
+            if isinstance(config := document.get("config"), dict):
+                unmasked(config, {})  # nothing is stored yet
+            return content
+        answer = self._runtime.call("GET", f"/connectors/{quote(name_of(request), safe='')}/config")
+        return json.dumps(unmasked(document, answer.json() if answer.is_success else {})).encode()
 
     def _beside_own(self, found: Mapping[str, Any]) -> dict[str, Any]:
         own = self._herder.connectors()

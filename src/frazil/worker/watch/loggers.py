@@ -31,6 +31,8 @@ class Loggers:
         self._jvm = jvm
         self._lock = threading.Lock()
         self._modified: dict[str, int] = {}
+        self._asked: dict[str, int] = {}
+        """Levels that were asked for of loggers that stay at INFO."""
 
     def all(self) -> dict[str, LoggerLevel]:
         """Every logger that is not OFF, by name."""
@@ -48,28 +50,35 @@ class Loggers:
     def set(self, name: str, level: str) -> list[str]:
         """Set a logger and all below it to a level of `LEVELS`; the names of those that changed, sorted.
 
-        A logger that does not exist is made. Those that would print secrets stay at INFO.
+        A logger that does not exist is made. Those that would print secrets stay at INFO, and are told as they were
+        set, so that who looks does not set them again.
         """
         name = _canonical(name)
         with self._lock:
             known = _loggers() | {each: logging.getLogger(each) for each in _LEAST}
-            before = {each: logger.getEffectiveLevel() for each, logger in known.items()}
+            before = {each: self._told(each, logger) for each, logger in known.items()}
             known.setdefault(name, logging.getLogger(name))
             below = {
                 each: logger for each, logger in known.items() if name == ROOT or f"{each}.".startswith(f"{name}.")
             }
-            levels = {each: max(LEVELS[level], _least(each)) for each in below}
-            changed = sorted(each for each, number in levels.items() if before.get(each) != number)
+            changed = sorted(each for each in below if before.get(each) != LEVELS[level])
             for each, logger in below.items():
-                logger.setLevel(levels[each])
+                logger.setLevel(max(LEVELS[level], _least(each)))
+                self._asked.pop(each, None)
+                if LEVELS[level] < _least(each):
+                    self._asked[each] = LEVELS[level]
             self._modified.update(dict.fromkeys(changed, int(time.time() * 1000)))
             self._jvm(name, level)
         return changed
 
     def _level(self, name: str, logger: logging.Logger) -> LoggerLevel:
-        number = logger.getEffectiveLevel()
+        number = self._told(name, logger)
         level = next((text for text, least in LEVELS.items() if number >= least), "ALL")
         return LoggerLevel(level, self._modified.get(name))
+
+    def _told(self, name: str, logger: logging.Logger) -> int:
+        own = logger.level == logging.NOTSET and _least(name)
+        return self._asked.get(name.partition(".")[0] if own else name, logger.getEffectiveLevel())
 
 
 def _least(name: str) -> int:
