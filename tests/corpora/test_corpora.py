@@ -110,6 +110,7 @@ def test_a_table_has_the_values_that_were_sent(packages: Path, name: str, order:
 
 
 @pytest.mark.faults
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", CORPORA)
 def test_a_table_has_all_values_of_a_whole_corpus(packages: Path, name: str, order: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
@@ -20,6 +21,10 @@ from pyiceberg.transforms import (
 from pyiceberg.types import DateType, LongType, NestedField, StringType, StructType
 
 from frazil.connectors.iceberg.table.partition_key import PartitionKey
+from frazil.connectors.iceberg.table.schema import struct_of
+from frazil.connectors.iceberg.table.write import DataFileWriter
+from frazil.pipeline.convert.arrow import arrow_schema
+from tests.connectors.iceberg.conftest import MakeTable, written
 from tests.connectors.iceberg.driver import CREATE, TABLE, Driver, Memory, memory, record
 
 SCHEMA = Schema(
@@ -111,6 +116,16 @@ def test_folders_have_names_that_every_store_takes(empty: Memory, name: str, fol
     (task,) = catalog.load_table(TABLE).scan().plan_files()
     assert task.file.file_path.split("/")[-2] == f"{folder}=%C3%A4%2Fb"
     assert driver.rows(TABLE) == [{"id": 1, name: "ä/b"}]
+
+
+@pytest.mark.stack
+@pytest.mark.parametrize("name", ["m.c", "a-b", "größe", "1a", "a b", "$x"])
+def test_the_store_takes_files_of_columns_with_any_name(make_table: MakeTable, name: str) -> None:
+    spec = PartitionSpec(PartitionField(1, 1000, IdentityTransform(), name))
+    table = make_table(Schema(NestedField(1, name, StringType())), spec)
+    rows = pa.table({name: ["x y", "größe/1", "", None]}, schema=arrow_schema(struct_of(table.schema())))
+    writer = DataFileWriter(table.metadata.model_dump_json(), tuple(table.io.properties.items()))
+    assert len(written(writer, rows)) == 4
 
 
 @pytest.mark.parametrize(
