@@ -55,6 +55,8 @@ def test_secret_keys(name: str) -> None:
         "ssl.keystore.location",
         "transforms.k.type",
         "consumer.override.max.poll.records",
+        "value.converter.basic.auth.credentials.source",
+        "value.converter.bearer.auth.credentials.source",
     ],
 )
 def test_keys_that_are_shown(name: str) -> None:

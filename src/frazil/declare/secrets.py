@@ -32,8 +32,8 @@ _SHORTEST_BASE64, _SHORTEST_LINE = 8, 16
 
 
 def is_secret(name: str) -> bool:
-    """Whether the value of this key may not be shown."""
-    return _SECRET.search(name) is not None
+    """Whether the value of this key may not be shown; where credentials come from (`URL`) may be."""
+    return _SECRET.search(name) is not None and not name.endswith(".credentials.source")
 
 
 def secrets_of(config: Mapping[str, str]) -> set[str]:

@@ -88,6 +88,8 @@ def test_keys_of_a_converter_have_no_prefix(client: httpx.Client) -> None:
         assert keys["schemas.enable"]["default_value"] == "true"
         assert not [key for key in keys if key.startswith("value.")]
     assert client.get("/connector-plugins/SimpleHeaderConverter/config").json() == []
+    keys = client.get("/connector-plugins/io.confluent.connect.avro.AvroConverter/config").json()
+    assert {key["name"]: key["required"] for key in keys}["schema.registry.url"] is True
 
 
 def test_versions_of_a_plugin(client: httpx.Client) -> None:

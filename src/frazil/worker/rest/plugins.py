@@ -59,7 +59,7 @@ class PluginConfig(Resource):
 def _plugin(name: str) -> tuple[str, str, ConfigDef]:
     """Class name, version and keys; raises NotFound with Connect's text."""
     converter = converter_class(name)
-    if converter in HEADER_CONVERTERS:
+    if converter in CONVERTERS or converter in HEADER_CONVERTERS:
         return converter, CONNECT_VERSION, converter_definition(converter)
     try:
         connector = find_connector(name)
