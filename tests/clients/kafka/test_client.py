@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 from frazil.clients.kafka import client as kafka_client
 from frazil.clients.kafka import groups as kafka_groups
@@ -77,3 +78,26 @@ def test_a_port_of_loopback_that_nobody_listens_on_is_told_at_once(host: str) ->
 @pytest.mark.parametrize("bootstrap", ["kafka.example:9092", "127.0.0.1:9,kafka.example:9092", "nonsense"])
 def test_other_addresses_are_left_to_the_client(bootstrap: str) -> None:
     kafka_client.require_listener(bootstrap)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.FENCED_LEADER_EPOCH,
+        KafkaError.OFFSET_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
+    ],
+)
+def test_what_a_cluster_answers_while_it_elects_a_leader_is_asked_again(code: int) -> None:
+    answers = iter([kafka_client.translated(KafkaException(KafkaError(code)), "b:1", "topic t")])
+
+    @kafka_client.until_settled
+    def ask() -> str:
+        for error in answers:
+            raise error
+        return "settled"
+
+    assert ask() == "settled"
