@@ -104,6 +104,21 @@ def test_marks_lead_to_the_letters_of_records_that_are_read_again(broker: Broker
     assert again.marks({("t", 0): 4}) == {("t-dlq", 0): 6}
 
 
+def test_without_marks_and_a_time_nothing_is_looked_for(broker: Broker) -> None:
+    opened(broker).write([letter(1)])
+    book = LetterBook(broker.queue("c", "t"), BOOTSTRAP, "c")
+    book.start(["t"], None, {})
+    assert (book.written, book.marks({})) == (set(), {("t-dlq", 0): 1})
+
+
+def test_partitions_that_a_dead_letter_topic_has_got_since_are_looked_at(broker: Broker) -> None:
+    broker.make("t-dlq", 2)
+    opened(broker).write([letter(1)])
+    book = LetterBook(broker.queue("c", "t"), BOOTSTRAP, "c")
+    book.start(["t"], None, {}, {("t-dlq", 1): 0})
+    assert book.written == {("t", 0, 1, "")}
+
+
 def test_marks_of_several_positions_are_the_lowest_of_those_that_all_have() -> None:
     assert lowest([]) == {}
     assert lowest([{("d", 0): 5, ("d", 1): 2}, {("d", 0): 3}]) == {("d", 0): 3}

@@ -13,13 +13,12 @@ class Metadata(msgspec.Struct, frozen=True, kw_only=True):
     """`cluster` and `topic` are Kafka's ids of them: with others the offset would mean something else.
 
     `frazil` is 2 for a copy of a stored position, 1 for one that an earlier release kept in the group alone, with
-    `ticks` and the time `at` in epoch milliseconds, and 0 for one of another program.
+    `ticks`, and 0 for one of another program.
     """
 
     frazil: int = 0
     cluster: str = ""
     topic: str = ""
-    at: int = 0
     ticks: tuple[Tick, ...] = ()
 
     @property

@@ -62,9 +62,8 @@ class Positions:
     """Offsets behind the last records when the positions were loaded."""
     clocks: dict[TopicPartition, Clock] = field(default_factory=dict)
     letters: Marks = field(default_factory=dict)
-    """Marks in dead-letter topics: letters of records above the positions are there or above."""
-    since_ms: int = 0
-    """Time of the oldest position that an earlier release has stored, in epoch milliseconds; 0 without one."""
+    """Marks in dead-letter topics: letters of records above the positions are there or above. They are stored before
+    any letter is written, so that without them there is none."""
     _cluster: str = ""
     _topics: dict[str, str] = field(default_factory=dict)
     _state: State = field(default_factory=State)
@@ -93,7 +92,6 @@ class Positions:
         in_table = {} if of_table is None else of_table(list(begin))
         read_before = {topic for topic, _ in (*known, *in_table)}
         self._check_known(state, read_before)
-        self.since_ms = min((found.at for found in committed.metadata.values()), default=0)
         self._copied = {key: at for key, at in committed.offsets.items() if committed.metadata[key].is_copy}
         for key in begin:
             self._check(key, committed.metadata.get(key, Metadata()))

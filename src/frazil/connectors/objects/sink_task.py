@@ -88,7 +88,8 @@ class ObjectSinkTask(SinkTask):
                 f"which two writers of a Delta table overwrite each other's commits. Nothing of {config.name} was read "
                 "or stored. Use a store that has conditional puts, or another format.class."
             )
-        self._letters.start(topics, self._positions.since_ms, self._positions.offsets, self._positions.letters)
+        self._letters.start(topics, None, self._positions.offsets, self._positions.letters)
+        self._positions.letters = self._letters.marks(self._positions.offsets)
         self._unsettled = {key: end for key, end in self._positions.ends.items() if end > self._positions.offsets[key]}
         """Ends of records that may be stored in part and are not acknowledged: they are read again as before."""
         if self._schema is not None:

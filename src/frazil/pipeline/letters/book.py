@@ -47,11 +47,11 @@ class LetterBook:
             marks[topic, partition] = min(offset, marks.get((topic, partition), offset))
         return marks
 
-    def start(self, topics: Iterable[str], since_ms: int, begin: Offsets, marks: Marks | None = None) -> None:
+    def start(self, topics: Iterable[str], since_ms: int | None, begin: Offsets, marks: Marks | None = None) -> None:
         """Look up what was written for records from `begin` on, which are read again.
 
-        It is looked for from the marks on, and since a time where there are none. Raises ServiceUnavailable when the
-        dead-letter topics cannot be read.
+        It is looked for from the marks on, and since a time, if at all, in topics that have none. Raises
+        ServiceUnavailable when the dead-letter topics cannot be read.
         """
         if self._queue is not None:
             self._written, self._ends = self._queue.written_for(topics, begin, marks or {}, since_ms)

@@ -200,21 +200,24 @@ class DeadLetterQueue:
         return found
 
     def written_for(
-        self, sources: Iterable[str], begin: Offsets, marks: Marks, since_ms: int
+        self, sources: Iterable[str], begin: Offsets, marks: Marks, since_ms: int | None
     ) -> tuple[dict[Refusal, list[Coordinates]], Marks]:
         """Places of the dead letters that this connector has sealed, of records from `begin` on, and where all end.
 
         A worker that was killed after it wrote dead letters, and before it committed, reads their records again. They
-        are at the marks or above, where there are any, and were written since a time otherwise. Raises as `written`
-        does.
+        are at the marks or above; in topics that have no marks they were written since a time, None for not at all.
+        Raises as `written` does.
         """
         found: dict[Refusal, list[Coordinates]] = {}
         with self._searching():
             topics = self._topics(sources)
             ends = kafka_offsets.end_offsets(self.bootstrap, topics)
-            starts = kafka_offsets.offsets_since(self.bootstrap, topics, max(since_ms - _CLOCK_MARGIN_MS, 0))
             first = kafka_offsets.begin_offsets(self.bootstrap, topics)
-            starts |= {key: max(marks[key], first[key]) for key in ends.keys() & marks.keys()}
+            marked = {topic for topic, _ in marks}
+            starts = {key: max(marks.get(key, 0), offset) for key, offset in first.items() if key[0] in marked}
+            if since_ms is not None:
+                after = max(since_ms - _CLOCK_MARGIN_MS, 0)
+                starts |= kafka_offsets.offsets_since(self.bootstrap, topics - marked, after)
             for message in self._messages(starts, ends):
                 refusal = self._sealed(message)
                 if refusal is not None and refusal[2] >= begin.get(refusal[:2], 0):
