@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from frazil.pipeline.convert.decode import DecodeSpec
+from frazil.pipeline.convert.overrides import Overrides
 from frazil.pipeline.envelope import JsonEnvelope
 from frazil.pipeline.results import TableResult
 from frazil.pipeline.task import run
@@ -132,6 +133,16 @@ def test_what_does_not_fit_its_column_is_a_dead_letter(type_: Type, schema: Json
     found = one(type_, schema, value)
     assert isinstance(found, str)
     assert re.search(reason, found)
+
+
+def test_a_column_that_a_key_gives_its_type_has_the_unit_of_the_schema() -> None:
+    schema = struct(at=named("int64", DEBEZIUM + "MicroTimestamp"))
+    overrides = Overrides(((("at",), UTC),))
+    spec = DecodeSpec(Struct((Field("n", LONG),)), evolve=True, overrides=overrides)
+    rows = batch([(record(schema, {"at": MICROS}), "t", 0, 0)])
+    found = run(rows, TaskSpec((TableSpec("db.t", spec, None),), envelope=JsonEnvelope())).tables["db.t"]
+    assert found.unknown == {("at",): UTC}
+    assert one(UTC, named("int64", DEBEZIUM + "MicroTimestamp"), MICROS) == MICROS
 
 
 def test_a_double_may_be_none() -> None:
