@@ -309,6 +309,22 @@ def test_an_interrupt_that_duckdb_forgets_is_said_again() -> None:
     interrupt.join()
 
 
+def test_an_interrupt_while_a_statement_begins_ends_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[threading.Thread] = []
+
+    class Interrupted(threading.Thread):
+        def start(self) -> None:
+            super().start()
+            begun.append(self)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading, "Thread", Interrupted)
+    with duckdb.connect(":memory:") as connection, pytest.raises(KeyboardInterrupt):
+        _interruptible(Forgetful(connection), "SELECT 1", 1)
+    begun[0].join(timeout=30)
+    assert not begun[0].is_alive()
+
+
 def test_a_store_that_is_gone_is_named(log_tables: LogTables, free_ports: Any) -> None:
     [port] = free_ports(1)
     nowhere = f"http://127.0.0.1:{port}"

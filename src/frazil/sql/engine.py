@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -107,15 +108,24 @@ class Engine:
 
 def _interruptible(opened: Session, sql: str, most: int) -> pa.Table:
     """Run a statement so that Ctrl+C ends it: in the main thread DuckDB would see the signal only afterwards."""
-    with ThreadPoolExecutor(max_workers=1) as worker:
-        answer = worker.submit(_fetch, opened, sql, most)
+    answer: Future[pa.Table] = Future()
+
+    def run() -> None:
+        if not answer.set_running_or_notify_cancel():
+            return
         try:
-            return answer.result()
-        except KeyboardInterrupt:
-            while not answer.done():  # DuckDB forgets one that comes before the statement runs
-                opened.interrupt()
-                wait([answer], timeout=_INTERRUPT_S)
-            raise
+            answer.set_result(_fetch(opened, sql, most))
+        except BaseException as error:
+            answer.set_exception(error)
+
+    try:
+        threading.Thread(target=run, daemon=True).start()
+        return answer.result()
+    except KeyboardInterrupt:
+        while not (answer.cancel() or answer.done()):  # DuckDB forgets one that comes before the statement runs
+            opened.interrupt()
+            wait([answer], timeout=_INTERRUPT_S)
+        raise
 
 
 def _fetch(opened: Session, sql: str, most: int) -> pa.Table:
