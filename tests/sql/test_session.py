@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from importlib.resources import files
+from typing import Any, cast
 
 import duckdb
 import psutil
@@ -28,6 +29,22 @@ from tests.harness import eventually
 def test_nothing_outside_can_be_read_and_nothing_changed(sql: str) -> None:
     with session(256 << 20) as opened, pytest.raises(duckdb.Error):
         opened.reader(sql, 1).read_all()
+
+
+class Interrupted:
+    """A source of rows during whose registration Ctrl+C comes."""
+
+    def __arrow_c_schema__(self) -> object:
+        raise KeyboardInterrupt
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        raise KeyboardInterrupt
+
+
+def test_ctrl_c_while_the_engine_calls_python_is_what_it_is_everywhere() -> None:
+    with pytest.raises(KeyboardInterrupt), session(256 << 20) as opened:
+        opened.register("rows", cast(Any, Interrupted()))
+        opened.reader("SELECT * FROM rows", 1).read_all()
 
 
 _ENDLESS = """

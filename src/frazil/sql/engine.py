@@ -18,7 +18,7 @@ from frazil.sql.arrow_values import typed_rows, with_names
 from frazil.sql.names import Names, answers
 from frazil.sql.result import Result
 from frazil.sql.scan import ScanStream, readable
-from frazil.sql.session import Session, machine_limit, reason, session
+from frazil.sql.session import Session, machine_limit, reason, session, was_interrupted
 from frazil.sql.show import show, shows
 from frazil.sql.statements import Statement, split
 from frazil.sql.translate import Translation, translate
@@ -95,6 +95,8 @@ class Engine:
             answer = _interruptible(opened, translation.sql, self._memory_limit // _ANSWER_SHARE)
             return answer, tuple(dict.fromkeys(path for stream in streams for path in stream.opened))
         except duckdb.Error as error:
+            if was_interrupted(error):
+                raise
             for failure in (stream.failure for stream in streams if stream.failure is not None):
                 with answers():
                     raise failure from None

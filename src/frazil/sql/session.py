@@ -34,6 +34,7 @@ _CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.lim
 _SMALLEST_LIMIT = 256 << 20
 _INTERRUPTED = "Query interrupted"
 """DuckDB's words for Ctrl+C in the thread that runs a statement."""
+_WITHIN_PYTHON = re.compile(r": KeyboardInterrupt:?\s*\Z")
 
 
 class Session:
@@ -60,6 +61,8 @@ class Session:
         try:
             return self.reader(f"SELECT {sql} AS value", 1).read_all().column(0)[0].as_py()
         except duckdb.Error as error:
+            if was_interrupted(error):
+                raise
             raise QueryError(reason(error)) from None
 
     def interrupt(self) -> None:
@@ -89,10 +92,15 @@ def session(memory_limit: int) -> Iterator[Session]:
             for setting in _SETTINGS:
                 connection.execute(setting)
             yield Session(connection)
-        except RuntimeError as error:
-            if str(error) == _INTERRUPTED:
+        except (RuntimeError, duckdb.Error) as error:
+            if was_interrupted(error):
                 raise KeyboardInterrupt from None
             raise
+
+
+def was_interrupted(error: Exception) -> bool:
+    """Whether the engine has failed by Ctrl+C: of one that comes while it calls Python, it tells the name alone."""
+    return str(error) == _INTERRUPTED or _WITHIN_PYTHON.search(str(error)) is not None
 
 
 def constant(sql: str) -> Any:
