@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from weakref import WeakValueDictionary
 
 from pyspark.sql import SparkSession
 
@@ -35,7 +36,8 @@ class Engine:
         self._maintenance = maintenance
         self._breakers = breakers
         self._runs = runs
-        self._busy: dict[str, threading.Lock] = {}
+        self._busy: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
+        """Locks of the connectors that have runners, which hold them."""
 
     def runner(self, connector: Connector, changed: Callable[[], None]) -> SinkRunner:
         """A runner for the connector, which does nothing until it is started; see `RunnerFactory`."""
