@@ -102,17 +102,9 @@ class ConnectClient:
         """Stop reading and give up the tasks, so that the position can be moved."""
         self._call("PUT", f"{_path(name)}/stop")
 
-    def restart(self, name: str, include_tasks: bool = True, only_failed: bool = False) -> bool:
-        """Restart a connector, with its tasks unless told otherwise; with `only_failed` only what has failed.
-
-        False when nothing has.
-        """
-        flags = f"includeTasks={str(include_tasks).lower()}&onlyFailed={str(only_failed).lower()}"
-        path = f"{_path(name)}/restart?{flags}"
-        if not (include_tasks or only_failed):
-            self._call("POST", path)  # the only one that is answered without the status
-            return True
-        status = self._object("POST", path)
+    def restart(self, name: str, *, only_failed: bool = False) -> bool:
+        """Restart a connector with its tasks; with `only_failed` only what has failed. False when nothing has."""
+        status = self._object("POST", f"{_path(name)}/restart?includeTasks=true&onlyFailed={str(only_failed).lower()}")
         return any(part.get("state") == "RESTARTING" for part in (status["connector"], *status["tasks"]))
 
     def restart_task(self, name: str, task: int) -> None:

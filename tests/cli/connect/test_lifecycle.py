@@ -20,12 +20,10 @@ def test_pause_resume_stop_restart(program: Program) -> None:
     eventually(lambda: state(program, "a") == state(program, "b") == "STOPPED")
     assert program.ok("resume", "connector", "a") == "a: resuming\n"
     eventually(lambda: state(program, "a") == "RUNNING")
-    assert (
-        program.ok("restart", "connector", "a", "--include-tasks", "--only-failed") == "a: nothing of it has failed\n"
-    )
+    assert program.ok("restart", "connector", "a", "--only-failed") == "a: nothing of it has failed\n"
     program.factory.last("a").fail("BadRecord: x")
     eventually(lambda: state(program, "a") == "FAILED")
-    assert program.ok("restart", "connector", "a", "--include-tasks", "--only-failed") == "a: restarting\n"
+    assert program.ok("restart", "connector", "a", "--only-failed") == "a: restarting\n"
     assert program.ok("restart", "connector", "a") == "a: restarting\n"
     assert program.ok("restart", "task", "a/0") == "a/0: restarting\n"
     code, out, err = program.run("restart", "task", "a/7")

@@ -42,14 +42,12 @@ def stop_connectors(names: Sequence[str], regex: bool, context: str | None) -> N
     _each(names, regex, context, lambda client, name: client.stop(name), "stopping")
 
 
-def restart_connectors(
-    names: Sequence[str], regex: bool, context: str | None, *, include_tasks: bool, only_failed: bool
-) -> None:
-    """Restart connectors, on request with their tasks, or only what has failed."""
+def restart_connectors(names: Sequence[str], regex: bool, context: str | None, *, only_failed: bool) -> None:
+    """Restart connectors and their tasks, or only what of them has failed."""
     with connect(context) as client:
 
         def restarted(name: str) -> str:
-            return "restarting" if client.restart(name, include_tasks, only_failed) else "nothing of it has failed"
+            return "restarting" if client.restart(name, only_failed=only_failed) else "nothing of it has failed"
 
         for_each(chosen(client, names, regex), restarted)
 

@@ -54,8 +54,8 @@ def register(app: typer.Typer) -> None:
         epilog=examples(
             "restart",
             "restart worker",
-            "restart connector iceberg-sink-apilogs --include-tasks",
-            "restart connector '.*' -e --include-tasks --only-failed",
+            "restart connector iceberg-sink-apilogs",
+            "restart connector '.*' -e --only-failed",
             "restart task iceberg-sink-apilogs/0",
         )
     )(restart)
@@ -236,24 +236,21 @@ def restart(
     ] = None,
     names: NamesArgument = None,
     regex: RegexOption = False,
-    include_tasks: Annotated[bool, typer.Option("--include-tasks", help="Connectors: their tasks as well.")] = False,
     only_failed: Annotated[bool, typer.Option("--only-failed", help="Connectors: only what has failed.")] = False,
     context: ContextOption = None,
 ) -> None:
-    """Restart the services (or one), or connectors by name.
+    """Restart the services (or one), or connectors by name with their tasks.
 
     Trino and the schema registry too, when they were started.
     """
     if what in lifecycle.CONNECTOR:
-        lifecycle.restart_connectors(
-            _named(what, names), regex, context, include_tasks=include_tasks, only_failed=only_failed
-        )
+        lifecycle.restart_connectors(_named(what, names), regex, context, only_failed=only_failed)
         return
     if what in lifecycle.TASK:
-        _of_connectors_only(None, regex or include_tasks or only_failed, None)
+        _of_connectors_only(None, regex or only_failed, None)
         lifecycle.restart_tasks(_named(what, names), context)
         return
-    _of_connectors_only(names, regex or include_tasks or only_failed, context)
+    _of_connectors_only(names, regex or only_failed, context)
     settings = Settings.load()
     extra = _not_external(settings, requested(settings))
     chosen = _chosen(what, [*services(settings), *extra], _startable(settings))
