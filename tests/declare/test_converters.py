@@ -10,7 +10,8 @@ from frazil.declare.converters import (
     converter_class,
     converter_definition,
 )
-from frazil.declare.definition import REQUIRED
+from frazil.declare.definition import REQUIRED, Parsed
+from frazil.pipeline.envelope import Envelope, JsonEnvelope
 from frazil.pipeline.schemas.converter import RegistryConverter
 from frazil.pipeline.schemas.wire import Framing
 from tests.connectors.samples import MINIMAL_SINK
@@ -77,9 +78,48 @@ def test_a_converter_that_is_set_adds_its_keys() -> None:
         "value.converter.converter.type",
         "value.converter.schemas.enable",
         "value.converter.schemas.cache.size",
+        "value.converter.schema.content",
         "value.converter.decimal.format",
         "value.converter.replace.null.with.default",
     }
+
+
+CONTENT = "value.converter.schema.content"
+
+
+def test_a_schema_for_all_records_is_that_of_an_object_or_refused() -> None:
+    def parsed(content: str, **changes: str) -> Parsed:
+        config = {**MINIMAL_SINK, "value.converter": JSON_CONVERTER, CONTENT: content}
+        return parse_iceberg_sink(config | {k.replace("__", "."): v for k, v in changes.items()})
+
+    def envelope(content: str) -> Envelope | None:
+        return iceberg_sink_config({**MINIMAL_SINK, "value.converter": JSON_CONVERTER, CONTENT: content}).envelope
+
+    good = ' {"type":"struct","fields":[{"field":"n","type":"int64"}]} '
+    assert (envelope(good), envelope(" ")) == (JsonEnvelope(good.strip().encode()), JsonEnvelope())
+    for content, reason in (
+        ("{", "Not a schema as JsonConverter writes it: "),
+        ('{"type":"nope"}', "there is no type nope"),
+        ('{"type":"int64"}', "Its type has to be struct"),
+    ):
+        (text,) = parsed(content).error_texts()
+        assert text.startswith(f"Invalid value {content} for configuration {CONTENT}: ") and reason in text
+    without = parsed("{", value__converter__schemas__enable="false")
+    assert without.error_texts() == []
+    assert f"{CONTENT} has no effect here: value.converter.schemas.enable is false" in without.warnings
+
+
+def test_texts_are_read_as_utf8_or_refused() -> None:
+    texts = {"key__converter": STRING_CONVERTER, "key__converter__converter__encoding": "ISO-8859-1"}
+    assert errors(**texts) == []  # keys are not read
+    values = {
+        "value__converter": STRING_CONVERTER,
+        "transforms": "j",
+        "transforms__j__type": "org.apache.iceberg.connect.transforms.JsonToMapTransform",
+    }
+    assert errors(**values, value__converter__converter__encoding="utf8") == []
+    (text,) = errors(**values, value__converter__converter__encoding="ISO-8859-1")
+    assert text.endswith("value.converter.converter.encoding: Not supported. Texts are read as UTF-8")
 
 
 AVRO = "io.confluent.connect.avro.AvroConverter"

@@ -209,6 +209,19 @@ def test_records_that_are_no_envelope(value: bytes, reason: str) -> None:
     assert letter.value == value
 
 
+def test_one_schema_for_all_records_leaves_payloads() -> None:
+    schema = json.dumps(struct(n=of("int64"), d=decimal(2))).encode()
+    values = (b' {"n":1,"d":"AMg="}', b'{"n":2,"d":3.5}', b"[1]", b"{")
+    rows = batch([(value, "t", 0, offset) for offset, value in enumerate(values)])
+    writer = Memory()
+    columns = Struct((Field("n", LONG), Field("d", Scalar("decimal", 38, 2))))
+    spec = TaskSpec((TableSpec("db.t", DecodeSpec(columns, True), writer),), envelope=JsonEnvelope(schema))
+    found = run(rows, spec).tables["db.t"]
+    stored = [str(value) for table in writer.tables for value in table.column("d").to_pylist()]
+    assert (writer.values(), sorted(stored)) == ([1, 2], ["2.00", "3.50"])
+    assert sorted(letter.offset for letter in found.dead) == [2, 3]
+
+
 def test_decimals_that_are_none_are_refused() -> None:
     columns = Struct((Field("d", Scalar("decimal", 38, 2)),))
     bad = ['"?"', '""', '"12"', "true", f'"{base64.b64encode(bytes(400)).decode()}"']

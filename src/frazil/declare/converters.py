@@ -10,6 +10,9 @@ from frazil.declare.definition import COMMON, REQUIRED, ConfigDef, Key, Parsed, 
 from frazil.declare.registry_converters import REGISTRY_CONVERTERS, registry_keys
 from frazil.declare.validators import at_least
 
+CONNECT_VERSION = "4.3.1"
+"""The version of Kafka Connect whose routes, shapes and plugins these are; clients unlock features by it."""
+
 Role = Literal["key", "value", "header"]
 
 JSON_CONVERTER = "org.apache.kafka.connect.json.JsonConverter"
@@ -69,11 +72,13 @@ def _exists(value: Value) -> str | None:
     return f"Class {value} could not be found."
 
 
-def converter_keys(role: Role, *, read: bool = False) -> tuple[Key, Key]:
+def converter_keys(role: Role, config: Mapping[str, str | None], *, read: bool = False) -> tuple[Key, Key]:
     """`<role>.converter` and its version key; `read` says that transformations read the keys of records."""
+    name = f"{role}.converter"
+    version = CONNECT_VERSION if converter_class((config.get(name) or DEFAULTS[role]).strip()) else None
     return (
         Key(
-            f"{role}.converter",
+            name,
             "CLASS",
             f"Converter of record {role}s; the worker's converter when it is not set.",
             default=DEFAULTS[role],
@@ -86,15 +91,16 @@ def converter_keys(role: Role, *, read: bool = False) -> tuple[Key, Key]:
             recommended=HEADER_CONVERTERS if role == "header" else CONVERTERS,
         ),
         Key(
-            f"{role}.converter.plugin.version",
+            f"{name}.plugin.version",
             "STRING",
             f"Version of the {role} converter.",
-            default=None,
+            default=version,
             importance="LOW",
             no_effect="there is exactly one version of each plugin",
             group=COMMON,
             width="SHORT",
             display_name=f"{role.capitalize()} converter version",
+            recommended=(version,) if version else (),
         ),
     )
 
@@ -113,16 +119,73 @@ def converter_option_keys(role: Role, config: Mapping[str, str | None], *, read:
     name = converter_class((config.get(f"{role}.converter") or "").strip())
     if name in REGISTRY_CONVERTERS:
         return (*registry_keys(name, role, unused), family)
-    if name != JSON_CONVERTER:
+    if name is None or name == SIMPLE_HEADER_CONVERTER or name in _NOT_YET:
         return (family,)
+    kind = Key(
+        prefix + "converter.type",
+        "STRING",
+        "Whether the converter reads keys, values or headers; set by the worker.",
+        default=role,
+        importance="LOW",
+        no_effect="the worker sets it",
+    )
+    if name == JSON_CONVERTER:
+        return (kind, *_json_keys(prefix, unused), family)
+    if name == STRING_CONVERTER:
+        return (kind, _encoding(prefix, unused), family)
+    return (kind, family)
+
+
+def _encoding(prefix: str, unused: str | None) -> Key:
+    return Key(
+        prefix + "converter.encoding",
+        "STRING",
+        "Character set of the texts: UTF-8.",
+        default="UTF-8",
+        importance="HIGH",
+        validator=None if unused else _utf8,
+        no_effect=unused,
+        width="MEDIUM",
+        display_name="Encoding",
+    )
+
+
+def _json_keys(prefix: str, unused: str | None) -> tuple[Key, ...]:
     return (
         Key(
-            prefix + "converter.type",
+            prefix + "schemas.enable",
+            "BOOLEAN",
+            "Whether records have a schema: each is an envelope with the fields schema and payload, or schema.content "
+            "is the schema of all.",
+            default=True,
+            importance="HIGH",
+            no_effect=unused,
+            group="Schemas",
+            width="MEDIUM",
+            display_name="Enable Schemas",
+        ),
+        Key(
+            prefix + "schemas.cache.size",
+            "INT",
+            "How many schemas the converter keeps.",
+            default=1000,
+            importance="HIGH",
+            validator=at_least(0),
+            no_effect=unused or _KEPT,
+            group="Schemas",
+            width="MEDIUM",
+            display_name="Schema Cache Size",
+        ),
+        Key(
+            prefix + "schema.content",
             "STRING",
-            "Whether the converter reads keys, values or headers; set by the worker.",
-            default=role,
-            importance="LOW",
-            no_effect="the worker sets it",
+            "Schema of all records, as it stands in an envelope; records are payloads then. With schemas.enable=true.",
+            default=None,
+            importance="HIGH",
+            no_effect=unused,
+            group="Schemas",
+            width="MEDIUM",
+            display_name="Schema Content",
         ),
         Key(
             prefix + "decimal.format",
@@ -147,30 +210,6 @@ def converter_option_keys(role: Role, config: Mapping[str, str | None], *, read:
             width="MEDIUM",
             display_name="Replace null with default",
         ),
-        Key(
-            prefix + "schemas.enable",
-            "BOOLEAN",
-            "Whether each record is an envelope with the fields schema and payload.",
-            default=True,
-            importance="HIGH",
-            no_effect=unused,
-            group="Schemas",
-            width="MEDIUM",
-            display_name="Enable Schemas",
-        ),
-        Key(
-            prefix + "schemas.cache.size",
-            "INT",
-            "How many schemas the converter keeps.",
-            default=1000,
-            importance="HIGH",
-            validator=at_least(0),
-            no_effect=unused or _KEPT,
-            group="Schemas",
-            width="MEDIUM",
-            display_name="Schema Cache Size",
-        ),
-        family,
     )
 
 
@@ -183,6 +222,10 @@ def converter_definition(class_name: str) -> ConfigDef:
     prefix = "value.converter."
     alone = [replace(key, name=key.name.removeprefix(prefix)) for key in options]
     return ConfigDef([replace(key, default=REQUIRED) if key.name == "converter.type" else key for key in alone])
+
+
+def _utf8(value: Value) -> str | None:
+    return None if str(value).upper() in ("UTF-8", "UTF8") else "Not supported. Texts are read as UTF-8"
 
 
 def _decimal_format(value: Value) -> str | None:

@@ -47,6 +47,7 @@ _NOT_AN_ENVELOPE = (
     "JsonConverter with schemas.enable requires the fields schema and payload and no others. Set "
     "value.converter.schemas.enable=false for records without the envelope"
 )
+_BLANKS = b" \t\r\n"
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _array = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _pairs = msgspec.json.Decoder(list[tuple[msgspec.Raw, msgspec.Raw]]).decode
@@ -62,11 +63,13 @@ class Envelope(Protocol):
 
 @dataclass(frozen=True)
 class JsonEnvelope:
-    """JsonConverter with `schemas.enable=true`."""
+    """JsonConverter with `schemas.enable=true`; with `schema.content`, its schema is that of all records."""
+
+    schema: bytes = b""
 
     def split(self, value: bytes, headers: Headers, topic: str) -> tuple[bytes, bytes]:
         """See `Envelope`."""
-        return split(value)
+        return (self.schema, value.strip(_BLANKS)) if self.schema else split(value)
 
 
 class _Envelope(msgspec.Struct, forbid_unknown_fields=True):

@@ -61,6 +61,41 @@ def test_validate_of_a_whole_configuration_has_no_errors(client: httpx.Client) -
     assert "topsecret" not in response.text
 
 
+def test_converters_have_the_keys_and_versions_of_kafka_connect(client: httpx.Client) -> None:
+    config = {
+        **SEED_SINK,
+        "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+        "header.converter": "org.apache.kafka.connect.converters.LongConverter",
+        "transforms": "a",
+        "transforms.a.type": "org.apache.kafka.connect.transforms.InsertField$Value",
+        "transforms.a.static.field": "f",
+        "transforms.a.static.value": "v",
+    }
+    body = client.put("/connector-plugins/IcebergSink/config/validate", json=config).json()
+    found = {entry["value"]["name"]: entry for entry in body["configs"]}
+    versions = {name: entry for name, entry in found.items() if name.endswith("plugin.version")}
+    assert {name: entry["definition"]["default_value"] for name, entry in versions.items()} == {
+        "connector.plugin.version": VERSION,
+        **dict.fromkeys((f"{role}.converter.plugin.version" for role in ("key", "value", "header")), "4.3.1"),
+        "transforms.a.plugin.version": "4.3.1",
+    }
+    assert [entry["value"]["recommended_values"] for entry in versions.values()] == [[VERSION], *[["4.3.1"]] * 4]
+    options = [
+        name for name in found if name.startswith(("key.converter.", "header.converter.", "value.converter.sche"))
+    ]
+    assert options == [
+        "key.converter.plugin.version",
+        "header.converter.plugin.version",
+        "key.converter.converter.type",
+        "key.converter.converter.encoding",
+        "value.converter.schemas.enable",
+        "value.converter.schemas.cache.size",
+        "value.converter.schema.content",
+        "header.converter.converter.type",
+    ]
+    assert found["key.converter.converter.encoding"]["value"]["value"] == "UTF-8"
+
+
 def test_an_incomplete_configuration_is_answered_with_its_errors(client: httpx.Client) -> None:
     body = client.put(f"/connector-plugins/{APACHE}/config/validate", json={"connector.class": APACHE, "tasks.max": 0})
     assert body.status_code == 200
@@ -86,6 +121,8 @@ def test_keys_of_a_converter_have_no_prefix(client: httpx.Client) -> None:
     for name in ("JsonConverter", "org.apache.kafka.connect.json.JsonConverter"):
         keys = {key["name"]: key for key in client.get(f"/connector-plugins/{name}/config").json()}
         assert keys["schemas.enable"]["default_value"] == "true"
+        content = keys["schema.content"]
+        assert (content["default_value"], content["importance"], content["order_in_group"]) == (None, "HIGH", 3)
         assert not [key for key in keys if key.startswith("value.")]
     assert client.get("/connector-plugins/SimpleHeaderConverter/config").json() == []
     keys = client.get("/connector-plugins/io.confluent.connect.avro.AvroConverter/config").json()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, cast
 
 from frazil.connectors.keys.overrides import OVERRIDE, check_overrides
+from frazil.connectors.keys.versions import VERSION
 from frazil.declare.definition import COMMON, Key, Parsed, Value, invalid_value
 from frazil.declare.placeholders import has_placeholder
 from frazil.declare.validators import (
@@ -16,6 +17,8 @@ from frazil.declare.validators import (
     one_of,
     unique_aliases,
 )
+from frazil.pipeline.convert.strict import ConversionError
+from frazil.pipeline.envelope import columns_of
 from frazil.pipeline.letters.queues import DLQ
 from frazil.text.java_regex import compile_java
 
@@ -27,6 +30,8 @@ FRAMEWORK_GROUPS = (COMMON, TRANSFORMS, PREDICATES, ERRORS)
 _ONE_VERSION = "there is exactly one version of each plugin"
 _NOT_LOGGED = "failed records are counted and kept as dead letters whose headers name the reason"
 _NOT_RETRIED = "converting a record gives the same result every time; failing services are tried again by themselves"
+
+_SCHEMA_CONTENT = "value.converter.schema.content"
 
 MOST_TASKS = 10_000
 """Tasks of a connector, at most: each of them stands in its status."""
@@ -55,11 +60,12 @@ IDENTITY_KEYS: tuple[Key, ...] = (
         "connector.plugin.version",
         "STRING",
         "Version of the connector.",
-        default=None,
+        default=VERSION,
         no_effect=_ONE_VERSION,
         group=COMMON,
         width="SHORT",
         display_name="Connector version",
+        recommended=(VERSION,),
     ),
     Key(
         "tasks.max",
@@ -247,6 +253,7 @@ def check_sink(parsed: Parsed) -> None:
         parsed.fail("topics", problem)
         parsed.fail("topics.regex", problem)
     _check_dead_letter_topic(parsed, topics, regex)
+    _check_schema_content(parsed)
     check_overrides(parsed)
 
 
@@ -277,6 +284,27 @@ def _check_dead_letter_topic(parsed: Parsed, topics: tuple[str, ...], regex: str
             f"The DLQ topic '{name}' may not be matched by the regex for the topics "
             f"('topics.regex={regex}') consumed by the connector",
         )
+
+
+def _check_schema_content(parsed: Parsed) -> None:
+    text = schema_content(parsed)
+    if parsed.config.get(_SCHEMA_CONTENT) and parsed.values.get("value.converter.schemas.enable") is False:
+        parsed.warn(f"{_SCHEMA_CONTENT} has no effect here: value.converter.schemas.enable is false")
+    if not text or has_placeholder(text):
+        return
+    try:
+        reason = None if columns_of(text.encode()) else "Not the schema of an object. Its type has to be struct"
+    except ConversionError as error:
+        reason = f"Not a schema as JsonConverter writes it: {error.reason}"
+    if reason:
+        parsed.fail(_SCHEMA_CONTENT, invalid_value(_SCHEMA_CONTENT, text, reason))
+
+
+def schema_content(parsed: Parsed) -> str:
+    """The schema of all records; empty when they come with theirs, or without any."""
+    value = parsed.values.get(_SCHEMA_CONTENT)
+    enabled = parsed.values.get("value.converter.schemas.enable") is True
+    return value.strip() if enabled and isinstance(value, str) else ""
 
 
 def errors_tolerance(parsed: Parsed) -> ErrorsTolerance:

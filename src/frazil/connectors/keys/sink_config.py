@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from frazil.connectors.keys.framework import ErrorsTolerance, errors_tolerance
+from frazil.connectors.keys.framework import ErrorsTolerance, errors_tolerance, schema_content
 from frazil.connectors.keys.overrides import auto_offset_reset, consumer_overrides, group_id
 from frazil.connectors.keys.registry import registry_converter
 from frazil.declare.converters import DEFAULTS, converter_class
@@ -87,4 +87,6 @@ def _envelope(parsed: Parsed) -> Envelope | None:
     name = converter_class(parsed.text("value.converter"))
     if name in REGISTRY_CONVERTERS:
         return registry_converter(name, "value", parsed)
-    return JsonEnvelope() if parsed.values.get("value.converter.schemas.enable") is True else None
+    if parsed.values.get("value.converter.schemas.enable") is not True:
+        return None
+    return JsonEnvelope(schema_content(parsed).encode())

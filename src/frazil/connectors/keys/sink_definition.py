@@ -18,6 +18,6 @@ def sink_definition(
     `keys` and `headers`: whether the sink reads those of records, so that their converters count.
     """
     roles: dict[Role, bool] = {"key": keys or reads_keys(config), "value": False, "header": headers}
-    converters = [key for role, read in roles.items() for key in converter_keys(role, read=read)]
+    converters = [key for role, read in roles.items() for key in converter_keys(role, config, read=read)]
     options = [key for role, read in roles.items() for key in converter_option_keys(role, config, read=read)]
     return ConfigDef([*IDENTITY_KEYS, *converters, *SINK_KEYS, *transform_keys(config), *own, *options])

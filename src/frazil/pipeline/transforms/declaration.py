@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
-from frazil.declare.converters import JSON_CONVERTER, READABLE_KEYS, STRING_CONVERTER, converter_class
+from frazil.declare.converters import CONNECT_VERSION, JSON_CONVERTER, READABLE_KEYS, STRING_CONVERTER, converter_class
 from frazil.declare.definition import Key, Parsed, Value, invalid_value, parse_value
 from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, Plugin, Transformation
 from frazil.pipeline.transforms.record import Part
@@ -96,16 +96,20 @@ def _alias_keys(kind: Kind, alias: str, config: Mapping[str, str | None]) -> Ite
         display_name=f"{kind.capitalize()} type for {alias}",
         recommended=tuple(name for plugin in plugins.values() if not plugin.refused for name in plugin.class_names),
     )
+    found = _find(plugins, (config.get(prefix + "type") or "").strip())
+    version = CONNECT_VERSION if found else None
     yield Key(
         prefix + "plugin.version",
         "STRING",
         f"Version of the {kind}.",
-        default=None,
+        default=version,
+        importance="HIGH",
         no_effect="there is exactly one version of each plugin",
         group=group,
-        display_name="plugin.version",
+        width="LONG",
+        display_name=f"{kind.capitalize()} version for {alias}",
+        recommended=(version,) if version else (),
     )
-    found = _find(plugins, (config.get(prefix + "type") or "").strip())
     if found is None:
         return
     for key in found[1].keys:

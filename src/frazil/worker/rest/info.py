@@ -8,12 +8,10 @@ from dataclasses import dataclass
 from starlette.requests import Request
 
 from frazil.connectors.keys.versions import VERSION
+from frazil.declare.converters import CONNECT_VERSION
 from frazil.worker.watch.active_topics import ActiveTopics
 from frazil.worker.watch.loggers import Loggers
 from frazil.worker.watch.positions import Positions
-
-CONNECT_VERSION = "4.3.1"
-"""The version of Kafka Connect whose routes and shapes are served; clients unlock features by it."""
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,17 @@ from frazil.connectors.keys.framework import FRAMEWORK_GROUPS
 from frazil.connectors.keys.versions import check_version
 from frazil.connectors.registry import config_infos, find_connector
 from frazil.connectors.registry import plugins as connector_plugins
-from frazil.declare.converters import CONVERTERS, HEADER_CONVERTERS, converter_class, converter_definition
+from frazil.declare.converters import (
+    CONNECT_VERSION,
+    CONVERTERS,
+    HEADER_CONVERTERS,
+    converter_class,
+    converter_definition,
+)
 from frazil.declare.definition import ConfigDef
 from frazil.errors import ConfigError, NotFound
 from frazil.worker.rest.body import config_map
 from frazil.worker.rest.http import Resource, flag, herder_of
-from frazil.worker.rest.info import CONNECT_VERSION
 from frazil.worker.rest.operation import Operation
 from frazil.worker.rest.schemas import FLAG, TEXT
 from frazil.worker.rest.sources import sources_of
