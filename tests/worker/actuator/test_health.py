@@ -6,6 +6,7 @@ from frazil.errors import ServiceUnavailable
 from frazil.pipeline.report import Totals
 from frazil.worker.actuator.health import connector_health, connectors_health, rate_health, worker_health, worst
 from frazil.worker.lifecycle.herder import Herder
+from frazil.worker.lifecycle.store import FileConfigStore
 from tests.connectors.samples import MINIMAL_SINK
 from tests.worker.lifecycle.runners import eventually
 
@@ -54,6 +55,21 @@ def test_parts_that_do_not_answer_make_the_worker_down(herder: Herder) -> None:
             },
         },
     }
+
+
+def test_a_configuration_that_cannot_be_carried_out_is_shown(
+    herder: Herder, store: FileConfigStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    herder.create("c", MINIMAL_SINK)
+    eventually(lambda: herder.status("c").state == "RUNNING")
+    assert herder.status("c").trace is None
+    monkeypatch.setattr(store, "problems", lambda: {"c": "not applied", "new": "not JSON"})
+    body = worker_health(herder, {})
+    assert body["status"] == "DEGRADED"
+    assert isinstance(body["components"], dict)
+    details = {"c": "not applied", "new": "not JSON"}
+    assert body["components"]["configurations"] == {"status": "DEGRADED", "details": details}
+    assert (herder.status("c").state, herder.status("c").trace) == ("RUNNING", "not applied")
 
 
 def test_connector_health_has_three_components(herder: Herder) -> None:

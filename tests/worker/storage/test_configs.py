@@ -100,7 +100,10 @@ def test_a_change_that_cannot_be_carried_out_yet_is_tried_again(stack: LocalStac
         store.lead(True)
         with pytest.raises(ServiceUnavailable, match=untold):
             store.put("a", StoredConnector({"name": "a"}, "RUNNING"))
+        problem = store.problems().get("a", "RuntimeError: can't start new thread")  # it may be carried out by now
+        assert problem.endswith("RuntimeError: can't start new thread")
         eventually(lambda: told == [("a", False)])
+        assert store.problems() == {}
         faults.append(True)
         with pytest.raises(ServiceUnavailable, match=untold):
             store.delete("a")
@@ -129,7 +132,10 @@ def test_records_that_cannot_be_read_are_passed_over(
     send(bootstrap, topic, [b"{"], key="connector-bad")
     send(bootstrap, topic, [b"{}"], key="task-good-0")
     send(bootstrap, topic, [b"{}"], key=b"\xff")
-    assert open_store()[1] == {"good": StoredConnector({"name": "good"}, "RUNNING")}
+    store, known = open_store()
+    assert known == {"good": StoredConnector({"name": "good"}, "RUNNING")}
+    assert [*store.problems()] == ["bad"]
+    assert "at offset 1 is passed over: its value is not JSON" in store.problems()["bad"]
     assert f"{topic}-0 at offset 1 is passed over: its value is not JSON" in caplog.text
     assert "at offset 3 is passed over: its key is not UTF-8 text" in caplog.text
     assert "offset 2" not in caplog.text

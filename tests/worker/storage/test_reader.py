@@ -48,11 +48,14 @@ def test_a_record_that_fails_keeps_no_other_back_and_is_applied_later(
         assert applied == [("c", b"1"), ("b", b"2")], (
             "the newer record of the key takes the place of the one that failed"
         )
+        problems = reader.problems()
+        assert problems == {"a": f"the record in {topic}-0 at offset 4 is passed over: it makes no sense"}
         assert (reader.fails(["a"]), reader.fails(["b", "c"])) == (True, False)
         eventually(lambda: applied[2:] == [("a", b"1")])
         assert not reader.fails(["a"])
         send(bootstrap, topic, [b"2"], key="a")
         eventually(lambda: applied[3:] == [("a", b"2")])
+        assert reader.problems() == {}
     finally:
         reader.close()
     assert caplog.text.count("RuntimeError: can't start new thread") == 2

@@ -54,6 +54,9 @@ def worker_health(herder: Herder, checks: Checks) -> dict[str, object]:
     components: dict[str, dict[str, object]] = {}
     status = connectors_health(states)
     components["connectors"] = {"status": status, "details": states}
+    if problems := herder.problems():
+        status = worst(status, "DEGRADED")
+        components["configurations"] = {"status": "DEGRADED", "details": problems}
     if not herder.started:
         status = "DOWN"
         components["worker"] = {"status": "DOWN", "details": {"error": "The worker is still starting up."}}

@@ -121,6 +121,10 @@ class Herder:
         with self._lock:
             return sorted(self._stored)
 
+    def problems(self) -> dict[str, str]:
+        """Reasons by connector for which this worker does not run what is stored of it."""
+        return self._store.problems()
+
     def running_here(self) -> list[str]:
         """Names of the connectors of this worker, sorted; alone it has them all."""
         with self._lock:
@@ -242,9 +246,9 @@ class Herder:
             stored = self._find(name, "No status found for connector {}")
             actor = self._actors.status(name)
             told = self._board.of(name) if actor is None and self._board is not None else None
-        if told is not None:
-            return replace(told, type=type_of(stored.config))
-        return self._status_of(name, stored, NEW if actor is None else actor)
+        if told is None:
+            return self._status_of(name, stored, NEW if actor is None else actor)
+        return replace(told, trace=self._trace(name, told.trace), type=type_of(stored.config))
 
     def task_status(self, name: str, task: int) -> TaskStatus:
         """The state of one task now."""
@@ -310,14 +314,19 @@ class Herder:
 
     def _status_of(self, name: str, stored: StoredConnector, actor: ActorStatus) -> ConnectorStatus:
         worker_id = self.worker_id
+        own = actor.trace if actor.state in ("FAILED", "RESTARTING") else None
         return ConnectorStatus(
             name=name,
             state=actor.state,
             worker_id=worker_id,
-            trace=actor.trace if actor.state in ("FAILED", "RESTARTING") else None,
+            trace=self._trace(name, own),
             tasks=tuple(TaskStatus(number, actor.task_state, worker_id, actor.trace) for number in range(actor.tasks)),
             type=type_of(stored.config),
         )
+
+    def _trace(self, name: str, told: str | None) -> str | None:
+        """Join what is told of a connector and why this worker does not run what is stored of it."""
+        return "\n".join(dict.fromkeys(filter(None, (told, self.problems().get(name))))) or None
 
     def _observed(self, name: str, status: ActorStatus) -> None:
         stored = self._stored.get(name)

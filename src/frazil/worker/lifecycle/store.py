@@ -44,6 +44,10 @@ class ConfigStore(Protocol):
     def delete(self, name: str) -> None:
         """Remove a connector; nothing happens when there is none."""
 
+    def problems(self) -> dict[str, str]:
+        """Reasons by connector for which what is stored of it could not be read or carried out yet."""
+        ...
+
     def close(self) -> None:
         """Tell no more changes; idempotent."""
 
@@ -91,6 +95,9 @@ class FileConfigStore:
                 self._write(connectors)
         if known:
             self._on_change(name, None, True)
+
+    def problems(self) -> dict[str, str]:
+        return {}  # whoever makes a change is told
 
     def close(self) -> None:
         self._on_change = lambda name, connector, configured: None

@@ -19,6 +19,7 @@ from frazil.worker.storage.records import (
     SessionRecord,
     TargetRecord,
     config_record,
+    connector_of_key,
     logger_record,
     parse_config,
     session_record,
@@ -103,6 +104,9 @@ class ConfigTopic:
     def delete(self, name: str) -> None:
         if name in self._configs:
             self._write([config_record(name, None), target_record(name, None)])
+
+    def problems(self) -> dict[str, str]:
+        return {connector_of_key(key): reason for key, reason in self._reader.problems().items()}
 
     def renew_session(self) -> None:
         """Make a new key for the signatures of requests between workers."""

@@ -51,8 +51,10 @@ class TopicReader:
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"read-{topic}", daemon=True)
         self._told: KafkaError | None = None
-        self._failed: dict[str, tuple[bytes | None, str]] = {}
-        """Values of the records that are to be applied again, and places of the records, by key."""
+        self._failed: dict[str, tuple[bytes | None, str, str]] = {}
+        """Values of the records that are to be applied again, places of the records and reasons, by key."""
+        self._passed_over: dict[str, str] = {}
+        """Reasons for which the newest records of keys make no sense."""
         self._next_try = 0.0
 
     def start(self) -> None:
@@ -98,6 +100,14 @@ class TopicReader:
         """Whether the reader has a record of one of the keys that could not be applied yet."""
         return any(key in self._failed for key in keys)
 
+    def problems(self) -> dict[str, str]:
+        """Reasons by key for which a record was passed over, or could not be applied yet."""
+        waiting = {
+            key: f"the record in {place} was not applied, which is tried again every second: {reason}"
+            for key, (_, place, reason) in self._failed.copy().items()
+        }
+        return waiting | self._passed_over
+
     def close(self) -> None:
         """End the thread; idempotent."""
         self._closing.set()
@@ -116,7 +126,7 @@ class TopicReader:
             if message is not None:
                 self._take(message)
             if self._failed and time.monotonic() >= self._next_try:
-                for key, (value, place) in list(self._failed.items()):
+                for key, (value, place, _) in list(self._failed.items()):
                     self._give(key, value, place, again=True)
 
     def _take(self, message: Message) -> None:
@@ -149,15 +159,17 @@ class TopicReader:
         except UnicodeDecodeError:
             logger.warning("the record in %s is passed over: its key is not UTF-8 text", place)
             return
+        self._passed_over.pop(text, None)
         self._give(text, value.encode() if isinstance(value, str) else value or None, place)
 
     def _give(self, key: str, value: bytes | None, place: str, again: bool = False) -> None:
         try:
             self._apply(key, value)
         except Malformed as problem:
-            logger.warning("the record in %s is passed over: %s", place, problem)
-        except BaseException:
-            self._failed[key] = value, place
+            self._passed_over[key] = f"the record in {place} is passed over: {problem}"
+            logger.warning("%s", self._passed_over[key])
+        except BaseException as error:
+            self._failed[key] = value, place, f"{type(error).__name__}: {error}"
             self._next_try = time.monotonic() + _AGAIN_S
             if not again:
                 logger.exception("the record in %s was not applied; that is tried again every second", place)

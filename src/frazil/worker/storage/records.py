@@ -107,6 +107,11 @@ def config_record(name: str, config: Mapping[str, str] | None) -> Record:
     return _CONFIG + name, None if config is None else _json({"properties": dict(config)})
 
 
+def connector_of_key(key: str) -> str:
+    """The connector whose configuration or target state has this key; the key itself when it is of another kind."""
+    return key.removeprefix(_CONFIG if key.startswith(_CONFIG) else _TARGET)
+
+
 def target_record(name: str, target: TargetState | None) -> Record:
     """The record of a target state, or of its removal. Workers before Kafka 3.5 read STOPPED as PAUSED."""
     if target is None:
