@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import datetime as dt
 import json
+import math
 from decimal import Context, Decimal
 from typing import Any
 
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 
 from frazil.pipeline.convert.decode import DecodeSpec, RecordDecoder
 from frazil.pipeline.convert.strict import ConversionError
-from frazil.pipeline.envelope import JsonEnvelope, opened
+from frazil.pipeline.envelope import JsonEnvelope, columns_of, opened
 from frazil.pipeline.results import TableResult
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.task import run
@@ -99,6 +101,58 @@ def test_values() -> None:
     assert row["st"] == {"x": 1, "y": {"z": Decimal("0.001")}}
     assert str(row["ts"]) == "2023-05-18 11:22:33+00:00"
     assert str(row["da"]) == "2023-11-15"
+
+
+@pytest.mark.parametrize("pairs", ['[[1,"v"],[1,"w"]]', '[[1,"v"],["1","w"]]', '[[null,"v"]]'])
+def test_a_map_with_a_key_twice_or_none_makes_a_bad_record(pairs: str) -> None:
+    schema = struct(m=of("map", keys=of("int32"), values=of("string")))
+    bad = b'{"schema":%b,"payload":{"m":%b}}' % (json.dumps(schema).encode(), pairs.encode())
+    found, writer = result(_columns(schema), record(schema, {"m": [[1, "v"], [2, "w"]]}), bad)
+    assert [
+        (letter.offset, "a map has a key twice" in letter.reason or "is null" in letter.reason) for letter in found.dead
+    ] == [(1, True)]
+    assert [table.to_pylist() for table in writer.tables] == [[{"m": [(1, "v"), (2, "w")]}]]
+
+
+KEYS = [
+    (of("int32", name=f"{CONNECT}Date"), 19676, dt.date(2023, 11, 15)),
+    (of("int32", name=f"{CONNECT}Time"), 1500, dt.time(0, 0, 1, 500000)),
+    (of("int64", name=f"{CONNECT}Timestamp"), -1000, dt.datetime(1969, 12, 31, 23, 59, 59, tzinfo=dt.UTC)),
+    (decimal(2), unscaled(-12345), Decimal("-123.45")),
+    (decimal(0), unscaled(10**30), Decimal(10**30)),
+    (of("double"), 1.0e-7, 1.0e-7),
+    (of("float"), "Infinity", math.inf),
+    (of("bytes"), "AQID", b"\1\2\3"),
+    (of("boolean"), True, True),
+]
+
+
+@pytest.mark.parametrize(("key", "value", "expected"), KEYS)
+def test_keys_of_maps_are_what_their_schema_says(key: Json, value: Any, expected: Any) -> None:
+    schema = struct(m=of("map", keys=key, values=decimal(1)), l=of("array", items=of("map", keys=key, values=key)))
+    payload = {"m": [[value, unscaled(15)]], "l": [[[value, None]]]}
+    found, writer = result(_columns(schema), record(schema, payload))
+    assert (found.dead, found.unknown) == ([], {})
+    assert writer.tables[0].to_pylist() == [{"m": [(expected, Decimal("1.5"))], "l": [[(expected, None)]]}]
+
+
+def test_keys_of_maps_have_the_unit_of_their_schema() -> None:
+    schema = struct(m=of("map", keys=of("int64", name="io.debezium.time.MicroTimestamp"), values=of("int64")))
+    columns = Struct((Field("m", Map(Scalar("timestamptz"), LONG)),))
+    found, writer = result(columns, record(schema, {"m": [[1_684_408_953_000_001, 1]]}))
+    assert found.dead == []
+    ((key, _),) = writer.tables[0].to_pylist()[0]["m"]
+    assert key == dt.datetime(2023, 5, 18, 11, 22, 33, 1, tzinfo=dt.UTC)
+
+
+@pytest.mark.parametrize("depth", [100, 150, 300, 700])
+def test_a_schema_that_is_nested_too_deeply_makes_bad_records(depth: int) -> None:
+    text = b'{"type":"struct","fields":[{"field":"x",' * depth + b'"type":"int64"}' + b"]}" * depth
+    text = text.replace(b'"x",{', b'"x",')
+    with pytest.raises(ConversionError, match="the schema of the record cannot be read"):
+        columns_of(text)
+    good = b'{"type":"struct","fields":[{"field":"x",' * 99 + b'"type":"int64"}' + b"]}" * 99
+    assert columns_of(good.replace(b'"x",{', b'"x",')) is not None
 
 
 def _columns(schema: Json) -> Struct:
@@ -255,3 +309,11 @@ def test_positions_are_those_that_were_read() -> None:
     values, failed = opened(chunk(b"x", good, None, b"[", good), JsonEnvelope())
     assert (values.at, [index for index, _ in failed]) == ([1, 2, 4], [0, 3])
     assert all(isinstance(error, ConversionError) for _, error in failed)
+
+
+def test_objects_hold_what_is_no_number_where_the_schema_is_floating() -> None:
+    schema = struct(f=of("float"), l=of("array", items=of("double")))
+    columns = columns_of(json.dumps(schema).encode())
+    assert columns is not None
+    found = RecordDecoder(DecodeSpec(columns, False)).decode([b'{"f":"-Infinity","l":["Infinity",1.5]}'])
+    assert (found.rejected, found.table.to_pylist()) == ([], [{"f": -math.inf, "l": [math.inf, 1.5]}])

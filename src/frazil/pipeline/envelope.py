@@ -17,7 +17,7 @@ import msgspec
 
 from frazil.clients.kafka.headers import Headers
 from frazil.pipeline.convert.base64_decimals import decimal_text
-from frazil.pipeline.convert.origins import without_origins
+from frazil.pipeline.convert.origins import with_origins, without_origins
 from frazil.pipeline.convert.strict import ConversionError, parse_object
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.types import Field, List, Map, Scalar, ScalarKind, Struct, Type
@@ -43,6 +43,8 @@ _TIMES: dict[tuple[str, str], ScalarKind] = {
     ("int64", f"{_LOGICAL}Timestamp"): "timestamptz",
 }
 _MAX_PRECISION = 38
+_DEEPEST = 100
+"""Levels of a schema: all that reads it, and what it is written with, can go through as many."""
 _NOT_AN_ENVELOPE = (
     "JsonConverter with schemas.enable requires the fields schema and payload and no others. Set "
     "value.converter.schemas.enable=false for records without the envelope"
@@ -98,6 +100,7 @@ _schema = msgspec.json.Decoder(_Schema).decode
 @dataclass(frozen=True)
 class _Compiled:
     shape: Struct | None
+    columns: Struct | None
     rewrite: Rewrite | None
 
 
@@ -159,13 +162,11 @@ def rewritten(schema: bytes, payload: bytes) -> bytes:
 
 
 def columns_of(schema: bytes) -> Struct | None:
-    """Make the columns of a schema; None when it is not one of an object.
+    """Make the columns of a schema, which note what it says of their values; None when it is not one of an object.
 
     Raises ConversionError for a schema that cannot be read.
     """
-    shape = _compiled(schema).shape
-    columns = None if shape is None else without_origins(shape)
-    return columns if isinstance(columns, Struct) else None
+    return _compiled(schema).columns
 
 
 def identity_of(schema: bytes) -> tuple[str | None, int | None]:
@@ -179,27 +180,35 @@ def _compiled(schema: bytes) -> _Compiled:
     try:
         parsed = _schema(schema)
         type_, rewrite = _compile(parsed)
+        columns = with_origins(without_origins(type_), type_)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError) as error:
         raise ConversionError("", f"the schema of the record cannot be read: {error}") from None
-    return _Compiled(type_ if isinstance(type_, Struct) else None, rewrite)
+    shape = type_ if isinstance(type_, Struct) else None
+    return _Compiled(shape, columns if isinstance(columns, Struct) else None, rewrite)
 
 
-def _compile(schema: _Schema) -> tuple[Type, Rewrite | None]:
-    """Make the column type of a schema, and the function that rewrites its JSON, None where nothing has to be."""
+def _compile(schema: _Schema, left: int = _DEEPEST) -> tuple[Type, Rewrite | None]:
+    """Make the column type of a schema, and the function that rewrites its JSON, None where nothing has to be.
+
+    `left` levels of schemas may be inside of each other.
+    """
+    if not left:
+        raise ValueError("it is nested too deeply")
     match schema:
         case _Schema(type="struct"):
-            members = {member.field or "": _compile(member) for member in schema.fields or ()}
+            members = {member.field or "": _compile(member, left - 1) for member in schema.fields or ()}
             fields = tuple(Field(name, type_) for name, (type_, _) in members.items())
             return Struct(fields, origin=schema.name or ""), _members(
                 {name: rewrite for name, (_, rewrite) in members.items() if rewrite}
             )
         case _Schema(type="array", items=_Schema() as items):
-            type_, rewrite = _compile(items)
+            type_, rewrite = _compile(items, left - 1)
             return List(type_), None if rewrite is None else _elements(rewrite)
         case _Schema(type="map", keys=_Schema() as keys, values=_Schema() as values):
-            key, _ = _compile(keys)
-            type_, rewrite = _compile(values)
-            return Map(key, type_), _entries(rewrite) if str(key) != "string" or rewrite is not None else None
+            key, key_rewrite = _compile(keys, left - 1)
+            type_, rewrite = _compile(values, left - 1)
+            as_it_is = str(key) == "string" and rewrite is None
+            return Map(key, type_), None if as_it_is else _entries(key_rewrite, rewrite)
         case _Schema(type="bytes", name=name, parameters=parameters) if name == f"{_LOGICAL}Decimal":
             scale = int((parameters or {}).get("scale", "0"))
             if not 0 <= scale <= _MAX_PRECISION:
@@ -239,14 +248,20 @@ def _elements(change: Rewrite) -> Rewrite:
     return rewrite
 
 
-def _entries(change: Rewrite | None) -> Rewrite:
-    """Rewrite a map: with other keys than texts it is an array of pairs; a key becomes its JSON text."""
+def _entries(key_change: Rewrite | None, change: Rewrite | None) -> Rewrite:
+    """Rewrite a map: with other keys than texts it is an array of pairs; a key becomes its JSON text.
+
+    Of two equal members of an object the last one wins, as everywhere in JSON; two equal keys of pairs are refused.
+    """
 
     def rewrite(raw: bytes) -> bytes:
         if raw[:1] == b"{":
             members = dict(_object(raw))
         elif raw[:1] == b"[":
-            members = {_key(bytes(key)): value for key, value in _pairs(raw)}
+            pairs = _pairs(raw)
+            members = {_key(bytes(key), key_change): value for key, value in pairs}
+            if len(members) < len(pairs):
+                raise ValueError("a map has a key twice")
         else:
             return raw
         if change is not None:
@@ -259,8 +274,11 @@ def _entries(change: Rewrite | None) -> Rewrite:
     return rewrite
 
 
-def _key(raw: bytes) -> str:
-    return _text(raw) if raw[:1] == b'"' else raw.decode()
+def _key(raw: bytes, change: Rewrite | None) -> str:
+    if raw == b"null":
+        raise ValueError("a key of a map is null")
+    found = raw if change is None else change(raw)
+    return _text(found) if found[:1] == b'"' else found.decode()
 
 
 def _decimal(scale: int) -> Rewrite:

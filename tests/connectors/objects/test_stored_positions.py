@@ -166,10 +166,21 @@ def test_topics_of_a_table_stay_those_that_it_is_of() -> None:
     assert STATE.altered(Moves({("b", 0): 1}, frozenset(), NOW), keeps_ids=True).topics == STATE.topics
 
 
-def test_an_object_of_somebody_else(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"[]",
+        b'{"positions":{"a":{"0":[-5]}}}',
+        b'{"positions":{"a":{"0":[9223372036854775808]}}}',
+        b'{"positions":{"a":{"-1":[5]}}}',
+        b'{"positions":{"a":{"0":[5,[[-3,4]]]}}}',
+        b'{"letters":{"a-dlq":{"0":-8}}}',
+    ],
+)
+def test_an_object_that_holds_no_positions(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "objects" / NAME
     path.parent.mkdir(parents=True)
-    path.write_bytes(b"[]")
+    path.write_bytes(data)
     with pytest.raises(ConfigError, match=f"object {NAME} cannot be used"):
         StoredPositions(NAME, FolderStore(str(tmp_path)), "c").load()
 

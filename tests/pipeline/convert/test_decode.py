@@ -263,6 +263,8 @@ FLOATING = Struct(
         b'"s":{"f":16777217}',
         b'"l":[0.5,null,16777217]',
         b'"m":{"a":0.5,"b":9007199254740993}',
+        b'"f":123456e-50',
+        b'"l":[1e-46]',
     ],
 )
 @pytest.mark.parametrize("count", [1, 100])
@@ -280,6 +282,20 @@ def test_a_number_that_would_lose_digits_is_refused_and_its_neighbours_keep_thei
         singles = [0.10000000149011612, 21.456789016723633]
         assert all(row["d"] == 2**53 and row["f"] == singles[0] and row["l"] == singles for row in values)
     assert decoder.raw_columns or count == 1
+
+
+@pytest.mark.parametrize(
+    "bad", [b'"d":1e-400', b'"f":-12.5E-0350 ', b'"m":{"a":0.%b1}' % (b"0" * 400), b'"l":[0,3e-999]']
+)
+def test_a_number_that_would_become_zero_is_refused_and_its_neighbours_are_stored(bad: bytes) -> None:
+    good = b'"d":0,"f":-0.0,"s":{"f":1.4e-45},"l":[0.0,null],"m":{"3e-400":5e-324}'
+    decoded = decode([b'{"n":%d,%b}' % (n, bad if n == 3 else good) for n in range(9)], FLOATING)
+    assert [index for index, _ in decoded.rejected] == [3]
+    assert "nearer to zero" in str(decoded.rejected[0][1])
+    values = decoded.table.to_pylist()
+    assert sorted(row["n"] for row in values) == [0, 1, 2, 4, 5, 6, 7, 8]
+    assert all((row["d"], row["f"], row["l"]) == (0, 0, [0, None]) for row in values)
+    assert all((row["s"], row["m"]) == ({"f": 2.0**-149}, [("3e-400", 5e-324)]) for row in values)
 
 
 def test_a_float_column_becomes_double_where_the_schema_may_evolve() -> None:

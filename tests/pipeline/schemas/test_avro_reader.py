@@ -132,6 +132,8 @@ def test_maps_with_other_keys_are_pairs() -> None:
     assert read({"type": "array", "items": entry}, data) == [[1, "a"], [2, "b"]]
     entry["fields"] = [{"name": "key", "type": "string"}, {"name": "value", "type": "int"}]
     assert read({"type": "array", "items": entry}, b"\x02\x02a\x04\x00") == {"a": 2}
+    with pytest.raises(UnfitRecord, match="a map has a key twice"):
+        read({"type": "array", "items": entry}, b"\x04\x02a\x04\x02a\x06\x00")
 
 
 @pytest.mark.parametrize(
@@ -157,6 +159,7 @@ def test_maps_with_other_keys_are_pairs() -> None:
         ({"type": "array", "items": "int"}, b"\x03\x04\x02", "a block has 2 elements, and 1 bytes are left"),
         ({"type": "array", "items": "null"}, b"\xd2\x0f\x00", "a block has 1001 elements"),
         ({"type": "map", "values": "null"}, b"\x06\x00", "a block has 3 elements, and 1 bytes are left"),
+        ({"type": "map", "values": "int"}, b"\x04\x02a\x02\x02b\x04\x02\x02a\x06\x00", "a map has a key twice"),
     ],
 )  # fmt: skip
 def test_bytes_that_do_not_fit_are_refused(schema: Any, data: bytes, reason: str) -> None:

@@ -125,6 +125,11 @@ RECORD = {
             "connect.type": "map",
             "items": {"type": "object", "properties": {"key": {"type": "integer"}, "value": {"type": "string"}}},
         },
+        "texts": {
+            "type": "array",
+            "connect.type": "map",
+            "items": {"type": "object", "properties": {"key": {"type": "string"}, "value": {"type": "string"}}},
+        },
         "any": {
             "oneOf": [
                 {"type": "integer"},
@@ -149,6 +154,7 @@ def one_of(index: int, value: str) -> bytes:
         (b'{"n":12345678901234567890.123456789,"more":1}', b'{"n":12345678901234567890.123456789}'),
         (b'{"inner":{"a":1,"b":2},"n":null}', b'{"inner":{"a":1},"n":null}'),
         (b'{"pairs":[{"key":1,"value":"x"},{"value":"y","key":2}]}', b'{"pairs":[[1,"x"],[2,"y"]]}'),
+        (b'{"texts":[{"key":"1","value":"x"},{"key":"2","value":null}]}', b'{"texts":{"1":"x","2":null}}'),
         (b'{"any":7}', one_of(0, "7")),
         (b'{"any":"7"}', one_of(1, '"7"')),
         (b'{"any":{"x":1}}', one_of(2, '{"x":1}')),
@@ -170,6 +176,8 @@ def test_values_are_written_as_json_converter_does(data: bytes, expected: bytes)
         (b'"\xff"', "not UTF-8"),
         (b'{"inner":[1]}', "it is not JSON of that form"),
         (b'{"pairs":[{"key":1}]}', "other members than key and value"),
+        (b'{"texts":[{"key":"k","value":"x"},{"key":"k","value":"y"}]}', "a map has a key twice"),
+        (b'{"texts":[{"key":null,"value":"x"}]}', "it is not JSON of that form"),
         (b'{"any":true}', "none of the types that a oneOf has"),
     ],
 )

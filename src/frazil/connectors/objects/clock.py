@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -26,10 +27,14 @@ _STEPS = 50
 """Number of steps that an interval of the wall clock is divided into."""
 
 
+Offset = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+"""Offset of a record, as it is stored."""
+
+
 class Tick(msgspec.Struct, frozen=True, array_like=True):
     """Time of the clock from `offset` on, in epoch milliseconds; with `cut` it asks for a rotation there."""
 
-    offset: int
+    offset: Offset
     ms: int
     cut: bool = False
 

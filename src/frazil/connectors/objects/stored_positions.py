@@ -11,12 +11,12 @@ import time
 import uuid
 from collections.abc import Mapping
 from io import BytesIO
-from typing import IO, Protocol
+from typing import IO, Annotated, Protocol
 
 import msgspec
 
 from frazil.clients.objects import Found
-from frazil.connectors.objects.clock import Tick
+from frazil.connectors.objects.clock import Offset, Tick
 from frazil.connectors.objects.config.object_sink import Layout
 from frazil.connectors.positions import Moves
 from frazil.errors import ConfigError, Fenced
@@ -27,10 +27,13 @@ _FRESH_S = 1.0
 """Seconds for which a look at the object counts."""
 
 
+_Partition = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
+
+
 class Place(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """The next offset of a Kafka partition, and the notes of its clock."""
 
-    offset: int
+    offset: Offset
     ticks: tuple[Tick, ...] = ()
 
 
@@ -43,8 +46,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     topics: dict[str, str] = {}
     cluster: str = ""
-    positions: dict[str, dict[int, Place]] = {}
-    letters: dict[str, dict[int, int]] = {}
+    positions: dict[str, dict[_Partition, Place]] = {}
+    letters: dict[str, dict[_Partition, Offset]] = {}
     writer: str = ""
 
     def altered(self, moves: Moves | None, *, keeps_ids: bool) -> State:

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from frazil.pipeline.convert import infer, temporal, verdict
 from frazil.pipeline.convert.arrow import arrow_schema
 from frazil.pipeline.convert.data_keys import bounded, way_on
-from frazil.pipeline.convert.exact import double_schema, inexact_rows
+from frazil.pipeline.convert.exact import double_schema, has_vanished, inexact_rows
 from frazil.pipeline.convert.overrides import NO_OVERRIDES, Overrides
 from frazil.pipeline.convert.strict import ConversionError, Converter, Notes, Row, parse_object
 from frazil.pipeline.convert.unique import rows_with_repeated_keys
@@ -220,6 +220,8 @@ class RecordDecoder:
                 raise ValueError(f"{len(rows)} records gave {table.num_rows} rows")
             if any(_beyond_calendar(chunk) for column in table.columns for chunk in column.chunks):
                 raise ValueError("a time that its offset moves out of the years 1 to 9999")
+            if has_vanished(table, joined):
+                raise ValueError("a number that may have become zero")
         except (OSError, ValueError) as error:
             if len(rows) == 1:
                 care[positions[0]] = error

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 _Doubles = np.ndarray[Any, np.dtype[np.float64]]
 _Index = np.ndarray[Any, np.dtype[np.int64]]
@@ -13,8 +15,14 @@ _WHOLE_FROM = float(1 << 53)
 """From here on a double is a whole number, and not all whole numbers are doubles."""
 _KEPT = 6
 """Numbers of up to so many digits keep them as floats."""
+_NORMAL_FLOAT = float(np.finfo(np.float32).smallest_normal)
+"""Numbers below it have fewer digits as floats."""
 _MIDDLE, _BEYOND_FLOAT = 0x10000000, 0x1FFFFFFF
 """Bits of a double that a float does not have, and their pattern in the middle between two floats."""
+
+
+_ZEROS, _TINY = b"0" * 40, re.compile(rb"[eE]-[0-9]{3,}\s*[,}\]]")
+"""Texts of which every number has one that is too small for a double."""
 
 
 def double_schema(schema: pa.Schema) -> pa.Schema:
@@ -33,6 +41,30 @@ def _double_type(type_: pa.DataType) -> pa.DataType:
     if pa.types.is_map(type_):
         return pa.map_(type_.key_field, type_.item_field.with_type(_double_type(type_.item_type)))
     return type_
+
+
+def has_vanished(table: pa.Table, text: bytes) -> bool:
+    """Whether a number in the JSON text of a table may have become zero, since no double is as small."""
+    return any(_has_zero(chunk) for column in table.columns for chunk in column.chunks) and _has_tiny(text)
+
+
+def _has_zero(array: pa.Array) -> bool:
+    if pa.types.is_floating(array.type):
+        return bool(pc.any(pc.equal(array, 0)).as_py())
+    if pa.types.is_struct(array.type):
+        return any(_has_zero(array.field(index)) for index in range(array.type.num_fields))
+    if pa.types.is_map(array.type):
+        return _has_zero(array.items)
+    return pa.types.is_list(array.type) and _has_zero(array.values)
+
+
+def _has_tiny(text: bytes) -> bool:
+    if _ZEROS in text:
+        return True
+    codes = np.frombuffer(text, np.uint8)
+    at = np.flatnonzero(codes[1:-2] == ord("-"))
+    at = at[(codes[at] | 0x20 == ord("e")) & (codes[at + 2] - ord("0") < 10)]
+    return any(_TINY.match(text, one) for one in at.tolist())
 
 
 def inexact_rows(table: pa.Table, schema: pa.Schema) -> dict[str, set[int]]:
@@ -80,7 +112,7 @@ def _suspicious(values: _Doubles, *, single: bool) -> np.ndarray[Any, np.dtype[n
     some = values[rounds]
     with np.errstate(all="ignore"):
         scale = 10.0 ** (_KEPT - 1 - np.floor(np.log10(np.abs(some))))
-        short = np.rint(some * scale) / scale == some
+        short = (np.rint(some * scale) / scale == some) & (np.abs(some) >= _NORMAL_FLOAT)
     middle = some.view(np.int64) & _BEYOND_FLOAT == _MIDDLE
     large[rounds] |= ~short | middle
     return large

@@ -69,9 +69,9 @@ def with_origins(column: Type, shape: Type, any_case: bool = False) -> Type:
         case List(element), List(items):
             inner = with_origins(element, items, any_case)
             return column if inner is element else replace(column, element=inner)
-        case Map(_, value), Map(_, values):
-            inner = with_origins(value, values, any_case)
-            return column if inner is value else replace(column, value=inner)
+        case Map(key, value), Map(keys, values):
+            name, inner = with_origins(key, keys, any_case), with_origins(value, values, any_case)
+            return column if name is key and inner is value else replace(column, key=name, value=inner)
         case Scalar(), Scalar():
             origin = _origin(column, shape)
             return replace(column, origin=origin) if origin else column

@@ -90,6 +90,11 @@ def in_wider(type_: Scalar, raw: bytes) -> bytes | None:
     return str(value).encode()
 
 
+def is_plain_number(text: str) -> bool:
+    """Whether a text is written as numbers are, without an exponent."""
+    return _DECIMAL_TEXT.fullmatch(text) is not None
+
+
 def kind_of(raw: bytes) -> str:
     """Name the JSON kind of a value, for messages."""
     names = {0x22: "text", 0x7B: "object", 0x5B: "array", 0x74: "boolean", 0x66: "boolean", 0x6E: "null"}
@@ -159,6 +164,8 @@ def _floating(raw: bytes) -> tuple[float, str]:
     elif _is_number(raw):
         text = raw.decode()
         value = nearest_double(text)
+        if value == 0 and text.lower().partition("e")[0].strip("-0."):
+            raise ValueError("the number is nearer to zero than any other that can be stored")
         if len(text) > _EXACT_DIGITS and _is_whole(text) and value != int(text) and not _is_shown_as(value, text):
             raise ValueError("the whole number has more digits than a double keeps")
     else:
@@ -211,7 +218,7 @@ def _spelled(text: str) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    return _DECIMAL_TEXT.fullmatch(text) is not None and text != "-0" and not ("." in text and text[-1] == "0")
+    return is_plain_number(text) and text != "-0" and not ("." in text and text[-1] == "0")
 
 
 def _is_shown_as(value: float, text: str) -> bool:

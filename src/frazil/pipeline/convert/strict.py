@@ -295,6 +295,8 @@ class _Compiler:
             case Map(key, value, required):
                 inside = (*path, "value")
                 keys = None if key == STRING else self._type(key, inside, True)
+                if keys is not None and isinstance(key, Scalar) and key.origin:
+                    keys = _number_or_text(keys)
                 general = _map(keys, self._type(value, inside, required), required, inside)
                 return _map_of_texts(general) if key == value == STRING else general
             case _:
@@ -395,6 +397,15 @@ def _map(key: _Compiled | None, value: _Compiled, required: bool, path: Path) ->
         return list(result.items())
 
     return map_
+
+
+def _number_or_text(key: _Compiled) -> _Compiled:
+    """Make the conversion of keys that are numbers by their schema, which JSON has as texts."""
+
+    def number_or_text(raw: bytes, notes: Notes | None) -> Any:
+        return key(raw[1:-1] if scalars.is_plain_number(raw[1:-1].decode()) else raw, notes)
+
+    return number_or_text
 
 
 def _map_of_texts(general: _Compiled) -> _Compiled:

@@ -19,6 +19,7 @@ Read = Callable[[bytes, int], tuple[Any, int]]
 
 _MOST_EMPTY = 1000
 """Elements of an array that take no bytes."""
+_TWICE = "a map has a key twice"
 _float = struct.Struct("<f").unpack_from
 _double = struct.Struct("<d").unpack_from
 
@@ -253,10 +254,14 @@ def _array(element: Read, smallest: int) -> Read:
 def _map(element: Read, smallest: int) -> Read:
     def read(data: bytes, at: int) -> tuple[dict[str, Any], int]:
         values: dict[str, Any] = {}
+        entries = 0
         while True:
             count, at = _block(data, at, smallest, 0)
             if not count:
+                if len(values) < entries:
+                    raise UnfitRecord(_TWICE)
                 return values, at
+            entries += count
             for _ in range(count):
                 key, at = _string(data, at)
                 values[key], at = element(data, at)
@@ -274,6 +279,11 @@ def _pairs(key: Read, value: Read, smallest: int, *, as_object: bool) -> Read:
 
     def read(data: bytes, at: int) -> tuple[Any, int]:
         pairs, at = several(data, at)
-        return (dict(pairs) if as_object else [list(one) for one in pairs]), at
+        if not as_object:
+            return [list(one) for one in pairs], at
+        values = dict(pairs)
+        if len(values) < len(pairs):
+            raise UnfitRecord(_TWICE)
+        return values, at
 
     return read

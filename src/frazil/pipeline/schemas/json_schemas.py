@@ -32,6 +32,7 @@ _CERTAIN = 1 << 30
 _value = msgspec.json.Decoder(Raw).decode
 _object = msgspec.json.Decoder(dict[str, Raw]).decode
 _array = msgspec.json.Decoder(list[Raw]).decode
+_text = msgspec.json.Decoder(str).decode
 _encode = msgspec.json.encode
 
 
@@ -146,7 +147,7 @@ class _Compiler:
             raise SchemaError("an array does not say the type of its items")
         if node.get("connect.type") == "map":
             (keys, _), (values, change) = (self._made(items["properties"][name], base) for name in ("key", "value"))
-            return ConnectSchema("map", keys=keys, values=values), _pairs(change)
+            return ConnectSchema("map", keys=keys, values=values), _pairs(change, as_object=keys.type == "string")
         inner, change = self._made(items, base)
         return ConnectSchema("array", items=inner), None if change is None else _elements(change)
 
@@ -257,8 +258,8 @@ def _elements(change: Rewrite) -> Rewrite:
     return lambda raw: _encode([_changed(value, change) for value in _array(raw)])
 
 
-def _pairs(change: Rewrite | None) -> Rewrite:
-    """Rewrite a map from objects with `key` and `value` to pairs."""
+def _pairs(change: Rewrite | None, *, as_object: bool) -> Rewrite:
+    """Rewrite a map from objects with `key` and `value` to pairs, or to one object where its keys are texts."""
 
     def rewrite(raw: bytes) -> bytes:
         pairs = []
@@ -266,7 +267,12 @@ def _pairs(change: Rewrite | None) -> Rewrite:
             if entry.keys() != {"key", "value"}:
                 raise UnfitRecord("an entry of a map has other members than key and value")
             pairs.append((entry["key"], _changed(entry["value"], change)))
-        return _encode(pairs)
+        if not as_object:
+            return _encode(pairs)
+        members = {_text(bytes(key)): value for key, value in pairs}
+        if len(members) < len(pairs):
+            raise UnfitRecord("a map has a key twice")
+        return _encode(members)
 
     return rewrite
 

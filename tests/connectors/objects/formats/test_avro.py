@@ -146,6 +146,22 @@ def test_no_two_names_become_the_same(names: list[str]) -> None:
     fastavro.parse_schema(schema)
 
 
+@pytest.mark.parametrize("name", ["null", "boolean", "int", "long", "float", "double", "bytes", "string"])
+def test_a_schema_may_have_the_name_of_a_primitive(name: str) -> None:
+    columns = Struct((Field("n", Scalar("long")), Field("s", Struct((Field(name, STRING),)))))
+    data, refused = written(b'{"n":1,"s":{"%b":"x"}}' % name.encode(), schema=columns, name=name)
+    assert not refused
+    schema, rows = read(data)
+    assert (schema["name"], rows) == (f"_{name}", [{"n": 1, "s": {name: "x"}}])
+
+
+def test_structs_without_members_are_records_without_fields() -> None:
+    columns = Struct((Field("meta", Struct(())), Field("l", List(Struct(())))))
+    data, refused = written(b'{"meta":{},"l":[{},null]}', schema=columns)
+    assert not refused
+    assert read(data)[1] == [{"meta": {}, "l": [{}, None]}]
+
+
 def test_records_inside_have_names_of_their_own() -> None:
     lines = (b'{"cpu":{"cpus":[{"id":0}]},"cpu_cpus":[{"name":"x"}]}', b'{"a-b":{"c":1},"a":{"b":{"c":1}}}')
     data, refused = written(*lines)

@@ -174,6 +174,21 @@ def test_columns_of_a_schema() -> None:
     assert second == dict.fromkeys(first)
 
 
+def test_structs_without_members_are_left_out_at_each_depth() -> None:
+    empty = Struct(())
+    inner = Struct((Field("meta", empty), Field("x", Scalar("long"))))
+    several = (
+        Field("l", List(empty)),
+        Field("m", Map(STRING, empty)),
+        Field("ll", List(List(Struct((Field("", empty),))))),
+    )
+    schema = Struct((Field("meta", empty), *several, Field("s", inner), Field("ls", List(inner))))
+    table, refused = written(b'{"meta":{},"l":[{}],"m":{"k":{}},"s":{"meta":{},"x":1},"ls":[{"x":2}]}', schema=schema)
+    assert (refused, table.to_pylist()) == ([], [{"s": {"x": 1}, "ls": [{"x": 2}]}])
+    table, refused = written(b'{"meta":{}}', schema=Struct((Field("meta", empty),)))
+    assert (refused, table.to_pylist()) == ([], [{"value": '{"meta":{}}'}])
+
+
 def test_records_that_their_schema_does_not_fit_are_named() -> None:
     _, refused = written(b'{"i":1}', b'{"i":"x"}', b'{"i":2147483648}', schema=Struct((Field("i", Scalar("int")),)))
     assert [(index, error.path) for index, error in refused] == [(1, "i"), (2, "i")]

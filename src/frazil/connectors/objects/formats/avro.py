@@ -37,6 +37,8 @@ _SCALARS: dict[str, Any] = {
     "time": {"type": "int", "logicalType": "time-millis"},
     "timestamptz": {"type": "long", "logicalType": "timestamp-millis"},
 }
+_PRIMITIVES = frozenset(one for one in _SCALARS.values() if isinstance(one, str)) | {"null"}
+"""Names that no schema may have."""
 Change = Callable[[Any], Any]
 
 
@@ -90,7 +92,7 @@ def avro_schema(struct: Struct, name: str | None = None) -> tuple[dict[str, Any]
     Fields whose names Avro does not have carry their own in `originalName`. A record inside is named by its path.
     """
     full = _START.sub("_", _OTHER.sub("_", name)) if name else f"{NAMESPACE}.{RECORD}"
-    return _record(struct, full)
+    return _record(struct, f"_{full}" if full in _PRIMITIVES else full)
 
 
 def has_other_names(value: Any) -> bool:

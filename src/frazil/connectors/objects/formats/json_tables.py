@@ -18,7 +18,7 @@ from frazil.connectors.objects.formats.columns import exact_columns, quick_colum
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.decode import DecodeSpec, decoder
 from frazil.pipeline.convert.strict import ConversionError
-from frazil.pipeline.types import STRING, Field, List, Map, Struct, Type
+from frazil.pipeline.types import STRING, Field, List, Map, Struct, Type, changed
 
 GROUP_BYTES, GROUP_ROWS = 64 << 20, 250_000
 """JSON text and records of a group, at most; one record is always enough for one."""
@@ -33,12 +33,18 @@ WriteTables = Callable[[Struct, Iterator[pa.Table], IO[bytes]], None]
 
 
 def write_columns(
-    open_lines: Callable[[], Iterable[bytes]], schema: Struct | None, write: WriteTables, out: IO[bytes]
+    open_lines: Callable[[], Iterable[bytes]],
+    schema: Struct | None,
+    write: WriteTables,
+    out: IO[bytes],
+    *,
+    childless: bool = True,
 ) -> Refused:
     """Write a file from records that are JSON objects without line feeds.
 
     `open_lines` reads them from the start, and `out` is empty. `schema` is that of the records, None when they have
-    none, and then no member without a name. Nothing of use is written when records are refused.
+    none, and then no member without a name. Nothing of use is written when records are refused. Without `childless`
+    the format has no structs without members, and a field that is one, or a list or map of them, is left out.
     """
     lines = open_lines()
 
@@ -46,7 +52,7 @@ def write_columns(
         return in_groups(lines if isinstance(lines, list) else open_lines())
 
     if schema is not None:
-        return _write(groups(), _readable(schema), write, out, nameless=partial(_loses, schema))
+        return _write(groups(), _readable(schema, childless), write, out, nameless=partial(_loses, schema))
     quick = quick_columns(groups())
     if quick is not None:
         refused = _write(groups(), quick.struct, write, out, complete=True, fitting=quick.fitting)
@@ -154,20 +160,14 @@ def _loses(type_: Type, value: Any) -> bool:
             return False
 
 
-def _readable(type_: Struct) -> Struct:
+def _readable(type_: Struct, childless: bool) -> Struct:
     """The columns without members that a file cannot have."""
 
-    def readable(inner: Type) -> Type:
-        match inner:
-            case Struct(fields):
-                return Struct(tuple(Field(f.name, readable(f.type), f.required) for f in fields if f.name))
-            case List(element):
-                return List(readable(element))
-            case Map(key, value):
-                return Map(key, readable(value))
-            case _:
-                return inner
+    def readable(name: str, inner: Type) -> Type | None:
+        if not name:
+            return None
+        found = changed(inner, readable)
+        return Struct(()) if found is None and childless else found
 
-    found = readable(type_)
-    assert isinstance(found, Struct)  # noqa: S101 - as it was
-    return found
+    found = changed(type_, readable)
+    return found if isinstance(found, Struct) else Struct(())

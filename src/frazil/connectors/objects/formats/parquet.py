@@ -18,7 +18,7 @@ def write_parquet(
     open_lines: Callable[[], Iterable[bytes]], schema: Struct | None, codec: str, out: IO[bytes]
 ) -> Refused:
     """Write a file, each group of records as a row group; see `write_columns`."""
-    return write_columns(open_lines, schema, tables_writer(codec), out)
+    return write_columns(open_lines, schema, tables_writer(codec), out, childless=False)
 
 
 def tables_writer(codec: str) -> WriteTables:
