@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from frazil.errors import ServiceUnavailable, TerminalError
-from frazil.pipeline import poison, task
+from frazil.pipeline import poison, task, tolerating
 from frazil.pipeline.convert.decode import Decoded, DecodeSpec, RecordDecoder
 from frazil.pipeline.prepare import prepare
 from frazil.pipeline.results import TaskResult
@@ -209,17 +209,72 @@ def test_records_that_raise_together_only_cost_one_of_them(monkeypatch: pytest.M
 @pytest.mark.parametrize("step", ["convert", "close"])
 def test_what_every_record_raises_is_no_fault_of_theirs(step: str) -> None:
     stored: list[int] = []
-    many = [Row(offset, record(step, 7, "x")) for offset in range(poison.ALIKE)]
+    many = [Row(offset, record(step, 7, "x")) for offset in range(tolerating.ALIKE)]
     alike = [one for begin in range(0, len(many), 30) for one in chunks(many[begin : begin + 30])]
     with raising_steps(), pytest.raises(TerminalError) as raised:
         task.run(alike, one_table(stored))
     told = str(raised.value)
-    assert told.startswith("every one of 100 records fails alike, from topic t, partition 0, offset 0 on: step ")
+    assert told.startswith(
+        "every one of 100 records that were tried fails alike, from topic t, partition 0, offset 0 on: step "
+    )
     assert "test_poison.py:" in told
     assert stored == []
     with raising_steps():
-        result = task.run([*alike, *chunks([Row(poison.ALIKE, record("good", poison.ALIKE, "x"))])], one_table(stored))
-    assert (stored, len(offsets(result, "db.t"))) == ([poison.ALIKE], poison.ALIKE)
+        result = task.run(
+            [*alike, *chunks([Row(tolerating.ALIKE, record("good", tolerating.ALIKE, "x"))])], one_table(stored)
+        )
+    assert (stored, len(offsets(result, "db.t"))) == ([tolerating.ALIKE], tolerating.ALIKE)
+
+
+class Rehearsals:
+    """Counts the rehearsals of a search, and their records; records whose value is in `bad` raise."""
+
+    def __init__(self, *bad: bytes) -> None:
+        self.bad = bad
+        self.sizes: list[int] = []
+
+    def run(self, chunks: Iterable[Rows], pills: poison.PoisonPills) -> int:
+        for rows in chunks:
+            with poison.step("convert"):
+                for value in pills.divide(rows)[0].values:
+                    if value in self.bad:
+                        raise LookupError(value)
+        return len(pills)
+
+    def rehearse(self, rows: Rows, pills: poison.PoisonPills) -> None:
+        self.sizes.append(len(rows))
+        self.run([rows], pills)
+
+    def of(self, values: Sequence[bytes]) -> int:
+        """Number of the pills that are found among values, in chunks of 1,000."""
+        self.sizes.clear()
+        rows = [Row(offset, value) for offset, value in enumerate(values)]
+        read = [one for at in range(0, len(rows), 1000) for one in chunks(rows[at : at + 1000])]
+        return tolerating.tolerating(lambda: (one for one in read), self.run, self.rehearse)
+
+
+def test_what_every_record_raises_is_said_after_the_first_records() -> None:
+    search = Rehearsals(b"bad")
+    with pytest.raises(TerminalError, match=r"fails alike, from topic t, partition 0, offset 0 on"):
+        search.of([b"bad"] * 20_000)
+    assert len(search.sizes) < tolerating.ALIKE + 2 * 20
+    assert sum(search.sizes) < 2000 + len(search.sizes)
+
+
+def test_many_records_that_raise_are_found_in_few_rehearsals_of_few_records(caplog: pytest.LogCaptureFixture) -> None:
+    search = Rehearsals(b"bad")
+    for place in (0, 50, 2999):  # one good record among the others
+        assert search.of([b"good" if n == place else b"bad" for n in range(3000)]) == 2999
+        assert len(search.sizes) < 3000 + 200
+        assert sum(search.sizes) < 3 * 3000
+    assert any("1,000 records that raise what nothing has foreseen" in one.getMessage() for one in caplog.records)
+    assert search.of([b"bad" if n % 300 == 7 else b"good" for n in range(3000)]) == 10
+    assert len(search.sizes) < 10 * 2 * 10 + 2 * 3 * 10
+    assert sum(search.sizes) < 5 * 3000
+
+
+def test_records_that_raise_at_first_and_good_ones_far_behind_them_stop_nothing() -> None:
+    assert Rehearsals(b"bad").of([b"bad"] * 500 + [b"good"] * 400) == 500
 
 
 def test_a_few_records_that_fail_alike_stop_nothing() -> None:
@@ -265,7 +320,7 @@ def test_records_are_read_again_from_a_source_that_was_given_up_before() -> None
                 raise_for("convert", pills.divide(rows)[0].values)
         return len(pills)
 
-    assert poison.tolerating(read, once, lambda rows, pills: once([rows], pills)) == 1  # type: ignore[arg-type]
+    assert tolerating.tolerating(read, once, lambda rows, pills: once([rows], pills)) == 1  # type: ignore[arg-type]
     assert opened == ["open", "closed"] * 3
 
 

@@ -19,7 +19,7 @@ from frazil.pipeline.convert.data_keys import bounded
 from frazil.pipeline.convert.decode import Decoded, DecodeSpec
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.gaps import GapFiller
-from frazil.pipeline.poison import PoisonPills, step, tolerating
+from frazil.pipeline.poison import PoisonPills, step
 from frazil.pipeline.prepare import prepare
 from frazil.pipeline.results import NewColumns, TableResult, TaskResult
 from frazil.pipeline.route import Router, router
@@ -27,6 +27,7 @@ from frazil.pipeline.rows import Rows
 from frazil.pipeline.shaped import decoded
 from frazil.pipeline.source import Source
 from frazil.pipeline.task_spec import Bounds, TableSpec, TaskSpec, TellsChanges
+from frazil.pipeline.tolerating import tolerating
 from frazil.pipeline.types import Type
 from frazil.pipeline.values import Values
 

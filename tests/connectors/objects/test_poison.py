@@ -23,7 +23,7 @@ from frazil.connectors.objects.partitioners import Partitioner
 from frazil.connectors.objects.prepare import Preparer
 from frazil.connectors.objects.task import ObjectsSpec, run
 from frazil.errors import BadRecord, StoreUnavailable, TerminalError
-from frazil.pipeline import poison
+from frazil.pipeline import tolerating
 from tests.connectors.broker import Broker
 from tests.connectors.objects.driver import Driver, MemoryCluster
 from tests.connectors.objects.samples import FORMAT, STORAGE, FolderStore
@@ -188,7 +188,7 @@ def test_without_tolerance_the_record_is_named(tmp_path: Path, monkeypatch: pyte
 
 
 def test_what_every_record_raises_is_not_their_content(driver: Driver) -> None:
-    driver.send([record("prepare", 1, "a") for _ in range(poison.ALIKE + 3)])
+    driver.send([record("prepare", 1, "a") for _ in range(tolerating.ALIKE + 3)])
     with raising_steps(), pytest.raises(TerminalError, match="fails alike"):
         driver.process()
     assert driver.cluster.messages("t-dlq") == []

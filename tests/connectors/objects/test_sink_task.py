@@ -367,13 +367,42 @@ def test_a_table_needs_a_store_with_conditional_puts(
         driver.restart()
 
 
+def test_a_refused_record_in_each_object_costs_no_run_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = Broker().install(monkeypatch)
+    broker.make("t")
+    keys = {"format.class": FORMAT + "parquet.ParquetFormat", "flush.size": "10", "errors.tolerance": "all"}
+    made: list[dict[str, bytes]] = []
+    for name, most in (("at once", "1000000"), ("again and again", "300")):
+        driver = Driver(MemoryCluster(broker), "t", tmp_path / name, **keys, **{"frazil.batch.max.records": most})
+        if not made:
+            numbers = ("9007199254740993" if n % 11 == 5 else "1.5" for n in range(550))
+            driver.send([b'{"id":%d,"a":%s}' % (n, number.encode()) for n, number in enumerate(numbers)])
+            driver.process()
+            assert len(driver.runs) == 1
+            assert broker.letters("t-dlq").keys() == {("t", 0, n, "") for n in range(5, 550, 11)}
+        idle = 0
+        while idle < 3:
+            idle += 1
+            if driver.process(60_000) and driver.moved():
+                driver.restart()
+                idle = 0
+        assert driver.sink.position == {("t", 0): 550}
+        made.append(driver.store.objects())
+        broker.groups.clear()
+        assert len(broker.records("t-dlq")) == 50 * len(made), "what has a dead letter is left out again"
+    assert len(made[0]) == 50
+    assert made[0] == made[1]
+
+
 def test_files_of_a_table_are_committed_before_the_position(cluster: Cluster, topic: str, tmp_path: Path) -> None:
     driver = Driver(cluster, topic, tmp_path, format__class="frazil.DeltaFormat", errors__tolerance="all")
     table = driver.table = KeptTable()
     driver.restart()
     driver.send([b'{"a":1}', b'{"a":2}', b'{"a":3,"b":"x"}', b'{"a":4}', b'{"a":"no"}', b'{"a":5}', b'{"a":6}'])
     driver.process()
-    assert len(driver.runs) == 3, "what new columns have held up is read again at once"
+    assert len(driver.runs) == 2, "what new columns have held up is read again at once"
     while driver.process():
         pass
     assert [field.name for field in table.columns.struct.fields] == ["a", "b"]

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from frazil.connectors.objects import held
 from frazil.connectors.objects import partition as partitions
 from frazil.connectors.objects import task as tasks
 from frazil.connectors.objects.clock import Clock
@@ -226,18 +227,71 @@ def test_whoever_gets_the_partition_goes_on_behind_the_last_object(tmp_path: Pat
     assert [len(lines) for lines in disk.lines().values()] == [3, 3, 3, 3]
 
 
-def test_records_that_no_file_can_have_are_named_and_the_next_run_leaves_them_out(tmp_path: Path) -> None:
+def too_large_at(places: Sequence[int], count: int) -> list[Row]:
+    """Records of which some have a number that their own schema does not hold."""
     schema = {"type": "struct", "fields": [{"field": "i", "type": "int32"}]}
-    changes = {"format.class": FORMAT + "parquet.ParquetFormat", "flush.size": "2"}
-    disk = Disk(tmp_path, **WITH_SCHEMAS, **TOLERANT, **changes)
-    rows = [Row(i, enveloped({"i": value}, schema)) for i, value in enumerate([1, 2, 3, 2**31, 5])]
-    first = disk.run(rows)
+    return [Row(i, enveloped({"i": 2**31 if i in places else i}, schema)) for i in range(count)]
+
+
+PARQUET = {"format.class": FORMAT + "parquet.ParquetFormat"}
+
+
+def test_records_that_no_file_can_have_are_left_out_by_the_same_run(tmp_path: Path) -> None:
+    disk = Disk(tmp_path, **WITH_SCHEMAS, **TOLERANT, **PARQUET, **{"flush.size": "2"})
+    found = disk.run(too_large_at([3], 5))
+    assert (found.position, found.refused, found.stored, found.dead) == (5, {}, {"t": 4}, {"t": 1})
+    assert [(each.first, each.last, each.count) for each in found.objects] == [(0, 1, 2), (2, 4, 2)]
+    assert [letter.offset for letter in found.letters] == [3]
+
+
+def test_objects_too_large_to_be_held_are_begun_again_by_the_next_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held, "MAX_HELD", 0)
+    disk = Disk(tmp_path, **WITH_SCHEMAS, **TOLERANT, **PARQUET, **{"flush.size": "2"})
+    rows = too_large_at([3], 5)
+    first = disk.run(rows, at_once=1)
     assert (first.position, list(first.refused)) == (2, [3])
     assert [each.first for each in first.objects] == [0]
-    second = disk.run(rows, begin={KEY: 2}, refused={KEY: first.refused})
+    second = disk.run(rows, at_once=1, begin={KEY: 2}, refused={KEY: first.refused})
     assert (second.position, second.refused, second.stored, second.dead) == (5, {}, {"t": 2}, {"t": 1})
     assert [(each.first, each.last, each.count) for each in second.objects] == [(2, 4, 2)]
     assert second.letters[0].offset == 3
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    values=st.lists(st.sampled_from([b"1", b"1.5", b"9007199254740993", b'"x"', b"{", None]), min_size=1, max_size=40),
+    flush=st.integers(1, 5),
+    chunk=st.integers(1, 20),
+)
+def test_a_run_that_leaves_refused_records_out_stores_what_a_run_for_each_of_them_stores(
+    values: list[bytes | None], flush: int, chunk: int
+) -> None:
+    rows = [
+        Row(n, value if value is None or value == b"{" else b'{"n":%d,"a":%s}' % (n, value))
+        for n, value in enumerate(values)
+    ]
+    changes = {**TOLERANT, **PARQUET, "flush.size": str(flush), "behavior.on.null.values": "ignore"}
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
+        at_once = Disk(Path(folder, "at once"), **changes)
+        found = at_once.run(rows, at_once=chunk)
+        assert not found.refused
+        patched.setattr(held.HeldRows, "reach", lambda *_: False)
+        disk, parts = Disk(Path(folder, "by runs"), **changes), list[PartitionResult]()
+        position, refused, letters = 0, dict[int, str](), set[int]()
+        while not parts or parts[-1].refused:
+            parts.append(
+                disk.run(rows, at_once=chunk, begin={KEY: position}, end={KEY: len(rows)}, refused={KEY: refused})
+            )
+            position = parts[-1].position
+            refused |= parts[-1].refused
+            letters |= {letter.offset for letter in parts[-1].letters}
+        assert at_once.store.objects() == disk.store.objects()
+    for name in ("stored", "dead", "skipped"):
+        assert getattr(found, name).total() == sum(getattr(part, name).total() for part in parts), name
+    assert (found.position, found.open_count) == (position, parts[-1].open_count)
+    assert [letter.offset for letter in found.letters] == sorted(letters)
 
 
 def test_ignored_tombstones_are_reported_where_a_topic_is_named(tmp_path: Path) -> None:

@@ -59,6 +59,13 @@ class OpenObject:
         self._topic = ""
         self._partition = 0
 
+    @staticmethod
+    def may_refuse(config: ObjectSinkConfig) -> bool:
+        """Whether `finish` may find records that the columns cannot hold."""
+        return any(
+            one is not None and one.kind in _MADE_AT_THE_END for one in (config.format, config.keys, config.headers)
+        )
+
     @property
     def memory_bytes(self) -> int:
         return sum(spool.memory_bytes for _, spool in self._spools.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -12,6 +12,7 @@ from frazil.connectors.objects.clock import Clock
 from frazil.connectors.objects.compatibility import changes
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
 from frazil.connectors.objects.formats.delta import TableColumns
+from frazil.connectors.objects.held import HeldRows
 from frazil.connectors.objects.open_object import Finished, OpenObject, by_code
 from frazil.connectors.objects.partitioners import Folders, Partitioner
 from frazil.connectors.objects.prepare import NullValueError, Preparer
@@ -40,7 +41,11 @@ class Taker(Protocol):
 
 
 class PartitionRun:
-    """Takes rows in order of their offsets, and stores objects as they are complete."""
+    """Takes rows in order of their offsets, and stores objects as they are complete.
+
+    Objects with a record that no file can take are begun again without it, from the first record of the open ones on,
+    exactly as a run would that begins there.
+    """
 
     def __init__(
         self,
@@ -63,7 +68,7 @@ class PartitionRun:
         self._step: StepName = "convert" if config.transforms is None else "transform"
         self._begin, self._end = begin, end
         self._clock = clock
-        self._refused = refused or {}
+        self._refused = dict(refused or {})
         self._written = written
         self._columns = columns
         self._preparer = Preparer(config)
@@ -81,6 +86,9 @@ class PartitionRun:
         self._invalid: list[int] = []
         self._dead_bytes = 0
         self._ended_at: int | None = None
+        self._held = HeldRows() if OpenObject.may_refuse(config) else None
+        self._again: Iterator[Rows] | None = None
+        """Rows that are to be taken again, where a refused record is left out."""
         self._result = PartitionResult(begin)
 
     @property
@@ -97,6 +105,31 @@ class PartitionRun:
         whole = rows.between(self._begin, self._end)
         if not len(whole) or self._ended_at is not None:
             return
+        if self._held is not None:
+            self._held.add(whole)
+        self._take_parts([whole])
+        if self._held is not None:
+            self._held.forget(self._first_open)
+
+    def _take_parts(self, parts: Iterable[Rows]) -> None:
+        left = iter(parts)
+        while self._ended_at is None and (part := next(left, None)) is not None:
+            self._take(part)
+            if self._again is not None:
+                left, self._again = self._again, None
+
+    def _go_back(self, begin: int) -> None:
+        """Give up the open objects, and what was found since their first record."""
+        self.close()
+        self._settle(begin)
+        letters = self._result.letters
+        while letters and letters[-1].offset >= begin:
+            self._dead_bytes -= letter_bytes(letters.pop())
+        self._result.bad, self._result.overflow = None, False
+        self._rotation.start()
+        self._first_open, self._open_counts, self._last = None, Counter(), begin - 1
+
+    def _take(self, whole: Rows) -> None:
         rows, found = self._pills.divide(whole)
         pills: dict[int, ConversionError] = {int(whole.offsets[index]): pill for index, pill in found}
         if not len(rows):
@@ -139,7 +172,7 @@ class PartitionRun:
                 self._clock.cuts(records.offsets, self._last) if self._clock is not None else (),
             ),
         )
-        if limit is not None and self._ended_at is None:
+        if limit is not None and self._ended_at is None and self._again is None:
             self._ended_at = limit
 
     def _skip(self, reason: SkipReason, offsets: Sequence[int], limit: int | None) -> None:
@@ -195,7 +228,10 @@ class PartitionRun:
         self._last = int(records.offsets[segment.end - 1])
 
     def _store(self) -> bool:
-        """Store the open objects; False when one of them cannot have all its records, and nothing was stored."""
+        """Store the open objects; False when one of them cannot have all its records, and nothing was stored.
+
+        They are begun again then; by a run of its own where their rows are not held, or the table lacks a column.
+        """
         finished: list[Finished] = []
         refused: dict[int, ConversionError] = {}
         for each in self._open.values():
@@ -205,11 +241,17 @@ class PartitionRun:
             refused |= failed
         unknown = infer.merge_all([each.unknown for each in self._open.values()])
         if refused or unknown:
-            self._result.unknown = unknown
-            self._result.refused = {offset: str(error) for offset, error in refused.items()}
-            self._ended_at = self._first_open
             for one in finished:
                 one.body.close()
+            reasons = {offset: str(error) for offset, error in refused.items()}
+            first = self._first_open
+            if not unknown and first is not None and self._held is not None and self._held.reach(first):
+                self._refused |= reasons
+                self._again = self._held.parts(first, 2 * self._open_counts.total())
+                self._go_back(first)
+            else:
+                self._result.unknown, self._result.refused = unknown, reasons
+                self._ended_at = first
             return False
         for one in finished:
             self._result.objects.append(
@@ -232,21 +274,30 @@ class PartitionRun:
 
     def finish(self) -> PartitionResult:
         """The result, when all rows were taken; its objects are durable when the uploads are."""
-        whole = self._ended_at is None
-        if whole and self._open and self._clock is not None and self._clock.cuts_behind(self._last, self._end):
-            self._store()
+        while self._ended_at is None and self._open and self._cut_behind() and not self._store():
+            again, self._again = self._again or iter(()), None
+            self._take_parts(again)
         result = self._result
         bound = self._end if self._ended_at is None else self._ended_at
-        result.position = bound if self._first_open is None else self._first_open
-        for reason, offsets in self._skips:
-            result.skipped[reason] += int((offsets < result.position).sum())
-        result.dead[self.key[0]] += sum(offset < result.position for offset in self._dead)
+        self._settle(bound if self._first_open is None else self._first_open)
         result.validation_s = self._preparer.validation_s
-        result.invalid = sum(offset < result.position for offset in self._invalid)
         if self._first_open is not None:
             result.open_count, result.open_since = self._open_counts.total(), self._open_since
         self.close()
         return result
+
+    def _cut_behind(self) -> bool:
+        return self._clock is not None and self._clock.cuts_behind(self._last, self._end)
+
+    def _settle(self, position: int) -> None:
+        """Count what was found below a position; what is from there on is found again."""
+        result = self._result
+        result.position = position
+        for reason, offsets in self._skips:
+            result.skipped[reason] += int((offsets < position).sum())
+        result.dead[self.key[0]] += sum(offset < position for offset in self._dead)
+        result.invalid += sum(offset < position for offset in self._invalid)
+        self._skips, self._dead, self._invalid = [], [], []
 
     def close(self) -> None:
         """Give up the objects that are open."""

@@ -75,7 +75,9 @@ class Preparer:
         offsets = rows.offsets
         texts, topics, schemas, failed, dropped = self._texts(rows)
         failures = {int(offsets[index]): error for index, error in failed}
-        failures |= {offset: ConversionError("", why) for offset, why in refused.items() if offset in set(offsets)}
+        if refused:
+            here = (offset for offset in offsets.tolist() if offset in refused)
+            failures |= {offset: ConversionError("", refused[offset]) for offset in here}
         gone = [int(offsets[index]) for index in dropped]
         keys = headers = None
         if self.config.keys is not None:

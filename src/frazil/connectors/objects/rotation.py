@@ -75,9 +75,10 @@ class Rotation:
     def __init__(self, config: RotationConfig, changes: Changes = int.__ne__) -> None:
         self._config = config
         self._changes = changes
-        self._start()
+        self.start()
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Begin with the next record, as with the first one."""
         self.count = 0
         """Records in the open objects."""
         self._bytes = 0
@@ -95,7 +96,7 @@ class Rotation:
             end, closes = self._next(arrivals, begin)
             yield Segment(begin, end, closes)
             if closes:
-                self._start()
+                self.start()
             else:
                 self._take(arrivals, begin)
             begin = end

@@ -19,9 +19,10 @@ from frazil.connectors.objects.partition import PartitionRun, Taker
 from frazil.connectors.objects.results import ObjectsResult
 from frazil.connectors.objects.uploads import Opener, Uploads
 from frazil.pipeline.offsets import Offsets, TopicPartition
-from frazil.pipeline.poison import PoisonPills, tolerating
+from frazil.pipeline.poison import PoisonPills
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.source import Source
+from frazil.pipeline.tolerating import tolerating
 
 MAX_MEMORY = 128 << 20
 """Bytes of open objects that a task holds in memory."""
