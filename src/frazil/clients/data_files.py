@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyiceberg.expressions import AlwaysTrue, BooleanExpression
+import pyarrow.dataset as ds
+from pyiceberg.expressions import AlwaysTrue, BooleanExpression, BoundTerm
 from pyiceberg.io import FileIO, pyarrow
-from pyiceberg.io.pyarrow import ArrowProjectionVisitor, ArrowScan, schema_to_pyarrow
+from pyiceberg.io.pyarrow import ArrowProjectionVisitor, ArrowScan, _ConvertToArrowExpression, schema_to_pyarrow
 from pyiceberg.manifest import DataFile
 from pyiceberg.schema import Schema
 from pyiceberg.table import FileScanTask, Table
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.types import ListType, MapType
+from pyiceberg.types import ListType, MapType, NestedField, StructType
 
 _ALL_ROWS = AlwaysTrue()
 
@@ -30,7 +33,38 @@ class _Projection(ArrowProjectionVisitor):
         return _with_nulls_of(map_array, super().map(map_type, map_array, key_result, value_result))
 
 
+class _Conditions(_ConvertToArrowExpression):
+    """PyIceberg's conditions on columns, which takes dots in names for ways into structs."""
+
+    def _get_field_name(self, term: BoundTerm) -> str | tuple[str, ...]:
+        wanted = term.ref().field
+        path = None if self._schema is None else _path_of(self._schema.fields, wanted.field_id)
+        return path or wanted.name
+
+
+class _Scanner:
+    """Arrow's scanner, which takes dots in the texts that choose columns for ways into structs."""
+
+    @staticmethod
+    def from_fragment(fragment: ds.Fragment, columns: Sequence[str] | None = None, **more: Any) -> ds.Scanner:
+        chosen = None if columns is None else {name: ds.field(name) for name in columns}
+        return ds.Scanner.from_fragment(fragment, columns=chosen, **more)
+
+
 pyarrow.ArrowProjectionVisitor = _Projection  # type: ignore[misc]
+pyarrow._ConvertToArrowExpression = _Conditions  # type: ignore[misc]  # noqa: SLF001
+setattr(pyarrow, "ds", SimpleNamespace(**{**vars(ds), "Scanner": _Scanner}))  # noqa: B010 - it exports no ds
+
+
+def _path_of(fields: Sequence[NestedField], field_id: int) -> tuple[str, ...] | None:
+    """The names that lead to a field, outside of lists and maps."""
+    for field in fields:
+        if field.field_id == field_id:
+            return (field.name,)
+        inner = _path_of(field.field_type.fields, field_id) if isinstance(field.field_type, StructType) else None
+        if inner is not None:
+            return (field.name, *inner)
+    return None
 
 
 def _with_nulls_of(array: pa.Array | None, projected: pa.Array | None) -> pa.Array | None:

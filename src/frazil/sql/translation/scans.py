@@ -52,8 +52,8 @@ class _Draft:
     twins: dict[str, str] = field(default_factory=dict)
     schema: Schema | None = None
     rows: pa.Table | None = None
-    needed: set[str] = field(default_factory=set)
-    mentioned: set[str] = field(default_factory=set)
+    needed: set[tuple[str, ...]] = field(default_factory=set)
+    mentioned: set[tuple[str, ...]] = field(default_factory=set)
     filters: list[BooleanExpression] = field(default_factory=list)
     limit: int | None = None
     newest: Newest | None = None
@@ -114,7 +114,7 @@ class Tables:
     def need(self, view: str, column: str, path: tuple[str, ...], *, needed: bool) -> None:
         """Have a column, or a field inside it, read; one that is not needed only has to exist."""
         draft = self._drafts[view]
-        found = ".".join((draft.names.get(column, column), *_without_twins(draft.types[column], path)))
+        found = (draft.names.get(column, column), *_without_twins(draft.types[column], path))
         (draft.needed if needed else draft.mentioned).add(found)
 
     def filterable(self, view: str, column: str, kind: Type) -> str | None:
@@ -150,7 +150,7 @@ class Tables:
     def text(self, scan: Scan) -> str:
         """Text that stands for a scan: its columns, and a null for each column that nobody needs."""
         draft = self._drafts[scan.view]
-        given = {path.split(".")[0] for path in scan.columns} | set(scan.hidden)
+        given = {column for column, *_ in draft.needed}
         listed = [
             f"{quoted(inside) if draft.schema is None or name in given else f'NULL::{kind.duckdb}'} AS {quoted(lower)}"
             for lower, kind in draft.types.items()
@@ -162,16 +162,16 @@ class Tables:
     def _scan(self, view: str, draft: _Draft) -> Scan:
         if draft.schema is None:
             return Scan(view, draft.source, (), AlwaysTrue(), rows=draft.rows)
-        whole = {path for path in draft.needed if "." not in path}
-        parts = {path.split(".")[0] for path in draft.needed} - whole
+        whole = {column for column, *inside in draft.needed if not inside}
+        parts = {column for column, *_ in draft.needed} - whole
         # a field that is named somewhere but not needed has to exist all the same
-        wanted = draft.needed | {path for path in draft.mentioned if "." in path and path.split(".")[0] in parts}
+        wanted = draft.needed | {path for path in draft.mentioned if len(path) > 1 and path[0] in parts}
         columns: list[str] = []
         for column in draft.schema.fields:
             if column.name in whole:
                 columns.append(column.name)
             else:
-                inside = sorted(path for path in wanted if path.startswith(f"{column.name}."))
+                inside = sorted(".".join(path) for path in wanted if path[0] == column.name)
                 columns += [path for path in inside if not any(path.startswith(f"{other}.") for other in inside)]
         always: BooleanExpression = AlwaysTrue()
         row_filter = reduce(And, draft.filters, always)
