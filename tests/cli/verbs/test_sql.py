@@ -32,7 +32,7 @@ def sql(log_tables: LogTables, *arguments: str, stdin: str = "") -> subprocess.C
         env=environment(log_tables),
         input=stdin.encode(),
         capture_output=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
 

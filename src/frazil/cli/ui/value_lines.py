@@ -31,12 +31,15 @@ def send_values(settings: Settings, topic: str, source: Path, schema: Path | Non
         lines = nullcontext(sys.stdin.buffer) if str(source) == "-" else source.open("rb")
     except OSError as error:
         raise UsageError(f"--values {source} cannot be read: {error.strerror}. Nothing was produced") from None
-    encode = None if schema is None else _encoder(settings, topic, schema)
-    started = time.monotonic()
-    with lines as opened, RecordProducer(settings.bootstrap_servers) as producer:
-        created = ensure_topics(settings.bootstrap_servers, {topic: (-1, {})})[topic]
-        with progress(make_console(stderr=True)) as show:
-            acknowledged = producer.send(topic, _encoded(_values(opened, source), encode), None, _shown(topic, show))
+    with lines as opened:
+        encode = None if schema is None else _encoder(settings, topic, schema)
+        started = time.monotonic()
+        with RecordProducer(settings.bootstrap_servers) as producer:
+            created = ensure_topics(settings.bootstrap_servers, {topic: (-1, {})})[topic]
+            with progress(make_console(stderr=True)) as show:
+                acknowledged = producer.send(
+                    topic, _encoded(_values(opened, source), encode), None, _shown(topic, show)
+                )
     seconds = time.monotonic() - started
     records = "1 record" if acknowledged == 1 else f"{acknowledged:,} records"
     typer.echo(f"{topic}: {records} in {seconds:.1f} s" + (" (the topic is new)" if created else ""))
