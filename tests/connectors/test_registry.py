@@ -95,7 +95,7 @@ def test_a_validation_counts_what_the_worker_has_and_shows_none_of_it(tmp_path: 
 
 def test_groups_are_in_connects_order() -> None:
     infos = config_infos(SEED_SINK)
-    assert infos["groups"] == ["Common", "Transforms", "Predicates", "Error Handling", "Serialization", "Schemas"]
+    assert infos["groups"] == ["Common", "Transforms", "Predicates", "Error Handling", "Schemas", "Serialization"]
 
 
 @pytest.mark.parametrize(

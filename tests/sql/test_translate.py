@@ -103,8 +103,11 @@ def test_unnamed_expressions_get_trinos_labels() -> None:
         ("SELECT * FROM apilogs WHERE bucket = 5", "varchar = integer: values of these types"),
         ("SELECT name || 1 FROM apilogs", r"varchar \|\| integer"),
         ("SELECT * FROM apilogs WHERE bucket", "a condition is needed, not a value of type varchar"),
-        ("SELECT lenght('a')", "there is no function lenght; did you mean length?"),
-        ("SELECT row_nubmer() OVER () FROM apilogs", "there is no function row_nubmer; did you mean row_number?"),
+        ("SELECT lenght('a')", "the function lenght is not known here; did you mean length?"),
+        (
+            "SELECT row_nubmer() OVER () FROM apilogs",
+            "the function row_nubmer is not known here; did you mean row_number?",
+        ),
         ("SELECT nosuch(1)", "the function nosuch; ask Trino with --engine trino"),
         ("SELECT regexp_like(1, 'a')", r"regexp_like\(integer, varchar\) is not known here; there is"),
         ("SELECT upper('a') OVER ()", "neither an aggregate nor a window function"),

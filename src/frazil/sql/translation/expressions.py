@@ -35,7 +35,7 @@ from frazil.sql.translation.types import (
     timestamp,
     timestamptz,
 )
-from frazil.sql.translation.value import Value, ambiguous, coerce, combine, local, refuse
+from frazil.sql.translation.value import OTHER_ENGINE, Value, ambiguous, coerce, combine, local, refuse
 
 #: Finds the column that a scope's name means.
 Resolve = Callable[[exp.Column, Scope | None], Value]
@@ -277,7 +277,7 @@ def _call(self: Expressions, node: exp.Expr, scope: Scope | None) -> Value:
     known = name in SCALARS or name in SPECIAL or name == "now"
     near = "" if known else did_you_mean(name, [*SCALARS, *SPECIAL, *AGGREGATES, *WINDOWS])
     if near:
-        raise QueryError(f"there is no function {name}{near}")
+        raise QueryError(f"the function {name} is not known here{near} If it is one of Trino's, {OTHER_ENGINE}")
     if core is not node:
         raise QueryError(f"{name} is neither an aggregate nor a window function")
     if name == "now" and not core.expressions:
