@@ -20,12 +20,12 @@ from frazil.pipeline.convert.base64_decimals import decimal_text
 from frazil.pipeline.convert.origins import with_origins, without_origins
 from frazil.pipeline.convert.strict import ConversionError, parse_object
 from frazil.pipeline.rows import Rows
+from frazil.pipeline.schemas.connect import DATE, DECIMAL, TIME, TIMESTAMP
 from frazil.pipeline.types import Field, List, Map, Scalar, ScalarKind, Struct, Type
 from frazil.pipeline.values import Values
 
 Rewrite = Callable[[bytes], bytes]
 
-_LOGICAL = "org.apache.kafka.connect.data."
 _SCALARS: dict[str, ScalarKind] = {
     "boolean": "boolean",
     "int8": "int",
@@ -38,9 +38,9 @@ _SCALARS: dict[str, ScalarKind] = {
     "bytes": "binary",
 }
 _TIMES: dict[tuple[str, str], ScalarKind] = {
-    ("int32", f"{_LOGICAL}Date"): "date",
-    ("int32", f"{_LOGICAL}Time"): "time",
-    ("int64", f"{_LOGICAL}Timestamp"): "timestamptz",
+    ("int32", DATE): "date",
+    ("int32", TIME): "time",
+    ("int64", TIMESTAMP): "timestamptz",
 }
 _MAX_PRECISION = 38
 _DEEPEST = 100
@@ -209,7 +209,7 @@ def _compile(schema: _Schema, left: int = _DEEPEST) -> tuple[Type, Rewrite | Non
             type_, rewrite = _compile(values, left - 1)
             as_it_is = str(key) == "string" and rewrite is None
             return Map(key, type_), None if as_it_is else _entries(key_rewrite, rewrite)
-        case _Schema(type="bytes", name=name, parameters=parameters) if name == f"{_LOGICAL}Decimal":
+        case _Schema(type="bytes", name=name, parameters=parameters) if name == DECIMAL:
             scale = int((parameters or {}).get("scale", "0"))
             if not 0 <= scale <= _MAX_PRECISION:
                 raise ValueError(f"a decimal of scale {scale}")

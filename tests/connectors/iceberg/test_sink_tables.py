@@ -221,16 +221,23 @@ def test_tables_that_records_do_not_name_any_more_are_forgotten_until_they_do(
     assert driver.column("db.x") == [1, 2]
 
 
-def test_a_table_that_was_rolled_back_under_records_that_name_it_loses_what_it_lost(
-    none: Memory, caplog: pytest.LogCaptureFixture
-) -> None:
-    broker, catalog = none
+def rolled_back(memory_: Memory) -> Driver:
+    """A connector whose table db.x had two records in two snapshots, and has the first one only."""
+    broker, catalog = memory_
     driver = Driver(broker, catalog, DYNAMIC)
     for number in (1, 2):
         broker.send("t", [record(number, to="db.x")])
         driver.step()
     table = catalog.load_table("db.x")
     table.manage_snapshots().set_current_snapshot(snapshot_id=table.snapshots()[0].snapshot_id).commit()
+    return driver
+
+
+def test_a_table_that_was_rolled_back_under_records_that_name_it_loses_what_it_lost(
+    none: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker, _ = none
+    driver = rolled_back(none)
     broker.send("t", [record(3, to="db.x")])
     driver.step()
     assert driver.column("db.x") == [1, 3]
@@ -240,13 +247,8 @@ def test_a_table_that_was_rolled_back_under_records_that_name_it_loses_what_it_l
 def test_a_table_that_was_rolled_back_and_gets_no_more_records_moves_on_all_the_same(
     none: Memory, caplog: pytest.LogCaptureFixture
 ) -> None:
-    broker, catalog = none
-    driver = Driver(broker, catalog, DYNAMIC)
-    for number in (1, 2):
-        broker.send("t", [record(number, to="db.x")])
-        driver.step()
-    table = catalog.load_table("db.x")
-    table.manage_snapshots().set_current_snapshot(snapshot_id=table.snapshots()[0].snapshot_id).commit()
+    broker, _ = none
+    driver = rolled_back(none)
     told = []
     for number in (3, 4):
         broker.send("t", [record(number, to="db.y")])

@@ -12,6 +12,7 @@ from frazil.pipeline.schemas.connect import (
     DATE,
     DECIMAL,
     PLAIN,
+    PREFIX,
     TIME,
     TIMESTAMP,
     ConnectOptions,
@@ -23,7 +24,6 @@ _NAMESPACE = "io.confluent.connect.avro"
 _UNION = f"{_NAMESPACE}.Union"
 _ENUM = f"{_NAMESPACE}.Enum"
 _MAP_ENTRY = "MapEntry"
-_SUM = "org.apache.kafka.connect.data"
 _DEFAULT_PRECISION = 64
 _MOST_TYPES = 10_000
 _PRIMITIVES = {
@@ -205,7 +205,7 @@ class _Connect:
         if kind in _PRIMITIVES:
             return ConnectSchema(_PRIMITIVES[kind])
         if kind == "enum":
-            mark = f"{_SUM}.Enum" if self._options.sums else _ENUM
+            mark = f"{PREFIX}Enum" if self._options.sums else _ENUM
             symbols = {
                 f"{mark}.{symbol}": str(index) if self._options.sums else symbol
                 for index, symbol in enumerate(type_.symbols)
@@ -242,7 +242,7 @@ class _Connect:
             raise SchemaError("two types of a union have the same name; enhanced.avro.schema.support gives full names")
         name = f"connect_union_{self._unions}" if self._options.sums else _UNION
         self._unions += 1
-        parameters = {f"{_SUM}.Union": name} if self._options.sums else None
+        parameters = {f"{PREFIX}Union": name} if self._options.sums else None
         return ConnectSchema("struct", optional=optional or nullable, name=name, parameters=parameters, fields=members)
 
 

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urljoin
 
 import msgspec
 
-from frazil.pipeline.schemas.connect import PLAIN, ConnectOptions, ConnectSchema, SchemaError, UnfitRecord
+from frazil.pipeline.schemas.connect import PLAIN, PREFIX, ConnectOptions, ConnectSchema, SchemaError, UnfitRecord
 
 Raw = msgspec.Raw
 Rewrite = Callable[[bytes], bytes]
@@ -20,7 +20,6 @@ Made = tuple[ConnectSchema, Rewrite | None]
 
 _ONE_OF = "io.confluent.connect.json.OneOf"
 _ENUM = "io.confluent.connect.json.Enum"
-_SUM = "org.apache.kafka.connect.data"
 _NUMBERS = {"int8", "int16", "int32", "int64", "float32", "float64", "bytes"}
 _NAMES = {"float32": "float", "float64": "double"}
 _SIMPLE = {"string": "string", "boolean": "boolean", "integer": "int64", "number": "double"}
@@ -198,7 +197,7 @@ class _Compiler:
         prefix = "connect_union_field_" if self._options.sums else f"{name}.field."
         for index, (schema, _) in enumerate(values):
             schema.optional, schema.field = True, f"{prefix}{index}"
-        parameters = {f"{_SUM}.Union": name} if self._options.sums else None
+        parameters = {f"{PREFIX}Union": name} if self._options.sums else None
         fields = [schema for schema, _ in values]
         union = ConnectSchema("struct", optional=optional, name=name, parameters=parameters, fields=fields)
         return union, _choice(values)
@@ -221,7 +220,7 @@ def _is_null(node: Any) -> bool:
 def _enum(values: list[Any], *, sums: bool) -> ConnectSchema:
     texts = [one if isinstance(one, str) else _encode(one).decode() for one in values]
     if sums:
-        mark = f"{_SUM}.Enum"
+        mark = f"{PREFIX}Enum"
         return ConnectSchema("string", parameters={mark: "", **{f"{mark}.{t}": str(i) for i, t in enumerate(texts)}})
     return ConnectSchema("string", parameters={_ENUM: "", **{f"{_ENUM}.{text}": text for text in texts}})
 
