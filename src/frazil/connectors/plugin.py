@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from frazil.connectors.sink import Sink
 
 
+STORED_AGAIN = "what is stored of them would be stored again"
+
+
 @dataclass(frozen=True)
 class ConnectorPlugin:
     """A sink: its class name, its keys, how its configuration is checked, and what opens it.
@@ -22,7 +25,7 @@ class ConnectorPlugin:
     `open` gets a configuration without placeholders and the cluster as the connector sees it; it raises ConfigError
     for a configuration that cannot run. It imports what only a running sink needs. `complete` adds what a configuration
     leaves to the worker, whose settings it gets. `asks_store` tells whether only the store knows that a configuration
-    can run.
+    can run. `read_again` tells what becomes of stored records that are read once more.
     """
 
     class_name: str
@@ -32,6 +35,7 @@ class ConnectorPlugin:
     version: str = VERSION
     complete: Callable[[Mapping[str, str], Settings], Mapping[str, str]] = lambda config, settings: config
     asks_store: Callable[[Mapping[str, str]], bool] = lambda config: False
+    read_again: Callable[[Mapping[str, str]], str] = lambda config: STORED_AGAIN
 
     @property
     def type(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from frazil.environment.settings import Settings
-from frazil.errors import FrazilError
+from frazil.errors import ConfigError, FrazilError
 
 _RESET = "consumer.override.auto.offset.reset"
 
@@ -49,9 +49,10 @@ def read_again(
 
 
 def _consequence(config: Mapping[str, str]) -> str:
-    if "IcebergSink" not in config.get("connector.class", ""):
-        return "what is stored of them would be stored again"
-    changes = config.get("iceberg.tables.cdc-field", "").strip()
-    if changes or config.get("iceberg.tables.upsert-mode-enabled", "").strip().lower() == "true":
-        return "they would take the place of the rows with their keys"
-    return f"rows of them that are in {config.get('iceberg.tables', 'the tables')} would be there twice"
+    from frazil.connectors.plugin import STORED_AGAIN
+    from frazil.connectors.registry import connector_of
+
+    try:
+        return connector_of(config).read_again(config)
+    except ConfigError:  # of a class that is not installed here
+        return STORED_AGAIN

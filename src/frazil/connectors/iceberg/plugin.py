@@ -29,6 +29,13 @@ def _with_catalog(config: Mapping[str, str], settings: Settings) -> Mapping[str,
     return {f"{CATALOG}.{name}": text for name, text in settings.catalog_properties().items()} | dict(config)
 
 
+def _read_again(config: Mapping[str, str]) -> str:
+    changes = config.get("iceberg.tables.cdc-field", "").strip()
+    if changes or config.get("iceberg.tables.upsert-mode-enabled", "").strip().lower() == "true":
+        return "they would take the place of the rows with their keys"
+    return f"rows of them that are in {config.get('iceberg.tables', 'the tables')} would be there twice"
+
+
 PLUGINS = tuple(
     ConnectorPlugin(
         f"{package}.IcebergSinkConnector",
@@ -37,6 +44,7 @@ PLUGINS = tuple(
         _open,
         complete=_with_catalog,
         asks_store=lambda config: changes_unnamed_rows(parse_iceberg_sink(config)),
+        read_again=_read_again,
     )
     for package in ("org.apache.iceberg.connect", "io.tabular.iceberg.connect")
 )
