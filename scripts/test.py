@@ -21,24 +21,47 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PYTEST = ROOT / ".venv" / "bin" / "pytest"
 
-_WORKERS = "tests/acceptance"
+_WORKERS = "tests/acceptance/"
 _SPARK = "spark and not outage"
 _STACK = "stack and not spark and not trino"
 _ALONE = "not stack and not spark and not trino"
-_QUERIES = ("tests/cli", "tests/sql", "tests/minio")
-_HEART = ("tests/pipeline", "tests/connectors", "tests/engine")
+_QUERIES = ("tests/cli/", "tests/sql/", "tests/minio/")
+_HEART = ("tests/pipeline/", "tests/connectors/", "tests/engine/")
+_ALL = ("tests/",)
+_NEEDS_SERVICES = r"^pytestmark = .*mark\.(stack|spark|trino)"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The tests of a part: their marks, the folders where they are and those where they are not."""
+
+    marks: str
+    folders: tuple[str, ...] = _ALL
+    but: tuple[str, ...] = ()
+    covers: bool = False
+
+    def files(self) -> list[str]:
+        """The files that can have some: collecting all tests in each part would cost more than some parts take."""
+        wanted = self.marks.split()[0]
+        alone = wanted == "not"
+        pattern = re.compile(_NEEDS_SERVICES if alone else rf"mark\.{wanted}\b", re.MULTILINE)
+        found = (path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("tests/**/test_*.py")))
+        here = (name for name in found if name.startswith(self.folders) and not name.startswith(self.but))
+        return [name for name in here if alone is not bool(pattern.search((ROOT / name).read_text()))]
+
+
 PARTS = {
-    "workers": (_SPARK, _WORKERS),
-    "broker, store and catalog": (_STACK, *(f"--ignore={folder}" for folder in _QUERIES)),
-    "Spark": (_SPARK, f"--ignore={_WORKERS}"),
-    "kills and outages": ("outage", _WORKERS),
-    "without services": (_ALONE, *(f"--ignore={folder}" for folder in _HEART)),
-    "pipeline, connectors and engine": (_ALONE, *_HEART, "--cov"),
-    "verbs and queries": (_STACK, *_QUERIES),
-    "Trino": ("trino",),
+    "workers": Choice(_SPARK, (_WORKERS,)),
+    "broker, store and catalog": Choice(_STACK, but=_QUERIES),
+    "Spark": Choice(_SPARK, but=(_WORKERS,)),
+    "kills and outages": Choice("outage"),
+    "without services": Choice(_ALONE, but=_HEART),
+    "pipeline, connectors and engine": Choice(_ALONE, _HEART, covers=True),
+    "verbs and queries": Choice(_STACK, _QUERIES),
+    "Trino": Choice("trino"),
 }
-"""The marks, and more arguments, of what runs beside what; the longest first. Of the heart, branch coverage is held:
-`tool.coverage` in `pyproject.toml` says how much."""
+"""What runs beside what; the longest first. Of the heart, branch coverage is held: `tool.coverage` in `pyproject.toml`
+says how much."""
 NOT_HERE = "not faults"
 QUICK_JAVA = "-XX:TieredStopAtLevel=1"
 """Services that live for a minute or two do not pay for the second compiler."""
@@ -106,10 +129,10 @@ def start(name: str, folder: Path, arguments: list[str], suffix: str = "") -> Pa
     path = folder / name.replace(" ", "-")
     cache = path.with_suffix(".cache")
     path = path.with_name(f"{path.name}{suffix}.txt")
-    marks, *more = PARTS[name]
-    if arguments and "--cov" in more:  # they may choose a few tests, which cover little
-        more.remove("--cov")
-    command = [str(PYTEST), "-m", f"({marks}) and {NOT_HERE}", "-o", f"cache_dir={cache}", *more, *arguments]
+    choice = PARTS[name]
+    command = [str(PYTEST), "-m", f"({choice.marks}) and {NOT_HERE}", "-o", f"cache_dir={cache}"]
+    command += arguments or (["--cov"] if choice.covers else [])  # arguments may choose a few tests, which cover little
+    command += choice.files()
     environment = {"JAVA_TOOL_OPTIONS": QUICK_JAVA, "COLUMNS": str(_WIDTH), **os.environ}
     with path.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603
