@@ -35,9 +35,7 @@ HEADER_CONVERTERS: tuple[str, ...] = (
 _NOT_YET = ("io.confluent.connect.protobuf.ProtobufConverter",)
 _KNOWN = (*HEADER_CONVERTERS, *REGISTRY_CONVERTERS, *_NOT_YET)
 
-READABLE_KEYS: tuple[str, ...] = tuple(
-    name for name in CONVERTERS if not name.endswith("ByteArrayConverter") and name not in REGISTRY_CONVERTERS
-)
+READABLE_KEYS: tuple[str, ...] = tuple(name for name in CONVERTERS if not name.endswith("ByteArrayConverter"))
 """Converters of keys that transformations can read."""
 
 DEFAULTS: Mapping[Role, str] = {

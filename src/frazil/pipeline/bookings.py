@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from frazil.pipeline.convert.strict import ConversionError
+from frazil.pipeline.convert.strict import ConversionError, StageError
 from frazil.pipeline.letters.deadletter import DeadLetter
 from frazil.pipeline.poison import PoisonPill
 from frazil.pipeline.results import SkipReason, TableResult
 from frazil.pipeline.rows import Rows
-from frazil.pipeline.transforms.record import StageError
 
 MAX_DEAD_BYTES = 32 << 20
 """Dead letters that one task hands to the driver, one at least; the batch is divided when there are more."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -47,7 +47,7 @@ _DEEPEST = 100
 """Levels of a schema: all that reads it, and what it is written with, can go through as many."""
 _NOT_AN_ENVELOPE = (
     "JsonConverter with schemas.enable requires the fields schema and payload and no others. Set "
-    "value.converter.schemas.enable=false for records without the envelope"
+    "{}.converter.schemas.enable=false for records without the envelope"
 )
 _BLANKS = b" \t\r\n"
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
@@ -68,10 +68,11 @@ class JsonEnvelope:
     """JsonConverter with `schemas.enable=true`; with `schema.content`, its schema is that of all records."""
 
     schema: bytes = b""
+    part: Literal["key", "value"] = "value"
 
     def split(self, value: bytes, headers: Headers, topic: str) -> tuple[bytes, bytes]:
         """See `Envelope`."""
-        return (self.schema, value.strip(_BLANKS)) if self.schema else split(value)
+        return (self.schema, value.strip(_BLANKS)) if self.schema else split(value, self.part)
 
 
 class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
@@ -99,7 +100,7 @@ _schema = msgspec.json.Decoder(_Schema).decode
 
 @dataclass(frozen=True)
 class _Compiled:
-    shape: Struct | None
+    type: Type
     columns: Struct | None
     rewrite: Rewrite | None
 
@@ -115,7 +116,8 @@ def opened(rows: Rows, envelope: Envelope) -> tuple[Values, list[tuple[int, Conv
         payload, shape = None, None
         if value is not None:
             try:
-                payload, shape = _open(*envelope.split(value, named, rows.topic))
+                payload, type_ = opened_one(value, envelope, named, rows.topic)
+                shape = type_ if isinstance(type_, Struct) else None
             except ConversionError as error:
                 failed.append((index, error))
                 continue
@@ -125,7 +127,18 @@ def opened(rows: Rows, envelope: Envelope) -> tuple[Values, list[tuple[int, Conv
     return Values(payloads, kept if failed else None, shapes=shapes), failed
 
 
-def split(value: bytes) -> tuple[bytes, bytes]:
+def opened_one(value: bytes, envelope: Envelope, headers: Headers, topic: str) -> tuple[bytes, Type | None]:
+    """Take the payload out of one record or key, and what its schema says that it is; None without one.
+
+    Raises ConversionError, with an empty path, for what cannot be read.
+    """
+    schema, payload = envelope.split(value, headers, topic)
+    if payload == b"null" or schema == b"null":
+        return payload, None
+    return rewritten(schema, payload), _compiled(schema).type
+
+
+def split(value: bytes, part: Literal["key", "value"] = "value") -> tuple[bytes, bytes]:
     """Split a record into schema and payload, as they stand there.
 
     Raises ConversionError, with an empty path, for a record that is no envelope.
@@ -134,17 +147,11 @@ def split(value: bytes) -> tuple[bytes, bytes]:
         found = _envelope(value)
     except (msgspec.ValidationError, RecursionError):
         parse_object(value)
-        raise ConversionError("", _NOT_AN_ENVELOPE) from None
+        raise ConversionError("", _NOT_AN_ENVELOPE.format(part)) from None
     except (msgspec.DecodeError, UnicodeDecodeError):
         parse_object(value)
         raise
     return bytes(found.schema), bytes(found.payload)
-
-
-def _open(schema: bytes, payload: bytes) -> tuple[bytes, Struct | None]:
-    if payload == b"null" or schema == b"null":
-        return payload, None
-    return rewritten(schema, payload), _compiled(schema).shape
 
 
 def rewritten(schema: bytes, payload: bytes) -> bytes:
@@ -169,6 +176,11 @@ def columns_of(schema: bytes) -> Struct | None:
     return _compiled(schema).columns
 
 
+def type_of(schema: bytes) -> Type:
+    """Make the type that a schema stands for. Raises ConversionError for a schema that cannot be read."""
+    return without_origins(_compiled(schema).type)
+
+
 def identity_of(schema: bytes) -> tuple[str | None, int | None]:
     """Read name and version of a valid schema."""
     found = _schema(schema)
@@ -183,8 +195,7 @@ def _compiled(schema: bytes) -> _Compiled:
         columns = with_origins(without_origins(type_), type_)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError) as error:
         raise ConversionError("", f"the schema of the record cannot be read: {error}") from None
-    shape = type_ if isinstance(type_, Struct) else None
-    return _Compiled(shape, columns if isinstance(columns, Struct) else None, rewrite)
+    return _Compiled(type_, columns if isinstance(columns, Struct) else None, rewrite)
 
 
 def _compile(schema: _Schema, left: int = _DEEPEST) -> tuple[Type, Rewrite | None]:

@@ -11,8 +11,7 @@ import jsonschema_rs
 import msgspec
 
 from frazil.errors import ConfigError
-from frazil.pipeline.convert.strict import ConversionError, shortened
-from frazil.pipeline.transforms.record import StageError
+from frazil.pipeline.convert.strict import ConversionError, StageError, shortened
 
 Failures = list[tuple[int, ConversionError]]
 Check = Callable[[Sequence[bytes | None]], Failures]

@@ -15,9 +15,9 @@ from typing import Literal
 import numpy as np
 
 from frazil.errors import FrazilError
+from frazil.pipeline.convert.strict import StageError
 from frazil.pipeline.letters.deadletter import Coordinates
 from frazil.pipeline.rows import Rows
-from frazil.pipeline.transforms.record import StageError
 
 StepName = Literal["transform", "route", "convert", "write"]
 _STAGES: dict[StepName, str] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import struct
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ FIELDS: list[dict[str, Any]] = [
 ]
 OLD = {"type": "record", "name": "R", "fields": FIELDS}
 NEW = {"type": "record", "name": "R", "fields": [*FIELDS, {"name": "s", "type": ["null", "string"]}]}
+DAY = {"type": "record", "name": "k.Day", "fields": [{"name": "day", "type": {"type": "int", "logicalType": "date"}}]}
 ONE = b"\2" + struct.pack("<f", 0.1) + b"\4\0\x9c"
 TWO = ONE + b"\2\2x"
 """n 1, f 0.1, d 1.56, and s x."""
@@ -39,6 +41,9 @@ def registry() -> Iterator[Registry]:
     for number, schema in ((1, OLD), (2, NEW)):
         answers[f"/schemas/ids/{number}"] = {"schema": json.dumps(schema)}
         answers[f"/schemas/ids/{number}/versions"] = [{"subject": "t-value", "version": number}]
+    for number, key in ((4, DAY), (5, {"type": "int", "logicalType": "date"}), (6, "string")):
+        answers[f"/schemas/ids/{number}"] = {"schema": json.dumps(key)}
+        answers[f"/schemas/ids/{number}/versions"] = []
     with served(answers) as running:
         yield running
 
@@ -89,3 +94,39 @@ def test_a_new_schema_begins_a_new_object_and_bad_records_are_dead_letters(tmp_p
         2: "the registry has no schema wit",
         3: "the record does not fit its sc",
     }
+
+
+def with_keys(folder: Path, registry: Registry, kind: str, *keys: bytes | None) -> list[Any]:
+    """What the file of the keys has: lines of JSON or values of Avro."""
+    made = disk(
+        folder,
+        registry,
+        **TOLERANT,
+        **{
+            "key.converter": "io.confluent.connect.avro.AvroConverter",
+            "key.converter.schema.registry.url": registry.url,
+            "store.kafka.keys": "true",
+            "keys.format.class": FORMAT + kind,
+            "flush.size": str(len([key for key in keys if key and key[4] < 7])),
+        },
+    )
+    found = made.run([Row(offset, framed(1, ONE), key=key) for offset, key in enumerate(keys)])
+    assert [letter.reason[:30] for letter in found.letters] == [
+        "key: the registry has no schem" if key else "Key cannot be null for SinkRec"
+        for key in keys
+        if not key or key[4] > 6
+    ]
+    (path,) = [one for one in Path(made.store.folder).rglob("*.keys.*")]
+    if path.suffix == ".json":
+        return [json.loads(line) for line in path.read_bytes().splitlines()]
+    with path.open("rb") as file:
+        return list(fastavro.reader(file))
+
+
+def test_keys_have_the_types_of_their_schema(tmp_path: Path, registry: Registry) -> None:
+    day = dt.date(1970, 1, 2)
+    record, plain, text = framed(4, b"\2"), framed(5, b"\2"), framed(6, b"\2x")
+    assert with_keys(tmp_path / "a", registry, "json.JsonFormat", record, plain, text) == [{"day": 1}, 1, "x"]
+    assert with_keys(tmp_path / "b", registry, "avro.AvroFormat", record, None, record) == [{"day": day}] * 2
+    assert with_keys(tmp_path / "c", registry, "avro.AvroFormat", plain, framed(7, b""), plain) == [day] * 2
+    assert with_keys(tmp_path / "d", registry, "avro.AvroFormat", record, text) == ['{"day":1}', "x"]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frazil.pipeline.transforms.record import StageError
+from frazil.pipeline.convert.strict import StageError
 from frazil.stack.jars import CONNECT, resolve
 from frazil.stack.java import find_java
 from tests.isolation import isolated_settings

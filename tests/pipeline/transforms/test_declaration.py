@@ -50,7 +50,7 @@ def test_the_typed_result() -> None:
         ),
     )
     assert (transforms.reads_headers, transforms.reads_keys) == (True, False)
-    assert transforms.key_converter == STRING_CONVERTER
+    assert transforms.key.class_name == STRING_CONVERTER
     assert hash(transforms) == hash(iceberg_sink_config(found).transforms)
 
 
@@ -260,7 +260,8 @@ def test_set_schema_metadata_does_nothing_and_says_so() -> None:
     [
         ({}, 0),
         ({"key.converter": "org.apache.kafka.connect.converters.ByteArrayConverter"}, 1),
-        ({"key.converter": "JsonConverter"}, 1),
+        ({"key.converter": "JsonConverter"}, 0),
+        ({"key.converter": "io.confluent.connect.avro.AvroConverter"}, 1),
         ({"key.converter": "JsonConverter", "key.converter.schemas.enable": "false"}, 0),
     ],
 )

@@ -5,8 +5,11 @@ import struct
 import pytest
 
 from frazil.declare.converters import READABLE_KEYS
-from frazil.pipeline.transforms.keys import key_reader
-from frazil.pipeline.transforms.record import StageError
+from frazil.declare.registry_converters import REGISTRY_CONVERTERS
+from frazil.pipeline.convert.strict import StageError
+from frazil.pipeline.envelope import JsonEnvelope
+from frazil.pipeline.transforms.keys import KeyConverter, key_reader
+from frazil.pipeline.types import Typed
 from tests.pipeline.transforms.chains import text
 
 PREFIX = "org.apache.kafka.connect.converters."
@@ -27,7 +30,7 @@ PREFIX = "org.apache.kafka.connect.converters."
     ],
 )
 def test_keys_as_json(converter: str, key: bytes, expected: bytes | None) -> None:
-    assert text(key_reader(converter)(key)) == expected
+    assert text(key_reader(KeyConverter(converter))(key, (), "t")) == expected
 
 
 @pytest.mark.parametrize(
@@ -41,11 +44,31 @@ def test_keys_as_json(converter: str, key: bytes, expected: bytes | None) -> Non
 )
 def test_bytes_that_are_no_key(converter: str, key: bytes) -> None:
     with pytest.raises(StageError, match="key: ") as error:
-        key_reader(converter)(key)
+        key_reader(KeyConverter(converter))(key, (), "t")
     assert error.value.origin == ("KEY_CONVERTER", converter)
 
 
 def test_every_readable_converter_has_a_reader() -> None:
-    assert all(callable(key_reader(converter)) for converter in READABLE_KEYS)
+    plain = [converter for converter in READABLE_KEYS if converter not in REGISTRY_CONVERTERS]
+    assert all(callable(key_reader(KeyConverter(converter))) for converter in plain)
     with pytest.raises(ValueError, match="cannot be read"):
-        key_reader(PREFIX + "ByteArrayConverter")
+        key_reader(KeyConverter(PREFIX + "ByteArrayConverter"))
+
+
+CLASS = "org.apache.kafka.connect.json.JsonConverter"
+DAY = b'{"type":"int32","name":"org.apache.kafka.connect.data.Date"}'
+
+
+def test_keys_with_a_schema_keep_what_it_says() -> None:
+    read = key_reader(KeyConverter(CLASS, JsonEnvelope(part="key")))
+    key = read(b'{"schema":%s,"payload":19000}' % DAY, (), "t")
+    assert isinstance(key, Typed)
+    assert (bytes(key.raw), str(key.type)) == (b"19000", "date")
+    struct = b'{"type":"struct","fields":[{"field":"d","type":"bytes","name":"%s","parameters":{"scale":"2"}}]}'
+    found = key_reader(KeyConverter(CLASS, JsonEnvelope(struct % b"org.apache.kafka.connect.data.Decimal")))
+    assert text(found(b'{"d":"AJw="}', (), "t")) == b'{"d":1.56}'
+    assert read(b'{"schema":%s,"payload":null}' % DAY, (), "t") is None
+    assert read(b'{"schema":null,"payload":null}', (), "t") is None
+    with pytest.raises(StageError, match="Set key.converter.schemas.enable=false") as error:
+        read(b"{}", (), "t")
+    assert error.value.origin == ("KEY_CONVERTER", CLASS)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from frazil.pipeline.transforms.record import StageError
+from frazil.pipeline.convert.strict import StageError
 from tests.pipeline.transforms.chains import ICEBERG, after
 
 BIG = b'{"a":0.12345678901234567890123,"b":123456789012345678901234567890,"c":{"d":1.50,"e":[1e2, 2]},"f":"\\u00e9"}'

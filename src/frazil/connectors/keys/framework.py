@@ -31,8 +31,6 @@ _ONE_VERSION = "there is exactly one version of each plugin"
 _NOT_LOGGED = "failed records are counted and kept as dead letters whose headers name the reason"
 _NOT_RETRIED = "converting a record gives the same result every time; failing services are tried again by themselves"
 
-_SCHEMA_CONTENT = "value.converter.schema.content"
-
 MOST_TASKS = 10_000
 """Tasks of a connector, at most: each of them stands in its status."""
 
@@ -253,7 +251,8 @@ def check_sink(parsed: Parsed) -> None:
         parsed.fail("topics", problem)
         parsed.fail("topics.regex", problem)
     _check_dead_letter_topic(parsed, topics, regex)
-    _check_schema_content(parsed)
+    for part in ("key", "value"):
+        _check_schema_content(parsed, part)
     check_overrides(parsed)
 
 
@@ -286,24 +285,30 @@ def _check_dead_letter_topic(parsed: Parsed, topics: tuple[str, ...], regex: str
         )
 
 
-def _check_schema_content(parsed: Parsed) -> None:
-    text = schema_content(parsed)
-    if parsed.config.get(_SCHEMA_CONTENT) and parsed.values.get("value.converter.schemas.enable") is False:
-        parsed.warn(f"{_SCHEMA_CONTENT} has no effect here: value.converter.schemas.enable is false")
+def _check_schema_content(parsed: Parsed, part: Literal["key", "value"]) -> None:
+    name = f"{part}.converter.schema.content"
+    key = parsed.definition.keys.get(name)
+    if key is None or key.no_effect:
+        return
+    text = schema_content(parsed, part)
+    if parsed.config.get(name) and parsed.values.get(f"{part}.converter.schemas.enable") is False:
+        parsed.warn(f"{name} has no effect here: {part}.converter.schemas.enable is false")
     if not text or has_placeholder(text):
         return
+    reason = None
     try:
-        reason = None if columns_of(text.encode()) else "Not the schema of an object. Its type has to be struct"
+        if columns_of(text.encode()) is None and part == "value":
+            reason = "Not the schema of an object. Its type has to be struct"
     except ConversionError as error:
         reason = f"Not a schema as JsonConverter writes it: {error.reason}"
     if reason:
-        parsed.fail(_SCHEMA_CONTENT, invalid_value(_SCHEMA_CONTENT, text, reason))
+        parsed.fail(name, invalid_value(name, text, reason))
 
 
-def schema_content(parsed: Parsed) -> str:
-    """The schema of all records; empty when they come with theirs, or without any."""
-    value = parsed.values.get(_SCHEMA_CONTENT)
-    enabled = parsed.values.get("value.converter.schemas.enable") is True
+def schema_content(parsed: Parsed, part: Literal["key", "value"]) -> str:
+    """The schema of all keys or values; empty when they come with theirs, or without any."""
+    value = parsed.values.get(f"{part}.converter.schema.content")
+    enabled = parsed.values.get(f"{part}.converter.schemas.enable") is True
     return value.strip() if enabled and isinstance(value, str) else ""
 
 

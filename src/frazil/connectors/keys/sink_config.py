@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from frazil.connectors.keys.framework import ErrorsTolerance, errors_tolerance, schema_content
@@ -16,16 +16,18 @@ from frazil.errors import ConfigError
 from frazil.pipeline.envelope import Envelope, JsonEnvelope
 from frazil.pipeline.letters.queues import DLQ
 from frazil.pipeline.schemas.converter import RegistryConverter
+from frazil.pipeline.schemas.wire import Part
 from frazil.pipeline.transforms.declaration import TransformChain, transform_chain
+from frazil.pipeline.transforms.keys import KeyConverter
 
 
 @dataclass(frozen=True, kw_only=True)
 class SinkConfig:
     """A checked configuration; each sink adds what it has. Times are milliseconds.
 
-    Exactly one of `topics` and `topics_regex` is set. `envelope` is how records come with their schemas, if they do.
-    `consumer_overrides` are without their prefix, and without group
-    id and `auto.offset.reset`.
+    Exactly one of `topics` and `topics_regex` is set. `envelope` is how records come with their schemas, if they do;
+    that of `key` is None where nobody reads keys. `consumer_overrides` are without their prefix, and without group id
+    and `auto.offset.reset`.
     """
 
     name: str
@@ -36,6 +38,7 @@ class SinkConfig:
     tasks_max: int = 1
     value_converter: str = DEFAULTS["value"]
     envelope: Envelope | None = None
+    key: KeyConverter = field(default_factory=KeyConverter)
     errors_tolerance: ErrorsTolerance = "none"
     dead_letter_topic: str | None = None
     dead_letter_replication: int = 3
@@ -51,7 +54,7 @@ class SinkConfig:
     @property
     def reads_schema_headers(self) -> bool:
         """Whether headers of records may say which schema they have."""
-        return isinstance(self.envelope, RegistryConverter)
+        return any(isinstance(one, RegistryConverter) for one in (self.envelope, self.key.envelope))
 
     @property
     def reads_committed(self) -> bool:
@@ -59,12 +62,18 @@ class SinkConfig:
         return self.consumer_overrides.get("isolation.level") == "read_committed"
 
 
-def sink_fields(parsed: Parsed) -> dict[str, Any]:
-    """The fields of `SinkConfig`, by their names; raises ConfigError with all errors in Connect's text."""
+def sink_fields(parsed: Parsed, *, keys: bool = False) -> dict[str, Any]:
+    """The fields of `SinkConfig`, by their names; raises ConfigError with all errors in Connect's text.
+
+    `keys`: whether the sink itself reads those of records.
+    """
     errors = parsed.error_texts()
     if errors:
         raise ConfigError(invalid_config_message(errors))
-    name, tolerance = parsed.text("name"), errors_tolerance(parsed)
+    name, tolerance, chain = parsed.text("name"), errors_tolerance(parsed), transform_chain(parsed)
+    key = KeyConverter(converter_class(parsed.text("key.converter")) or DEFAULTS["key"])
+    if keys or (chain is not None and chain.reads_keys):
+        key = replace(key, envelope=_envelope(parsed, "key"))
     return {
         "name": name,
         "topics": tuple(dict.fromkeys(parsed.items("topics"))),
@@ -73,20 +82,21 @@ def sink_fields(parsed: Parsed) -> dict[str, Any]:
         "auto_offset_reset": auto_offset_reset(parsed),
         "tasks_max": parsed.number("tasks.max"),
         "value_converter": converter_class(parsed.text("value.converter")) or DEFAULTS["value"],
-        "envelope": _envelope(parsed),
+        "envelope": _envelope(parsed, "value"),
+        "key": key,
         "errors_tolerance": tolerance,
         "dead_letter_topic": (parsed.text(DLQ + "topic.name") or None) if tolerance == "all" else None,
         "dead_letter_replication": parsed.number(DLQ + "topic.replication.factor"),
         "dead_letter_headers": parsed.flag(DLQ + "context.headers.enable"),
         "consumer_overrides": consumer_overrides(parsed),
-        "transforms": transform_chain(parsed),
+        "transforms": chain and replace(chain, key=key),
     }
 
 
-def _envelope(parsed: Parsed) -> Envelope | None:
-    name = converter_class(parsed.text("value.converter"))
+def _envelope(parsed: Parsed, part: Part) -> Envelope | None:
+    name = converter_class(parsed.text(f"{part}.converter"))
     if name in REGISTRY_CONVERTERS:
-        return registry_converter(name, "value", parsed)
-    if parsed.values.get("value.converter.schemas.enable") is not True:
+        return registry_converter(name, part, parsed)
+    if parsed.values.get(f"{part}.converter.schemas.enable") is not True:
         return None
-    return JsonEnvelope(schema_content(parsed).encode())
+    return JsonEnvelope(schema_content(parsed, part).encode(), part)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from frazil.connectors.objects.config.object_sink import FormatConfig, ObjectSinkConfig
-from frazil.connectors.objects.formats.avro import write_avro, write_avro_values
+from frazil.connectors.objects.formats.avro import write_avro, write_avro_typed, write_avro_values
 from frazil.connectors.objects.formats.delta import TableColumns, write_table_file
 from frazil.connectors.objects.formats.json_tables import Refused
 from frazil.connectors.objects.formats.parquet import write_parquet
@@ -20,6 +20,7 @@ from frazil.connectors.objects.records import Records, Schema
 from frazil.connectors.objects.rotation import Numbers
 from frazil.connectors.objects.spool import Spool, joined
 from frazil.declare.converters import STRING_CONVERTER
+from frazil.pipeline import envelope
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.types import Type
@@ -45,15 +46,22 @@ class OpenObject:
     """Takes records of one folder, in order of their offsets."""
 
     def __init__(
-        self, config: ObjectSinkConfig, folder: str, schema: Schema | None, columns: TableColumns | None = None
+        self,
+        config: ObjectSinkConfig,
+        folder: str,
+        schema: Schema | None,
+        columns: TableColumns | None = None,
+        schemas: Sequence[Schema] = (),
     ) -> None:
-        """`columns` are those of the table that the object is a file of."""
+        """`columns` are those of the table that the object is a file of; `schemas` are those of keys, by number."""
         self._columns = columns
         self.unknown: Mapping[infer.Path, Type] = {}
         """Fields that the table has no column for, found by `finish`."""
         self._config = config
         self._folder = folder
         self._schema = schema
+        self._schemas = schemas
+        self._key_schemas: set[int] = set()
         self._spools: dict[Kind, tuple[FormatConfig, Spool]] = {}
         self._offsets: list[Numbers] = []
         self._topic = ""
@@ -83,6 +91,8 @@ class OpenObject:
         self._write("data", config.format, _chosen(records.texts, indexes).drop_null())
         if config.keys is not None and records.keys is not None:
             self._write("keys", config.keys, _chosen(records.keys, indexes))
+            if records.key_schemas is not None:
+                self._key_schemas.update(np.unique(records.key_schemas[indexes]).tolist())
         if config.headers is not None and records.headers is not None:
             self._write("headers", config.headers, _chosen(records.headers, indexes))
 
@@ -139,11 +149,23 @@ class OpenObject:
             return refused
         if format_.kind == "parquet":
             return write_parquet(spool.lines, struct, format_.codec, out)
-        if kind == "keys" or (kind == "data" and self._config.value_converter == STRING_CONVERTER):
+        if kind == "keys":
+            return self._make_keys(format_, spool, out)
+        if kind == "data" and self._config.value_converter == STRING_CONVERTER:
             return write_avro_values(spool.lines, format_.codec, out)
         if kind == "headers":
             return write_avro(spool.lines, HEADERS, None, format_.codec, out)
         return write_avro(spool.lines, struct, None if schema is None else schema.name, format_.codec, out)
+
+    def _make_keys(self, format_: FormatConfig, spool: Spool, out: IO[bytes]) -> Refused:
+        """Write keys with the types of their schema, where all have the same one."""
+        if len(self._key_schemas) != 1 or -1 in self._key_schemas:
+            return write_avro_values(spool.lines, format_.codec, out)
+        (number,) = self._key_schemas
+        schema = self._schemas[number]
+        if schema.struct is not None:
+            return write_avro(spool.lines, schema.struct, schema.name, format_.codec, out)
+        return write_avro_typed(spool.lines, envelope.type_of(schema.text), format_.codec, out)
 
     def close(self) -> None:
         """Give up what was taken."""

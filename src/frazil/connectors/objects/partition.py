@@ -218,7 +218,9 @@ class PartitionRun:
             if found is None:
                 number = -1 if records.schemas is None else int(records.schemas[indexes[0]])
                 schema = self._preparer.schemas[number] if number >= 0 else None
-                found = self._open[code] = OpenObject(self._config, self._folders.names[code], schema, self._columns)
+                found = self._open[code] = OpenObject(
+                    self._config, self._folders.names[code], schema, self._columns, self._preparer.schemas
+                )
             with step("write"):
                 found.add(records, indexes)
         if records.topics is None:

@@ -24,7 +24,7 @@ from frazil.connectors.objects.formats.text import (
 from frazil.connectors.objects.records import Records, Schema
 from frazil.declare.converters import JSON_CONVERTER, STRING_CONVERTER
 from frazil.pipeline import envelope
-from frazil.pipeline.convert.strict import ConversionError
+from frazil.pipeline.convert.strict import ConversionError, StageError
 from frazil.pipeline.envelope import Envelope
 from frazil.pipeline.json_schema import checker
 from frazil.pipeline.prepare import prepare
@@ -79,9 +79,10 @@ class Preparer:
             here = (offset for offset in offsets.tolist() if offset in refused)
             failures |= {offset: ConversionError("", refused[offset]) for offset in here}
         gone = [int(offsets[index]) for index in dropped]
-        keys = headers = None
+        keys = headers = key_schemas = None
         if self.config.keys is not None:
-            keys = self._part(rows, *self._keys(rows.keys, self.config.keys), failures, _NO_KEY)
+            texts_of_keys, key_schemas, bad = self._keys(rows, self.config.keys)
+            keys = self._part(rows, texts_of_keys, bad, failures, _NO_KEY)
         if self.config.headers is not None:
             keys_and_values = rows.headers if rows.headers is not None else [()] * len(rows)
             headers = self._part(rows, *header_texts(keys_and_values), failures, _NO_HEADERS)
@@ -96,6 +97,7 @@ class Preparer:
             schemas,
             keys,
             headers,
+            key_schemas,
         )
         lost = self._lost(records, failures, gone)
         left = [*failures, *gone, *lost]
@@ -143,7 +145,7 @@ class Preparer:
             return self._transformed(rows, self.config.transforms)
         schemas = None
         if self.config.envelope is not None:
-            texts, schemas, failed = self._opened(rows, self.config.envelope)
+            texts, schemas, failed = self._opened(rows.values, rows, self.config.envelope, self.config.format)
         else:
             texts, failed = self._converted(rows.values)
         return texts, None, schemas, failed + self._misshaped(texts, schemas), ()
@@ -190,19 +192,21 @@ class Preparer:
         nameless = [index for index in np.flatnonzero(maybe) if "" in _members(texts[int(index)].as_py())]
         return no_objects + [(int(index), ConversionError("", NAMELESS)) for index in nameless]
 
-    def _opened(self, rows: Rows, opener: Envelope) -> tuple[pa.BinaryArray, Any, Failures]:
-        """Payloads of records that come with their schemas."""
+    def _opened(
+        self, values: Sequence[bytes | None], rows: Rows, opener: Envelope, format_: FormatConfig
+    ) -> tuple[pa.BinaryArray, Any, Failures]:
+        """Payloads of values or keys that come with their schemas, and the numbers of these."""
         payloads: list[bytes | None] = []
         numbers = np.full(len(rows), -1, np.int64)
         failed: Failures = []
         headers = [()] * len(rows) if rows.headers is None else rows.headers
-        for index, (value, named) in enumerate(zip(rows.values, headers, strict=True)):
+        for index, (value, named) in enumerate(zip(values, headers, strict=True)):
             payload = None
             if value is not None:
                 try:
                     schema, payload = opener.split(value, named, rows.topic)
                     if payload != b"null" and schema != b"null":
-                        numbers[index], payload = self._schema(schema, payload)
+                        numbers[index], payload = self._schema(schema, payload, format_)
                 except ConversionError as error:
                     failed.append((index, error))
                     payload = None
@@ -211,17 +215,18 @@ class Preparer:
         numbers[np.asarray(texts.is_null().to_numpy(zero_copy_only=False))] = -1
         return texts, numbers, failed + more
 
-    def _schema(self, text: bytes, payload: bytes) -> tuple[int, bytes]:
+    def _schema(self, text: bytes, payload: bytes, format_: FormatConfig) -> tuple[int, bytes]:
         """The number of a schema, and the payload as the format writes it."""
         number = self._numbers.get(text)
         if number is None:
             struct = envelope.columns_of(text)
             name, version = envelope.identity_of(text)
-            if version is None and self.config.compatibility != "NONE":
-                raise ConversionError("", f"Schema version required for {self.config.compatibility} compatibility")
             number = self._numbers[text] = len(self.schemas)
             self.schemas.append(Schema(text, struct, name, version))
-        base64 = self.config.format.kind == "json" and not self.config.format.numeric_decimals
+        rule = self.config.compatibility
+        if rule != "NONE" and self.schemas[number].version is None and format_ is self.config.format:
+            raise ConversionError("", f"Schema version required for {rule} compatibility")
+        base64 = format_.kind == "json" and not format_.numeric_decimals
         return number, payload if base64 else envelope.rewritten(text, payload)
 
     def _part(
@@ -233,23 +238,35 @@ class Preparer:
             failures.setdefault(int(rows.offsets[index]), ConversionError("", missing))
         return texts
 
-    def _keys(self, keys: Sequence[bytes | None], format_: FormatConfig) -> tuple[pa.BinaryArray, Failures]:
-        converter = self.config.key_converter
+    def _keys(self, rows: Rows, format_: FormatConfig) -> tuple[pa.BinaryArray, Any, Failures]:
+        """Texts of the keys, and the numbers of their schemas, if they come with some."""
         if format_.kind == "bytes":
-            return pa.array(keys, pa.binary()), []
+            return pa.array(rows.keys, pa.binary()), None, []
+        opener = self.config.key.envelope
+        if opener is not None:
+            texts, numbers, failed = self._opened(rows.keys, rows, opener, format_)
+            return texts, numbers, [(index, self._of_key(error)) for index, error in failed]
+        texts, failed = self._plain_keys(rows.keys)
+        return texts, None, failed
+
+    def _of_key(self, error: ConversionError) -> ConversionError:
+        return StageError("KEY_CONVERTER", self.config.key.class_name, f"key: {error.reason}")
+
+    def _plain_keys(self, keys: Sequence[bytes | None]) -> tuple[pa.BinaryArray, Failures]:
+        converter = self.config.key.class_name
         if converter.endswith(".ByteArrayConverter"):
             return base64_texts(keys)
         if converter == STRING_CONVERTER:
             return quoted_texts(keys)
         if converter == JSON_CONVERTER:
             return json_texts(keys)
-        read = key_reader(converter)
+        read = key_reader(self.config.key)
         texts: list[bytes | None] = []
         failed: Failures = []
         for index, key in enumerate(keys):
             found = None
             try:
-                found = None if key is None else read(key)
+                found = None if key is None else read(key, (), "")
             except ConversionError as error:
                 failed.append((index, error))
             texts.append(None if found is None else raw_bytes(found))

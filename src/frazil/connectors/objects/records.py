@@ -14,7 +14,7 @@ from frazil.pipeline.types import Struct
 
 @dataclass(frozen=True)
 class Schema:
-    """The schema of records that come with one. `text` is its JSON; two schemas are equal when these are."""
+    """The schema of values or keys that come with one. `text` is its JSON; two schemas are equal when these are."""
 
     text: bytes
     struct: Struct | None
@@ -29,8 +29,8 @@ class Records:
     `offsets` ascend. `stamps` are Kafka's timestamps in epoch ms, negative where there is none. `texts` are what the
     format writes for each record, null for one without a value. `sizes` are the bytes of the values as they were read.
     `topics` are those that transformations gave the records; None when it is the topic that was read. `schemas` are
-    indexes into a list of the task, -1 for none; None when no record has one. `keys` and `headers` are None unless
-    they are stored.
+    indexes into a list of the task, -1 for none; None when no record has one; `key_schemas` are those of the keys.
+    `keys` and `headers` are None unless they are stored.
     """
 
     topic: str
@@ -43,6 +43,7 @@ class Records:
     schemas: Numbers | None = None
     keys: pa.BinaryArray | None = None
     headers: pa.BinaryArray | None = None
+    key_schemas: Numbers | None = None
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -62,6 +63,7 @@ class Records:
             schemas=None if self.schemas is None else self.schemas[mask],
             keys=None if self.keys is None else self.keys.filter(chosen),
             headers=None if self.headers is None else self.headers.filter(chosen),
+            key_schemas=None if self.key_schemas is None else self.key_schemas[mask],
         )
 
     @property

@@ -70,6 +70,14 @@ class ConversionError(ValueError):
         return ConversionError(self.path, f"{reason}{way}{opening}{example}")
 
 
+class StageError(ConversionError):
+    """A record that failed before it reached the sink; `origin` is Connect's name of the stage and the class."""
+
+    def __init__(self, stage: str, class_name: str, reason: str) -> None:
+        super().__init__("", reason)
+        self.origin = stage, class_name
+
+
 class RecordError(ConversionError):
     """A reason that is the record's, wherever in it that shows: it has no path."""
 

@@ -13,13 +13,12 @@ from frazil.clients.kafka.headers import Headers
 from frazil.clients.registry.access import RegistryAccess
 from frazil.clients.registry.client import Registered, RegistryClient, SchemaId, SchemaType, registry_client
 from frazil.errors import NotFound
-from frazil.pipeline.convert.strict import ConversionError
+from frazil.pipeline.convert.strict import ConversionError, StageError
 from frazil.pipeline.schemas.avro import avro_to_connect, parse_avro
 from frazil.pipeline.schemas.avro_reader import avro_reader
 from frazil.pipeline.schemas.connect import PLAIN, ConnectOptions, SchemaError, UnfitRecord
 from frazil.pipeline.schemas.json_schemas import json_to_connect
 from frazil.pipeline.schemas.wire import Framing
-from frazil.pipeline.transforms.record import StageError
 
 SubjectName = Literal["topic", "record", "topic-record"]
 

@@ -8,12 +8,13 @@ from functools import lru_cache
 
 import msgspec
 
-from frazil.pipeline.convert.strict import ConversionError, parse_object
+from frazil.clients.kafka.headers import Headers
+from frazil.pipeline.convert.strict import ConversionError, StageError, parse_object
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.transforms.declaration import PredicateConfig, TransformChain, TransformConfig
 from frazil.pipeline.transforms.keys import key_reader
 from frazil.pipeline.transforms.plugin import Test
-from frazil.pipeline.transforms.record import Apply, Record, StageError, raw_bytes, read_as_text, with_types
+from frazil.pipeline.transforms.record import Apply, Record, raw_bytes, read_as_text, with_types
 from frazil.pipeline.transforms.registry import PREDICATES, TRANSFORMATIONS
 from frazil.pipeline.transforms.shapes import Shapes
 from frazil.pipeline.types import Struct
@@ -39,10 +40,11 @@ class Transformer:
 
     def __init__(self, chain: TransformChain) -> None:
         self._steps = [_Step(config, _compiled(config)) for config in chain.steps]
-        self._read_key = key_reader(chain.key_converter) if chain.reads_keys else None
-        self._reads_headers = chain.reads_headers
+        self._read_key = key_reader(chain.key) if chain.reads_keys else None
+        typed_keys = chain.reads_keys and chain.key.envelope is not None
+        self._reads_headers = chain.reads_headers or typed_keys
         self._value_is_text = chain.value_is_text
-        self._makes_types = any(TRANSFORMATIONS[step.name].makes_types for step in chain.steps)
+        self._makes_types = typed_keys or any(TRANSFORMATIONS[step.name].makes_types for step in chain.steps)
         self._shapes = Shapes()
 
     def transform(self, rows: Rows, read: Values | None = None) -> Prepared:
@@ -56,11 +58,11 @@ class Transformer:
         failed: list[tuple[int, ConversionError]] = []
         shapes: list[Struct | None] = []
         has_types = self._makes_types or read.shapes is not None
-        for index, record, shape in self._records(rows, read):
+        for index, record, shape, headers in self._records(rows, read):
             try:
                 if shape is not None and isinstance(record.value, bytes):
                     record.value = with_types(parse_object(record.value), shape)
-                if not self.apply(record):
+                if not self.apply(record, headers):
                     dropped.append(index)
                     continue
             except ConversionError as error:
@@ -77,10 +79,10 @@ class Transformer:
             topics.append(record.topic)
         return Prepared(Values(values, kept, topics, shapes if has_types else None), dropped, failed)
 
-    def apply(self, record: Record) -> bool:
+    def apply(self, record: Record, headers: Headers = ()) -> bool:
         """Change one record; False when it is dropped. Raises ConversionError when it cannot be transformed."""
         if self._read_key is not None and isinstance(record.key, bytes):
-            record.key = self._read_key(record.key)
+            record.key = self._read_key(record.key, headers, record.topic)
         if self._value_is_text and isinstance(record.value, bytes):
             record.value = read_as_text(record.value)
         step = None
@@ -96,7 +98,7 @@ class Transformer:
             raise _failure(step, "it is nested too deeply") from None
         return True
 
-    def _records(self, rows: Rows, read: Values) -> Iterator[tuple[int, Record, Struct | None]]:
+    def _records(self, rows: Rows, read: Values) -> Iterator[tuple[int, Record, Struct | None, Headers]]:
         if read.at is not None:
             rows = rows.take(read.at)
         count = len(rows)
@@ -113,7 +115,7 @@ class Transformer:
                 timestamp,
             )
             record.headers = [name for name, _ in named]
-            yield read.position(index), record, None if read.shapes is None else read.shapes[index]
+            yield read.position(index), record, None if read.shapes is None else read.shapes[index], named
 
 
 def _failure(step: _Step | None, reason: str) -> StageError:

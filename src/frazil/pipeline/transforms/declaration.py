@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
-from frazil.declare.converters import CONNECT_VERSION, JSON_CONVERTER, READABLE_KEYS, STRING_CONVERTER, converter_class
+from frazil.declare.converters import CONNECT_VERSION, READABLE_KEYS, STRING_CONVERTER, converter_class
 from frazil.declare.definition import Key, Parsed, Value, invalid_value, parse_value
+from frazil.pipeline.transforms.keys import KeyConverter
 from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, Plugin, Transformation
 from frazil.pipeline.transforms.record import Part
 from frazil.pipeline.transforms.registry import PREDICATES, TRANSFORMATIONS
@@ -46,7 +47,7 @@ class TransformChain:
     """The transformations in their order, and how keys and values are read for them."""
 
     steps: tuple[TransformConfig, ...]
-    key_converter: str
+    key: KeyConverter
     value_is_text: bool
 
     @property
@@ -207,13 +208,9 @@ def _check_converters(parsed: Parsed) -> None:
     chain = transform_chain(parsed)
     if chain is None or not chain.reads_keys:
         return
-    if chain.key_converter not in READABLE_KEYS:
-        reason = f"Not supported yet where a transformation reads keys. Set one of: {', '.join(READABLE_KEYS)}"
-        parsed.fail("key.converter", invalid_value("key.converter", chain.key_converter, reason))
-    option = "key.converter.schemas.enable"
-    if chain.key_converter == JSON_CONVERTER and parsed.values.get(option) is True:
-        reason = f"Not supported yet where a transformation reads keys. Set {option} to false and send plain JSON keys"
-        parsed.fail(option, invalid_value(option, True, reason))
+    if chain.key.class_name not in READABLE_KEYS:
+        reason = f"Not supported where a transformation reads keys. Set one of: {', '.join(READABLE_KEYS)}"
+        parsed.fail("key.converter", invalid_value("key.converter", chain.key.class_name, reason))
 
 
 def reads_keys(config: Mapping[str, str | None]) -> bool:
@@ -242,7 +239,10 @@ def _named(config: Mapping[str, str | None]) -> Iterator[tuple[str, Transformati
 
 
 def transform_chain(parsed: Parsed) -> TransformChain | None:
-    """Make the chain of a configuration; None when no transformation does something."""
+    """Make the chain of a configuration; None when no transformation does something.
+
+    Of the converter of keys it has the class alone.
+    """
     steps: list[TransformConfig] = []
     for alias in _usable(parsed):
         prefix = f"transforms.{alias}."
@@ -263,8 +263,8 @@ def transform_chain(parsed: Parsed) -> TransformChain | None:
         )
     if not steps:
         return None
-    key_converter = converter_class(parsed.text("key.converter")) or STRING_CONVERTER
-    return TransformChain(tuple(steps), key_converter, reads_text(parsed.config))
+    key = KeyConverter(converter_class(parsed.text("key.converter")) or STRING_CONVERTER)
+    return TransformChain(tuple(steps), key, reads_text(parsed.config))
 
 
 def _predicate(parsed: Parsed, alias: str) -> PredicateConfig | None:

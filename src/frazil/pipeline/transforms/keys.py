@@ -5,37 +5,68 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
+from frazil.clients.kafka.headers import Headers
 from frazil.declare.converters import JSON_CONVERTER, READABLE_KEYS, STRING_CONVERTER
-from frazil.pipeline.convert.strict import ConversionError
-from frazil.pipeline.transforms.record import Json, Raw, StageError, open_value, quoted, read_as_text
+from frazil.pipeline.convert.strict import ConversionError, StageError
+from frazil.pipeline.envelope import Envelope, opened_one
+from frazil.pipeline.transforms.record import Json, Raw, open_value, quoted, read_as_text
+from frazil.pipeline.types import Typed
 
 _WHOLE = {"Short": ">h", "Integer": ">i", "Long": ">q"}
 _FLOATING = {"Float": ">f", "Double": ">d"}
 
+ReadKey = Callable[[bytes, Headers, str], Json | None]
+"""Reads the key of a record; headers and topic are the record's."""
 
-def key_reader(converter: str) -> Callable[[bytes], Json | None]:
-    """Make the function for a converter class. It raises StageError for bytes that are no such key."""
+
+@dataclass(frozen=True)
+class KeyConverter:
+    """Converter of the keys of records; `envelope` is how they come with their schemas, if they do. Picklable."""
+
+    class_name: str = STRING_CONVERTER
+    envelope: Envelope | None = None
+
+
+def key_reader(converter: KeyConverter) -> ReadKey:
+    """Make the function for a converter. It raises StageError for bytes that are no such key."""
     read = _reader(converter)
 
-    def key(data: bytes) -> Json | None:
+    def key(data: bytes, headers: Headers, topic: str) -> Json | None:
         try:
-            return read(data)
+            return read(data, headers, topic)
         except ConversionError as error:
-            raise StageError("KEY_CONVERTER", converter, f"key: {error.reason}") from None
+            raise StageError("KEY_CONVERTER", converter.class_name, f"key: {error.reason}") from None
 
     return key
 
 
-def _reader(converter: str) -> Callable[[bytes], Json | None]:
-    if converter not in READABLE_KEYS:
-        raise ValueError(f"keys cannot be read with {converter}")
-    if converter == JSON_CONVERTER:
+def _reader(converter: KeyConverter) -> ReadKey:
+    if converter.envelope is not None:
+        return _with_schema(converter.envelope)
+    read = _plain(converter.class_name)
+    return lambda data, headers, topic: read(data)
+
+
+def _with_schema(envelope: Envelope) -> ReadKey:
+    def read(data: bytes, headers: Headers, topic: str) -> Json | None:
+        payload, type_ = opened_one(data, envelope, headers, topic)
+        found = open_value(payload)
+        return found if found is None or type_ is None else Typed(Raw(payload), type_)
+
+    return read
+
+
+def _plain(name: str) -> Callable[[bytes], Json | None]:
+    if name not in READABLE_KEYS:
+        raise ValueError(f"keys cannot be read with {name}")
+    if name == JSON_CONVERTER:
         return open_value
-    if converter == STRING_CONVERTER:
+    if name == STRING_CONVERTER:
         return read_as_text
-    name = converter.rpartition(".")[2].removesuffix("Converter")
-    return _boolean if name == "Boolean" else _number(name, {**_WHOLE, **_FLOATING})
+    simple = name.rpartition(".")[2].removesuffix("Converter")
+    return _boolean if simple == "Boolean" else _number(simple, {**_WHOLE, **_FLOATING})
 
 
 def _boolean(key: bytes) -> Json:

@@ -59,14 +59,6 @@ class DataError(ValueError):
     """A record that a transformation cannot be applied to."""
 
 
-class StageError(ConversionError):
-    """A record that failed before it reached the sink; `origin` is Connect's name of the stage and the class."""
-
-    def __init__(self, stage: str, class_name: str, reason: str) -> None:
-        super().__init__("", reason)
-        self.origin = stage, class_name
-
-
 def members(record: Record, part: Part) -> Members | None:
     """Open the key or value as members, which may be changed; None for null.
 

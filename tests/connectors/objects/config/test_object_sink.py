@@ -291,7 +291,7 @@ def test_tombstones_are_stored_by_their_keys() -> None:
         ),
         (
             {"key.converter": "io.confluent.connect.avro.AvroConverter", "store.kafka.keys": "true"},
-            {"key.converter", "key.converter.schema.registry.url"},
+            {"key.converter.schema.registry.url"},
         ),
         ({"value.converter": "StringConverter", "format.class": PARQUET}, {"value.converter"}),
         ({"store.kafka.headers": "true", "headers.format.class": BYTES}, {"headers.format.class"}),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from frazil.pipeline.transforms.record import StageError
+from frazil.pipeline.convert.strict import StageError
 from tests.pipeline.transforms.chains import after
 
 

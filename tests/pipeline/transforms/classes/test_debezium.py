@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from frazil.pipeline.transforms.record import StageError
+from frazil.pipeline.convert.strict import StageError
 from tests.pipeline.transforms.chains import ICEBERG, TABULAR, Step, after, applied, chain, parsed, text
 
 JSON_KEYS = {

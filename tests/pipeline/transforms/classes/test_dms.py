@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from frazil.pipeline.transforms.record import StageError
+from frazil.pipeline.convert.strict import StageError
 from tests.pipeline.transforms.chains import ICEBERG, TABULAR, after, applied, chain, parsed
 
 

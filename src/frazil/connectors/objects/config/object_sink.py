@@ -23,7 +23,6 @@ from frazil.connectors.objects.config.partitioner_keys import (
     partitioning,
 )
 from frazil.connectors.objects.config.rules import check_objects, flag_text
-from frazil.declare.converters import DEFAULTS, converter_class
 from frazil.declare.definition import ConfigDef, Parsed
 from frazil.pipeline.transforms.declaration import check_transforms
 
@@ -123,7 +122,6 @@ class ObjectSinkConfig(SinkConfig):
     null_values: NullValues
     compatibility: Compatibility
     schema_affix: Literal["NONE", "PREFIX", "SUFFIX"]
-    key_converter: str
     max_records_per_batch: int
     retry_ms: int
     json_schema: JsonSchemaConfig | None = None
@@ -159,7 +157,7 @@ def parse_object_sink(config: Mapping[str, str | None]) -> Parsed:
 def object_sink_config(config: Mapping[str, str]) -> ObjectSinkConfig:
     """The typed configuration; raises ConfigError with all errors in Connect's text when there are any."""
     parsed = parse_object_sink(config)
-    common = sink_fields(parsed)
+    common = sink_fields(parsed, keys=parsed.flag("store.kafka.keys"))
     is_delta = class_of(parsed.text("format.class"), (DELTA_FORMAT,)) is not None
     division = partitioning(parsed)
     return ObjectSinkConfig(
@@ -184,7 +182,6 @@ def object_sink_config(config: Mapping[str, str]) -> ObjectSinkConfig:
         ),
         compatibility=_compatibility(parsed.text("schema.compatibility")),
         schema_affix=cast(Literal["NONE", "PREFIX", "SUFFIX"], parsed.text("s3.schema.partition.affix.type").upper()),
-        key_converter=converter_class(parsed.text("key.converter")) or DEFAULTS["key"],
         max_records_per_batch=parsed.number("frazil.batch.max.records"),
         retry_ms=parsed.number("retry.backoff.ms"),
         json_schema=_json_schema(parsed),

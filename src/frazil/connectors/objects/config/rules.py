@@ -140,9 +140,6 @@ def _check_converters(parsed: Parsed) -> None:
         what = "ParquetFormat" if data == "ParquetFormat" else f"{kind_of(parsed)}Partitioner"
         reason = f"{what} needs records with fields. Set value.converter to {JSON_CONVERTER}"
         parsed.fail("value.converter", invalid_value("value.converter", value, reason))
-    if parsed.flag("store.kafka.keys") and converter_class(parsed.text("key.converter")) in REGISTRY_CONVERTERS:
-        reason = "Keys with a schema are not stored. Set org.apache.kafka.connect.converters.ByteArrayConverter"
-        parsed.fail("key.converter", invalid_value("key.converter", parsed.text("key.converter"), reason))
     changed = [step.alias for step in chain.steps if step.part == "key" or step.name == "ValueToKey"] if chain else []
     if changed and parsed.flag("store.kafka.keys"):
         reason = f"Not supported with transformations that change keys ({', '.join(changed)})"

@@ -59,6 +59,20 @@ def write_avro(
     return write_columns(open_lines, schema, write, out)
 
 
+def write_avro_typed(open_lines: Callable[[], Iterable[bytes]], type_: Type, codec: str, out: IO[bytes]) -> Refused:
+    """Write a file of JSON values of one type that is no record; see `write_columns`."""
+
+    def open_records() -> Iterable[bytes]:
+        return [b'{"value":%s}' % line for line in open_lines()]
+
+    def write(struct: Struct, tables: Iterator[pa.Table], out: IO[bytes]) -> None:
+        written, change = _type(type_, f"{NAMESPACE}.{RECORD}")
+        values = (value for table in tables for value in table.column("value").to_pylist())
+        _write(out, written, (_changed(value, change) for value in values), codec)
+
+    return write_columns(open_records, Struct((Field("value", type_),)), write, out)
+
+
 def write_avro_values(open_lines: Callable[[], Iterable[bytes]], codec: str, out: IO[bytes]) -> Refused:
     """Write a file of JSON values, which are records only when all of them are objects.
 
