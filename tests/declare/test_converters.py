@@ -12,6 +12,7 @@ from frazil.declare.converters import (
 )
 from frazil.declare.definition import REQUIRED, Parsed
 from frazil.pipeline.envelope import Envelope, JsonEnvelope
+from frazil.pipeline.schemas.connect import ConnectOptions, ProtobufOptions
 from frazil.pipeline.schemas.converter import RegistryConverter
 from frazil.pipeline.schemas.wire import Framing
 from tests.connectors.samples import MINIMAL_SINK
@@ -43,10 +44,9 @@ def test_a_json_converter_of_the_connector_has_the_envelope_unless_told_otherwis
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        (STRING_CONVERTER, "its bytes have no columns. Values are read as JSON"),
+        (STRING_CONVERTER, "its bytes have no columns. Values are read as JSON, Avro or Protobuf"),
         (STRING_CONVERTER, "or make columns of the text with JsonToMapTransform"),
         ("org.apache.kafka.connect.converters.ByteArrayConverter", "its bytes have no columns"),
-        ("io.confluent.connect.protobuf.ProtobufConverter", "it is for Protobuf"),
     ],
 )
 def test_other_value_converters_are_refused(name: str, reason: str) -> None:
@@ -139,6 +139,24 @@ def test_a_registry_converter_has_its_keys_and_needs_an_address() -> None:
     assert errors(key__converter=AVRO) == []  # keys are not read
 
 
+def test_the_converter_of_protobuf_has_keys_of_its_own() -> None:
+    name = "io.confluent.connect.protobuf.ProtobufConverter"
+    more = {"value.converter.wrapper.for.nullables": "true", "value.converter.optional.for.proto2": "false"}
+    config = MINIMAL_SINK | {"value.converter": name, "value.converter.schema.registry.url": "http://a:1"} | more
+    found = iceberg_sink_config(config).envelope
+    assert isinstance(found, RegistryConverter)
+    assert (found.type, found.framing) == ("PROTOBUF", Framing(messages=True))
+    assert found.options == ProtobufOptions(wrapper_for_nullables=True, optional_for_proto2=False)
+
+
+def test_protobuf_without_its_packages_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "io.confluent.connect.protobuf.ProtobufConverter"
+    monkeypatch.setattr("frazil.connectors.keys.framework.find_spec", lambda package: None)
+    (text,) = errors(value__converter=name, **URL)
+    assert "pip install 'frazil[protobuf]'" in text
+    assert errors(key__converter=name) == []  # keys are not read
+
+
 def test_the_converter_of_json_schemas_has_keys_of_its_own() -> None:
     name = "io.confluent.connect.json.JsonSchemaConverter"
     assert errors(value__converter=name, **URL) == []
@@ -148,7 +166,7 @@ def test_the_converter_of_json_schemas_has_keys_of_its_own() -> None:
         MINIMAL_SINK | {"value.converter": name, "value.converter.schema.registry.url": "http://a:1"}
     ).envelope
     assert isinstance(found, RegistryConverter)
-    assert (found.type, found.options.flatten, found.options.sums) == ("JSON", True, False)
+    assert (found.type, found.options) == ("JSON", ConnectOptions(meta_data=False))
 
 
 @pytest.mark.parametrize(

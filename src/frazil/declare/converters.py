@@ -32,8 +32,7 @@ HEADER_CONVERTERS: tuple[str, ...] = (
     *(name for name in CONVERTERS if name not in REGISTRY_CONVERTERS),
     SIMPLE_HEADER_CONVERTER,
 )
-_NOT_YET = ("io.confluent.connect.protobuf.ProtobufConverter",)
-_KNOWN = (*HEADER_CONVERTERS, *REGISTRY_CONVERTERS, *_NOT_YET)
+_KNOWN = (*HEADER_CONVERTERS, *REGISTRY_CONVERTERS)
 
 READABLE_KEYS: tuple[str, ...] = tuple(name for name in CONVERTERS if not name.endswith("ByteArrayConverter"))
 """Converters of keys that transformations can read."""
@@ -117,7 +116,7 @@ def converter_option_keys(role: Role, config: Mapping[str, str | None], *, read:
     name = converter_class((config.get(f"{role}.converter") or "").strip())
     if name in REGISTRY_CONVERTERS:
         return (*registry_keys(name, role, unused), family)
-    if name is None or name == SIMPLE_HEADER_CONVERTER or name in _NOT_YET:
+    if name is None or name == SIMPLE_HEADER_CONVERTER:
         return (family,)
     kind = Key(
         prefix + "converter.type",
@@ -242,8 +241,10 @@ def check_converters(parsed: Parsed, *, text: bool = False) -> None:
         parsed.fail("header.converter", f"Class class {header} does not implement the HeaderConverter interface")
     value = converter_class(parsed.text("value.converter"))
     if value not in (None, JSON_CONVERTER, *REGISTRY_CONVERTERS) and not text:
-        what = "it is for Protobuf" if value in _NOT_YET else "its bytes have no columns"
-        reason = f"Not supported, for {what}. Values are read as JSON or Avro: set value.converter to {JSON_CONVERTER}"
+        reason = (
+            "Not supported, for its bytes have no columns. Values are read as JSON, Avro or Protobuf: set "
+            f"value.converter to {JSON_CONVERTER}"
+        )
         if value == STRING_CONVERTER:
             reason += ", or make columns of the text with JsonToMapTransform"
         parsed.fail("value.converter", invalid_value("value.converter", value, reason))

@@ -11,8 +11,14 @@ AVRO_CONVERTER = "io.confluent.connect.avro.AvroConverter"
 APICURIO_AVRO_CONVERTER = "io.apicurio.registry.utils.converter.AvroConverter"
 
 JSON_SCHEMA_CONVERTER = "io.confluent.connect.json.JsonSchemaConverter"
+PROTOBUF_CONVERTER = "io.confluent.connect.protobuf.ProtobufConverter"
 
-REGISTRY_CONVERTERS: tuple[str, ...] = (AVRO_CONVERTER, APICURIO_AVRO_CONVERTER, JSON_SCHEMA_CONVERTER)
+REGISTRY_CONVERTERS: tuple[str, ...] = (
+    AVRO_CONVERTER,
+    APICURIO_AVRO_CONVERTER,
+    JSON_SCHEMA_CONVERTER,
+    PROTOBUF_CONVERTER,
+)
 """Converters that are supported."""
 
 SUBJECT_NAMES = {
@@ -63,6 +69,12 @@ _JSON_NO_EFFECT = {
     "decimal.format": "numbers and Base64 are both read",
     "replace.null.with.default": "null is stored as null",
 }
+_PROTOBUF_NO_EFFECT = {
+    "scrub.invalid.names": "it is for writing: names in Protobuf schemas are valid",
+    "reference.lookup.only": _WRITES,
+    "reference.subject.name.strategy": _WRITES,
+    "skip.known.types": _WRITES,
+}
 _APICURIO_NO_EFFECT = {
     "check-period-ms": "what an id stands for never changes",
     "retry-count": _WAITS,
@@ -80,7 +92,7 @@ _APICURIO_NO_EFFECT = {
 def registry_keys(class_name: str, role: str, unused: str | None) -> tuple[Key, ...]:
     """Keys of a converter with its prefix; `unused` says why records of this role are not read."""
     made = _apicurio() if class_name == APICURIO_AVRO_CONVERTER else _confluent(role)
-    own = _json() if class_name == JSON_SCHEMA_CONVERTER else _avro()
+    own = {JSON_SCHEMA_CONVERTER: _json, PROTOBUF_CONVERTER: _protobuf}.get(class_name, _avro)()
     return tuple(_placed(key, f"{role}.converter.", unused) for key in (*made, *own))
 
 
@@ -202,8 +214,27 @@ def _json() -> Iterator[Key]:
         yield _ignored(name, reason)
 
 
+def _protobuf() -> Iterator[Key]:
+    yield _flag("enhanced.protobuf.schema.support", "Whether names of schemas have the package of the message.", False)
+    yield _sums()
+    yield _flag("int.for.enums", "Whether enums are their numbers, and not their names.", False)
+    yield _flag("optional.for.nullables", "Whether only fields with `optional` may be null in the schema.", False)
+    yield _flag("optional.for.proto2", "Whether fields of proto2 with `optional` are null when they are absent.", True)
+    yield _flag("wrapper.for.nullables", "Whether a wrapper such as StringValue is the value inside of it.", False)
+    yield _flag("wrapper.for.raw.primitives", "Whether a record that is a wrapper is the value inside of it.", True)
+    yield _flag("generate.struct.for.nulls", "Whether a message that is absent is one without values, not null.", False)
+    yield _flag("generate.index.for.unions", "Whether the name of a oneof has its number behind it.", True)
+    yield _flag("flatten.unions", "Whether the fields of a oneof are members of the record itself.", False)
+    for name, reason in _PROTOBUF_NO_EFFECT.items():
+        yield _ignored(name, reason)
+
+
+def _sums() -> Key:
+    return _flag("generalized.sum.type.support", "Whether unions and enums are Connect's generalized ones.", False)
+
+
 def _unions() -> Iterator[Key]:
-    yield _flag("generalized.sum.type.support", "Whether unions and enums are Connect's generalized ones.", False)
+    yield _sums()
     yield _flag("flatten.singleton.unions", "Whether a union of one type is that type.", True)
 
 

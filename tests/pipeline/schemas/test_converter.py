@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 import fastavro
+import numpy as np
 import pytest
 
 from frazil.clients.kafka.headers import Headers
@@ -18,7 +19,9 @@ from frazil.clients.registry.access import RegistryAccess
 from frazil.errors import ConfigError, ServiceUnavailable
 from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.convert.strict import ConversionError
+from frazil.pipeline.schemas.connect import ProtobufOptions
 from frazil.pipeline.schemas.converter import RegistryConverter
+from frazil.pipeline.schemas.protobuf_files import compile_protobuf, message_class, message_of
 from frazil.pipeline.schemas.wire import Framing
 from frazil.pipeline.task import run
 from frazil.pipeline.task_spec import TableSpec, TaskSpec
@@ -231,3 +234,46 @@ def test_a_table_gets_the_columns_of_the_schema(registry: Registry) -> None:
         ("at",): "timestamptz",
         ("note",): "string",
     }
+
+
+ITEM = """syntax = "proto3";
+import "google/protobuf/timestamp.proto";
+import "parts.proto";
+message Other {}
+message Item { int64 id = 1; google.protobuf.Timestamp at = 2; Part part = 3; map<int32, string> names = 4; }
+"""
+PART = 'syntax = "proto3";\nmessage Part { float weight = 1; }'
+
+
+def test_protobuf_records_become_rows_with_the_types_of_their_schemas(registry: Registry) -> None:
+    parts = {"name": "parts.proto", "subject": "parts", "version": 3}
+    registry.answers["/schemas/ids/3"] = {"schema": ITEM, "schemaType": "PROTOBUF", "references": [parts]}
+    registry.answers["/schemas/ids/3/versions"] = [{"subject": "t-value", "version": 2}]
+    registry.answers["/subjects/parts/versions/3"] = {"schema": PART}
+    item = message_class(message_of(compile_protobuf(ITEM, [("parts.proto", PART)]), (1,)))
+    one: Any = item(id=2**60 + 1, part={"weight": 0.1}, names={7: "x"})
+    one.at.seconds = 1_700_000_000
+    data = b"\x02\x02" + one.SerializeToString()
+    found = RegistryConverter(
+        "C", "PROTOBUF", RegistryAccess((registry.url,)), Framing(messages=True), options=ProtobufOptions()
+    )
+    writer = Memory()
+    start = DecodeSpec(Struct((Field("id", Scalar("long")),)), True)
+    values = [with_id(3, data), with_id(3, b"\x02\x08" + data[2:]), with_id(3, b"\x02\x02\xff"), with_id(3, b"")]
+    rows = [Row(offset, value) for offset, value in enumerate(values)]
+    result = run(chunks(rows), TaskSpec((TableSpec("db.t", start, writer),), envelope=found)).tables["db.t"]
+    assert {letter.offset: letter.reason[:44] for letter in result.dead} == {
+        1: "the schema with id 3 cannot be used: it has ",
+        2: "the record does not fit its schema (id 3): i",
+        3: "the value ends before it has said which mess",
+    }
+    assert {path: str(type_) for path, type_ in result.unknown.items()} == {
+        ("at",): "timestamptz",
+        ("part",): "struct<weight: float>",
+        ("names",): "map<int, string>",
+    }
+    columns = Struct((Field("id", Scalar("long")), *(Field(path[0], type_) for path, type_ in result.unknown.items())))
+    run(chunks(rows), TaskSpec((TableSpec("db.t", DecodeSpec(columns, True), writer),), envelope=found))
+    (row,) = [row for table in writer.tables for row in table.to_pylist()]
+    assert (row["id"], row["at"].isoformat(), row["names"]) == (2**60 + 1, "2023-11-14T22:13:20+00:00", [(7, "x")])
+    assert np.float32(row["part"]["weight"]) == np.float32(0.1)

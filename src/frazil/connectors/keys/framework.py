@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Literal, cast
 
 from frazil.connectors.keys.overrides import OVERRIDE, check_overrides
 from frazil.connectors.keys.versions import VERSION
+from frazil.declare.converters import converter_class
 from frazil.declare.definition import COMMON, Key, Parsed, Value, invalid_value
 from frazil.declare.placeholders import has_placeholder
+from frazil.declare.registry_converters import PROTOBUF_CONVERTER
 from frazil.declare.validators import (
     all_of,
     at_least,
@@ -17,6 +20,7 @@ from frazil.declare.validators import (
     one_of,
     unique_aliases,
 )
+from frazil.environment.extras import missing
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.envelope import columns_of
 from frazil.pipeline.letters.queues import DLQ
@@ -253,7 +257,16 @@ def check_sink(parsed: Parsed) -> None:
     _check_dead_letter_topic(parsed, topics, regex)
     for part in ("key", "value"):
         _check_schema_content(parsed, part)
+    _check_extras(parsed)
     check_overrides(parsed)
+
+
+def _check_extras(parsed: Parsed) -> None:
+    """Refuse converters whose packages are not installed."""
+    for name in ("key.converter", "value.converter"):
+        is_read = parsed.definition.keys[name].no_effect is None
+        if is_read and converter_class(parsed.text(name)) == PROTOBUF_CONVERTER and find_spec("grpc_tools") is None:
+            parsed.fail(name, invalid_value(name, parsed.text(name), missing("grpcio-tools", "protobuf")))
 
 
 def _check_dead_letter_topic(parsed: Parsed, topics: tuple[str, ...], regex: str) -> None:

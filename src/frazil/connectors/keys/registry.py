@@ -7,10 +7,30 @@ from typing import Literal, cast
 from frazil.clients.registry.access import apicurio_access, confluent_access
 from frazil.clients.registry.client import SchemaType
 from frazil.declare.definition import Parsed
-from frazil.declare.registry_converters import APICURIO_AVRO_CONVERTER, ID_WIDTHS, JSON_SCHEMA_CONVERTER, SUBJECT_NAMES
-from frazil.pipeline.schemas.connect import ConnectOptions
+from frazil.declare.registry_converters import (
+    APICURIO_AVRO_CONVERTER,
+    ID_WIDTHS,
+    JSON_SCHEMA_CONVERTER,
+    PROTOBUF_CONVERTER,
+    SUBJECT_NAMES,
+)
+from frazil.pipeline.schemas.connect import ConnectOptions, ProtobufOptions
 from frazil.pipeline.schemas.converter import RegistryConverter, SubjectName
 from frazil.pipeline.schemas.wire import Framing, Part
+
+_OF_PROTOBUF = (
+    "enhanced.protobuf.schema.support",
+    "generalized.sum.type.support",
+    "int.for.enums",
+    "optional.for.nullables",
+    "optional.for.proto2",
+    "wrapper.for.nullables",
+    "wrapper.for.raw.primitives",
+    "generate.struct.for.nulls",
+    "generate.index.for.unions",
+    "flatten.unions",
+)
+"""Keys in the order of `ProtobufOptions`."""
 
 
 def registry_converter(class_name: str, part: Part, parsed: Parsed) -> RegistryConverter:
@@ -40,5 +60,9 @@ def registry_converter(class_name: str, part: Part, parsed: Parsed) -> RegistryC
         framing = Framing(part, id_kind, 8 if width == 8 else 4, apicurio=True)
         return RegistryConverter(class_name, "AVRO", apicurio_access(options, prefix), framing, options=read)
     subject = cast(SubjectName, SUBJECT_NAMES[parsed.text(f"{prefix}{part}.subject.name.strategy")])
+    access = confluent_access(options, prefix)
+    if class_name == PROTOBUF_CONVERTER:
+        messages = ProtobufOptions(*map(flag, _OF_PROTOBUF))
+        return RegistryConverter(class_name, "PROTOBUF", access, Framing(part, messages=True), subject, messages)
     kind: SchemaType = "JSON" if class_name == JSON_SCHEMA_CONVERTER else "AVRO"
-    return RegistryConverter(class_name, kind, confluent_access(options, prefix), Framing(part), subject, read)
+    return RegistryConverter(class_name, kind, access, Framing(part), subject, read)

@@ -35,6 +35,27 @@ class ConnectOptions:
 PLAIN = ConnectOptions()
 
 
+@dataclass(frozen=True)
+class ProtobufOptions:
+    """Keys of the converter of Protobuf that change Connect schemas and values.
+
+    `full_names` is `enhanced.protobuf.schema.support`, `sums` is `generalized.sum.type.support`, `int_for_enums` is
+    `int.for.enums`, `optional_for_nullables` and the like are the keys with dots, `raw_primitives` is
+    `wrapper.for.raw.primitives`, `struct_for_nulls` and `index_for_unions` are those with `generate.` before them.
+    """
+
+    full_names: bool = False
+    sums: bool = False
+    int_for_enums: bool = False
+    optional_for_nullables: bool = False
+    optional_for_proto2: bool = True
+    wrapper_for_nullables: bool = False
+    raw_primitives: bool = True
+    struct_for_nulls: bool = False
+    index_for_unions: bool = True
+    flatten_unions: bool = False
+
+
 class ConnectSchema(msgspec.Struct, omit_defaults=True):
     """A schema; members of a struct have `field`. `default` is JSON, as values are written."""
 

@@ -16,9 +16,9 @@ from frazil.errors import NotFound
 from frazil.pipeline.convert.strict import ConversionError, StageError
 from frazil.pipeline.schemas.avro import avro_to_connect, parse_avro
 from frazil.pipeline.schemas.avro_reader import avro_reader
-from frazil.pipeline.schemas.connect import PLAIN, ConnectOptions, SchemaError, UnfitRecord
+from frazil.pipeline.schemas.connect import PLAIN, ConnectOptions, ProtobufOptions, SchemaError, UnfitRecord
 from frazil.pipeline.schemas.json_schemas import json_to_connect
-from frazil.pipeline.schemas.wire import Framing
+from frazil.pipeline.schemas.wire import Framing, Message
 
 SubjectName = Literal["topic", "record", "topic-record"]
 
@@ -37,7 +37,7 @@ class RegistryConverter:
     access: RegistryAccess
     framing: Framing = Framing()
     subject: SubjectName = "topic"
-    options: ConnectOptions = PLAIN
+    options: ConnectOptions | ProtobufOptions = PLAIN
 
     def split(self, value: bytes, headers: Headers, topic: str) -> tuple[bytes, bytes]:
         """Split a record into schema and payload, in the JSON that JsonConverter writes.
@@ -70,13 +70,13 @@ class _Reader:
         self._converter = converter
         self._client = client
         self._find = converter.framing.find
-        self._compiled: dict[tuple[SchemaId, str], Compiled | ConversionError] = {}
+        self._compiled: dict[tuple[SchemaId, Message, str], Compiled | ConversionError] = {}
 
     def split(self, value: bytes, headers: Headers, topic: str) -> tuple[bytes, bytes]:
-        id_, start = self._find(value, headers)
-        compiled = self._compiled.get((id_, topic))
+        id_, message, start = self._find(value, headers)
+        compiled = self._compiled.get((id_, message, topic))
         if compiled is None:
-            compiled = self._compiled[id_, topic] = self._compile(id_, topic)
+            compiled = self._compiled[id_, message, topic] = self._compile(id_, message, topic)
         if isinstance(compiled, ConversionError):
             raise ConversionError("", compiled.reason)
         try:
@@ -86,7 +86,7 @@ class _Reader:
         except RecursionError:
             raise ConversionError("", "the record is nested too deeply") from None
 
-    def _compile(self, id_: SchemaId, topic: str) -> Compiled | ConversionError:
+    def _compile(self, id_: SchemaId, message: Message, topic: str) -> Compiled | ConversionError:
         try:
             found = self._client.schema(id_)
         except NotFound as error:
@@ -96,19 +96,34 @@ class _Reader:
             return ConversionError(
                 "", f"the schema with {id_} is of type {found.type}, and the converter reads {wanted}"
             )
+        options = self._converter.options
         try:
-            return self._compile_json(id_, topic, found) if wanted == "JSON" else self._compile_avro(id_, topic, found)
+            if isinstance(options, ProtobufOptions):
+                return self._compile_protobuf(id_, message, topic, found, options)
+            if wanted == "JSON":
+                return self._compile_json(id_, topic, found, options)
+            return self._compile_avro(id_, topic, found, options)
         except SchemaError as error:
             return ConversionError("", f"the schema with {id_} cannot be used: {error}")
 
-    def _compile_avro(self, id_: SchemaId, topic: str, found: Registered) -> Compiled:
-        options = self._converter.options
+    def _compile_protobuf(
+        self, id_: SchemaId, message: Message, topic: str, found: Registered, options: ProtobufOptions
+    ) -> Compiled:
+        from frazil.pipeline.schemas.protobuf import protobuf_to_connect
+        from frazil.pipeline.schemas.protobuf_files import compile_protobuf, message_of
+
+        descriptor = message_of(compile_protobuf(found.text, found.references), message)
+        schema, read = protobuf_to_connect(descriptor, options)
+        schema.version = schema.version or self._version(id_, topic, descriptor.full_name)
+        return Compiled(schema.to_json(), read)
+
+    def _compile_avro(self, id_: SchemaId, topic: str, found: Registered, options: ConnectOptions) -> Compiled:
         parsed = parse_avro(found.text, found.references)
         schema = avro_to_connect(parsed, options, self._version(id_, topic, parsed.name))
         return Compiled(schema.to_json(), avro_reader(parsed, options))
 
-    def _compile_json(self, id_: SchemaId, topic: str, found: Registered) -> Compiled:
-        schema, read = json_to_connect(found.text, found.references, self._converter.options)
+    def _compile_json(self, id_: SchemaId, topic: str, found: Registered, options: ConnectOptions) -> Compiled:
+        schema, read = json_to_connect(found.text, found.references, options)
         if schema.version is None:
             schema.version = self._version(id_, topic, schema.name or "")
         return Compiled(schema.to_json(), read)

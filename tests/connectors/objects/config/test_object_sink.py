@@ -284,7 +284,10 @@ def test_tombstones_are_stored_by_their_keys() -> None:
         ({"s3.wan.mode": "true"}, {"s3.wan.mode", "s3.path.style.access.enabled"}),
         ({"aws.access.key.id": "A"}, {"aws.secret.access.key"}),
         ({"aws.secret.access.key": "A"}, {"aws.access.key.id"}),
-        ({"value.converter": "io.confluent.connect.protobuf.ProtobufConverter"}, {"value.converter"}),
+        (
+            {"value.converter": "io.confluent.connect.protobuf.ProtobufConverter"},
+            {"value.converter.schema.registry.url"},
+        ),
         (
             {"value.converter": "io.confluent.connect.avro.AvroConverter"},
             {"value.converter.schema.registry.url"},
