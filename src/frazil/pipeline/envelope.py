@@ -9,11 +9,12 @@ another form is rewritten first: decimals in Base64, and maps whose keys are no 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import Any, Literal, Protocol
 
 import msgspec
+import numpy as np
 
 from frazil.clients.kafka.headers import Headers
 from frazil.pipeline.convert.base64_decimals import decimal_text
@@ -21,8 +22,9 @@ from frazil.pipeline.convert.origins import with_origins, without_origins
 from frazil.pipeline.convert.strict import ConversionError, parse_object
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.schemas.connect import DATE, DECIMAL, TIME, TIMESTAMP
+from frazil.pipeline.schemas.converter import Run
 from frazil.pipeline.types import Field, List, Map, Scalar, ScalarKind, Struct, Type
-from frazil.pipeline.values import Values
+from frazil.pipeline.values import Columns, Ints, Prepared, Values
 
 Rewrite = Callable[[bytes], bytes]
 
@@ -62,6 +64,9 @@ class Envelope(Protocol):
     def split(self, value: bytes, headers: Headers, topic: str) -> tuple[bytes, bytes]:
         """Split a record into schema and payload, in JsonConverter's JSON. Raises ConversionError."""
 
+    def runs(self, rows: Rows) -> list[Run]:
+        """Read some of the records as columns; the others have to be split."""
+
 
 @dataclass(frozen=True)
 class JsonEnvelope:
@@ -73,6 +78,10 @@ class JsonEnvelope:
     def split(self, value: bytes, headers: Headers, topic: str) -> tuple[bytes, bytes]:
         """See `Envelope`."""
         return (self.schema, value.strip(_BLANKS)) if self.schema else split(value, self.part)
+
+    def runs(self, rows: Rows) -> list[Run]:
+        """See `Envelope`."""
+        return []
 
 
 class _Envelope(msgspec.Struct, forbid_unknown_fields=True):
@@ -105,14 +114,26 @@ class _Compiled:
     rewrite: Rewrite | None
 
 
-def opened(rows: Rows, envelope: Envelope) -> tuple[Values, list[tuple[int, ConversionError]]]:
-    """Take payloads and schemas out of records; give positions and reasons of those that cannot be read."""
+def opened(
+    rows: Rows, envelope: Envelope, *, columns: bool = False
+) -> tuple[Values, list[tuple[int, ConversionError]]]:
+    """Take payloads and schemas out of records; give positions and reasons of those that cannot be read.
+
+    With `columns` payloads may be columns.
+    """
+    made: list[Columns] = []
+    left = np.ones(len(rows), bool)
+    for run in envelope.runs(rows) if columns else ():
+        whole = _compiled(run.schema).type
+        if isinstance(whole, Struct):
+            left[run.indexes] = False
+            made.append(Columns(run.struct, whole, run.indexes, partial(_read, rows, envelope, run.indexes)))
     payloads: list[bytes | None] = []
     shapes: list[Struct | None] = []
     kept: list[int] = []
     failed: list[tuple[int, ConversionError]] = []
-    headers = [()] * len(rows) if rows.headers is None else rows.headers
-    for index, (value, named) in enumerate(zip(rows.values, headers, strict=True)):
+    for index in np.flatnonzero(left).tolist():
+        value, named = rows.values[index], () if rows.headers is None else rows.headers[index]
         payload, shape = None, None
         if value is not None:
             try:
@@ -124,7 +145,15 @@ def opened(rows: Rows, envelope: Envelope) -> tuple[Values, list[tuple[int, Conv
         payloads.append(payload)
         shapes.append(shape)
         kept.append(index)
-    return Values(payloads, kept if failed else None, shapes=shapes), failed
+    return Values(payloads, kept if len(kept) < len(rows) else None, shapes=shapes, columns=made), failed
+
+
+def _read(rows: Rows, envelope: Envelope, indexes: Ints, numbers: Ints) -> Prepared:
+    """Take payloads out of some records, those of `numbers` among the ones of `indexes`."""
+    own = indexes[numbers].tolist()
+    values, failed = opened(rows.take(own), envelope)
+    at = [own[values.position(index)] for index in range(len(values.values))]
+    return Prepared(replace(values, at=at), (), [(own[index], error) for index, error in failed])
 
 
 def opened_one(value: bytes, envelope: Envelope, headers: Headers, topic: str) -> tuple[bytes, Type | None]:

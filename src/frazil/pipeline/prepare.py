@@ -11,13 +11,16 @@ from frazil.pipeline.transforms.declaration import TransformChain
 from frazil.pipeline.values import Prepared, Values
 
 
-def prepare(rows: Rows, transforms: TransformChain | None, *, envelope: Envelope | None) -> Prepared:
+def prepare(
+    rows: Rows, transforms: TransformChain | None, *, envelope: Envelope | None, columns: bool = False
+) -> Prepared:
     """Open the envelope of records, and transform them.
 
-    With `envelope` they come with schemas, which what transformations leave keeps.
+    With `envelope` they come with schemas, which what transformations leave keeps. With `columns` values may be such.
     """
-    values, failed = opened(rows, envelope) if envelope is not None else (Values(rows.values), [])
+    values, failed = opened(rows, envelope, columns=columns) if envelope is not None else (Values(rows.values), [])
     if transforms is None:
         return Prepared(values, (), failed)
-    prepared = transformer(transforms).transform(rows, values)
-    return replace(prepared, failed=[*failed, *prepared.failed])
+    read = values.one_by_one()
+    prepared = transformer(transforms).transform(rows, read.values)
+    return replace(prepared, failed=[*failed, *read.failed, *prepared.failed])

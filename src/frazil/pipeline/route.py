@@ -81,7 +81,7 @@ class Router:
     """Applies the rule of one connector."""
 
     def __init__(self, route: Route) -> None:
-        self._route = route
+        self.rule = route
         self._patterns = [(table, compile_java(regex)) for table, regex in route.regexes]
         self._allowed = compile_java(route.allowed) if route.allowed else None
         self._field = field_reader(route.path)
@@ -89,7 +89,7 @@ class Router:
 
     def assign(self, values: Sequence[bytes | None], topics: Callable[[], Sequence[str]]) -> Assigned:
         """Find the tables of values. `topics` gives the topic of each; it is called only where the rule needs them."""
-        return self._by_topic(topics()) if self._route.topic_pattern else self._by_field(values)
+        return self._by_topic(topics()) if self.rule.topic_pattern else self._by_field(values)
 
     def _by_topic(self, topics: Sequence[str]) -> Assigned:
         result = Assigned()
@@ -110,7 +110,7 @@ class Router:
                     if value.strip(b" \t\r\n") == b"null":
                         result.tombstones.append(index)
                         continue
-                    found = walk(value, self._route.path, "the route field")
+                    found = walk(value, self.rule.path, "the route field")
             except ConversionError as error:
                 result.failed.append((index, error))
                 continue
@@ -142,15 +142,15 @@ class Router:
         try:
             text = _text(raw) if raw[:1] == b'"' else raw.decode()
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            return ConversionError(".".join(self._route.path), f"the text is not valid: {error}")
+            return ConversionError(".".join(self.rule.path), f"the text is not valid: {error}")
         if raw == b"null":
             return ()
-        if self._route.dynamic:
-            return self._named(text, ".".join(self._route.path))
+        if self.rule.dynamic:
+            return self._named(text, ".".join(self.rule.path))
         return tuple(table for table, pattern in self._patterns if pattern.matches(text))
 
     def _tables_of_topic(self, topic: str) -> tuple[str, ...] | ConversionError:
-        return self._named(self._route.topic_pattern.replace(TOPIC, topic), "")
+        return self._named(self.rule.topic_pattern.replace(TOPIC, topic), "")
 
     def _named(self, text: str, path: str) -> tuple[str, ...] | ConversionError:
         name = text.lower()

@@ -5,28 +5,66 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
+
 from frazil.pipeline.changes import ChangeSpec, change_decoder
-from frazil.pipeline.convert.declared import declared, overlaid
+from frazil.pipeline.convert.arrow import arrow_schema
+from frazil.pipeline.convert.declared import declared, overlaid, settled
 from frazil.pipeline.convert.decode import Decoded, DecodeSpec, combined, decoder
+from frazil.pipeline.convert.fitting import fits, fitted
 from frazil.pipeline.convert.origins import with_origins
 from frazil.pipeline.types import Struct
-from frazil.pipeline.values import Values
+from frazil.pipeline.values import Columns, Ints, Values
 
 
 def decoded(values: Values, spec: DecodeSpec, changes: ChangeSpec | None = None) -> Decoded:
     """Decode values for a table; the positions in the result are those in the rows."""
+    parts, shapes = [], _shapes(values)
+    for columns in values.columns:
+        found, left = _fitted(columns, spec, changes)
+        parts.append(found)
+        shapes.append(columns.shape)
+        if len(left):
+            read = columns.only(left).one_by_one()
+            found.rejected += read.failed
+            parts.append(_decoded(read.values, spec, changes))
+            shapes += _shapes(read.values)
+    if values.values or not parts:
+        parts.append(_decoded(values, spec, changes))
+    result = combined(parts)
+    if shapes and spec.evolve:
+        known = declared(spec, shapes)
+        result.unknown = overlaid(result.unknown, known, shapes)
+        inside = [one for one in result.seen if any(one[0][:depth] in known for depth in range(1, len(one[0])))]
+        for one in inside:
+            del result.seen[one]
+    return result
+
+
+def _shapes(values: Values) -> list[Struct | None]:
+    """Give the shapes of values that are not null."""
+    pairs = zip(values.values, values.shapes or (), strict=False)
+    return [shape for value, shape in pairs if value is not None and (shape is not None or value != b"null")]
+
+
+def _fitted(columns: Columns, spec: DecodeSpec, changes: ChangeSpec | None) -> tuple[Decoded, Ints]:
+    """Decode columns; also the numbers of the rows that have to be decoded one by one."""
+    nothing = Decoded(arrow_schema(spec.struct).empty_table())
+    missing = settled(spec, columns.shape) if spec.evolve else {}
+    if changes is not None or missing is None or not fits(columns.shape, spec):
+        return nothing, np.arange(len(columns))
+    if missing:  # the rows are for a table that has these columns
+        return nothing, np.zeros(0, np.int64)
+    table, left = fitted(columns.struct, columns.shape, spec)
+    return Decoded(table, positions=np.delete(columns.at, left).tolist()), left
+
+
+def _decoded(values: Values, spec: DecodeSpec, changes: ChangeSpec | None) -> Decoded:
     parts = []
     for struct, part in _by_columns(values, spec):
         own = spec if struct is spec.struct else replace(spec, struct=struct)
         parts.append(part.decode(decoder(own) if changes is None else change_decoder(own, changes)))
-    result = combined(parts)
-    if values.shapes is not None and spec.evolve:
-        columns = declared(spec, values.shapes)
-        result.unknown = overlaid(result.unknown, columns)
-        inside = [one for one in result.seen if any(one[0][:depth] in columns for depth in range(1, len(one[0])))]
-        for one in inside:
-            del result.seen[one]
-    return result
+    return combined(parts)
 
 
 def _by_columns(values: Values, spec: DecodeSpec) -> Iterator[tuple[Struct, Values]]:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from frazil.clients.kafka.ranges import Range
 from frazil.pipeline import offsets
+from frazil.pipeline.assign import assign
 from frazil.pipeline.bookings import Bookings
 from frazil.pipeline.changes import DELETED, with_places
 from frazil.pipeline.convert import infer
@@ -194,7 +195,7 @@ class _TableGroup:
                 each.refuse(rows, pills)
         rows = sound_rows
         with step("transform"):
-            prepared = prepare(rows, self._transforms, envelope=self._envelope)
+            prepared = prepare(rows, self._transforms, envelope=self._envelope, columns=True)
         for each in booking if self._route is None else [self.rest]:
             if each is not None:
                 each.skip("transform", len(prepared.dropped))
@@ -206,24 +207,21 @@ class _TableGroup:
             self._assign(self._route, rows, prepared.values, missing)
 
     def _assign(self, route: Router, rows: Rows, values: Values, missing: dict[str, NewColumns]) -> None:
-        def topics() -> Sequence[str]:
-            return [rows.topic] * len(rows) if values.topics is None else values.topics
-
         with step("route"):
-            assigned = route.assign(values.values, topics)
-        for name, indexes in assigned.tables.items():
+            assigned = assign(route, rows.topic, values)
+        for name, part in assigned.tables.items():
             table = self.tables.get(name)
             if table is not None:
-                table.take(rows, values.only(indexes))
+                table.take(rows, part)
             elif self.rest is not None and name not in self._known and self._closed:
                 error = ConversionError("", f"{name!r} is not a table of this connector: {self._closed}")
-                self.rest.refuse(rows, [(values.position(index), error) for index in indexes])
+                self.rest.refuse(rows, [(position, error) for position in part.positions()])
             elif self.rest is not None and name not in self._known:
-                self._discover(name, rows, values.only(indexes), missing.setdefault(name, NewColumns()))
+                self._discover(name, rows, part, missing.setdefault(name, NewColumns()))
         if self.rest is not None:
-            self.rest.skip("unrouted", len(assigned.unrouted))
-            self.rest.skip("tombstone", len(assigned.tombstones))
-            self.rest.refuse(rows, [(values.position(index), error) for index, error in assigned.failed])
+            self.rest.skip("unrouted", assigned.unrouted)
+            self.rest.skip("tombstone", assigned.tombstones)
+            self.rest.refuse(rows, assigned.failed)
 
     def _discover(self, name: str, rows: Rows, values: Values, found: NewColumns) -> None:
         """Find the columns that a table would need for values when it is made; without its poison pills, which the
@@ -273,9 +271,11 @@ def sound(
     found = pills.among(rows, table)
     if not found:
         return values, []
+    read = values.one_by_one()
+    values = read.values
     kept = [index for index in range(len(values.values)) if values.position(index) not in found]
     here = {values.position(index) for index in range(len(values.values))} & found.keys()
-    return values.only(kept), [(position, found[position]) for position in sorted(here)]
+    return values.only(kept), [*read.failed, *((position, found[position]) for position in sorted(here))]
 
 
 def _merged(
@@ -288,7 +288,9 @@ def _merged(
 
 def _refused(values: Values, reason: str) -> Decoded:
     """Refuse every record with a value for the same reason."""
-    result = Decoded(pa.table({}))
+    read = values.one_by_one()
+    values = read.values
+    result = Decoded(pa.table({}), list(read.failed))
     for index, value in enumerate(values.values):
         if value is None or value.strip(b" \t\r\n") == b"null":
             result.skipped.append(values.position(index))

@@ -136,12 +136,22 @@ def instant(type_: Type, raw: bytes) -> int | None:
     return scalars.whole(raw.decode()) * _TIMES[type_.origin][1]
 
 
+def unit_for(column: Scalar, shape: Scalar) -> int | None:
+    """Give the nanoseconds that a number counts, as its schema says; None unless it is a time that a column takes."""
+    kind, unit = _TIMES.get(shape.origin, ("", 0))
+    return unit if kind in _FITTING.get(_general(column.kind), ()) else None
+
+
+def _general(kind: str) -> str:
+    return "timestamp" if kind.startswith("timestamp") else kind
+
+
 def _time(raw: bytes, type_: Scalar) -> int:
     kind, unit = type_.kind, type_.origin
     nanos = instant(type_, raw)
     if nanos is None:
         raise ValueError(f"{unit}, which the schema says that the number is, is no time")
-    if _TIMES[unit][0] not in _FITTING["timestamp" if kind.startswith("timestamp") else kind]:
+    if _TIMES[unit][0] not in _FITTING[_general(kind)]:
         raise ValueError(f"{unit}, which the schema says that the number is, does not fit")
     if kind == "date":
         return scalars.in_days(nanos // temporal.NANOS_PER_DAY)

@@ -8,20 +8,27 @@ from functools import lru_cache
 from typing import Any, Literal
 
 import msgspec
+import numpy as np
+import pyarrow as pa
 
 from frazil.clients.kafka.headers import Headers
 from frazil.clients.registry.access import RegistryAccess
 from frazil.clients.registry.client import Registered, RegistryClient, SchemaId, SchemaType, registry_client
 from frazil.errors import NotFound
 from frazil.pipeline.convert.strict import ConversionError, StageError
+from frazil.pipeline.rows import Rows
 from frazil.pipeline.schemas.avro import avro_to_connect, parse_avro
+from frazil.pipeline.schemas.avro_columns import AvroColumns, Unreadable
 from frazil.pipeline.schemas.avro_reader import avro_reader
+from frazil.pipeline.schemas.avro_text import Ints, Texts
 from frazil.pipeline.schemas.connect import PLAIN, ConnectOptions, ProtobufOptions, SchemaError, UnfitRecord
 from frazil.pipeline.schemas.json_schemas import json_to_connect
 from frazil.pipeline.schemas.wire import Framing, Message
 
 SubjectName = Literal["topic", "record", "topic-record"]
 
+_FEW = 32
+"""Records of one schema that cost no more one by one than at once."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -50,13 +57,30 @@ class RegistryConverter:
         except ConversionError as error:
             raise StageError(f"{self.framing.part.upper()}_CONVERTER", self.class_name, error.reason) from None
 
+    def runs(self, rows: Rows) -> list[Run]:
+        """Read values of records at once, as far as their schemas allow it and they are what these say.
+
+        Raises as `split` does for a registry.
+        """
+        return _reader(self).runs(rows) if self.type == "AVRO" else []
+
+
+@dataclass(frozen=True)
+class Run:
+    """Values of one schema as columns: `struct` has one row for each of `indexes`, which are those of records."""
+
+    schema: bytes
+    indexes: Ints
+    struct: pa.StructArray
+
 
 @dataclass(frozen=True)
 class Compiled:
-    """A schema that is ready to read records; `read` gives what JSON can have."""
+    """A schema that is ready to read records; `read` gives what JSON can have, `columns` reads many at once."""
 
     schema: bytes
     read: Callable[[bytes, int], Any]
+    columns: AvroColumns | None = None
 
 
 @lru_cache(maxsize=64)
@@ -74,9 +98,7 @@ class _Reader:
 
     def split(self, value: bytes, headers: Headers, topic: str) -> tuple[bytes, bytes]:
         id_, message, start = self._find(value, headers)
-        compiled = self._compiled.get((id_, message, topic))
-        if compiled is None:
-            compiled = self._compiled[id_, message, topic] = self._compile(id_, message, topic)
+        compiled = self._of(id_, message, topic)
         if isinstance(compiled, ConversionError):
             raise ConversionError("", compiled.reason)
         try:
@@ -85,6 +107,28 @@ class _Reader:
             raise ConversionError("", f"the record does not fit its schema ({id_}): {error}") from None
         except RecursionError:
             raise ConversionError("", "the record is nested too deeply") from None
+
+    def runs(self, rows: Rows) -> list[Run]:
+        indexes = np.arange(len(rows))
+        if rows.headers is not None and any(rows.headers):
+            told = [index for index, named in enumerate(rows.headers) if self._converter.framing.in_headers(named)]
+            indexes = np.delete(indexes, told)
+        if len(indexes) < _FEW:
+            return []
+        texts = Texts([value or b"" for value in rows.values])
+        found = []
+        for id_, message, start, own in self._converter.framing.by_id(texts, indexes):
+            compiled = self._of(id_, message, rows.topic) if len(own) >= _FEW else None
+            if isinstance(compiled, Compiled) and compiled.columns is not None:
+                read = compiled.columns.read(texts, own, start)
+                found.append(Run(compiled.schema, read.indexes, read.struct))
+        return found
+
+    def _of(self, id_: SchemaId, message: Message, topic: str) -> Compiled | ConversionError:
+        compiled = self._compiled.get((id_, message, topic))
+        if compiled is None:
+            compiled = self._compiled[id_, message, topic] = self._compile(id_, message, topic)
+        return compiled
 
     def _compile(self, id_: SchemaId, message: Message, topic: str) -> Compiled | ConversionError:
         try:
@@ -120,7 +164,11 @@ class _Reader:
     def _compile_avro(self, id_: SchemaId, topic: str, found: Registered, options: ConnectOptions) -> Compiled:
         parsed = parse_avro(found.text, found.references)
         schema = avro_to_connect(parsed, options, self._version(id_, topic, parsed.name))
-        return Compiled(schema.to_json(), avro_reader(parsed, options))
+        try:
+            columns = AvroColumns(parsed, options)
+        except Unreadable:
+            columns = None
+        return Compiled(schema.to_json(), avro_reader(parsed, options), columns)
 
     def _compile_json(self, id_: SchemaId, topic: str, found: Registered, options: ConnectOptions) -> Compiled:
         schema, read = json_to_connect(found.text, found.references, options)

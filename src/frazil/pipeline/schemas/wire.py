@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import struct
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
+
+import numpy as np
 
 from frazil.clients.kafka.headers import Headers
 from frazil.clients.registry.client import IdKind, SchemaId
 from frazil.pipeline.convert.strict import ConversionError
+from frazil.pipeline.schemas.avro_text import Ints, Texts
 
 Part = Literal["key", "value"]
 Message = tuple[int, ...] | str
@@ -63,6 +67,28 @@ class Framing:
                 id_, end = self._prefix(value, f"the header {name}")
                 return id_, 0, (value, end, f"the header {name}")
         return *self._prefix(data, f"the {self.part}"), None
+
+    def by_id(self, texts: Texts, indexes: Ints) -> Iterator[tuple[SchemaId, Message, int, Ints]]:
+        """Group records by the ids that they begin with, those that do: what `find` gives, and which ones they are.
+
+        Records with other ids, or with none, are in no group.
+        """
+        start = 1 + self.width
+        begins = texts.begins[indexes]
+        numbers = texts.word(begins + 1)
+        if self.width == 4:
+            numbers = numbers & np.uint64(0xFFFFFFFF)
+        with_id = (texts.byte(begins) == 0) & (texts.ends[indexes] - begins >= start)
+        if not with_id.all():
+            indexes, numbers = indexes[with_id], numbers[with_id]
+        for number in np.unique(numbers):
+            own = numbers == number
+            found = (_NUMBER if self.width == 4 else _LONG)(int(number).to_bytes(8, "little"), 0)[0]
+            yield SchemaId(self.kind, found), _FIRST, start, indexes if own.all() else indexes[own]
+
+    def in_headers(self, headers: Headers) -> bool:
+        """Whether headers may have the id."""
+        return any(value is not None and self.part in name for name, value in headers)
 
     def _prefix(self, data: bytes, what: str) -> tuple[SchemaId, int]:
         magic = data[:1]
