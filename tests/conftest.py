@@ -43,9 +43,11 @@ def pytest_configure() -> None:
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
     """Broker, object store and catalog in a home of their own; `stack.settings` says where they are."""
     local = LocalStack(isolated_settings(tmp_path_factory.mktemp("home")))
-    local.start(lambda text: None)
-    yield local
-    local.stop()
+    try:
+        local.start(lambda text: None)
+        yield local
+    finally:
+        local.stop()
 
 
 @pytest.fixture(scope="session")

@@ -172,13 +172,34 @@ def test_a_program_that_cannot_be_executed(make: Make) -> None:
         make(command=["/absent"]).start(quiet)
 
 
-def test_a_service_that_never_answers_is_stopped_again(make: Make) -> None:
+def test_a_service_that_does_nothing_is_stopped_again(make: Make) -> None:
     service = make(command=[sys.executable, "-c", "import time; time.sleep(60)"], timeout=0.5)
     with pytest.raises(
-        ServiceDied, match=r"did not become ready in 0 s: it does not listen on port \d+. It was stopped"
+        ServiceDied,
+        match=r"web did not become ready in \d s: it does not listen on port \d+. For 0 s it has written nothing .*"
+        r"stopped again.*FRAZIL_START_TIMEOUT says",
     ):
         service.start(quiet)
     assert service.state().status is Status.STOPPED
+
+
+@pytest.mark.parametrize("work", ["pass", "print('at it', flush=True); time.sleep(0.05)"], ids=["computes", "logs"])
+def test_a_service_may_take_as_long_as_it_works(make: Make, work: str) -> None:
+    (port,) = unused(1)
+    slow = f"import runpy, sys, time\nend = time.monotonic() + 4\nwhile time.monotonic() < end: {work}\n"
+    serve = f"sys.argv[1:] = ['--bind', '{LOOPBACK}', '{port}']; runpy.run_module('http.server', run_name='__main__')"
+    told: list[str] = []
+    assert make(command=[sys.executable, "-c", slow + serve], port=port, timeout=1).start(told.append) is True
+    assert told[0] == "waiting for web"
+
+
+def test_the_step_tells_what_is_waited_for_and_how_long(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_TOLD_S", 1)
+    service = make(command=[sys.executable, "-c", "import time; time.sleep(60)"], timeout=3)
+    told: list[str] = []
+    with pytest.raises(ServiceDied):
+        service.start(told.append)
+    assert f"waiting for web, for 2 s now: it does not listen on port {service.ports[0].number}" in told
 
 
 def test_a_service_on_another_port_is_not_ready(make: Make) -> None:
@@ -219,7 +240,7 @@ def test_a_frozen_service_is_unready_and_left_alone_by_start(make: Make) -> None
         os.kill(pid, signal.SIGCONT)
 
 
-def test_a_failure_stops_what_this_call_has_started(make: Make) -> None:
+def test_what_is_ready_goes_on_when_a_later_service_fails(make: Make) -> None:
     before, first = make("before"), make("first")
     broken = make("broken", command=[sys.executable, "-c", "raise SystemExit(1)"])
     before.start(quiet)
@@ -227,8 +248,8 @@ def test_a_failure_stops_what_this_call_has_started(make: Make) -> None:
     with pytest.raises(ServiceDied, match="broken"):
         start_all([before, first, broken], quiet, lambda service, started, _: seen.append((service.name, started)))
     assert seen == [("before", False), ("first", True)]
-    assert before.state().status is Status.RUNNING
-    assert first.state().status is Status.STOPPED
+    states = [service.state().status for service in (before, first, broken)]
+    assert states == [Status.RUNNING, Status.RUNNING, Status.STOPPED]
 
 
 def test_secrets_of_the_environment_are_not_shown(tmp_path: Path) -> None:

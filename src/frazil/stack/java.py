@@ -26,6 +26,7 @@ _USUAL_PLACES = (
 )
 _HOME_OF_RELEASE = re.compile(r"JAVA_HOME_\d+(_\w+)?")
 _VECTOR_MODULE = "jdk.incubator.vector"
+_ANSWER_S = 60
 _WRAPPER = """#!/bin/sh
 # Spark always asks for the module {module}; this runtime is built without it and would refuse to start.
 for argument do
@@ -91,7 +92,7 @@ def java_release(java: Path) -> int | None:
     match = re.search(r'^JAVA_VERSION="(?:1\.)?(\d+)', text, re.MULTILINE)
     if match is None:
         try:
-            answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=10, check=False)  # noqa: S603
+            answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=_ANSWER_S, check=False)  # noqa: S603
         except (OSError, subprocess.TimeoutExpired):
             return None
         match = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)

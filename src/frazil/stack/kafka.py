@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import shutil
-import subprocess
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,15 +11,15 @@ from pathlib import Path
 import javaproperties
 
 from frazil.clients.kafka.client import cluster_id
-from frazil.environment.private_file import MASK
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import ServiceUnavailable, StackError
 from frazil.stack.class_archive import ClassArchive
 from frazil.stack.jars import KAFKA, resolve
 from frazil.stack.java import find_java
+from frazil.stack.patience import complaint
 from frazil.stack.ports import Port
 from frazil.stack.process import minimal_env
-from frazil.stack.service import Progress, Service
+from frazil.stack.service import ANSWER_S, Progress, Service
 from frazil.stack.truststore import trust_options
 
 MAX_MESSAGE_BYTES = 16 << 20
@@ -68,6 +67,7 @@ def kafka_service(settings: Settings) -> Service:
         ),
         env=minimal_env(settings.env),
         cwd=settings.home,
+        start_timeout=settings.start_timeout,
     )
 
 
@@ -116,18 +116,11 @@ def _format(settings: Settings, jvm: list[str], conf: Path, data: Path) -> None:
         "--config",
         str(properties),
     ]
-    answer = subprocess.run(  # noqa: S603
-        [*jvm, *tool],
-        env=minimal_env(settings.env),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        umask=MASK,
+    said = complaint(
+        [*jvm, *tool], minimal_env(settings.env), "formatting the storage of kafka", settings.start_timeout
     )
-    if answer.returncode != 0:
-        said = (line for line in answer.stderr.splitlines() if line.strip() and not line.startswith("Picked up "))
-        cause = next(said, f"exit code {answer.returncode}")
+    if said is not None:
+        cause = next((line for line in said.splitlines() if line.strip() and not line.startswith("Picked up ")), said)
         raise StackError(
             f"the storage of kafka cannot be formatted: {cause}. Nothing was started and {data} does not exist. "
             "Remove the cause and try again."
@@ -151,7 +144,7 @@ def _write_properties(settings: Settings, path: Path, data: Path) -> Path:
 
 def _missing(bootstrap: str) -> str | None:
     try:
-        cluster_id(bootstrap, timeout=2)
+        cluster_id(bootstrap, timeout=ANSWER_S)
     except ServiceUnavailable as error:
         return str(error)
     return None

@@ -36,7 +36,7 @@ class LocalStack:
         progress: Progress,
         on_ready: Callable[[Service, bool, float], None] = lambda service, started, seconds: None,
     ) -> None:
-        """Start what does not run yet; all or nothing. Raises StackError; see `start_all`."""
+        """Start what does not run yet. Raises StackError; see `start_all`."""
         start_all(self.services(), progress, on_ready)
 
     def stop(self) -> None:

@@ -13,7 +13,7 @@ from frazil.stack.ivy import Progress
 from frazil.stack.java import find_java
 from frazil.stack.ports import Port
 from frazil.stack.process import minimal_env
-from frazil.stack.service import Service
+from frazil.stack.service import ANSWER_S, Service
 from frazil.stack.transfer import Transfer
 from frazil.stack.versions import REGISTRY_JAVA
 
@@ -51,7 +51,7 @@ def registry_service(settings: Settings) -> Service:
             "APICURIO_DATASOURCE_URL": "jdbc:h2:file:./schemas",  # of the folder that it runs in
         },
         cwd=data,
-        start_timeout=120,
+        start_timeout=settings.start_timeout,
     )
 
 
@@ -71,7 +71,7 @@ def _command(settings: Settings, data: Path, progress: Progress) -> Sequence[str
 def _missing(port: int) -> str | None:
     url = f"http://{LOOPBACK}:{port}/apis/ccompat/v7/subjects"
     try:
-        httpx.get(url, timeout=2, trust_env=False).raise_for_status()
+        httpx.get(url, timeout=ANSWER_S, trust_env=False).raise_for_status()
     except httpx.HTTPError as error:
         return f"{url} does not answer ({error})"
     return None

@@ -18,7 +18,7 @@ from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import ConfigError, StackError
 from frazil.stack.ports import Port, is_taken, unused
 from frazil.stack.process import minimal_env
-from frazil.stack.service import Progress, Service
+from frazil.stack.service import ANSWER_S, Progress, Service
 
 _INNER = ("master", "volume", "filer", "admin", "s3.grpc")
 # The admin part is always asked on this distance above its own port, whatever its gRPC port is set to.
@@ -43,6 +43,7 @@ def seaweedfs_service(settings: Settings) -> Service:
         ports=(Port(settings.s3_port, "DEST_API_PORT"), Port(settings.catalog_port, "ICEBERG_CATALOG_PORT")),
         env=minimal_env(settings.env),
         cwd=settings.home,
+        start_timeout=settings.start_timeout,
     )
 
 
@@ -147,7 +148,7 @@ def _missing(settings: Settings) -> str | None:
         ("s3tables", f"{base}:{settings.catalog_port}/v1/{prefix}/namespaces"),
     ):
         try:
-            answer = httpx.get(url, headers=_signed(settings, service, url), timeout=2, trust_env=False)
+            answer = httpx.get(url, headers=_signed(settings, service, url), timeout=ANSWER_S, trust_env=False)
         except httpx.HTTPError as error:
             return f"{url} does not answer ({error})"
         if answer.status_code != 200:

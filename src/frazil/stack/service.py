@@ -17,13 +17,17 @@ from frazil.environment.private_file import private_home
 from frazil.errors import ServiceDied, StackError
 from frazil.stack.log_keeper import start_keeper
 from frazil.stack.logfile import bound, tail_since
+from frazil.stack.patience import LIMIT, Patience
 from frazil.stack.ports import Port, listening, require_free
 from frazil.stack.process import ProcessFile, exit_code, is_alive, kill, minimal_env, terminate
 
 Progress = Callable[[str], None]
 
 MIN_FREE_BYTES = 1 << 30
-_POLL_S = 0.1
+ANSWER_S = 10.0
+"""Seconds that a service may take for one answer."""
+_POLL_S, _CALM_POLL_S, _CALM_AFTER_S = 0.1, 0.5, 10.0
+_TOLD_S = 5
 
 
 class Status(StrEnum):
@@ -52,6 +56,8 @@ class Service:
     `command` is called on every start, after the ports were found free, and may prepare what the process needs.
     `ready` returns None when the service answers, else what is missing. `env` is the whole environment of the process.
     `complete` is called at the end of every start, also of a service that ran already, and may be repeated.
+    `start_timeout` is how many seconds it may be silent while it starts: it neither writes to its log nor uses the
+    processor.
     """
 
     name: str
@@ -61,7 +67,7 @@ class Service:
     ports: tuple[Port, ...]
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     cwd: Path | None = None
-    start_timeout: float = 60
+    start_timeout: float = 120
     complete: Callable[[], object] = lambda: None
 
     @property
@@ -91,8 +97,8 @@ class Service:
     def start(self, progress: Progress, timeout: float | None = None) -> bool:
         """Start and wait until it is ready; False when it was running already.
 
-        Raises PortTaken, JavaNotFound, ServiceDied or StackError within `timeout` seconds (default: the service's
-        own); then no process of this start is left.
+        Raises PortTaken, JavaNotFound, ServiceDied when it ends or is silent for `timeout` seconds (default: the
+        service's own), or StackError; then no process of this start is left.
         """
         timeout = self.start_timeout if timeout is None else timeout
         with self._exclusive():
@@ -140,8 +146,7 @@ class Service:
         self, process: psutil.Process, timeout: float, progress: Progress, log_start: int | None = None
     ) -> None:
         """Wait for the answer of a process; `log_start` is given when this call started it."""
-        deadline = time.monotonic() + timeout
-        progress(f"waiting for {self.name}")
+        patience = Patience(process, self.log, timeout)
         while True:
             try:
                 missing = self._missing(process)
@@ -151,13 +156,21 @@ class Service:
                 raise self._died(exit_code(process), log_start)
             if missing is None:
                 return
-            if time.monotonic() > deadline:
-                left = "It was stopped again" if log_start is not None else "It was running before and is left alone"
-                raise ServiceDied(
-                    f"{self.name} did not become ready in {timeout:.0f} s: {missing}. {left}. "
-                    f"See {self.log}, then try again{'' if log_start is not None else f' with: restart {self.name}'}."
-                )
-            time.sleep(_POLL_S)
+            waited_s = patience.waited_s
+            told_s = int(waited_s) // _TOLD_S * _TOLD_S
+            progress(f"waiting for {self.name}{f', for {told_s} s now: {missing}' if told_s else ''}")
+            if patience.ends():
+                raise self._silent(missing, waited_s, timeout, log_start)
+            time.sleep(_POLL_S if waited_s < _CALM_AFTER_S else _CALM_POLL_S)
+
+    def _silent(self, missing: str, waited_s: float, timeout: float, log_start: int | None) -> ServiceDied:
+        left = "It was stopped again" if log_start is not None else "It was running before and is left alone"
+        return ServiceDied(
+            f"{self.name} did not become ready in {waited_s:.0f} s: {missing}. For {timeout:.0f} s it has written "
+            f"nothing to its log and has hardly used the processor. {left}. See {self.log}, then try again"
+            f"{'' if log_start is not None else f' with: restart {self.name}'}. {LIMIT} says how many seconds it may "
+            "be silent."
+        )
 
     def _missing(self, process: psutil.Process) -> str | None:
         """Read back the ports (a service may take others silently), then ask the service."""
@@ -203,22 +216,14 @@ def start_all(
     progress: Progress,
     on_ready: Callable[[Service, bool, float], None] = lambda service, started, seconds: None,
 ) -> None:
-    """Start services in order; when one fails, those that this call has started are stopped in reverse order.
+    """Start services in order; when one fails, those before it go on running.
 
     `on_ready` gets each service, whether this call started it (else it ran already), and the seconds it took.
     """
-    mine: list[Service] = []
-    try:
-        for service in services:
-            begin = time.monotonic()
-            started = service.start(progress)
-            if started:
-                mine.append(service)
-            on_ready(service, started, time.monotonic() - begin)
-    except BaseException:
-        for service in reversed(mine):
-            service.stop()
-        raise
+    for service in services:
+        begin = time.monotonic()
+        started = service.start(progress)
+        on_ready(service, started, time.monotonic() - begin)
 
 
 def _free_text(home: Path) -> str:

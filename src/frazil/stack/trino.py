@@ -16,7 +16,7 @@ from frazil.stack.archives import install
 from frazil.stack.class_archive import ClassArchive
 from frazil.stack.ports import Port
 from frazil.stack.process import minimal_env
-from frazil.stack.service import Progress, Service
+from frazil.stack.service import ANSWER_S, Progress, Service
 from frazil.stack.trino_files import TRINO_FILES
 from frazil.stack.trino_java import trino_java
 from frazil.stack.truststore import trust_options
@@ -57,7 +57,7 @@ def trino_service(settings: Settings) -> Service:
             **dict(zip(SECRETS, (settings.access_key, settings.secret_key), strict=True)),
         },
         cwd=settings.home / "data" / "trino",  # it looks for further configuration in `etc` there: nobody's
-        start_timeout=120,
+        start_timeout=settings.start_timeout,
         complete=lambda: _create_catalog(own),
     )
 
@@ -111,7 +111,7 @@ def _write_properties(settings: Settings, path: Path, server: Path) -> Path:
 def _missing(settings: Settings) -> str | None:
     url = f"{settings.trino_url}/v1/info"
     try:
-        answer = httpx.get(url, timeout=2, trust_env=False)
+        answer = httpx.get(url, timeout=ANSWER_S, trust_env=False)
         answer.raise_for_status()
         return "it is still starting" if answer.json()["starting"] else None
     except (httpx.HTTPError, ValueError, KeyError) as error:

@@ -23,7 +23,6 @@ from frazil.stack.process import minimal_env
 from frazil.stack.versions import TRINO_JAVA
 
 _LOCK = "trino-java.txt"
-_INSTALL_TIMEOUT_S = 600
 # Of the caller's environment the installer gets what places its index, its certificates and its proxy.
 _PASSED = ("UV_", "SSL_CERT_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "XDG_")
 
@@ -71,7 +70,6 @@ def _install(folder: Path, env: Mapping[str, str]) -> None:
             env={**minimal_env(env), **passed},
             capture_output=True,
             text=True,
-            timeout=_INSTALL_TIMEOUT_S,
             check=False,
             cwd=folder.parent,
         )
@@ -79,8 +77,6 @@ def _install(folder: Path, env: Mapping[str, str]) -> None:
             raise _not_installed(" ".join(answer.stderr.split())[-300:])
         draft.chmod(0o755)
         draft.rename(folder)
-    except subprocess.TimeoutExpired:
-        raise _not_installed(f"it took more than {_INSTALL_TIMEOUT_S} s") from None
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 

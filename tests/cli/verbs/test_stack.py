@@ -92,7 +92,7 @@ def test_starting_and_stopping_is_shown(web: Callable[[str, int], Service], caps
     ]
 
 
-def test_a_failed_start_stops_what_it_had_started(
+def test_what_is_ready_goes_on_after_a_failed_start(
     web: Callable[[str, int], Service], capsys: pytest.CaptureFixture[str]
 ) -> None:
     before, mine, broken = web("before", unused(1)[0]), web("mine", unused(1)[0]), web("broken", 0)
@@ -101,10 +101,11 @@ def test_a_failed_start_stops_what_it_had_started(
         start_services([before, mine, broken], make_console())
     assert [service.state().status for service in (before, mine, broken)] == [
         Status.RUNNING,
-        Status.STOPPED,
+        Status.RUNNING,
         Status.STOPPED,
     ]
-    assert capsys.readouterr().out.splitlines()[-1] == "  mine       stopped again"
+    told = capsys.readouterr().out.splitlines()[-1]
+    assert told == "before and mine go on running. Repeat the command for the rest, or stop them with `frazil stop`."
 
 
 def test_a_port_that_is_taken_is_seen_before_anything_starts(web: Callable[[str, int], Service]) -> None:
@@ -240,9 +241,10 @@ def test_start_is_interrupted_while_kafka_starts(settings: Settings, by: signal.
     starting.send_signal(by)
     code, shown = finished(starting)
     assert code == 130, shown
-    assert "seaweedfs  stopped again" in shown
-    assert "Interrupted. What this command had started does not run any more." in shown
-    assert {service.state().status for service in services(settings)} == {Status.STOPPED}
+    assert "Interrupted.\nseaweedfs goes on running. Repeat the command for the rest, or stop it with" in shown
+    states = {service.name: service.state().status for service in services(settings)}
+    assert states == {"seaweedfs": Status.RUNNING, "kafka": Status.STOPPED, "worker": Status.STOPPED}
+    assert run("stop").exit_code == 0
     eventually(lambda: not [p for p in psutil.process_iter() if str(settings.home) in " ".join(_command(p))], 10)
 
 

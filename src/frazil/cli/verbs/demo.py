@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from frazil.clients.connect import ConnectClient
 
 _RECORDS = 1000
-_COMMIT_WAIT_S = 90
 _SQL = """\
 SELECT bucket, name AS api, count(*) AS calls, max("callInfo"."httpStatusCode") AS worst_status
 FROM {warehouse}.{namespace}.apilogs
@@ -111,17 +110,21 @@ def _deploy(settings: Settings, console: Console) -> None:
 
 
 def _wait_until_committed(settings: Settings, console: Console) -> None:
-    """Raises TerminalError when a connector does not run, ServiceUnavailable when the commits do not come in time."""
+    """Raises TerminalError when a connector does not run, ServiceUnavailable when nothing is committed for long."""
     from frazil.clients.connect import ConnectClient
+    from frazil.stack.patience import LIMIT
 
-    deadline = time.monotonic() + _COMMIT_WAIT_S
+    last: dict[str, int] = {}
+    since = time.monotonic()
     with progress(console) as show, ConnectClient(settings.connect_access) as client:
         while waiting_for := behind(settings, client):
             waiting = ", ".join(f"{topic} {count:,}" for topic, count in waiting_for.items())
-            if time.monotonic() > deadline:
+            if waiting_for != last:
+                last, since = waiting_for, time.monotonic()
+            elif time.monotonic() - since > settings.start_timeout:
                 raise ServiceUnavailable(
-                    f"not all records were committed within {_COMMIT_WAIT_S} s (waiting: {waiting}); they are still "
-                    "in Kafka. See `status` and `logs worker`."
+                    f"nothing was committed for {settings.start_timeout} s (waiting: {waiting}); the records are still "
+                    f"in Kafka. See `status` and `logs worker`; {LIMIT} says how many seconds that may take."
                 )
             show(f"not committed yet: {waiting}")
             time.sleep(0.5)

@@ -14,7 +14,7 @@ from frazil.cli.connect.session import ContextOption, RegexOption, complete_conn
 from frazil.cli.ui.ask import agreed
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.progress import progress
-from frazil.cli.ui.usage import examples
+from frazil.cli.ui.usage import PROGRAM, examples
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import UsageError
 from frazil.sql.value_text import printable_lines
@@ -75,7 +75,7 @@ def worker_service(settings: Settings) -> Service:
         ready=lambda: _worker_missing(settings),
         ports=(Port(settings.connect_port, "KAFKA_CONNECT_PORT"), Port(settings.actuator_port, "ACTUATOR_PORT")),
         env={**settings.env, "FRAZIL_HOME": str(settings.home), "PYTHONUNBUFFERED": "1"},
-        start_timeout=120,
+        start_timeout=settings.start_timeout,
     )
 
 
@@ -143,8 +143,8 @@ def _in_use(settings: Settings) -> list[Service]:
 def start_services(chosen: Iterable[Service], console: Console) -> None:
     """Start services, with a line for each; what runs already is left alone.
 
-    Raises ConfigError or PortTaken before anything is started, or StackError; what this call had started is stopped
-    again then, also after Ctrl+C.
+    Raises ConfigError or PortTaken before anything is started, or StackError; what is ready by then goes on running,
+    also after Ctrl+C.
     """
     from rich.text import Text
 
@@ -156,11 +156,10 @@ def start_services(chosen: Iterable[Service], console: Console) -> None:
     for service in wanted:
         if service.state().status is Status.STOPPED:
             require_free(service.name, service.ports)
-    mine: list[str] = []
+    ready: list[str] = []
 
     def report(service: Service, started: bool, seconds: float) -> None:
-        if started:
-            mine.append(service.name)
+        ready.append(service.name)
         ports = ", ".join(f"{LOOPBACK}:{port.number}" for port in service.ports)
         took = f"ready in {seconds:.1f} s" if started else "runs already"
         console.print(Text.assemble(("✓ ", "green"), f"{service.name:<10} {took:<16} {ports}"))
@@ -169,11 +168,17 @@ def start_services(chosen: Iterable[Service], console: Console) -> None:
         with progress(console) as show:
             start_all(wanted, show, report)
     except BaseException as error:
-        for name in reversed(mine):
-            console.print(f"  {name:<10} stopped again")
         if isinstance(error, KeyboardInterrupt):
-            console.print("Interrupted. What this command had started does not run any more.")
+            console.print("Interrupted.")
+        if ready:
+            on, them = ("goes on", "it") if len(ready) == 1 else ("go on", "them")
+            rest = f"Repeat the command for the rest, or stop {them} with `{PROGRAM} stop`."
+            console.print(f"{_listed(ready)} {on} running. {rest}", soft_wrap=True)
         raise
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def stop_services(chosen: Iterable[Service], console: Console) -> None:
@@ -194,7 +199,7 @@ def start(
 ) -> None:
     """Start the services (or one) and wait until they answer.
 
-    What runs already is left alone. When one cannot start, those that this command has started are stopped again.
+    What runs already is left alone. When one cannot start, those that are ready go on running.
     Trino and the schema registry run on request only: `start trino` or `start --with trino`. Their first start
     downloads 540 and 160 MB.
     """
@@ -342,13 +347,15 @@ def _worker_missing(settings: Settings) -> str | None:
 
     import httpx
 
+    from frazil.stack.service import ANSWER_S
+
     access, url = settings.connect_access, f"{settings.listeners[0].url}/health"
     tls = ssl.create_default_context()
     tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
     try:
         if access.cert_file:
             tls.load_cert_chain(access.cert_file, access.key_file)
-        status = httpx.get(url, timeout=2, trust_env=False, verify=tls).status_code
+        status = httpx.get(url, timeout=ANSWER_S, trust_env=False, verify=tls).status_code
     except (httpx.HTTPError, OSError) as error:
         return f"{url} does not answer ({error})"
     return None if status == httpx.codes.OK else f"{url} answers {status}"
