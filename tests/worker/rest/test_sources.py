@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -41,7 +41,8 @@ def pid_of(runtime: SourceRuntime) -> int | None:
 
 
 @pytest.fixture
-def runtime(stack: LocalStack, tmp_path: Path) -> Iterator[SourceRuntime]:
+def make_runtime(stack: LocalStack, tmp_path: Path) -> Callable[[], SourceRuntime]:
+    """Makes the runtime of one worker, as each of its starts does."""
     own = {"KAFKA_BOOTSTRAP_SERVERS": stack.settings.bootstrap_servers, "SOURCE_CONNECT_PORT": str(unused(1)[0])}
     settings = isolated_settings(tmp_path / "home", **own)
     java = find_java(settings.env)
@@ -49,14 +50,17 @@ def runtime(stack: LocalStack, tmp_path: Path) -> Iterator[SourceRuntime]:
     plugins = tmp_path / "plugins"
     plugins.mkdir()
     (plugins / "file").symlink_to(CONNECT_FILE.folder(settings.cache), target_is_directory=True)
-    made = SourceRuntime(
-        settings,
-        {
-            "plugin.path": str(plugins),
-            "group.id": f"group-{settings.source_connect_port}",
-            "offset.flush.interval.ms": "500",
-        },
-    )
+    properties = {
+        "plugin.path": str(plugins),
+        "group.id": f"group-{settings.source_connect_port}",
+        "offset.flush.interval.ms": "500",
+    }
+    return lambda: SourceRuntime(settings, properties)
+
+
+@pytest.fixture
+def runtime(make_runtime: Callable[[], SourceRuntime]) -> Iterator[SourceRuntime]:
+    made = make_runtime()
     yield made
     made.close()
     assert made.pid is None
@@ -64,6 +68,7 @@ def runtime(stack: LocalStack, tmp_path: Path) -> Iterator[SourceRuntime]:
 
 def test_life_of_a_source_connector(
     runtime: SourceRuntime,
+    make_runtime: Callable[[], SourceRuntime],
     herder: Herder,
     stack: LocalStack,
     tmp_path: Path,
@@ -137,5 +142,47 @@ def test_life_of_a_source_connector(
             with pytest.raises(NotFound):
                 client.status("lines")
             assert client.connectors() == ["sink"]
+            assert runtime.seen() == {}, "it is forgotten at once"
+    finally:
+        server.stop()
+    runtime.close()
+    again = make_runtime()
+    assert (again.connectors(), again.resume(), again.pid) == ({}, False, None), "no JVM for nothing"
+    again.close()
+
+
+def test_answers_of_the_runtime_have_no_secret_where_the_worker_hides_them(
+    runtime: SourceRuntime, herder: Herder, stack: LocalStack, tmp_path: Path
+) -> None:
+    topic = tmp_path.name.replace("_", "-")
+    kafka_topics.ensure_topics(stack.settings.bootstrap_servers, {topic: (1, {})})
+    source = {
+        "connector.class": SOURCE,
+        "file": str(tmp_path / "none"),
+        "topic": topic,
+        "database.password": "s3cr3t-password",
+        "producer.override.sasl.jaas.config": 'x.Module required username="u" password="s3cr3t-jaas";',
+    }
+    info = WorkerInfo("cluster-1", KeptPositions(), ActiveTopics(), Loggers())
+    server = serve(rest_app(herder, info, sources=runtime, masks=True), LOOPBACK, 0, "KAFKA_CONNECT_PORT")
+    try:
+        with httpx.Client(base_url=f"http://{LOOPBACK}:{server.port}", timeout=120, trust_env=False) as client:
+            answers = [
+                client.post("/connectors", json={"name": "hidden", "config": source}),
+                client.put("/connectors/hidden/config", json=source),
+                *(client.get(f"/connectors/hidden{path}") for path in ("", "/config")),
+                client.get("/connectors?expand=info"),
+                client.put(f"/connector-plugins/{SOURCE}/config/validate", json=source),
+            ]
+            assert [answer.status_code for answer in answers] == [201, *[200] * 5]
+            assert "s3cr3t" not in "".join(answer.text for answer in answers)
+            shown = answers[3].json()
+            assert shown["database.password"] == "[hidden]"
+            assert client.put("/connectors/hidden/config", json={**shown, "tasks.max": "1"}).status_code == 200
+            kept = runtime.call("GET", "/connectors/hidden/config").json()
+            assert kept == {**source, "name": "hidden", "tasks.max": "1"}
+            refused = client.put("/connectors/hidden/config", json={**shown, "other.password": "[hidden]"})
+            assert (refused.status_code, "send the value itself" in refused.json()["message"]) == (400, True)
+            assert client.delete("/connectors/hidden").status_code == 204
     finally:
         server.stop()

@@ -25,6 +25,7 @@ from frazil.worker.sources.runtime import SourceRuntime
 
 _SENT = ("accept", "content-type")
 _KEPT = ("content-type", "location")
+_ONE = "/connectors/{name}"
 
 
 class Sources:
@@ -98,6 +99,8 @@ class Sources:
         if request.app.state.masks and content:
             content = self._unmasked(request, content)
         answer = self._runtime.call(request.method, target, content or None, headers)
+        if request.method == "DELETE" and request.scope["route"].path == _ONE and answer.is_success:
+            self._runtime.forget(name_of(request))
         kept = {name: answer.headers[name] for name in _KEPT if name in answer.headers}
         if "location" in kept:
             path = httpx.URL(kept["location"]).raw_path.decode("ascii")

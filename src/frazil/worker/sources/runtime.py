@@ -11,7 +11,6 @@ from typing import Any
 
 import httpx
 
-from frazil.clients.kafka import topics as kafka_topics
 from frazil.environment.bootstrap import CLIENTS, Bootstrap
 from frazil.environment.private_file import write_private
 from frazil.environment.settings import LOOPBACK, Settings
@@ -20,6 +19,7 @@ from frazil.stack.connect import sources_service
 from frazil.stack.service import Status
 from frazil.stack.tether import Tether
 from frazil.worker.sources.plugin_path import Plugin, find_plugins
+from frazil.worker.sources.stored import stored_connectors
 
 logger = logging.getLogger(__name__)
 
@@ -62,8 +62,8 @@ class SourceRuntime:
         self._memory = settings.home / "worker" / "sources.json"
         self._seen: dict[str, Any] = self._remembered()
         self._wanted = bool(self._external)
-        self._asked_for = False
         self._answers = False
+        self._step = ""
 
     @property
     def here(self) -> bool:
@@ -91,9 +91,16 @@ class SourceRuntime:
 
         Raises StackError, which says why it cannot run, or ServiceUnavailable.
         """
+        if self._external:
+            return
         with self._lock:
-            self._asked_for = True
-        self._ensure()
+            self._check_open()
+            self._wanted = True
+            self._tether.hold()
+            if self._service.start(self._go_on):
+                logger.info("the runtime of source connectors is up on port %d", self._settings.source_connect_port)
+            if not self._watch.is_alive():
+                self._watch.start()
 
     def close(self) -> None:
         """Stop the child; its connectors go on from their offsets at the next start."""
@@ -142,6 +149,10 @@ class SourceRuntime:
         if changed:
             write_private(self._memory, json.dumps(found))
 
+    def forget(self, name: str) -> None:
+        """Forget a connector that the runtime has just deleted."""
+        self.saw({known: entry for known, entry in self._seen.items() if known != name})
+
     def require(self) -> None:
         """Raise ServiceUnavailable when the runtime did not answer the last `connectors`."""
         if not self._answers:
@@ -170,31 +181,28 @@ class SourceRuntime:
             return {}  # the runtime has all of it
         return found if isinstance(found, dict) and not self._external else {}
 
-    def _ensure(self) -> None:
-        if self._external:
-            return
-        with self._lock:
-            if self._closing.is_set():
-                raise ServiceUnavailable("the worker is shutting down; repeat the request when it runs again")
-            self._wanted = True
-            self._tether.hold()
-            if self._service.start(logger.info):
-                logger.info("the runtime of source connectors is up on port %d", self._settings.source_connect_port)
-            if not self._watch.is_alive():
-                self._watch.start()
+    def _go_on(self, step: str) -> None:
+        """Log a step of the start, once. Raises as `_check_open` does."""
+        self._check_open()
+        if step != self._step:
+            self._step = step
+            logger.info("%s", step)
 
-    def _resume(self) -> None:
-        """Start the child when connectors are stored in Kafka; end it again when there are none after all."""
-        if not self._seen and f"{self._group}-configs" not in kafka_topics.topics(self._settings.bootstrap_servers):
-            return
-        self._ensure()
-        if not self.connectors() and self._answers:
-            with self._lock:
-                if not self._asked_for:
-                    self._end()
+    def _check_open(self) -> None:
+        """Raise ServiceUnavailable when the worker shuts down."""
+        if self._closing.is_set():
+            raise ServiceUnavailable("the worker is shutting down; repeat the request when it runs again")
+
+    def resume(self) -> bool:
+        """Start the child when connectors are stored in Kafka; whether there are any. Raises as `ensure` does."""
+        stored = stored_connectors(self._settings.bootstrap_servers, f"{self._group}-configs")
+        self.saw({name: entry for name, entry in self._seen.items() if name in stored})
+        if stored:
+            self.ensure()
+        return bool(stored)
 
     def _end(self) -> None:
-        self._wanted = self._asked_for = self._answers = False
+        self._wanted = self._answers = False
         self._service.stop()
 
     def _supervise(self) -> None:
@@ -226,10 +234,10 @@ class SourceRuntime:
                 with self._lock:
                     self._end()
         elif not led:
-            self._resume()
+            self.resume()
         elif self._wanted and status in (Status.DIED, Status.STOPPED) and not self._closing.is_set():
             logger.error("the runtime of source connectors has ended; it is started again. See %s", self._service.log)
-            self._ensure()
+            self.ensure()
             return True
         return False
 
