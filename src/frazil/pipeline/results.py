@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -26,9 +26,9 @@ class TableResult:
 
     `read == stored.total() + len(dead) + skipped.total()`, unless `overflow`: then the batch must be divided and read
     again. `unknown` and `absent` are what the table lacks for records, `seen` says for how many (see `Decoded`); with
-    any of them there are no files. `wanted` are rows of the table as they were, without which there are no files
-    either. `changes` is what the driver has to know about changes of rows. `write_s` is the time in seconds that went
-    into storing files.
+    any of them there are no files. `doubtful`: some of these records may not fit the columns that they lack. `wanted`
+    are rows of the table as they were, without which there are no files either. `changes` is what the driver has to
+    know about changes of rows. `write_s` is the time in seconds that went into storing files.
     """
 
     read: int = 0
@@ -38,6 +38,7 @@ class TableResult:
     unknown: dict[infer.Path, Type] = field(default_factory=dict)
     seen: infer.Seen = field(default_factory=Counter)
     absent: set[infer.Path] = field(default_factory=set)
+    doubtful: bool = False
     wanted: list[WantedRows] = field(default_factory=list)
     files: list[Any] = field(default_factory=list)
     changes: list[pa.Table] = field(default_factory=list)
@@ -60,6 +61,7 @@ class TableResult:
         self.unknown = infer.merge_all([self.unknown, other.unknown])
         self.seen.update(other.seen)
         self.absent |= other.absent
+        self.doubtful |= other.doubtful
         self.wanted += other.wanted
         self.files += other.files
         self.changes += other.changes
@@ -71,15 +73,23 @@ class TableResult:
 
 @dataclass
 class NewColumns:
-    """Columns that a table would need which a run does not know, and how many records show them (see `Decoded`)."""
+    """Columns that a table would need which a run does not know, and how many records show them (see `Decoded`).
+
+    `doubtful`: some of these records may not fit them.
+    """
 
     fields: dict[infer.Path, Type] = field(default_factory=dict)
     seen: infer.Seen = field(default_factory=Counter)
+    doubtful: bool = False
 
-    def add(self, fields: Mapping[infer.Path, Type], seen: infer.Seen) -> None:
+    def __bool__(self) -> bool:
+        return bool(self.fields)
+
+    def add(self, other: NewColumns) -> None:
         """Take in what other records show."""
-        self.fields = infer.merge_all([self.fields, fields])
-        self.seen.update(seen)
+        self.fields = infer.merge_all([self.fields, other.fields])
+        self.seen.update(other.seen)
+        self.doubtful |= other.doubtful
 
 
 @dataclass
@@ -105,5 +115,5 @@ def combine(results: Iterable[TaskResult]) -> TaskResult:
         for name, result in part.tables.items():
             whole.tables.setdefault(name, TableResult()).add(result)
         for name, columns in part.missing.items():
-            whole.missing.setdefault(name, NewColumns()).add(columns.fields, columns.seen)
+            whole.missing.setdefault(name, NewColumns()).add(columns)
     return whole

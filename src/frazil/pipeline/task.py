@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -14,7 +14,7 @@ from frazil.clients.kafka.ranges import Range
 from frazil.pipeline import offsets
 from frazil.pipeline.assign import assign
 from frazil.pipeline.bookings import Bookings
-from frazil.pipeline.changes import DELETED, with_places
+from frazil.pipeline.changes import DELETED, ChangeSpec, with_places
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.data_keys import bounded
 from frazil.pipeline.convert.decode import Decoded, DecodeSpec
@@ -27,7 +27,7 @@ from frazil.pipeline.route import Router, router
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.shaped import decoded
 from frazil.pipeline.source import Source
-from frazil.pipeline.task_spec import Bounds, TableSpec, TaskSpec, TellsChanges
+from frazil.pipeline.task_spec import Bounds, Judge, TableSpec, TaskSpec, TellsChanges
 from frazil.pipeline.tolerating import tolerating
 from frazil.pipeline.types import Type
 from frazil.pipeline.values import Values
@@ -96,6 +96,7 @@ class _TableOutput(Bookings):
         self._decode = spec.decode
         self._places = spec.places or spec.changes is not None
         self._changes = spec.changes
+        self._judge = spec.judge
         self._gaps: GapFiller | None = None
         if spec.changes is not None and spec.changes.operation is not None:
             self._gaps = GapFiller(spec.changes.keys, spec.before)
@@ -122,8 +123,11 @@ class _TableOutput(Bookings):
         values, pills = sound(self._pills, rows, values, self.name)
         self.refuse(rows, pills)
         with step("convert", self.name):
+            values, refused = (values, []) if self._judge is None else _judged(self._judge, values)
             found = self._decoded(values)
-        self.refuse(rows, found.rejected)
+            if self._judge is None:
+                self.result.doubtful |= _is_doubtful(values, found, self._decode, self._changes)
+        self.refuse(rows, [*refused, *found.rejected])
         self.skip("tombstone", len(found.skipped))
         if found.unknown:
             self.result.seen.update(found.seen)
@@ -231,6 +235,7 @@ class _TableGroup:
         values, _ = sound(self._pills, rows, values, name)
         with step("convert", name):
             shown = decoded(values, self.discover)
+            found.doubtful |= _is_doubtful(values, shown, self.discover)
             found.seen.update(shown.seen)
             found.fields = _merged(found.fields, shown, found.seen, self.discover)
 
@@ -276,6 +281,24 @@ def sound(
     kept = [index for index in range(len(values.values)) if values.position(index) not in found]
     here = {values.position(index) for index in range(len(values.values))} & found.keys()
     return values.only(kept), [*read.failed, *((position, found[position]) for position in sorted(here))]
+
+
+def _judged(judge: Judge, values: Values) -> tuple[Values, list[tuple[int, ConversionError]]]:
+    """Keep the values that the columns of the judge can hold; give the others by their positions, with the reasons."""
+    refused = decoded(values, judge.decode, judge.changes).rejected
+    places = {position for position, _ in refused}
+    kept = [index for index in range(len(values.values)) if values.position(index) not in places]
+    return values.only(kept) if refused else values, refused
+
+
+def _is_doubtful(values: Values, found: Decoded, spec: DecodeSpec, changes: ChangeSpec | None = None) -> bool:
+    """Whether values that lack columns are refused where they have them."""
+    unknown = infer.typed(found.unknown)
+    if not unknown:
+        return False
+    struct = spec.overrides.mark(infer.widened(spec.struct, unknown))
+    again = decoded(values, replace(spec, struct=struct), changes)
+    return len(again.rejected) > len(found.rejected)
 
 
 def _merged(

@@ -67,11 +67,20 @@ class Bounds:
 
 
 @dataclass(frozen=True)
+class Judge:
+    """Columns that a table might get: records which they cannot hold are dead letters, and bring no columns."""
+
+    decode: DecodeSpec
+    changes: ChangeSpec | None = None
+
+
+@dataclass(frozen=True)
 class TableSpec:
     """Table of a run, as its tasks need it; without `writer` its columns are only looked for.
 
     `refusal`: why the table cannot have any record. `changes`: how records change rows, where they do. `before`: rows
     as they were, which a run before this one wanted. `places`: rows have the columns of `PLACE`, as changes do.
+    `judge`: what refuses records before the table's own columns do.
     """
 
     name: str
@@ -82,6 +91,7 @@ class TableSpec:
     changes: ChangeSpec | None = None
     before: Before | None = None
     places: bool = False
+    judge: Judge | None = None
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from pyiceberg.types import LongType, StringType
+from pyiceberg.schema import Schema
+from pyiceberg.types import IntegerType, LongType, NestedField, StringType
 
 from frazil.errors import (
     BadRecord,
@@ -16,6 +17,9 @@ from frazil.errors import (
 from frazil.pipeline import bookings
 from tests.connectors.broker import Killed
 from tests.connectors.iceberg.driver import (
+    CHANGES,
+    CREATE,
+    DYNAMIC,
     EVOLVE,
     SIMPLE,
     TABLE,
@@ -45,6 +49,75 @@ def test_unknown_fields_become_columns_and_the_records_are_read_again(one: Memor
         {"id": 3, "text": None, "new": None, "other": 1.5},
     ]
     assert [(report.read, report.stored) for report in driver.reports] == [(3, 3)]
+
+
+# What is refused only where its fields have columns, beside records that are stored.
+NEVER_STORED = {
+    "half a character": b'{"id":2,"only":"\\ud800"}',
+    "a number that is too large": b'{"id":2,"only":1e999}',
+    "digits that a fraction cannot have": b'{"id":2,"v":9007199254740993,"only":1}',
+    "a name in another case": b'{"id":2,"V":1,"only":1}',
+}
+
+
+@pytest.mark.parametrize("value", NEVER_STORED.values(), ids=NEVER_STORED)
+@pytest.mark.parametrize("made", [True, False], ids=["a table that is there", "a new table"])
+def test_columns_come_from_records_that_are_stored(value: bytes, made: bool) -> None:
+    with memory({TABLE: SIMPLE} if made else {}) as (broker, catalog):
+        driver = Driver(broker, catalog, {**TOLERANT, **EVOLVE, **CREATE})
+        broker.send("t", [record(1, v=0.5), value, record(3, v=0.25)])
+        driver.drain()
+        names = [field.name for field in catalog.load_table(TABLE).schema().fields]
+        assert names == (["id", "text", "v"] if made else ["id", "v"])
+        assert [(row["id"], row["v"]) for row in driver.rows(TABLE)] == [(1, 0.5), (3, 0.25)]
+        assert list(broker.letters("t-dlq")) == [("t", 0, 1, "")]
+        (report,) = driver.reports
+        assert (report.read, report.stored, report.dead_letters) == (3, 2, 1)
+
+
+def test_a_column_is_as_wide_as_its_stored_values() -> None:
+    """Of a record that is refused neither a new column nor a wider one nor an optional one is left."""
+    schema = Schema(NestedField(1, "id", IntegerType(), required=True), NestedField(2, "n", IntegerType()))
+    with memory({TABLE: schema}) as (broker, catalog):
+        driver = Driver(broker, catalog, {**TOLERANT, **EVOLVE, "iceberg.tables.schema-force-optional": "true"})
+        bad = b'{"n":3000000000,"new":"\\ud800"}'
+        broker.send("t", [record(1, new="x"), bad])
+        driver.drain()
+        types = [
+            (field.name, str(field.field_type), field.required) for field in catalog.load_table(TABLE).schema().fields
+        ]
+        assert types == [("id", "int", True), ("n", "int", False), ("new", "string", False)]
+        assert list(broker.letters("t-dlq")) == [("t", 0, 1, "")]
+
+
+def test_tables_that_records_name_get_columns_from_records_that_are_stored() -> None:
+    with memory({}) as (broker, catalog):
+        driver = Driver(broker, catalog, {**TOLERANT, **EVOLVE, **DYNAMIC})
+        broker.send("t", [record(1, to="db.a"), b'{"id":2,"to":"db.a","only":1e999}', record(3, to="db.b")])
+        driver.drain()
+        assert [field.name for field in catalog.load_table("db.a").schema().fields] == ["id", "to"]
+        assert (driver.column("db.a"), driver.column("db.b")) == ([1], [3])
+        assert list(broker.letters("t-dlq")) == [("t", 0, 1, "db.a")]
+
+
+def test_a_new_table_of_changes_gets_no_column_of_a_record_without_a_key() -> None:
+    with memory({}) as (broker, catalog):
+        driver = Driver(broker, catalog, {**TOLERANT, **CREATE, **EVOLVE, **CHANGES})
+        broker.send("t", [record(1, op="c"), b'{"op":"c","only":1}'])
+        driver.drain()
+        assert "only" not in [field.name for field in catalog.load_table(TABLE).schema().fields]
+        assert (driver.column(TABLE), list(broker.letters("t-dlq"))) == ([1], [("t", 0, 1, "")])
+
+
+def test_a_record_that_no_column_holds_is_a_wall_where_bad_records_are_not_tolerated(one: Memory) -> None:
+    broker, catalog = one
+    driver = Driver(broker, catalog, EVOLVE)
+    broker.send("t", [record(1, v=0.5), NEVER_STORED["half a character"], record(3)])
+    with pytest.raises(BadRecord, match=r"partition 0, offset 1"):
+        driver.drain()
+    driver.restart()
+    assert (driver.column(TABLE), driver.task.position) == ([1], {("t", 0): 1})
+    assert "only" not in [field.name for field in catalog.load_table(TABLE).schema().fields]
 
 
 def test_bad_records_are_dead_letters_before_the_commit_that_passes_them(one: Memory) -> None:

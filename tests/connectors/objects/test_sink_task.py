@@ -12,15 +12,15 @@ import pytest
 from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
-from frazil.connectors.objects.delta.schema import widened
 from frazil.connectors.objects.formats.delta import TableColumns
 from frazil.connectors.objects.results import ObjectsResult, StoredObject
 from frazil.connectors.objects.stored_positions import State
 from frazil.connectors.objects.task import ObjectsTask
 from frazil.connectors.positions import KafkaIdentity, Moves
 from frazil.errors import BadRecord, ConfigError, Fenced, PartitionsAdded, PositionLost, ServiceUnavailable
-from frazil.pipeline.convert import infer
-from frazil.pipeline.types import Struct, Type
+from frazil.pipeline.convert.infer import widened
+from frazil.pipeline.results import NewColumns
+from frazil.pipeline.types import Struct
 from tests.connectors.broker import Broker
 from tests.connectors.objects.driver import Cluster, Driver, MemoryCluster, RealCluster
 from tests.connectors.objects.samples import FORMAT, FolderStore
@@ -345,8 +345,8 @@ class KeptTable:
     def start(self, partitions: Sequence[tuple[str, int]]) -> dict[tuple[str, int], int]:
         return dict(self.offsets)
 
-    def evolve(self, unknown: Mapping[infer.Path, Type]) -> bool:
-        before, self.columns = self.columns, TableColumns(widened(self.columns.struct, unknown), True)
+    def evolve(self, unknown: NewColumns) -> bool:
+        before, self.columns = self.columns, TableColumns(widened(self.columns.struct, unknown.fields), True)
         return before != self.columns
 
     def commit(self, objects: Sequence[StoredObject], reached: Mapping[tuple[str, int], int]) -> None:

@@ -23,7 +23,7 @@ from frazil.pipeline.letters.book import LetterBook
 from frazil.pipeline.letters.deadletter import DeadLetter
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport
-from frazil.pipeline.results import TableResult, TaskResult
+from frazil.pipeline.results import NewColumns, TableResult, TaskResult
 from frazil.pipeline.task_spec import Bounds, Routing, TaskSpec
 
 Run = Callable[[TaskSpec, bool], TaskResult]
@@ -184,7 +184,7 @@ class Batch:
             table.bad += result.dead
             return "again"
         if table.table is None and not table.refusal and result.stored:
-            table.create(result.unknown, result.seen)
+            table.create(NewColumns(result.unknown, result.seen, result.doubtful))
             return "again"
         if result.lacks and self.config.evolve_schema and table.table is not None:
             table.evolve(result)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from pyiceberg.exceptions import BadRequestError, RESTError
@@ -17,19 +17,18 @@ from frazil.connectors.iceberg.position import start_position
 from frazil.connectors.iceberg.strategy import Strategy
 from frazil.connectors.iceberg.table.column_limits import admit
 from frazil.connectors.iceberg.table.commit import Commit, Floor, Target
-from frazil.connectors.iceberg.table.create import EMPTY, create_table
+from frazil.connectors.iceberg.table.create import EMPTY, create_table, new_table
+from frazil.connectors.iceberg.table.schema import mapping_of
 from frazil.connectors.iceberg.table.widen import widen
 from frazil.connectors.iceberg.table.without_effect import without_effect
 from frazil.connectors.iceberg.table.writers import discovery
 from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import CommitConflict, ConfigError, Fenced, FrazilError, NotFound
-from frazil.pipeline.convert import infer
 from frazil.pipeline.gaps import Before, WantedRows
 from frazil.pipeline.letters.deadletter import DeadLetter
 from frazil.pipeline.offsets import Offsets
-from frazil.pipeline.results import TableResult
-from frazil.pipeline.task_spec import Bounds, TableSpec
-from frazil.pipeline.types import Type
+from frazil.pipeline.results import NewColumns, TableResult
+from frazil.pipeline.task_spec import Bounds, Judge, TableSpec
 
 logger = logging.getLogger(__name__)
 
@@ -59,7 +58,8 @@ class SinkTable(Progress):
     """A table while its connector runs; `begin` makes it ready for a batch, `load` reads it as it is then.
 
     `table` is None while it does not exist, or cannot have a record: `refusal` says why. `no_more_columns` says why
-    records with unknown fields are refused. `before` are rows as the table has them, which the next run needs.
+    records with unknown fields are refused. `before` are rows as the table has them, which the next run needs. `judge`
+    refuses the records of the batch that new columns cannot hold, so that columns come from records that are stored.
     """
 
     def __init__(self, config: IcebergSinkConfig, target: Target, strategy: Strategy) -> None:
@@ -85,6 +85,7 @@ class SinkTable(Progress):
         self.refusal = ""
         self.commits = 0
         self.before: Before | None = None
+        self.judge: Judge | None = None
 
     @property
     def name(self) -> str:
@@ -153,19 +154,26 @@ class SinkTable(Progress):
         elif (route is None or self.floor.rolled_back) and not taken_over:
             self._check_rollback()
 
-    def create(self, unknown: Mapping[infer.Path, Type], seen: infer.Seen) -> None:
+    def create(self, found: NewColumns) -> None:
         """Make the table, which does not exist, with columns as far as the limit allows; without any it refuses.
+
+        Where records may not fit the columns only the judge is made: the next run tells which columns it takes.
 
         Raises ConfigError for one whose rows nothing would identify, and as `create_table` does.
         """
         config = self._config
         if config.row_changes is not None and not config.row_changes.id_columns_of(self.name):
             raise ConfigError(no_keys(self.name))
-        admitted = admit(config, None, unknown, seen)
+        admitted = admit(config, None, found.fields, found.seen)
         if not admitted.fields:
             self.refusal = EMPTY
             return
         try:
+            doubtful = found.doubtful or admitted.doubtful or config.row_changes is not None
+            if self.judge is None and doubtful:
+                schema, _ = new_table(self.name, admitted.fields, config.creation)
+                self.judge = self._strategy.judge(schema, self.name, admitted.refusal, None)
+                return
             create_table(self.target.catalog, self.name, admitted.fields, config.creation)
         except ConfigError as error:
             self._refuse_name(error)
@@ -177,11 +185,18 @@ class SinkTable(Progress):
     def evolve(self, result: TableResult) -> None:
         """Add columns for unknown fields as far as the limits allow, and make absent ones optional.
 
+        Where records may not fit the columns only the judge is made: the next run tells which columns it takes.
+
         Raises ConfigError when nothing can come of it, and as `evolve` does.
         """
         if self.table is None:
             return
         ending = "nothing was written. Set iceberg.tables.evolve-schema-enabled=false, or correct the producer"
+        if self.judge is None:
+            told = widen(self._config, self.table, result, None, ending=ending)
+            if result.doubtful or told.doubtful:
+                self.judge = self._strategy.judge(told.schema, self.name, told.refusal, mapping_of(self.table))
+                return
         widened = widen(self._config, self.table, result, self.target.catalog, ending=ending)
         self.no_more_columns = widened.refusal or self.no_more_columns
         self._warn(widened.warnings)
@@ -194,9 +209,9 @@ class SinkTable(Progress):
         """Table of a run, as its tasks need it."""
         bounds = Bounds(self.low(ceiling), ceiling)
         if self.table is None:
-            return TableSpec(self.name, discovery(self._config), None, bounds, self.refusal)
+            return TableSpec(self.name, discovery(self._config), None, bounds, self.refusal, judge=self.judge)
         spec = self._strategy.spec(self.table, self.name, bounds, self.no_more_columns)
-        return replace(spec, before=self.before)
+        return replace(spec, before=self.before, judge=self.judge)
 
     def find_before(self, wanted: WantedRows) -> None:
         """Look up the rows that changes want, for the next run; raises as `search` of `match` does."""

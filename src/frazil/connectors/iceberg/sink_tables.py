@@ -102,7 +102,7 @@ class SinkTables:
                 table.load(self.identity)
                 if table.table is None and not table.refusal:
                     self._new += 1
-                    table.create(names[name].fields, names[name].seen)
+                    table.create(names[name])
         return list(found.values()), closed
 
     def _admitted(self, names: Iterable[str]) -> tuple[list[str], str]:

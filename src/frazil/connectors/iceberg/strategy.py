@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.table.name_mapping import NameMapping
 
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.commit import Commit, Floor, Target
 from frazil.connectors.iceberg.table.schema import mapping_of
 from frazil.connectors.iceberg.table.writers import decode_spec, file_writer
 from frazil.pipeline.gaps import Before, WantedRows
-from frazil.pipeline.task_spec import Bounds, TableSpec
+from frazil.pipeline.task_spec import Bounds, Judge, TableSpec
 
 
 class Strategy(Protocol):
@@ -23,6 +25,9 @@ class Strategy(Protocol):
 
     def spec(self, table: Table, name: str, bounds: Bounds, no_more_columns: str) -> TableSpec:
         """Specification of the table for tasks. Raises ConfigError for a table that cannot be written this way."""
+
+    def judge(self, schema: Schema, name: str, no_more_columns: str, name_mapping: NameMapping | None) -> Judge:
+        """The judge of records for columns that the table might get. Raises as `spec` does."""
 
     def before(self, target: Target, table: Table, wanted: WantedRows) -> Before:
         """The rows of the target's branch that changes want; raises as `search` of `match` does."""
@@ -44,6 +49,10 @@ class Appending:
         """See `Strategy`."""
         decode = decode_spec(self.config, table.schema(), no_more_columns, mapping_of(table))
         return TableSpec(name, decode, file_writer(self.config, table), bounds)
+
+    def judge(self, schema: Schema, name: str, no_more_columns: str, name_mapping: NameMapping | None) -> Judge:
+        """See `Strategy`."""
+        return Judge(decode_spec(self.config, schema, no_more_columns, name_mapping))
 
     def before(self, target: Target, table: Table, wanted: WantedRows) -> Before:
         """See `Strategy`; a new row wants nothing."""

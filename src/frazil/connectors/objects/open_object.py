@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO
 
@@ -21,9 +21,8 @@ from frazil.connectors.objects.rotation import Numbers
 from frazil.connectors.objects.spool import Spool, joined
 from frazil.declare.converters import STRING_CONVERTER
 from frazil.pipeline import envelope
-from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.strict import ConversionError
-from frazil.pipeline.types import Type
+from frazil.pipeline.results import NewColumns
 
 _MADE_AT_THE_END = ("parquet", "avro")
 
@@ -55,7 +54,7 @@ class OpenObject:
     ) -> None:
         """`columns` are those of the table that the object is a file of; `schemas` are those of keys, by number."""
         self._columns = columns
-        self.unknown: Mapping[infer.Path, Type] = {}
+        self.unknown = NewColumns()
         """Fields that the table has no column for, found by `finish`."""
         self._config = config
         self._folder = folder

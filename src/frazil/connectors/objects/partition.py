@@ -21,13 +21,12 @@ from frazil.connectors.objects.records import Records
 from frazil.connectors.objects.results import PartitionResult, StoredObject
 from frazil.connectors.objects.rotation import Arrivals, Numbers, Rotation, Segment
 from frazil.pipeline.bookings import MAX_DEAD_BYTES, dead_letter, letter_bytes
-from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.json_schema import InvalidRecord
 from frazil.pipeline.letters.deadletter import DeadLetter
 from frazil.pipeline.offsets import TopicPartition
 from frazil.pipeline.poison import PoisonPills, StepName, step
-from frazil.pipeline.results import SkipReason
+from frazil.pipeline.results import NewColumns, SkipReason
 from frazil.pipeline.rows import Rows
 
 _DEAD_ALREADY = "the record has a dead letter already"
@@ -241,7 +240,9 @@ class PartitionRun:
                 more, failed = each.finish()
             finished += more
             refused |= failed
-        unknown = infer.merge_all([each.unknown for each in self._open.values()])
+        unknown = NewColumns()
+        for each in self._open.values():
+            unknown.add(each.unknown)
         if refused or unknown:
             for one in finished:
                 one.body.close()

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from frazil.pipeline.convert import infer
 from frazil.pipeline.letters.deadletter import DeadLetter
 from frazil.pipeline.offsets import TopicPartition
-from frazil.pipeline.results import SkipReason
-from frazil.pipeline.types import Type
+from frazil.pipeline.results import NewColumns, SkipReason
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ class PartitionResult:
     objects: list[StoredObject] = field(default_factory=list)
     refused: dict[int, str] = field(default_factory=dict)
     invalid: int = 0
-    unknown: dict[infer.Path, Type] = field(default_factory=dict)
+    unknown: NewColumns = field(default_factory=NewColumns)
     bad: DeadLetter | None = None
     overflow: bool = False
     open_count: int = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Protocol
@@ -21,13 +21,12 @@ from frazil.connectors.objects.task import ObjectsSpec, ObjectsTask
 from frazil.connectors.objects.uploads import Opener
 from frazil.connectors.sink import Due, SinkContext, SinkTask
 from frazil.errors import BadRecord, ConfigError, PartitionsAdded
-from frazil.pipeline.convert import infer
 from frazil.pipeline.letters.book import LetterBook
 from frazil.pipeline.letters.deadletter import DeadLetter, DeadLetterQueue
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.report import BatchReport
+from frazil.pipeline.results import NewColumns
 from frazil.pipeline.source import Source, check_progress, dealt, described, ranges_between
-from frazil.pipeline.types import Type
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +43,7 @@ class Table(Protocol):
     @property
     def columns(self) -> TableColumns: ...
     def start(self, partitions: Sequence[TopicPartition]) -> Offsets: ...
-    def evolve(self, unknown: Mapping[infer.Path, Type]) -> bool: ...
+    def evolve(self, unknown: NewColumns) -> bool: ...
     def commit(self, objects: Sequence[StoredObject], reached: Mapping[TopicPartition, int]) -> None: ...
 
 
@@ -157,9 +156,8 @@ class ObjectSinkTask(SinkTask):
             if letters:
                 self._positions.check()
             self._letters.write(letters)
-            unknown = infer.merge_all([part.unknown for part in found.values()])
             if self._table is not None:
-                self._evolve(self._table, unknown)
+                self._evolve(self._table, [part.unknown for part in found.values()])
                 stored = [one for part in found.values() for one in part.objects]
                 self._table.commit(stored, {key: part.position for key, part in found.items()})
             for key, part in found.items():
@@ -204,9 +202,12 @@ class ObjectSinkTask(SinkTask):
             result.add(part)
         return result
 
-    def _evolve(self, table: Table, unknown: Mapping[infer.Path, Type]) -> None:
+    def _evolve(self, table: Table, parts: Iterable[NewColumns]) -> None:
+        unknown = NewColumns()
+        for part in parts:
+            unknown.add(part)
         if unknown and not table.evolve(unknown):
-            names = ", ".join(".".join(path) for path in sorted(unknown))
+            names = ", ".join(".".join(path) for path in sorted(unknown.fields))
             raise ConfigError(
                 f"records of connector {self._config.name} need columns that the table cannot get: {names}. What is "
                 "complete before them is stored. Change the records with a transform, or write to another table."

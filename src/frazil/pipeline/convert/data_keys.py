@@ -15,7 +15,8 @@ from frazil.pipeline.types import List, Struct, Type, inner_types
 
 _MANY = 20
 """Keys that stand in one record alone, from which on they are data where all values are of one kind."""
-_NUMBERS = ("long", "double", "decimal")
+NUMBERS = ("int", "long", "float", "double", "decimal")
+"""Kinds of numbers."""
 
 
 def with_maps(columns: Mapping[Path, Type], seen: Seen, fixed: Set[Path] = frozenset()) -> dict[Path, Type]:
@@ -117,7 +118,7 @@ def _grow(path: Path, struct: Struct, counts: Counter[Path]) -> bool:
 def _are_alike(struct: Struct) -> bool:
     """Whether all members are of one kind; objects, when they have half of all their members on average."""
     types = [field.type for field in struct.fields]
-    kinds = {"number" if kind in _NUMBERS else kind for kind in map(kind_of, types)}
+    kinds = {"number" if kind in NUMBERS else kind for kind in map(kind_of, types)}
     inside = [[field.name for field in type_.fields] for type_ in types if isinstance(type_, Struct)]
     names = {name for each in inside for name in each}
     return len(kinds) == 1 and 2 * sum(map(len, inside)) >= len(names) * len(inside)

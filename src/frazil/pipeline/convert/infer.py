@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Literal
 
@@ -221,3 +222,34 @@ def merge_all(unknown: Iterable[Mapping[Path, Type]]) -> dict[Path, Type]:
             if merged is not None:
                 result[path] = merged
     return result
+
+
+def widened(columns: Struct, unknown: Mapping[Path, Type]) -> Struct:
+    """The columns with the unknown fields as optional ones; a field that has a column keeps its type.
+
+    Of names that differ only in case, which other readers take for one, the first becomes a column. Paths lead through
+    `element` of lists and `value` of maps.
+    """
+    found: Type = columns
+    for path, type_ in unknown.items():
+        found = _with(found, path, type_)
+    assert isinstance(found, Struct)  # noqa: S101 - as it was
+    return found
+
+
+def _with(into: Type, path: Sequence[str], type_: Type) -> Type:
+    if not path:
+        return into
+    name, rest = path[0], path[1:]
+    match into:
+        case List():
+            return replace(into, element=_with(into.element, rest, type_)) if name == "element" else into
+        case Map():
+            return replace(into, value=_with(into.value, rest, type_)) if name == "value" else into
+        case Struct(fields):
+            if all(field.name.lower() != name.lower() for field in fields):
+                return replace(into, fields=(*fields, Field(name, type_))) if not rest else into
+            inside = (replace(f, type=_with(f.type, rest, type_)) if f.name == name else f for f in fields)
+            return replace(into, fields=tuple(inside))
+        case _:
+            return into

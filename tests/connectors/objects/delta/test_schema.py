@@ -5,8 +5,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from frazil.connectors.objects.delta.schema import arrow_of, columns_of, widened
+from frazil.connectors.objects.delta.schema import arrow_of, columns_of
 from frazil.errors import ConfigError
+from frazil.pipeline.convert.infer import widened
 from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct
 
 LONG = Scalar("long")

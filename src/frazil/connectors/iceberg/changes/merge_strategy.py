@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.table.name_mapping import NameMapping
 
 from frazil.connectors.iceberg.changes.changes import ChangeFileWriter
 from frazil.connectors.iceberg.changes.merge import Merge, look_up_all, rewrites
@@ -20,7 +22,7 @@ from frazil.errors import ConfigError
 from frazil.pipeline.changes import ChangeSpec, Path, key_error
 from frazil.pipeline.executor import Executor, spread
 from frazil.pipeline.gaps import Before, WantedRows
-from frazil.pipeline.task_spec import Bounds, TableSpec
+from frazil.pipeline.task_spec import Bounds, Judge, TableSpec
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,11 @@ class Merging:
         writer = ChangeFileWriter(file_writer(self.config, table), keys)
         return TableSpec(name, decode, writer, bounds, changes=ChangeSpec(keys, self.changes.operation))
 
+    def judge(self, schema: Schema, name: str, no_more_columns: str, name_mapping: NameMapping | None) -> Judge:
+        """See `Strategy`."""
+        decode = decode_spec(self.config, schema, no_more_columns, name_mapping)
+        return Judge(decode, ChangeSpec(self._keys_of(schema, name), self.changes.operation))
+
     def before(self, target: Target, table: Table, wanted: WantedRows) -> Before:
         """See `Strategy`."""
         rows = look_up_all(
@@ -59,8 +66,10 @@ class Merging:
         target.commit(table, floor, batch, merge.stage)
 
     def _keys(self, table: Table) -> tuple[Path, ...]:
+        return self._keys_of(table.schema(), ".".join(table.name()))
+
+    def _keys_of(self, schema: Schema, name: str) -> tuple[Path, ...]:
         """The key columns. Raises ConfigError when there are none, or when they cannot be key columns."""
-        name, schema = ".".join(table.name()), table.schema()
         keys = self.changes.id_columns_of(name) or tuple(
             tuple(path.split(".")) for path in sorted(schema.identifier_field_names())
         )

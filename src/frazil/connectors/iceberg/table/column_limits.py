@@ -11,7 +11,7 @@ from pyiceberg.schema import Schema
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.evolve import has_column, possible_columns
 from frazil.connectors.iceberg.table.mixed import mixed
-from frazil.pipeline.convert.data_keys import nodes, way_on, with_fewer, with_maps
+from frazil.pipeline.convert.data_keys import NUMBERS, nodes, way_on, with_fewer, with_maps
 from frazil.pipeline.convert.infer import Path, Seen, column_count, records, typed
 from frazil.pipeline.types import List, Struct, Type, inner_types
 
@@ -23,12 +23,14 @@ MOST = "frazil.schema.max.columns"
 class Admitted:
     """The unknown fields that a table may get columns for, and why the others may not; empty when all may.
 
-    `warnings` are about columns that are text because of a few records.
+    `warnings` are about columns that are text because of a few records. `doubtful`: not all of these records may fit
+    the fields.
     """
 
     fields: Mapping[Path, Type]
     refusal: str = ""
     warnings: tuple[str, ...] = ()
+    doubtful: bool = False
 
 
 def admit(config: IcebergSinkConfig, schema: Schema | None, unknown: Mapping[Path, Type], seen: Seen) -> Admitted:
@@ -55,7 +57,13 @@ def admit(config: IcebergSinkConfig, schema: Schema | None, unknown: Mapping[Pat
         chosen, refusal = kept, _refusal(config, refused)
     wider = {path: type_ for path, type_ in unknown.items() if has_column(have, path)}
     fields = {path: found for path in unknown if (found := chosen.get(path) or wider.get(path))}
-    return Admitted(fields, refusal, tuple(mixed(chosen, seen)))
+    return Admitted(fields, refusal, tuple(mixed(chosen, seen)), fields != unknown or _has_mixed_numbers(seen))
+
+
+def _has_mixed_numbers(seen: Seen) -> bool:
+    """Whether numbers of several kinds are to go into one column: one of them may lose digits there."""
+    kinds = Counter(path for path, kind in seen if kind in NUMBERS)
+    return max(kinds.values(), default=0) > 1
 
 
 def _with_named_members(config: IcebergSinkConfig) -> set[Path]:

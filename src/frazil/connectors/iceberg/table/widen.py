@@ -20,12 +20,13 @@ from frazil.pipeline.results import TableResult
 class Widened:
     """The schema of a table with new columns, and why it got no more of them; empty when it got all.
 
-    `warnings` are those of `Admitted`.
+    `warnings` and `doubtful` are those of `Admitted`.
     """
 
     schema: Schema
     refusal: str
     warnings: tuple[str, ...] = ()
+    doubtful: bool = False
 
 
 def widen(
@@ -51,4 +52,4 @@ def widen(
     if now == before and not admitted.refusal:
         names = ", ".join(repr(".".join(path)) for path in sorted(typed(result.unknown)))
         raise ConfigError(f"{'.'.join(table.name())} cannot have columns for the unknown fields {names}; {ending}")
-    return Widened(now, admitted.refusal, admitted.warnings)
+    return Widened(now, admitted.refusal, admitted.warnings, admitted.doubtful)

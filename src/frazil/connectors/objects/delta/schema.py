@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 
 import pyarrow as pa
 
 from frazil.errors import ConfigError
 from frazil.pipeline.convert.arrow import arrow_schema
-from frazil.pipeline.convert.infer import Path
 from frazil.pipeline.types import Field, List, Map, Scalar, ScalarKind, Struct, Type
 
 _SCALARS: Mapping[pa.DataType, ScalarKind] = {
@@ -57,36 +55,6 @@ def _type(name: str, type_: pa.DataType) -> Type:
             "column, or write to another table."
         )
     return Scalar(kind)
-
-
-def widened(columns: Struct, unknown: Mapping[Path, Type]) -> Struct:
-    """The columns with the unknown fields as optional ones; a field that has a column keeps its type.
-
-    Of names that differ only in case, which other readers take for one, the first becomes a column. Paths lead through
-    `element` of lists and `value` of maps.
-    """
-    found: Type = columns
-    for path, type_ in unknown.items():
-        found = _with(found, path, type_)
-    assert isinstance(found, Struct)  # noqa: S101 - as it was
-    return found
-
-
-def _with(into: Type, path: Sequence[str], type_: Type) -> Type:
-    if not path:
-        return into
-    name, rest = path[0], path[1:]
-    match into:
-        case List():
-            return replace(into, element=_with(into.element, rest, type_)) if name == "element" else into
-        case Map():
-            return replace(into, value=_with(into.value, rest, type_)) if name == "value" else into
-        case Struct(fields):
-            if all(field.name.lower() != name.lower() for field in fields):
-                return Struct((*fields, Field(name, type_))) if not rest else into
-            return Struct(tuple(replace(f, type=_with(f.type, rest, type_)) if f.name == name else f for f in fields))
-        case _:
-            return into
 
 
 def arrow_of(columns: Struct) -> pa.Schema:

@@ -18,15 +18,17 @@ from frazil.clients.object_store import ObjectStoreConfig
 from frazil.connectors.objects.config.delta_keys import MOST, DeltaConfig
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
 from frazil.connectors.objects.config.partitioner_keys import TIME_COLUMNS
-from frazil.connectors.objects.delta.schema import arrow_of, columns_of, widened
+from frazil.connectors.objects.delta.schema import arrow_of, columns_of
 from frazil.connectors.objects.encoders import column_values
 from frazil.connectors.objects.formats.delta import TableColumns
 from frazil.connectors.objects.results import StoredObject
 from frazil.environment.extras import extra
 from frazil.errors import CommitConflict, ConfigError, Fenced, FrazilError, ServiceUnavailable
-from frazil.pipeline.convert.infer import Path, column_count
+from frazil.pipeline.convert.data_keys import with_fewer, with_maps
+from frazil.pipeline.convert.infer import column_count, widened
 from frazil.pipeline.offsets import Offsets, TopicPartition
-from frazil.pipeline.types import Field, Scalar, Struct, Type
+from frazil.pipeline.results import NewColumns
+from frazil.pipeline.types import Field, Scalar, Struct
 
 with extra("delta"):
     from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
@@ -138,7 +140,7 @@ class DeltaTarget:
                 "Remove it from the table, or write to another one."
             )
 
-    def evolve(self, unknown: Mapping[Path, Type]) -> bool:
+    def evolve(self, unknown: NewColumns) -> bool:
         """Give the table columns for unknown fields, and make it when it is not there; False when nothing changed.
 
         Raises ConfigError for columns that Delta cannot have, ServiceUnavailable.
@@ -166,14 +168,20 @@ class DeltaTarget:
         self._load()
         return True
 
-    def _fitting(self, unknown: Mapping[Path, Type]) -> Struct:
-        """The columns with those of the unknown fields that the table has room for, those with the fewest first."""
-        whole, most = widened(self._columns, unknown), self._config.max_columns
-        if column_count(whole) <= most + 1:  # the row itself counts as one
+    def _fitting(self, unknown: NewColumns) -> Struct:
+        """The columns with those of the unknown fields that the table has room for, those with the fewest first.
+
+        Objects whose keys are data are maps; where there is too little room, those whose keys grow with the records.
+        """
+        most = self._config.max_columns
+        left = most + 1 - column_count(self._columns)  # the row itself counts as one
+        fields = with_fewer(with_maps(unknown.fields, unknown.seen), unknown.seen, left)
+        whole = widened(self._columns, fields)
+        if column_count(whole) <= most + 1:
             return whole
         self._full = f"the table would have more than {most:,} columns; {MOST} allows no more"
         columns = self._columns
-        for path, type_ in sorted(unknown.items(), key=lambda each: (column_count(each[1]), each[0])):
+        for path, type_ in sorted(fields.items(), key=lambda each: (column_count(each[1]), each[0])):
             wider = widened(columns, {path: type_})
             if column_count(wider) > most + 1:
                 break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import IO
 
@@ -15,6 +15,7 @@ from frazil.connectors.objects.formats.parquet import tables_writer
 from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.decode import DecodeSpec, decoder
 from frazil.pipeline.convert.strict import ConversionError
+from frazil.pipeline.results import NewColumns
 from frazil.pipeline.types import STRING, Field, List, Struct, Type
 
 _SPECIAL = re.compile(r"[\x00-\x1f\x7f ,;{}()=]")
@@ -59,7 +60,7 @@ def _names(type_: Type) -> Iterator[str]:
 
 def write_table_file(
     open_lines: Callable[[], Iterable[bytes]], columns: TableColumns, codec: str, out: IO[bytes]
-) -> tuple[Refused, Mapping[infer.Path, Type]]:
+) -> tuple[Refused, NewColumns]:
     """Write a file from records that are JSON objects without line feeds.
 
     Gives the records that the columns cannot hold, and the fields that have no column where the table can get some;
@@ -73,7 +74,7 @@ def write_table_file(
         most_new_columns=columns.most_new,
     )
     refused: Refused = []
-    unknown: dict[infer.Path, Type] = {}
+    unknown = NewColumns()
 
     def tables() -> Iterator[pa.Table]:
         position = 0
@@ -97,22 +98,23 @@ def _hopeless(
     spec: DecodeSpec,
     columns: TableColumns,
     lines: Sequence[bytes],
-    found: Mapping[infer.Path, Type],
-    unknown: dict[infer.Path, Type],
+    found: NewColumns,
+    unknown: NewColumns,
 ) -> Refused:
     """The records that no column can be made for; note the fields of the others that have none."""
     refused: Refused = []
-    if any(columns.refusal(path, type_) for path, type_ in found.items()):
-        each = [decoder(spec).decode([line]).unknown for line in lines]
-        for index, of_line in enumerate(each):
-            reasons = {path: reason for path, type_ in of_line.items() if (reason := columns.refusal(path, type_))}
-            if reasons:
-                path = min(reasons)
-                refused.append((index, ConversionError(".".join(path), reasons[path])))
-                of_line.clear()
-        found = infer.merge_all(each)
-    narrow = {path for path in found if type_at(spec.struct, ".".join(path)) is not None}
-    unknown.update(infer.merge_all([unknown, {p: t for p, t in found.items() if p not in narrow}]))
+    if any(columns.refusal(path, type_) for path, type_ in found.fields.items()):
+        found = NewColumns()
+        for index, line in enumerate(lines):
+            shown = decoder(spec).decode([line])
+            told = {path: reason for path, type_ in shown.unknown.items() if (reason := columns.refusal(path, type_))}
+            if told:
+                path = min(told)
+                refused.append((index, ConversionError(".".join(path), told[path])))
+            else:
+                found.add(NewColumns(shown.unknown, shown.seen))
+    narrow = {path for path in found.fields if type_at(spec.struct, ".".join(path)) is not None}
+    unknown.add(NewColumns({path: type_ for path, type_ in found.fields.items() if path not in narrow}, found.seen))
     if narrow:  # a number that is too large for the column that it has
         refused += decoder(replace(spec, evolve=False)).decode(lines).rejected
     return refused

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 
 from frazil.connectors.objects.formats.columns import exact_columns, quick_columns
-from frazil.pipeline.convert import infer
 from frazil.pipeline.convert.decode import DecodeSpec, decoder
 from frazil.pipeline.convert.strict import ConversionError
+from frazil.pipeline.results import NewColumns
 from frazil.pipeline.types import STRING, Field, List, Map, Struct, Type, changed
 
 GROUP_BYTES, GROUP_ROWS = 64 << 20, 250_000
@@ -118,23 +118,21 @@ def _write(
     return refused
 
 
-def decoded(
-    spec: DecodeSpec, lines: Sequence[bytes], *, fitting: bool = False
-) -> tuple[pa.Table, Refused, dict[infer.Path, Type]]:
+def decoded(spec: DecodeSpec, lines: Sequence[bytes], *, fitting: bool = False) -> tuple[pa.Table, Refused, NewColumns]:
     """The rows of a group in the order of its records, those that were refused, and fields without a column.
 
     The rows are of use when there are neither. `fitting` is that of `RecordDecoder.decode`.
     """
     tables: list[pa.Table] = []
     refused: Refused = []
-    unknown: dict[infer.Path, Type] = {}
+    unknown = NewColumns()
     for begin in range(0, len(lines), _CHUNK_ROWS):
         found = decoder(spec).decode(lines[begin : begin + _CHUNK_ROWS], fitting=fitting)
         order = np.argsort(np.asarray(found.positions, np.int64), kind="stable")
         sorted_ = np.array_equal(order, np.arange(len(order)))
         tables.append(found.table if sorted_ else found.table.take(pa.array(order)))
         refused += [(begin + index, error) for index, error in found.rejected]
-        unknown = infer.merge_all([unknown, found.unknown])
+        unknown.add(NewColumns(found.unknown, found.seen))
     return pa.concat_tables(tables), refused, unknown
 
 
