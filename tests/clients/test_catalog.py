@@ -40,6 +40,18 @@ def test_what_passes_and_what_does_not(error: RequestException | RESTError, kind
     assert "table a.b" in str(made)
 
 
+@pytest.mark.parametrize(
+    ("uri", "hint"),
+    [
+        ("http://127.0.0.1:8181", "`start` starts that of the stack"),
+        ("https://lake.example/_iceberg", "correct iceberg.catalog.uri or ICEBERG_CATALOG_URI"),
+        ("http://[broken", "correct iceberg.catalog.uri or ICEBERG_CATALOG_URI"),
+    ],
+)
+def test_the_next_step_is_that_for_the_catalog(uri: str, hint: str) -> None:
+    assert hint in str(catalog_error({"uri": uri}, "table a.b", ConnectionError()))
+
+
 @pytest.mark.parametrize("error", [ForbiddenError("403"), UnauthorizedError("401")])
 @pytest.mark.parametrize(
     ("identity", "unsigned"),

@@ -95,6 +95,12 @@ def answering(status: int, body: bytes) -> Iterator[str]:
     [
         (409, b'{"error_code":409,"message":"rebalance in process"}', ServiceUnavailable, "409 rebalance in process"),
         (500, b"boom", ServiceUnavailable, "500 boom"),
+        (
+            503,
+            b'{"message":"Worker is still starting up."}',
+            ServiceUnavailable,
+            "starting up. Nothing was changed; `status`",
+        ),
         (405, b'{"error_code":405,"message":"HTTP 405 Method Not Allowed"}', TerminalError, "405 HTTP 405"),
         (200, b"<html>", TerminalError, "not that of a Kafka Connect worker"),
         (200, b"[]", TerminalError, "not that of a Kafka Connect worker"),

@@ -67,6 +67,7 @@ def test_a_number_that_cannot_be_parsed_gives_two_errors() -> None:
         "Invalid value many for configuration count: Not a number of type INT",
         "Invalid value null for configuration count: Value must be non-null",
     ]
+    assert parsed.causes() == ["Invalid value many for configuration count: Not a number of type INT"]
 
 
 def test_errors_stand_in_the_order_of_the_definition() -> None:

@@ -185,3 +185,19 @@ def test_a_process_file_with_an_infinite_number_points_to_nothing(tmp_path: Path
     path.write_text('{"pid": 1e400, "started": 1}')
 
     assert ProcessFile(path).read() is None
+
+
+def test_a_process_that_nobody_has_launched_is_remembered_while_it_runs(file: ProcessFile) -> None:
+    with file.of_this_process():
+        assert file.find() == psutil.Process()
+        with file.of_this_process():
+            pass
+        assert file.find() == psutil.Process()
+    assert file.read() is None
+
+
+def test_another_process_that_runs_stays_the_remembered_one(file: ProcessFile) -> None:
+    process = launch(file, SLEEP)
+    with file.of_this_process():
+        assert file.find() == process
+    assert file.find() == process

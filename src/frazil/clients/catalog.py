@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.rest import RestCatalog, TableResponse
@@ -25,6 +26,7 @@ from requests import Response, Session
 from requests.exceptions import InvalidSchema, InvalidURL, MissingSchema, RequestException
 
 from frazil.clients.catalog_properties import file_access, merged, without_code
+from frazil.environment.settings import LOOPBACK
 from frazil.errors import ConfigError, ServiceUnavailable
 
 _PYICEBERG_NAMES = {
@@ -134,8 +136,7 @@ def catalog_error(
         return ConfigError(f"{catalog} cannot be asked: {error}. Correct iceberg.catalog.uri or ICEBERG_CATALOG_URI.")
     if isinstance(error, RequestException):
         return ServiceUnavailable(
-            f"{catalog} does not answer ({type(error).__name__}) when asked for {asked_for}; check that it runs "
-            "(`status` shows the embedded one, `start` starts it)"
+            f"{catalog} does not answer ({type(error).__name__}) when asked for {asked_for}; {_next_step(properties)}"
         )
     if isinstance(error, _PASSING):
         return ServiceUnavailable(f"{catalog} failed when asked for {asked_for}: {error}")
@@ -147,6 +148,17 @@ def catalog_error(
         )
     why = str(error).rstrip(". ")
     return ConfigError(f"{catalog} refused {asked_for}: {why}. Check the warehouse's name and the access keys.")
+
+
+def _next_step(properties: Mapping[str, str]) -> str:
+    """Tell what to do about a catalog that does not answer: that of the stack is on loopback."""
+    try:
+        embedded = urlsplit(properties.get("uri") or "").hostname == LOOPBACK
+    except ValueError:
+        embedded = False
+    if embedded:
+        return "`start` starts that of the stack, and `status` shows whether it runs"
+    return "look whether it runs there, or correct iceberg.catalog.uri or ICEBERG_CATALOG_URI"
 
 
 def _identified(properties: Mapping[str, str]) -> bool:

@@ -208,6 +208,8 @@ class ConnectClient:
         if response.status_code == httpx.codes.CONFLICT and text.endswith(_EXISTS):
             return AlreadyExists(text)
         # Connect answers 409 while it rebalances, 5xx when a worker could not finish; the same call may succeed later.
+        if response.status_code == httpx.codes.SERVICE_UNAVAILABLE:
+            text = f"{text.rstrip('.')}. Nothing was changed; `status` shows when it runs, then try again"
         if response.is_server_error or response.status_code == httpx.codes.CONFLICT:
             return ServiceUnavailable(text)
         return TerminalError(text)

@@ -137,6 +137,8 @@ class Parsed:
     values: dict[str, Value] = field(default_factory=dict)
     errors: dict[str, list[str]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    echoes: set[tuple[str, str]] = field(default_factory=set)
+    """Errors by key that only follow from another one of the same value, which Connect tells all the same."""
     hidden: set[str] = field(default_factory=set)
     """Keys that mean nothing beside the others, which a form does not show."""
 
@@ -149,6 +151,12 @@ class Parsed:
     def error_texts(self) -> list[str]:
         """All errors in the order of the definition, as often as they stand on a key."""
         return [text for name in self._entries() for text in self.errors.get(name, ())]
+
+    def causes(self) -> list[str]:
+        """The errors, without those that only follow from another one of the same value."""
+        return [
+            text for name in self._entries() for text in self.errors.get(name, ()) if (name, text) not in self.echoes
+        ]
 
     def _entries(self) -> list[str]:
         undefined = [name for name in self.errors if name not in self.definition.keys]
@@ -265,7 +273,10 @@ class ConfigDef:
         reason = key.validator(value) if key.validator else None
         if reason is not None:
             shown = HIDDEN if key.type == "PASSWORD" and value is not None else value
-            parsed.fail(key.name, invalid_value(key.name, shown, reason))
+            text = invalid_value(key.name, shown, reason)
+            if key.name in parsed.errors:
+                parsed.echoes.add((key.name, text))
+            parsed.fail(key.name, text)
         return value
 
     def _unknown(self, name: str) -> str:

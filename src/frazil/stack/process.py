@@ -12,7 +12,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,7 +54,6 @@ class ProcessFile:
         Raises OSError when the command cannot be executed.
         """
         log.parent.mkdir(parents=True, exist_ok=True)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         with open_private(log, "ab") as output:
             child = subprocess.Popen(  # noqa: S603
                 list(command),
@@ -68,10 +67,26 @@ class ProcessFile:
             )
         _children[child.pid] = child
         process = psutil.Process(child.pid)
-        draft = self.path.with_suffix(f".{os.getpid()}")
-        draft.write_text(json.dumps({"pid": child.pid, "started": process.create_time()}))
-        draft.replace(self.path)
+        self._remember(process)
         return process
+
+    @contextlib.contextmanager
+    def of_this_process(self) -> Iterator[None]:
+        """Remember this process while it runs, unless it or another one that runs is remembered."""
+        mine = self.find() is None
+        if mine:
+            self._remember(psutil.Process())
+        try:
+            yield
+        finally:
+            if mine:
+                self.forget()
+
+    def _remember(self, process: psutil.Process) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        draft = self.path.with_suffix(f".{os.getpid()}")
+        draft.write_text(json.dumps({"pid": process.pid, "started": process.create_time()}))
+        draft.replace(self.path)
 
     def read(self) -> tuple[int, float] | None:
         """Process id and start time (seconds since the epoch) of the remembered process; None without a file."""

@@ -108,7 +108,7 @@ class Worker:
         connectors go on from their stored positions at the next start.
         """
         log_to_stderr(self._providers)
-        _allow_open_files()
+        allow_open_files()
         if self._config.warning is not None:
             logger.warning("%s", self._config.warning)
         _tell_mappers([found.name for found in installed_mappers()])
@@ -228,7 +228,7 @@ class Worker:
                 )
 
 
-def _allow_open_files() -> None:
+def allow_open_files() -> None:
     """Let the worker and its children open as many files as the system allows; each connector takes some."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -113,6 +113,16 @@ def test_what_was_never_asked_for_is_not_missing(stopped: Settings, tmp_path: Pa
     assert {row.name: row.state for row in found.services}["sources"] == "external"
 
 
+def test_a_worker_in_the_foreground_is_known(stopped: Settings) -> None:
+    from frazil.cli.verbs.stack import worker_service
+
+    with worker_service(stopped).process_file.of_this_process():
+        found = {row.name: row for row in look(stopped).services}["worker"]
+        assert (found.state, found.pid) == ("unready", os.getpid())
+        assert "does not listen on port" in found.reason
+    assert {row.name: row for row in look(stopped).services}["worker"].state == "stopped"
+
+
 def test_the_runtime_of_sources_is_shown_while_it_runs(stopped: Settings) -> None:
     assert "sources" not in [row.name for row in look(stopped).services]
     runtime = sources_service(stopped, {})

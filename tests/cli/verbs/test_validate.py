@@ -54,6 +54,13 @@ def test_all_errors_are_told(tmp_path: Path) -> None:
     assert body["sample"] is None
 
 
+def test_one_mistake_is_one_error(tmp_path: Path) -> None:
+    result = validate(tmp_path, {**CONFIG, "tasks.max": "zwei"})
+    (error, *_, summary) = result.output.splitlines()
+    assert error == "ERROR    Invalid value zwei for configuration tasks.max: Not a number of type INT"
+    assert summary.startswith("connector: 1 error,")
+
+
 def test_errors_hide_secrets(tmp_path: Path) -> None:
     result = validate(tmp_path, {**CONFIG, "iceberg.catalog.token": "hush-4711", "tasks.max": "hush-4711"})
     assert result.exit_code == 1

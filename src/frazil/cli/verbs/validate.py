@@ -105,7 +105,7 @@ def _findings(
     parsed = connector_of(config).parse(completed(config, settings))
     found = Findings(
         name,
-        [hide_secrets(text, config) for text in parsed.error_texts()],
+        [hide_secrets(text, config) for text in parsed.causes()],
         parsed.warnings + providers.unknown(config),
     )
     if found.errors:

@@ -44,8 +44,14 @@ def worker(
     whose entry is gone deleted. Other connectors are left alone.
     """
     from frazil.api.worker import Worker
+    from frazil.cli.verbs.stack import worker_service
+    from frazil.environment.private_file import private_home
+    from frazil.environment.settings import Settings
 
     os.umask(MASK)
     running = Worker.from_env(properties, topics)
     running.stop_on_signals()
-    running.run()
+    settings = Settings.load()
+    private_home(settings.home)
+    with worker_service(settings).process_file.of_this_process():
+        running.run()

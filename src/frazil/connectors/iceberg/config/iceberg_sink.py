@@ -121,7 +121,8 @@ def _check_catalog(parsed: Parsed) -> None:
         parsed.fail(
             CATALOG,
             f"Must specify Iceberg catalog properties: {CATALOG}.type, {CATALOG}.uri, {CATALOG}.warehouse; the worker "
-            "has no catalog of its own, which would count without them",
+            "has no catalog of its own, which would count without them: ICEBERG_CATALOG_URI and MINIO_ENDPOINT are not "
+            "set, and its home (FRAZIL_HOME) has no store, which `start` makes",
         )
         return
     implementation = properties.get("catalog-impl", "")
