@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from frazil.connectors.registry import find_connector
-from frazil.errors import ConfigError, FrazilError
+from frazil.errors import ConfigError, FrazilError, ServiceUnavailable
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.forward import Forwarder, sent_to
 from frazil.worker.rest.masking import unmasked
@@ -108,7 +108,10 @@ class Sources:
         return Response(answer.content, answer.status_code, kept)
 
     def _unmasked(self, request: Request, content: bytes) -> bytes:
-        """The body with the stored values of a configuration that was sent back with masks."""
+        """The body with the stored values of a configuration that was sent back with masks.
+
+        Raises ServiceUnavailable when the runtime does not tell what is stored, as while it rebalances.
+        """
         document = json.loads(content)
         if not isinstance(document, dict):
             return content
@@ -117,6 +120,11 @@ class Sources:
                 unmasked(config, {})  # nothing is stored yet
             return content
         answer = self._runtime.call("GET", f"/connectors/{quote(name_of(request), safe='')}/config")
+        if not answer.is_success and answer.status_code != httpx.codes.NOT_FOUND:
+            raise ServiceUnavailable(
+                f"the Kafka Connect runtime does not tell what is stored ({answer.status_code}). Nothing was changed; "
+                "try again in a moment"
+            )
         return json.dumps(unmasked(document, answer.json() if answer.is_success else {})).encode()
 
     def _beside_own(self, found: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -27,6 +28,8 @@ _CHECK_S = 2.0
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 1.0, 60.0
 _HEALTHY_S = 60.0
 _PASSED_ON = ("key.converter", "value.converter", "header.converter", "config.providers", "plugin.", "offset.flush.")
+_REQUEST_S = 80.0
+"""Seconds that a request waits for the start: clients give up after 90."""
 _TIMEOUT = httpx.Timeout(90.0, connect=5.0)
 
 
@@ -64,6 +67,8 @@ class SourceRuntime:
         self._wanted = bool(self._external)
         self._answers = False
         self._step = ""
+        self._starter = ThreadPoolExecutor(1, "start-sources")
+        self._starting: Future[None] | None = None
 
     @property
     def here(self) -> bool:
@@ -89,7 +94,8 @@ class SourceRuntime:
     def ensure(self) -> None:
         """Return when the runtime answers; the child is started first when it does not run.
 
-        Raises StackError, which says why it cannot run, or ServiceUnavailable.
+        Raises StackError, which says why it cannot run, or ServiceUnavailable, also when its start takes longer than a
+        request may; it goes on.
         """
         if self._external:
             return
@@ -97,14 +103,20 @@ class SourceRuntime:
             self._check_open()
             self._wanted = True
             self._tether.hold()
-            if self._service.start(self._go_on):
-                logger.info("the runtime of source connectors is up on port %d", self._settings.source_connect_port)
+            if self._starting is None or self._starting.done():
+                self._starting = self._starter.submit(self._start)
+            starting = self._starting
             if not self._watch.is_alive():
                 self._watch.start()
+        try:
+            starting.result(_REQUEST_S)
+        except TimeoutError:
+            raise self._unavailable(f"it starts, {self._step}") from None
 
     def close(self) -> None:
         """Stop the child; its connectors go on from their offsets at the next start."""
         self._closing.set()
+        self._starter.shutdown()
         with self._lock:
             if not self._external:
                 self._service.stop()
@@ -180,6 +192,10 @@ class SourceRuntime:
         except (FileNotFoundError, ValueError):
             return {}  # the runtime has all of it
         return found if isinstance(found, dict) and not self._external else {}
+
+    def _start(self) -> None:
+        if self._service.start(self._go_on):
+            logger.info("the runtime of source connectors is up on port %d", self._settings.source_connect_port)
 
     def _go_on(self, step: str) -> None:
         """Log a step of the start, once. Raises as `_check_open` does."""

@@ -259,6 +259,7 @@ def test_small_files_are_put_together_and_old_ones_deleted(make: Make) -> None:
 
 def test_objects_whose_keys_are_data_are_maps(make: Make) -> None:
     case = make()
+    case.config = case.replaced({"flush.size": "40"})
     target = case.target()
     labelled = [Row(n, b'{"n":%d,"labels":{"k%d":"v"},"wide":{"a":%d,"b":1}}' % (n, n, n), DAY * n) for n in range(40)]
     case.write(target, labelled)
@@ -268,6 +269,7 @@ def test_objects_whose_keys_are_data_are_maps(make: Make) -> None:
         ("labels", "map<string, string>"),
         ("wide", "struct<a: int64, b: int64>"),
     ]
+    case.config = case.replaced({"flush.size": "1"})
     case.write(target, [Row(40, b'{"n":40,"labels":{"x":1,"y":{"z":[2]}}}', 0)])
     shown = [dict(row["labels"]) for row in case.rows()]
     assert shown == [*({f"k{n}": "v"} for n in range(40)), {"x": "1", "y": '{"z":[2]}'}]
@@ -275,6 +277,7 @@ def test_objects_whose_keys_are_data_are_maps(make: Make) -> None:
 
 def test_objects_whose_keys_grow_with_the_records_are_maps_where_there_is_little_room(make: Make) -> None:
     case = make(max_columns=8)
+    case.config = case.replaced({"flush.size": "12"})
     target = case.target()
     found = case.write(target, [Row(n, b'{"n":%d,"ids":{"k%d":%d}}' % (n, n, n), 0) for n in range(12)])
     assert (refused(found), [dict(row["ids"]) for row in case.rows()]) == ({}, [{f"k{n}": str(n)} for n in range(12)])
