@@ -54,8 +54,8 @@ def test_an_unknown_id_is_asked_for_once_in_a_while() -> None:
 @pytest.mark.parametrize(
     ("answer", "error", "text"),
     [
-        ((401, {"message": "who?"}), ConfigError, r"it asks for a login \(.*401 who\?.*correct the.login.key"),
-        ((403, b""), ConfigError, "it asks for a login"),
+        ((401, {"message": "who?"}), ServiceUnavailable, r"it asks for a login \(.*401 who\?.*correct the.login.key"),
+        ((403, b""), ServiceUnavailable, "it asks for a login"),
         ((500, {"message": "no store"}), ServiceUnavailable, "500 no store"),
         ((429, b""), ServiceUnavailable, "429"),
         ((404, b"<html>"), ConfigError, "not that of a schema registry; correct the.url.key"),

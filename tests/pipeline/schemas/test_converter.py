@@ -16,7 +16,7 @@ import pytest
 
 from frazil.clients.kafka.headers import Headers
 from frazil.clients.registry.access import RegistryAccess
-from frazil.errors import ConfigError, ServiceUnavailable
+from frazil.errors import ServiceUnavailable
 from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.schemas.connect import ProtobufOptions
@@ -159,7 +159,7 @@ def test_a_registry_that_does_not_answer_stops_the_batch_and_spares_what_is_know
     with pytest.raises(ServiceUnavailable, match="the schema registry does not answer"):
         found.split(with_id(5, body()), (), "t")
     registry.answers["/schemas/ids/5"] = (401, b"")
-    with pytest.raises(ConfigError, match="it asks for a login"):
+    with pytest.raises(ServiceUnavailable, match="it asks for a login"):
         found.split(with_id(5, body()), (), "t")
     registry.answers["/schemas/ids/5"] = {"schema": json.dumps(SCHEMA)}
     assert split(found, with_id(5, body()))[1]["id"] == SALE["id"]

@@ -53,8 +53,8 @@ def registry_client(access: RegistryAccess) -> RegistryClient:
 class RegistryClient:
     """Reads schemas, each once; safe for several threads.
 
-    Every method raises ServiceUnavailable when no address answers or the registry fails, ConfigError when it refuses
-    the login or is none, and NotFound for what it does not have.
+    Every method raises ServiceUnavailable when no address answers, or the registry fails or refuses the login,
+    ConfigError when it is none, and NotFound for what it does not have.
     """
 
     def __init__(self, access: RegistryAccess) -> None:
@@ -186,7 +186,10 @@ class RegistryClient:
         if response.status_code in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
             given = self._access.user or self._access.token
             who = "the login was refused" if given else "it asks for a login"
-            raise ConfigError(f"the schema registry: {who} ({text}); correct {self._access.login}")
+            raise ServiceUnavailable(
+                f"the schema registry: {who} ({text}). Nothing of the batch was committed; it is read again. Give the "
+                f"user the right to read, or correct {self._access.login}"
+            )
         if response.status_code == httpx.codes.NOT_FOUND and _is_missing(response):
             raise NotFound(text)
         if response.status_code == httpx.codes.NOT_FOUND or response.is_redirect:
