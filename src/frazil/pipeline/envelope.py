@@ -206,8 +206,11 @@ def columns_of(schema: bytes) -> Struct | None:
 
 
 def type_of(schema: bytes) -> Type:
-    """Make the type that a schema stands for. Raises ConversionError for a schema that cannot be read."""
-    return without_origins(_compiled(schema).type)
+    """Make the type that a schema stands for, with what it says of values that their JSON does not show.
+
+    Raises ConversionError for a schema that cannot be read.
+    """
+    return _compiled(schema).type
 
 
 def identity_of(schema: bytes) -> tuple[str | None, int | None]:

@@ -20,9 +20,10 @@ from frazil.connectors.objects.records import Records, Schema
 from frazil.connectors.objects.rotation import Numbers
 from frazil.connectors.objects.spool import Spool, joined
 from frazil.declare.converters import STRING_CONVERTER
-from frazil.pipeline import envelope
+from frazil.pipeline.convert.origins import with_origins, without_origins
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.results import NewColumns
+from frazil.pipeline.types import Struct
 
 _MADE_AT_THE_END = ("parquet", "avro")
 
@@ -144,7 +145,8 @@ class OpenObject:
         schema = self._schema if kind == "data" else None
         struct = None if schema is None else schema.struct
         if self._columns is not None:
-            refused, self.unknown = write_table_file(spool.lines, self._columns, format_.codec, out)
+            shape = schema.type if schema is not None and isinstance(schema.type, Struct) else None
+            refused, self.unknown = write_table_file(spool.lines, self._columns, shape, format_.codec, out)
             return refused
         if format_.kind == "parquet":
             return write_parquet(spool.lines, struct, format_.codec, out)
@@ -164,7 +166,9 @@ class OpenObject:
         schema = self._schemas[number]
         if schema.struct is not None:
             return write_avro(spool.lines, schema.struct, schema.name, format_.codec, out)
-        return write_avro_typed(spool.lines, envelope.type_of(schema.text), format_.codec, out)
+        assert schema.type is not None  # noqa: S101 - keys come with their schema
+        type_ = with_origins(without_origins(schema.type), schema.type)
+        return write_avro_typed(spool.lines, type_, format_.codec, out)
 
     def close(self) -> None:
         """Give up what was taken."""

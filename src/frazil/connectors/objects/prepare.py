@@ -22,6 +22,7 @@ from frazil.connectors.objects.formats.text import (
     quoted_texts,
 )
 from frazil.connectors.objects.records import Records, Schema
+from frazil.connectors.objects.transformed import TransformedSchemas
 from frazil.declare.converters import JSON_CONVERTER, STRING_CONVERTER
 from frazil.pipeline import envelope
 from frazil.pipeline.convert.strict import ConversionError, StageError
@@ -68,6 +69,9 @@ class Preparer:
     schemas: list[Schema] = field(default_factory=list)
     validation_s: float = 0.0
     _numbers: dict[bytes, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._transformed_schemas = TransformedSchemas(self.schemas)
 
     def prepare(self, rows: Rows, refused: Mapping[int, str]) -> Prepared:
         """Prepare rows of one Kafka partition, at least one; `refused` are offsets that no file can take, and why."""
@@ -153,18 +157,23 @@ class Preparer:
     def _transformed(
         self, rows: Rows, transforms: TransformChain
     ) -> tuple[pa.BinaryArray, tuple[str, ...] | None, Any, Failures, Sequence[int]]:
-        """Transform the rows; the results have no schema any more."""
+        """Transform the rows; what came with a schema keeps it as far as it is the same."""
         prepared = prepare(rows, transforms, envelope=self.config.envelope)
         values: list[bytes | None] = [None] * len(rows)
         names = [rows.topic] * len(rows)
+        shapes = prepared.values.shapes if self.config.schemas_enable else None
+        schemas = None if shapes is None else np.full(len(rows), -1, np.int64)
         for index, value in enumerate(prepared.values.values):
             position = prepared.values.position(index)
             values[position] = value
+            shape = None if shapes is None else shapes[index]
+            if schemas is not None and value is not None and shape is not None:
+                schemas[position] = self._transformed_schemas.number(value, shape)
             if prepared.values.topics is not None:
                 names[position] = prepared.values.topics[index]
         texts, failed = json_texts(values)
         topics = tuple(names) if any(name != rows.topic for name in names) else None
-        return texts, topics, None, [*prepared.failed, *failed, *self._misshaped(texts)], prepared.dropped
+        return texts, topics, schemas, [*prepared.failed, *failed, *self._misshaped(texts, schemas)], prepared.dropped
 
     def _converted(self, values: Sequence[bytes | None]) -> tuple[pa.BinaryArray, Failures]:
         config = self.config
@@ -222,7 +231,7 @@ class Preparer:
             struct = envelope.columns_of(text)
             name, version = envelope.identity_of(text)
             number = self._numbers[text] = len(self.schemas)
-            self.schemas.append(Schema(text, struct, name, version))
+            self.schemas.append(Schema(text, struct, name, version, envelope.type_of(text)))
         rule = self.config.compatibility
         if rule != "NONE" and self.schemas[number].version is None and format_ is self.config.format:
             raise ConversionError("", f"Schema version required for {rule} compatibility")

@@ -9,17 +9,21 @@ import numpy as np
 import pyarrow as pa
 
 from frazil.connectors.objects.rotation import Flags, Numbers
-from frazil.pipeline.types import Struct
+from frazil.pipeline.types import Struct, Type
 
 
 @dataclass(frozen=True)
 class Schema:
-    """The schema of values or keys that come with one. `text` is its JSON; two schemas are equal when these are."""
+    """The schema of values or keys that come with one. `text` is its JSON; two schemas are equal when these are.
+
+    `struct` are its columns, None for another value than an object, and `type` is what it says of the values.
+    """
 
     text: bytes
     struct: Struct | None
     name: str | None = None
     version: int | None = None
+    type: Type | None = None
 
 
 @dataclass(frozen=True)

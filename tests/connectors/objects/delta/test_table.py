@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +112,62 @@ def rows(first: int, count: int = 3, more: str = "") -> list[Row]:
 def refused(found: PartitionResult) -> dict[int, str]:
     """Reasons of the dead letters, by offset."""
     return {letter.offset: letter.reason for letter in found.letters}
+
+
+SCHEMAS = {
+    "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "value.converter.schemas.enable": "true",
+    "flush.size": "1",
+}
+CONNECT = "org.apache.kafka.connect.data."
+
+
+def schema(*more: dict[str, Any]) -> dict[str, Any]:
+    """A schema of records with a number `n` and fields of all logical types."""
+    logical = {"Date": "int32", "Time": "int32", "Timestamp": "int64"}
+    fields: list[dict[str, Any]] = [{"field": "n", "type": "int32"}]
+    fields += [{"field": name.lower(), "type": type_, "name": CONNECT + name} for name, type_ in logical.items()]
+    decimal = {"field": "price", "type": "bytes", "name": CONNECT + "Decimal", "parameters": {"scale": "2"}}
+    map_ = {"field": "m", "type": "map", "keys": {"type": "string"}, "values": {"type": "float"}}
+    return {"type": "struct", "fields": [*fields, decimal, map_, {"field": "raw", "type": "bytes"}, *more]}
+
+
+def with_schema(offset: int, of: dict[str, Any], **payload: Any) -> Row:
+    return Row(offset, json.dumps({"schema": of, "payload": payload}).encode())
+
+
+def test_columns_have_the_types_of_the_schema(make: Make) -> None:
+    case = make()
+    case.config = case.replaced(SCHEMAS)
+    target = case.target()
+    case.write(target, [with_schema(0, schema(), n=1), with_schema(1, schema(), n=2, date=1, price="AJw=")])
+    moment = {"timestamp": 1_700_000_000_123, "time": 5, "m": {"a": 0.5}, "raw": "YQ=="}
+    case.write(target, [with_schema(2, schema({"field": "late", "type": "int64"}), n=3, **moment)])
+    types = {field.name: str(field.type) for field in case.table().to_pyarrow_table().schema}
+    assert types == {
+        **{"n": "int32", "date": "date32[day]", "time": "int32", "timestamp": "timestamp[us, tz=UTC]"},
+        **{"price": "decimal128(38, 2)", "m": types["m"], "raw": "binary", "late": "int64"},
+    }
+    assert types["m"].startswith("map<string, float")
+    found = case.rows()
+    assert (found[1]["date"], found[1]["price"]) == (dt.date(1970, 1, 2), Decimal("1.56"))
+    assert found[2]["timestamp"].isoformat() == "2023-11-14T22:13:20.123000+00:00"
+    assert (found[2]["time"], found[2]["m"], found[2]["raw"], found[0]["late"]) == (5, [("a", 0.5)], b"a", None)
+
+
+def test_a_schema_says_the_unit_of_a_number_for_a_column_that_is_there(make: Make) -> None:
+    case = make()
+    case.config = case.replaced(SCHEMAS)
+    target = case.target()
+    case.write(target, [with_schema(0, schema(), n=1, timestamp=1)])
+    micros = {"field": "timestamp", "type": "int64", "name": "io.debezium.time.MicroTimestamp"}
+    days = {"field": "n", "type": "int32"}, micros
+    found = case.write(target, [with_schema(1, {"type": "struct", "fields": list(days)}, n=2, timestamp=1_000_001)])
+    assert refused(found) == {}
+    assert [row["timestamp"].isoformat() for row in case.rows()] == [
+        "1970-01-01T00:00:00.001000+00:00",
+        "1970-01-01T00:00:01.000001+00:00",
+    ]
 
 
 def test_a_table_is_made_and_offsets_are_in_its_commits(make: Make) -> None:

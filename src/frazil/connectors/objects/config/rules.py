@@ -263,12 +263,8 @@ def _check_delta(parsed: Parsed) -> None:
     wanted: dict[str, tuple[bool, str]] = {
         "format.class": (find_spec("deltalake") is not None, missing("deltalake", "delta")),
         "value.converter": (
-            converter_class(parsed.text("value.converter")) in (None, JSON_CONVERTER),
-            f"Columns need JSON. Set it to {JSON_CONVERTER}",
-        ),
-        "value.converter.schemas.enable": (
-            parsed.values.get("value.converter.schemas.enable") is not True,
-            "The columns are those of the table. Set it to false",
+            converter_class(parsed.text("value.converter")) in (None, *_WITH_FIELDS),
+            f"Columns need records with fields. Set it to {JSON_CONVERTER}",
         ),
         "store.kafka.keys": (not parsed.flag("store.kafka.keys"), "Tables have no room for keys. Set it to false"),
         "store.kafka.headers": (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import IO
 
@@ -13,10 +14,12 @@ from frazil.connectors.objects.fields import type_at
 from frazil.connectors.objects.formats.json_tables import Refused, decoded, in_groups
 from frazil.connectors.objects.formats.parquet import tables_writer
 from frazil.pipeline.convert import infer
+from frazil.pipeline.convert.declared import declared, overlaid
 from frazil.pipeline.convert.decode import DecodeSpec, decoder
+from frazil.pipeline.convert.origins import with_origins
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.results import NewColumns
-from frazil.pipeline.types import STRING, Field, List, Struct, Type
+from frazil.pipeline.types import STRING, Field, List, Scalar, Struct, Type, changed
 
 _SPECIAL = re.compile(r"[\x00-\x1f\x7f ,;{}()=]")
 _SPECIAL_NAME = "a column of a Delta table cannot have this name"
@@ -59,9 +62,9 @@ def _names(type_: Type) -> Iterator[str]:
 
 
 def write_table_file(
-    open_lines: Callable[[], Iterable[bytes]], columns: TableColumns, codec: str, out: IO[bytes]
+    open_lines: Callable[[], Iterable[bytes]], columns: TableColumns, shape: Struct | None, codec: str, out: IO[bytes]
 ) -> tuple[Refused, NewColumns]:
-    """Write a file from records that are JSON objects without line feeds.
+    """Write a file from records that are JSON objects without line feeds; `shape` is what their schema says, if any.
 
     Gives the records that the columns cannot hold, and the fields that have no column where the table can get some;
     with either of them nothing of use is written.
@@ -73,16 +76,26 @@ def write_table_file(
         no_more_columns=columns.no_more,
         most_new_columns=columns.most_new,
     )
+    known: dict[infer.Path, Type] = {}
+    if shape is not None:
+        wanted = changed(shape, _storable) or Struct(())
+        noted = with_origins(spec.struct, wanted)
+        assert isinstance(wanted, Struct) and isinstance(noted, Struct)  # noqa: S101 - kinds stay as they are
+        known = declared(spec, [wanted]) if columns.evolves else {}
+        spec = replace(spec, struct=noted)
     refused: Refused = []
     unknown = NewColumns()
 
     def tables() -> Iterator[pa.Table]:
+        nonlocal unknown
         position = 0
         for lines in in_groups(open_lines()):
             table, failed, without = decoded(spec, lines)
             refused.extend((position + index, error) for index, error in failed)
+            without = _declared(without, known, shape)
             if without:
                 hopeless = _hopeless(spec, columns, lines, without, unknown)
+                unknown = _declared(unknown, _possible(columns, known), shape)
                 refused.extend((position + index, error) for index, error in hopeless)
             elif not struct.fields:
                 refused.extend((position + index, ConversionError("", _NO_FIELDS)) for index in range(len(lines)))
@@ -92,6 +105,34 @@ def write_table_file(
 
     tables_writer(codec)(struct, tables(), out)
     return refused, unknown
+
+
+def _storable(name: str, type_: Type) -> Type | None:
+    """The type of a column of Delta for one of a schema: times of day stay numbers; None for a struct of nothing."""
+    if isinstance(type_, Scalar):
+        return Scalar("int") if type_.kind == "time" else type_
+    return changed(type_, _storable)
+
+
+def _declared(found: NewColumns, known: dict[infer.Path, Type], shape: Struct | None) -> NewColumns:
+    """Put types that a schema declares in place of those that values show."""
+    if not known:
+        return found
+    seen = {one: count for one, count in found.seen.items() if not _inside(one[0], known)}
+    return NewColumns(overlaid(found.fields, known, (shape,)), Counter(seen), found.doubtful)
+
+
+def _inside(path: infer.Path, known: Container[infer.Path]) -> bool:
+    return any(path[:depth] in known for depth in range(1, len(path)))
+
+
+def _possible(columns: TableColumns, known: Mapping[infer.Path, Type]) -> dict[infer.Path, Type]:
+    """The columns of a schema that the table can get, apart from those that it has."""
+    return {
+        path: type_
+        for path, type_ in known.items()
+        if columns.refusal(path, type_) is None and type_at(columns.struct, ".".join(path)) is None
+    }
 
 
 def _hopeless(
