@@ -18,9 +18,10 @@ def prepare(
 
     With `envelope` they come with schemas, which what transformations leave keeps. With `columns` values may be such.
     """
+    chain = None if transforms is None else transformer(transforms)
+    columns &= chain is None or chain.takes_columns
     values, failed = opened(rows, envelope, columns=columns) if envelope is not None else (Values(rows.values), [])
-    if transforms is None:
+    if chain is None:
         return Prepared(values, (), failed)
-    read = values.one_by_one()
-    prepared = transformer(transforms).transform(rows, read.values)
-    return replace(prepared, failed=[*failed, *read.failed, *prepared.failed])
+    prepared = chain.prepared(rows, values)
+    return replace(prepared, failed=[*failed, *prepared.failed])

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 
 import msgspec
 
 from frazil.clients.kafka.headers import Headers
 from frazil.pipeline.convert.strict import ConversionError, StageError, parse_object
 from frazil.pipeline.rows import Rows
+from frazil.pipeline.transforms.columns import ApplyToBlock, Block, members_of
 from frazil.pipeline.transforms.declaration import PredicateConfig, TransformChain, TransformConfig
 from frazil.pipeline.transforms.keys import key_reader
 from frazil.pipeline.transforms.plugin import Test
@@ -18,7 +19,7 @@ from frazil.pipeline.transforms.record import Apply, Record, raw_bytes, read_as_
 from frazil.pipeline.transforms.registry import PREDICATES, TRANSFORMATIONS
 from frazil.pipeline.transforms.shapes import Shapes
 from frazil.pipeline.types import Struct
-from frazil.pipeline.values import Prepared, Values
+from frazil.pipeline.values import Columns, Ints, Prepared, Values
 
 _REFUSED = (ValueError, ArithmeticError, msgspec.MsgspecError)
 
@@ -46,6 +47,49 @@ class Transformer:
         self._value_is_text = chain.value_is_text
         self._makes_types = typed_keys or any(TRANSFORMATIONS[step.name].makes_types for step in chain.steps)
         self._shapes = Shapes()
+        built = [_compiled_columns(config) for config in chain.steps]
+        self._columns = None if chain.reads_keys or None in built else [one for one in built if one is not None]
+
+    @property
+    def takes_columns(self) -> bool:
+        """Whether values may be columns."""
+        return self._columns is not None
+
+    def prepared(self, rows: Rows, read: Values) -> Prepared:
+        """Transform values that may be columns."""
+        columns: list[Columns] = []
+        left: list[Columns] = []
+        for one in read.columns:
+            changed = self._changed(rows, one)
+            (left if changed is None else columns).append(changed or one)
+        others = replace(read, columns=left).one_by_one()
+        found = self.transform(rows, others.values)
+        return replace(
+            found,
+            values=replace(found.values, columns=columns),
+            dropped=[*others.dropped, *found.dropped],
+            failed=[*others.failed, *found.failed],
+        )
+
+    def _changed(self, rows: Rows, columns: Columns) -> Columns | None:
+        """Change columns; None where their records have to be transformed one by one."""
+        topics = columns.topics or [rows.topic] * len(columns)
+        at = columns.at
+        members = members_of(columns.struct, columns.shape)
+        block = Block(members, topics, rows.partition, rows.offsets[at], rows.stamps[at])
+        for apply in self._columns or ():
+            changed = apply(block)
+            if changed is None or not changed.members:
+                return None
+            block = changed
+        read = partial(self._again, rows, columns)
+        return replace(columns, struct=block.struct(), shape=block.shape, topics=block.topics, read=read)
+
+    def _again(self, rows: Rows, columns: Columns, numbers: Ints) -> Prepared:
+        """Transform records of columns one by one."""
+        read = columns.read(numbers)
+        found = self.transform(rows, read.values)
+        return replace(found, dropped=[*read.dropped, *found.dropped], failed=[*read.failed, *found.failed])
 
     def transform(self, rows: Rows, read: Values | None = None) -> Prepared:
         """Transform records; the positions in the result are those in `rows`. `read` are their values, if not all."""
@@ -115,7 +159,9 @@ class Transformer:
                 timestamp,
             )
             record.headers = [name for name, _ in named]
-            yield read.position(index), record, None if read.shapes is None else read.shapes[index], named
+            shape = None if read.shapes is None else read.shapes[index]
+            record.typed = shape is not None
+            yield read.position(index), record, shape, named
 
 
 def _failure(step: _Step | None, reason: str) -> StageError:
@@ -135,6 +181,13 @@ def _compiled(config: TransformConfig) -> Apply:
         return None if test(record) is negate else apply(record)
 
     return conditional
+
+
+def _compiled_columns(config: TransformConfig) -> ApplyToBlock | None:
+    build = TRANSFORMATIONS[config.name].columns
+    if build is None or config.part == "key" or config.predicate is not None:
+        return None
+    return build(dict(config.settings))
 
 
 def _test(config: PredicateConfig) -> Test:

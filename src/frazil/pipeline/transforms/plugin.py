@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from frazil.declare.definition import Key, Value
+from frazil.pipeline.transforms.columns import ApplyToBlock
 from frazil.pipeline.transforms.record import Apply, Part, Record
 
 Options = Mapping[str, Value]
@@ -68,10 +69,12 @@ class Transformation(Plugin):
 
     `warnings` yields texts about values that have no effect. `reads_keys`: the key of a record makes a difference to
     its value. `makes_objects`: the value may be text before it. `makes_types`: it leaves values whose type their text
-    does not show. `writes_operation`: it says in `OPERATION` what a record does to its row.
+    does not show. `writes_operation`: it says in `OPERATION` what a record does to its row. `columns` builds what
+    changes values that are columns, if there is a way; it has the keys of the plugin.
     """
 
     build: Callable[[Options, Part], Apply] | None
+    columns: Callable[[Options], ApplyToBlock] | None = None
     warnings: Callable[[str, Options], Iterator[str]] = nothing
     reads_keys: bool = False
     makes_objects: bool = False

@@ -37,10 +37,11 @@ class Record:
 
     `value` and `key` are None for null, bytes as long as nobody has looked at them, members of an object, or other
     JSON. `timestamp` is in epoch milliseconds. Of headers only the names are here: nothing takes their values.
-    Coordinates that no transformation asks for may be absent. Transformations change a record in place.
+    Coordinates that no transformation asks for may be absent. `typed`: the value came with a schema, so what is made of
+    it has a type. Transformations change a record in place.
     """
 
-    __slots__ = ("headers", "key", "offset", "partition", "timestamp", "topic", "value")
+    __slots__ = ("headers", "key", "offset", "partition", "timestamp", "topic", "typed", "value")
 
     topic: str
     partition: int
@@ -49,6 +50,7 @@ class Record:
     key: bytes | Json | None
     value: bytes | Json | None
     headers: list[str]
+    typed: bool
 
 
 Apply: TypeAlias = Callable[[Record], bool | None]

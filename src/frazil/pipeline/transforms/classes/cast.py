@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from frazil.declare.definition import Key, invalid_value
 from frazil.pipeline.convert import legacy_scalars, scalars
+from frazil.pipeline.transforms.columns import ApplyToBlock, Block, is_plain
 from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, REPLACE_NULL, Options, Problems, Transformation, items
 from frazil.pipeline.transforms.record import (
     Apply,
@@ -31,7 +32,10 @@ from frazil.pipeline.transforms.record import (
     replace,
     string,
 )
-from frazil.pipeline.types import Scalar, Typed
+from frazil.pipeline.types import Scalar, Type, Typed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _TYPES = ("int8", "int16", "int32", "int64", "float32", "float64", "boolean", "string")
 _CONNECT_TYPES = (*_TYPES, "bytes", "array", "map", "struct")
@@ -39,6 +43,15 @@ _WHOLE_TEXT = re.compile(r"[+-]?[0-9]{1,20}", re.ASCII)
 _EXPONENT_LIMIT = 30
 _WHOLE_FROM = 1 << 24  # from here on a float32 is a whole number, and its shortest text is another one
 _NOT_FINITE = Scalar("double")
+_RESULTS: Mapping[str, Scalar] = {
+    **dict.fromkeys(("int8", "int16", "int32"), Scalar("int")),
+    "int64": Scalar("long"),
+    "float32": Scalar("float"),
+    "float64": Scalar("double"),
+    "boolean": Scalar("boolean"),
+    "string": Scalar("string"),
+}
+"""Types that records with a schema get."""
 _float32 = legacy_scalars.converter(Scalar("float"))
 _float64 = legacy_scalars.converter(Scalar("double"))
 
@@ -52,24 +65,60 @@ def _build(options: Options, part: Part) -> Apply:
         def apply_whole(record: Record) -> None:
             found = looked_at(record, part)
             if found is not None:
-                replace(record, part, _named(f"the {part}", whole, raw_bytes(found)))
+                replace(record, part, _noted(record, _named(f"the {part}", whole, raw_bytes(found)), spec[0]))
 
         return apply_whole
     casts = {}
     for entry in spec:
         name, type_ = entry.split(":")
-        casts[name.strip()] = _converter(type_)
+        casts[name.strip()] = _converter(type_), type_
 
     def apply(record: Record) -> None:
         found = members(record, part)
         if found is None:
             return
-        for name, convert in casts.items():
+        for name, (convert, type_) in casts.items():
             value = found.get(name)
-            if value is not None and not is_null(value):
-                found[name] = _named(name, convert, raw_bytes(value))
+            if value is not None:
+                cast = value if is_null(value) else _named(name, convert, raw_bytes(value))
+                found[name] = _noted(record, cast, type_)
 
     return apply
+
+
+def _columns(options: Options) -> ApplyToBlock:
+    spec = [entry.split(":") for entry in items(options, "spec")]
+
+    def apply(block: Block) -> Block | None:
+        members = dict(block.members)
+        for name, kind in ((entry[0].strip(), entry[-1].strip().lower()) for entry in spec):
+            if name not in members:
+                continue
+            array, type_ = members[name]
+            cast = _cast(array, type_, kind)
+            if cast is None:
+                return None
+            members[name] = cast, _RESULTS[kind]
+        return block.having(members)
+
+    return apply if all(len(entry) == 2 for entry in spec) else lambda block: None
+
+
+def _cast(array: pa.Array, type_: Type, kind: str) -> pa.Array | None:
+    """Cast whole numbers to others or to text; None for what has to be looked at one by one."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not is_plain(type_) or array.type not in (pa.int32(), pa.int64()):
+        return None
+    if kind == "string":
+        return array.cast(pa.string())
+    if not kind.startswith("int"):
+        return None
+    limits, most = pc.min_max(array).as_py(), 1 << (int(kind[3:]) - 1)
+    if limits["min"] is not None and not (-most <= limits["min"] and limits["max"] < most):
+        return None
+    return array.cast(pa.int64() if kind == "int64" else pa.int32())
 
 
 def _named(name: str, convert: Callable[[bytes], Json], raw: bytes) -> Json:
@@ -77,6 +126,13 @@ def _named(name: str, convert: Callable[[bytes], Json], raw: bytes) -> Json:
         return convert(raw)
     except ValueError as error:
         raise DataError(f"{name}: {error}") from None
+
+
+def _noted(record: Record, value: Json, type_: str) -> Json:
+    """Note the type of a value of a record with a schema."""
+    if not record.typed or isinstance(value, dict):
+        return value
+    return Typed(value.raw if isinstance(value, Typed) else value, _RESULTS[type_.strip().lower()])
 
 
 def _converter(type_: str) -> Callable[[bytes], Json]:
@@ -212,5 +268,6 @@ CAST = Transformation(
     parts=KEY_OR_VALUE,
     check=_check,
     build=_build,
+    columns=_columns,
     makes_types=True,
 )

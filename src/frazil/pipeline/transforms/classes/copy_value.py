@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from frazil.declare.definition import Key
+from frazil.pipeline.transforms.columns import ApplyToBlock, Block
 from frazil.pipeline.transforms.plugin import ICEBERG, Options, Transformation, text
 from frazil.pipeline.transforms.record import NULL, Apply, Part, Record, copied, members
 
@@ -19,6 +20,16 @@ def _build(options: Options, part: Part) -> Apply:
     return apply
 
 
+def _columns(options: Options) -> ApplyToBlock:
+    source, target = text(options, "source.field"), text(options, "target.field")
+
+    def apply(block: Block) -> Block | None:
+        found = block.members.get(source)
+        return None if found is None else block.having(block.members | {target: found})
+
+    return apply
+
+
 COPY_VALUE = Transformation(
     name="CopyValue",
     documentation="Copies a field of the value to another name.",
@@ -28,4 +39,5 @@ COPY_VALUE = Transformation(
     ),
     packages=ICEBERG,
     build=_build,
+    columns=_columns,
 )

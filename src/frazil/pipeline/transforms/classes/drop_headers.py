@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from frazil.declare.definition import Key
+from frazil.pipeline.transforms.columns import same
 from frazil.pipeline.transforms.plugin import Options, Transformation, items, not_empty
 from frazil.pipeline.transforms.record import Apply, Part, Record
 
@@ -22,4 +23,5 @@ DROP_HEADERS = Transformation(
     keys=(Key("headers", "LIST", "Names of the headers.", importance="HIGH"),),
     check=not_empty("headers"),
     build=_build,
+    columns=lambda options: same,
 )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from frazil.declare.definition import Key
 from frazil.declare.validators import one_of_any_case
+from frazil.pipeline.transforms.columns import ApplyToBlock, Block, members_of
 from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, REPLACE_NULL, Options, Problems, Transformation, text
 from frazil.pipeline.transforms.record import NULL, Apply, Part, Record, is_null, members, object_of, replace
+from frazil.pipeline.types import Struct
 from frazil.text.field_path import field_path
 
 
@@ -19,6 +21,21 @@ def _build(options: Options, part: Part) -> Apply:
             value = NULL if found is None else found.get(name, NULL)
             found = None if is_null(value) else object_of(value, name)
         replace(record, part, None if found is None else found.get(last))
+
+    return apply
+
+
+def _columns(options: Options) -> ApplyToBlock:
+    path = field_path(text(options, "field"), text(options, "field.syntax.version")) or ("",)
+
+    def apply(block: Block) -> Block | None:
+        members = block.members
+        for name in path:
+            array, type_ = members.get(name, (None, None))
+            if array is None or not isinstance(type_, Struct) or array.null_count:
+                return None
+            members = members_of(array, type_)
+        return block.having(members)
 
     return apply
 
@@ -50,4 +67,5 @@ EXTRACT_FIELD = Transformation(
     parts=KEY_OR_VALUE,
     check=_check,
     build=_build,
+    columns=_columns,
 )

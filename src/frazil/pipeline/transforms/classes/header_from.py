@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from frazil.declare.definition import Key, invalid_value
 from frazil.declare.validators import one_of
+from frazil.pipeline.transforms.columns import ApplyToBlock, same, without
 from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, REPLACE_NULL, Options, Problems, Transformation, items, text
 from frazil.pipeline.transforms.record import Apply, Part, Record, members
 
@@ -22,6 +23,12 @@ def _build(options: Options, part: Part) -> Apply:
                 found.pop(name, None)
 
     return apply
+
+
+def _columns(options: Options) -> ApplyToBlock:
+    if text(options, "operation") != "move":
+        return same
+    return lambda block: without(block, items(options, "fields"))
 
 
 def _check(prefix: str, options: Options) -> Problems:
@@ -46,4 +53,5 @@ HEADER_FROM = Transformation(
     parts=KEY_OR_VALUE,
     check=_check,
     build=_build,
+    columns=_columns,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from frazil.declare.definition import Key
+from frazil.pipeline.transforms.columns import ApplyToBlock
 from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, Options, Transformation, text
 from frazil.pipeline.transforms.record import NULL, Apply, Part, Record, looked_at
 
@@ -18,11 +19,16 @@ def _build(options: Options, part: Part) -> Apply:
     return apply
 
 
+def _columns(options: Options) -> ApplyToBlock:
+    return lambda block: block.having({text(options, "field"): (block.struct(), block.shape)})
+
+
 HOIST_FIELD = Transformation(
     name="HoistField",
     documentation="Wraps the key or value in an object with one field. A tombstone becomes an object with a null.",
     keys=(Key("field", "STRING", "Name of the field."),),
     parts=KEY_OR_VALUE,
     build=_build,
+    columns=_columns,
     makes_objects=True,
 )

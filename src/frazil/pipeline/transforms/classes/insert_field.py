@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from frazil.declare.definition import Key, invalid_value
+from frazil.pipeline.schemas.connect import TIMESTAMP
+from frazil.pipeline.transforms.columns import ApplyToBlock, Block
 from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, REPLACE_NULL, Options, Problems, Transformation, text
 from frazil.pipeline.transforms.record import COORDINATES, Apply, Part, Record, coordinate, members, quoted
+from frazil.pipeline.types import STRING, Scalar, Type, Typed
+
+_TYPES: Mapping[str, Type] = {
+    "topic": STRING,
+    "partition": Scalar("int"),
+    "offset": Scalar("long"),
+    "timestamp": Scalar("timestamptz", origin=TIMESTAMP),
+}
+"""Types that a record with a schema gets."""
 
 
 def _build(options: Options, part: Part) -> Apply:
@@ -18,9 +31,29 @@ def _build(options: Options, part: Part) -> Apply:
         if found is None:
             return
         for source, name in wanted.items():
-            found[name] = coordinate(record, source)
+            value = coordinate(record, source)
+            found[name] = Typed(value, _TYPES[source]) if record.typed else value
         if constant is not None:
-            found[static_name] = constant
+            found[static_name] = Typed(constant, STRING) if record.typed else constant
+
+    return apply
+
+
+def _columns(options: Options) -> ApplyToBlock:
+    names = {source: text(options, f"{source}.field") for source in (*COORDINATES, "static")}
+    wanted = {source: name[:-1] if name[-1:] in ("!", "?") else name for source, name in names.items() if name}
+
+    def apply(block: Block) -> Block:
+        import pyarrow as pa
+
+        values = {
+            "topic": lambda: (pa.array(block.topics, pa.string()), _TYPES["topic"]),
+            "partition": lambda: block.constant(block.partition, _TYPES["partition"], pa.int32()),
+            "offset": lambda: (pa.array(block.offsets), _TYPES["offset"]),
+            "timestamp": lambda: (pa.array(block.stamps), _TYPES["timestamp"]),
+            "static": lambda: block.constant(text(options, "static.value"), STRING, pa.string()),
+        }
+        return block.having(block.members | {name: values[source]() for source, name in wanted.items()})
 
     return apply
 
@@ -54,4 +87,5 @@ INSERT_FIELD = Transformation(
     parts=KEY_OR_VALUE,
     check=_check,
     build=_build,
+    columns=_columns,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from frazil.declare.definition import Key
+from frazil.pipeline.transforms.columns import same
 from frazil.pipeline.transforms.plugin import Options, Transformation, text
 from frazil.pipeline.transforms.record import Apply, Part
 
@@ -20,4 +21,5 @@ INSERT_HEADER = Transformation(
         Key("value.literal", "STRING", "Value of the header.", importance="HIGH"),
     ),
     build=_build,
+    columns=lambda options: same,
 )

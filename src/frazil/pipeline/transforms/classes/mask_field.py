@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
+from typing import Any
 
 from frazil.declare.definition import Key
 from frazil.declare.validators import non_empty
 from frazil.pipeline.convert import scalars
+from frazil.pipeline.transforms.columns import ApplyToBlock, Block
 from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, REPLACE_NULL, Options, Transformation, items, not_empty
 from frazil.pipeline.transforms.record import (
     Apply,
@@ -22,7 +24,9 @@ from frazil.pipeline.transforms.record import (
     raw_bytes,
     retyped,
 )
+from frazil.pipeline.types import STRING, Scalar, Type
 
+_MASKS: Mapping[str, Any] = {"string": "", "boolean": False}
 _EMPTY: Mapping[int, bytes] = {0x22: b'""', 0x7B: b"{}", 0x5B: b"[]", 0x74: b"false", 0x66: b"false"}
 
 
@@ -44,6 +48,35 @@ def _build(options: Options, part: Part) -> Apply:
                 found[name] = masked if type(value) is Raw else retyped(masked, value)
 
     return apply
+
+
+def _columns(options: Options) -> ApplyToBlock:
+    names, given = items(options, "fields"), options.get("replacement")
+
+    def apply(block: Block) -> Block | None:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        members = dict(block.members)
+        for name in names:
+            if name not in members:
+                continue
+            array, type_ = members[name]
+            masked = _masked(type_) if given is None else str(given) if type_ == STRING else None
+            if masked is None:
+                return None
+            nothing, value = pa.scalar(None, array.type), pa.scalar(masked, array.type)
+            members[name] = pc.if_else(array.is_valid(), value, nothing), type_
+        return block.having(members)
+
+    return apply
+
+
+def _masked(type_: Type) -> Any:
+    """Give what all values of a type become; None where their JSON tells."""
+    if not isinstance(type_, Scalar) or type_.kind in ("float", "double", "binary"):
+        return None
+    return _MASKS.get(type_.kind, 0)
 
 
 def _empty(raw: bytes) -> bytes:
@@ -97,4 +130,5 @@ MASK_FIELD = Transformation(
     parts=KEY_OR_VALUE,
     check=not_empty("fields"),
     build=_build,
+    columns=_columns,
 )

@@ -9,6 +9,7 @@ import re
 
 from frazil.declare.definition import Key, invalid_value
 from frazil.declare.validators import java_regular_expression
+from frazil.pipeline.transforms.columns import ApplyToBlock, Block
 from frazil.pipeline.transforms.plugin import Options, Problems, Transformation, text
 from frazil.pipeline.transforms.record import Apply, Part, Record
 from frazil.text.java_regex import compile_java, replacement
@@ -22,6 +23,18 @@ def _build(options: Options, part: Part) -> Apply:
     def apply(record: Record) -> None:
         if pattern.matches(record.topic):
             record.topic = pattern.replaced_first(record.topic, replace)
+
+    return apply
+
+
+def _columns(options: Options) -> ApplyToBlock:
+    pattern = compile_java(text(options, "regex"))
+    replace = replacement(text(options, "replacement"), pattern)
+
+    def apply(block: Block) -> Block:
+        names = {name: name for name in set(block.topics)}
+        names |= {name: pattern.replaced_first(name, replace) for name in names if pattern.matches(name)}
+        return block.sent_to([names[topic] for topic in block.topics])
 
     return apply
 
@@ -46,4 +59,5 @@ REGEX_ROUTER = Transformation(
     ),
     check=_check,
     build=_build,
+    columns=_columns,
 )

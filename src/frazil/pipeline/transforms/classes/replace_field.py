@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from frazil.declare.definition import Key, invalid_value
+from frazil.pipeline.transforms.columns import ApplyToBlock, Block
 from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, REPLACE_NULL, Options, Problems, Transformation, items
 from frazil.pipeline.transforms.record import Apply, Part, Record, members
 
@@ -32,6 +33,22 @@ def _build(options: Options, part: Part) -> Apply:
                 found.pop(name, None)
 
     return apply if include or renames else drop
+
+
+def _columns(options: Options) -> ApplyToBlock:
+    exclude, include = frozenset(items(options, "exclude")), frozenset(items(options, "include"))
+    renames = dict(pair.split(":") for pair in items(options, "renames"))
+
+    def apply(block: Block) -> Block:
+        return block.having(
+            {
+                renames.get(name, name): member
+                for name, member in block.members.items()
+                if name not in exclude and (not include or name in include)
+            }
+        )
+
+    return apply
 
 
 def _check(prefix: str, options: Options) -> Problems:
@@ -62,4 +79,5 @@ REPLACE_FIELD = Transformation(
     check=_check,
     warnings=_warnings,
     build=_build,
+    columns=_columns,
 )
