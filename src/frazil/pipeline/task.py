@@ -276,19 +276,14 @@ def sound(
     found = pills.among(rows, table)
     if not found:
         return values, []
-    read = values.one_by_one()
-    values = read.values
-    kept = [index for index in range(len(values.values)) if values.position(index) not in found]
-    here = {values.position(index) for index in range(len(values.values))} & found.keys()
-    return values.only(kept), [*read.failed, *((position, found[position]) for position in sorted(here))]
+    here = set(values.positions()) & found.keys()
+    return values.without(here), [(position, found[position]) for position in sorted(here)]
 
 
 def _judged(judge: Judge, values: Values) -> tuple[Values, list[tuple[int, ConversionError]]]:
     """Keep the values that the columns of the judge can hold; give the others by their positions, with the reasons."""
     refused = decoded(values, judge.decode, judge.changes).rejected
-    places = {position for position, _ in refused}
-    kept = [index for index in range(len(values.values)) if values.position(index) not in places]
-    return values.only(kept) if refused else values, refused
+    return values.without({position for position, _ in refused}), refused
 
 
 def _is_doubtful(values: Values, found: Decoded, spec: DecodeSpec, changes: ChangeSpec | None = None) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
@@ -47,6 +47,15 @@ class Values:
         """Give the positions in the rows of all records."""
         own = [self.position(index) for index in range(len(self.values))]
         return own + [position for columns in self.columns for position in columns.at.tolist()]
+
+    def without(self, positions: Collection[int]) -> Values:
+        """Leave out the records at positions in the rows."""
+        if not positions:
+            return self
+        kept = [index for index in range(len(self.values)) if self.position(index) not in positions]
+        gone = np.array(list(positions), np.int64)
+        columns = [each.only(np.flatnonzero(~np.isin(each.at, gone))) for each in self.columns]
+        return replace(self.only(kept), columns=columns)
 
     def only(self, indexes: Sequence[int]) -> Values:
         """Keep some of the values, given in ascending order, and none of the columns."""
