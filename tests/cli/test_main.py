@@ -46,7 +46,8 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
         (["--nope"], "No such option: --nope"),
         (
             ["start", "nope"],
-            "frazil: unknown service nope; known: kafka, seaweedfs, worker, trino, registry, minio, kafka-connect",
+            "frazil: unknown service nope; known: kafka, seaweedfs, worker, trino, registry, postgres, minio, "
+            "kafka-connect",
         ),
         (["logs", "nope"], "frazil: unknown service nope"),
         (["logs", "-n", "-1"], "Invalid value for '--lines' / '-n'"),

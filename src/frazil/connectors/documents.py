@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 from frazil.errors import UsageError
 
 _SUFFIXES = (".json", ".yaml", ".yml")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _STATES = ("RUNNING", "PAUSED", "STOPPED")
 _WRAPPED = {"name", "config", "initial_state"}
 
@@ -31,14 +33,18 @@ def read_documents(
     stdin: Iterable[str] = (),
     name: str | None = None,
     fallback: Callable[[Path], str] = lambda file: "",
+    variables: Mapping[str, str] | None = None,
 ) -> list[Document]:
     """The connectors of files, of folders (their `.json`, `.yaml` and `.yml` files in the order of their names) and,
     for `-`, of standard input.
 
-    `name` is that of the one document; without it `fallback` names one that has none after its file. Raises UsageError,
-    which names file and reason, for anything that is no connector, and when two are of one name.
+    With `variables` each `${NAME}` in a value is replaced, in one pass. `name` is that of the one document; without it
+    `fallback` names one that has none after its file. Raises UsageError, which names file and reason, for anything that
+    is no connector, and when two are of one name.
     """
     found = [document for path in paths for document in _read(path, stdin, name, fallback)]
+    if variables is not None:
+        found = [_filled(document, variables) for document in found]
     if not found:
         raise UsageError(f"there is no connector in {', '.join(paths)}. Nothing was sent.")
     seen: dict[str, str] = {}
@@ -49,6 +55,19 @@ def read_documents(
             )
         seen[document.name] = document.source
     return found
+
+
+def _filled(document: Document, variables: Mapping[str, str]) -> Document:
+    """The connector with the values of variables. Raises UsageError for those that have none."""
+    named = {name for text in document.config.values() for name in _VARIABLE.findall(text)}
+    unset = sorted(name for name in named if not variables.get(name))
+    if unset:
+        raise UsageError(
+            f"connector {document.name} ({document.source}) needs {', '.join(unset)}, which the file of variables and "
+            "the environment do not set. Nothing was sent."
+        )
+    config = {key: _VARIABLE.sub(lambda found: variables[found[1]], text) for key, text in document.config.items()}
+    return replace(document, config=config)
 
 
 def _read(path: str, stdin: Iterable[str], name: str | None, fallback: Callable[[Path], str]) -> Iterator[Document]:

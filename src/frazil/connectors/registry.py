@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import entry_points
 
+from frazil.connectors.debezium_keys import warnings_of_debezium
 from frazil.connectors.iceberg.plugin import PLUGINS as ICEBERG
 from frazil.connectors.keys.warnings import WARNINGS_LEVEL
 from frazil.connectors.objects.plugin import PLUGINS as OBJECTS
@@ -78,11 +79,12 @@ def check_config(config: Mapping[str, str | None]) -> list[str]:
 
 
 def warnings_of(config: Mapping[str, str]) -> list[str]:
-    """Warnings for whoever sees a configuration; none for a class of another worker, nor where they are information."""
+    """Warnings for whoever sees a configuration; for a class of another worker none but those about
+    Debezium's keys, and none where they are information."""
     try:
         parsed = connector_of(config).parse(config)
     except ConfigError:
-        return []
+        return warnings_of_debezium(config)
     return [] if config.get(WARNINGS_LEVEL.name, "").strip() == "info" else parsed.warnings
 
 

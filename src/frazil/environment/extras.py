@@ -8,7 +8,7 @@ from typing import Literal
 
 from frazil.errors import ConfigError
 
-Extra = Literal["delta", "protobuf", "report", "shell", "sql", "trino"]
+Extra = Literal["delta", "postgres", "protobuf", "report", "shell", "sql", "trino"]
 
 
 def missing(package: str, name: Extra) -> str:

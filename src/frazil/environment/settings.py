@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from dotenv import dotenv_values
 
@@ -34,7 +35,7 @@ class Settings:
     """Addresses, names and credentials, resolved once from the environment and passed to whoever needs them.
 
     A part whose address is given (`KAFKA_BOOTSTRAP_SERVERS`, `MINIO_ENDPOINT`, `KAFKA_CONNECT_URL`, `TRINO_URL`,
-    `SCHEMA_REGISTRY_URL`) is somebody else's: it is used, and never started or stopped.
+    `SCHEMA_REGISTRY_URL`, `AWS_RDS_ENDPOINT`) is somebody else's: it is used, and never started or stopped.
     """
 
     env: Mapping[str, str]
@@ -321,6 +322,51 @@ class Settings:
         if not self._set("CONNECT_CONFIG_PROVIDERS"):
             return {}
         return {key: value for key, value in self.worker_properties.items() if key.startswith("config.providers")}
+
+    # PostgreSQL
+    @cached_property
+    def postgres_port(self) -> int:
+        return self._port("AWS_RDS_PORT")
+
+    @property
+    def postgres_external(self) -> bool:
+        return bool(self._set("AWS_RDS_ENDPOINT"))
+
+    @property
+    def postgres_host(self) -> str:
+        """Host of the database to capture changes from (`AWS_RDS_ENDPOINT`): one of the user's, else loopback."""
+        return self._text("AWS_RDS_ENDPOINT")
+
+    @property
+    def postgres_database(self) -> str:
+        return self._text("AWS_RDS_DBNAME")
+
+    @property
+    def postgres_user(self) -> str:
+        return self._text("AWS_RDS_USER")
+
+    @property
+    def postgres_password_file(self) -> Path:
+        """File of the password that the embedded PostgreSQL has where `AWS_RDS_PASSWORD` gives none."""
+        return self.home / "conf" / "postgres" / "password"
+
+    @property
+    def postgres_password(self) -> str:
+        """Password of that user; empty when none is known."""
+        given = self._set("AWS_RDS_PASSWORD")
+        if given or self.postgres_external or not self.postgres_password_file.exists():
+            return given
+        return self.postgres_password_file.read_text("utf-8").strip()
+
+    def postgres_access(self, database: str = "") -> dict[str, Any]:
+        """Parameters of a connection, by libpq's names."""
+        return {
+            "host": self.postgres_host,
+            "port": self.postgres_port,
+            "user": self.postgres_user,
+            "password": self.postgres_password,
+            "dbname": database or self.postgres_database,
+        }
 
     # Topics file
     @cached_property

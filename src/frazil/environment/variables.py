@@ -17,6 +17,7 @@ _NO_CONSOLE = "the embedded store has no console"
 
 _PLACES, _STORE = "Places", "Object store and Iceberg catalog"
 _NAMES, _WORKER, _SQL, _SCHEMAS = "Names", "Worker", "SQL", "Schema registry"
+_POSTGRES = "PostgreSQL"
 _UNUSED = "Accepted without effect"
 
 _DECLARED: Final = (
@@ -376,6 +377,24 @@ _DECLARED: Final = (
     ),
     Variable(
         "SCHEMA_REGISTRY_PORT", _SCHEMAS, "Port of the stack's schema registry.", "start registry", "8085", "port"
+    ),
+    # PostgreSQL
+    Variable(
+        "AWS_RDS_ENDPOINT",
+        _POSTGRES,
+        "Host of a PostgreSQL of yours whose changes are captured. When it is set, none is started.",
+        "start postgres, demo cdc, verify --against",
+        "127.0.0.1",
+    ),
+    Variable("AWS_RDS_PORT", _POSTGRES, "Its port, and that of the stack's PostgreSQL.", "as above", "5432", "port"),
+    Variable("AWS_RDS_DBNAME", _POSTGRES, "Its database.", "as above", "shop"),
+    Variable("AWS_RDS_USER", _POSTGRES, "Its user, who may replicate.", "as above", "replicator"),
+    Variable(
+        "AWS_RDS_PASSWORD",
+        _POSTGRES,
+        "Password of that user. Unset, the stack's PostgreSQL has a random one, in a file of the home.",
+        "as above",
+        kind="secret",
     ),
     # Accepted without effect
     Variable(

@@ -13,11 +13,13 @@ from frazil.pipeline import offsets
 from frazil.pipeline.convert import infer
 from frazil.pipeline.gaps import WantedRows
 from frazil.pipeline.letters.deadletter import DeadLetter
-from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.offsets import Offsets, TopicPartition
+from frazil.pipeline.source_positions import Reached
 from frazil.pipeline.types import Type
 
-SkipReason = Literal["tombstone", "transform", "unrouted"]
-"""Reason why a record gives no row: it has no value, a transformation dropped it, or no table wants it."""
+SkipReason = Literal["tombstone", "transform", "unrouted", "replayed"]
+"""Reason why a record gives no row: it has no value, a transformation dropped it, no table wants it, or the table has
+what it says."""
 
 
 @dataclass
@@ -28,7 +30,8 @@ class TableResult:
     again. `unknown` and `absent` are what the table lacks for records, `seen` says for how many (see `Decoded`); with
     any of them there are no files. `doubtful`: some of these records may not fit the columns that they lack. `wanted`
     are rows of the table as they were, without which there are no files either. `changes` is what the driver has to
-    know about changes of rows. `write_s` is the time in seconds that went into storing files.
+    know about changes of rows; `reached` are positions in the source's log, `key_fields` the names of the fields of
+    record keys. `write_s` is the time in seconds that went into storing files.
     """
 
     read: int = 0
@@ -42,6 +45,8 @@ class TableResult:
     wanted: list[WantedRows] = field(default_factory=list)
     files: list[Any] = field(default_factory=list)
     changes: list[pa.Table] = field(default_factory=list)
+    reached: dict[TopicPartition, Reached] = field(default_factory=dict)
+    key_fields: set[tuple[str, ...]] = field(default_factory=set)
     next_offsets: Offsets = field(default_factory=dict)
     last_timestamps: Offsets = field(default_factory=dict)
     overflow: bool = False
@@ -65,6 +70,8 @@ class TableResult:
         self.wanted += other.wanted
         self.files += other.files
         self.changes += other.changes
+        self.reached |= other.reached
+        self.key_fields |= other.key_fields
         self.next_offsets = offsets.merge(self.next_offsets, other.next_offsets)
         self.last_timestamps = offsets.merge(self.last_timestamps, other.last_timestamps)
         self.overflow |= other.overflow
@@ -75,12 +82,13 @@ class TableResult:
 class NewColumns:
     """Columns that a table would need which a run does not know, and how many records show them (see `Decoded`).
 
-    `doubtful`: some of these records may not fit them.
+    `doubtful`: some of these records may not fit them. `key_fields` are the names of the fields of their keys.
     """
 
     fields: dict[infer.Path, Type] = field(default_factory=dict)
     seen: infer.Seen = field(default_factory=Counter)
     doubtful: bool = False
+    key_fields: set[tuple[str, ...]] = field(default_factory=set)
 
     def __bool__(self) -> bool:
         return bool(self.fields)
@@ -90,6 +98,7 @@ class NewColumns:
         self.fields = infer.merge_all([self.fields, other.fields])
         self.seen.update(other.seen)
         self.doubtful |= other.doubtful
+        self.key_fields |= other.key_fields
 
 
 @dataclass

@@ -27,8 +27,10 @@ from frazil.pipeline.route import Router, router
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.shaped import decoded
 from frazil.pipeline.source import Source
+from frazil.pipeline.source_positions import ReplayFilter
 from frazil.pipeline.task_spec import Bounds, Judge, TableSpec, TaskSpec, TellsChanges
 from frazil.pipeline.tolerating import tolerating
+from frazil.pipeline.transforms.keys import key_fields
 from frazil.pipeline.types import Type
 from frazil.pipeline.values import Values
 
@@ -100,6 +102,8 @@ class _TableOutput(Bookings):
         self._gaps: GapFiller | None = None
         if spec.changes is not None and spec.changes.operation is not None:
             self._gaps = GapFiller(spec.changes.keys, spec.before)
+        self._key = spec.key
+        self._replays = ReplayFilter(spec.reached) if spec.reached is not None else None
         self._files = spec.writer.open() if spec.writer is not None else None
 
     @property
@@ -122,6 +126,13 @@ class _TableOutput(Bookings):
             return
         values, pills = sound(self._pills, rows, values, self.name)
         self.refuse(rows, pills)
+        if self._replays is not None:
+            before = len(values.values)
+            rows, values = self._replays.fresh(rows, values)
+            self.skip("replayed", before - len(values.values))
+            self.result.reached = self._replays.reached
+            if self._key is not None:
+                self.result.key_fields |= key_fields(rows, self._key)
         with step("convert", self.name):
             values, refused = (values, []) if self._judge is None else _judged(self._judge, values)
             found = self._decoded(values)
@@ -237,6 +248,8 @@ class _TableGroup:
             shown = decoded(values, self.discover)
             found.doubtful |= _is_doubtful(values, shown, self.discover)
             found.seen.update(shown.seen)
+            if self._transforms is not None:
+                found.key_fields |= key_fields(rows, self._transforms.key)
             found.fields = _merged(found.fields, shown, found.seen, self.discover)
 
     def _select(self, chunk: Rows, results: Sequence[TableResult]) -> Rows:

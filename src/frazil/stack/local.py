@@ -8,12 +8,13 @@ from collections.abc import Callable
 from frazil.environment.settings import Settings
 from frazil.errors import StackError
 from frazil.stack.kafka import kafka_service
+from frazil.stack.postgres import remove_data
 from frazil.stack.process import ProcessFile
 from frazil.stack.seaweedfs import seaweedfs_service
 from frazil.stack.service import Progress, Service, start_all
 
 # What frazil writes into a home; `clean` removes these and nothing else that a user may keep there.
-_OWNED = ("conf", "data", "java", "logs", "run", "spark", "sql_history", "worker")
+_OWNED = ("conf", "data", "java", "logs", "plugins", "run", "spark", "sql_history", "worker")
 
 
 class LocalStack:
@@ -53,6 +54,7 @@ class LocalStack:
         for path in sorted((home / "run").glob("*.json")):
             if ProcessFile(path).find():
                 raise StackError(f"{path.stem} still runs, so nothing was removed. Stop it first, then clean again.")
+        remove_data(self.settings)
         for name in _OWNED:
             path = home / name
             if path.is_dir():

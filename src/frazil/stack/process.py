@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pwd
 import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -48,8 +50,11 @@ class ProcessFile:
 
     path: Path
 
-    def launch(self, command: Sequence[str], env: Mapping[str, str], cwd: Path | None, log: Path) -> psutil.Process:
-        """Start a command in a session of its own, its output appended to `log`, and remember it.
+    def launch(
+        self, command: Sequence[str], env: Mapping[str, str], cwd: Path | None, log: Path, user: str | None = None
+    ) -> psutil.Process:
+        """Start a command in a session of its own, its output appended to `log`, and remember it. With `user` it runs
+        as that one, of no other group than its own.
 
         Raises OSError when the command cannot be executed.
         """
@@ -64,6 +69,7 @@ class ProcessFile:
                 cwd=cwd,
                 start_new_session=True,
                 umask=MASK,
+                **({} if user is None else _identity(user)),
             )
         _children[child.pid] = child
         process = psutil.Process(child.pid)
@@ -120,6 +126,10 @@ class ProcessFile:
         self.path.unlink(missing_ok=True)
 
 
+def _identity(user: str) -> dict[str, Any]:
+    return {"user": user, "group": pwd.getpwnam(user).pw_gid, "extra_groups": []}
+
+
 def is_alive(process: psutil.Process) -> bool:
     """Whether the process, or one of its threads, still runs.
 
@@ -140,11 +150,11 @@ def exit_code(process: psutil.Process) -> int | None:
     return child.poll() if child else None
 
 
-def terminate(process: psutil.Process, timeout: float) -> None:
-    """SIGTERM to the process; what is left of its process group after `timeout` seconds gets SIGKILL."""
+def terminate(process: psutil.Process, timeout: float, number: signal.Signals = signal.SIGTERM) -> None:
+    """A signal to the process; what is left of its process group after `timeout` seconds gets SIGKILL."""
     try:
         family = [process, *process.children(recursive=True)]
-        process.terminate()
+        process.send_signal(number)
     except psutil.NoSuchProcess:
         return
     _await_end([process], timeout)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import shutil
+import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -55,7 +56,8 @@ class Service:
 
     `command` is called on every start, after the ports were found free, and may prepare what the process needs.
     `ready` returns None when the service answers, else what is missing. `env` is the whole environment of the process.
-    `complete` is called at the end of every start, also of a service that ran already, and may be repeated.
+    `complete` is called at the end of every start, also of a service that ran already, and may be repeated. `user` runs
+    the process where root may not; `stop_signal` asks it to end.
     `start_timeout` is how many seconds it may be silent while it starts: it neither writes to its log nor uses the
     processor.
     """
@@ -69,6 +71,8 @@ class Service:
     cwd: Path | None = None
     start_timeout: float = 120
     complete: Callable[[], object] = lambda: None
+    user: str | None = None
+    stop_signal: signal.Signals = signal.SIGTERM
 
     @property
     def log(self) -> Path:
@@ -119,26 +123,26 @@ class Service:
                 self._await_ready(process, timeout, progress, log_start)
                 self.complete()
             except BaseException:
-                terminate(process, 5)
+                terminate(process, 5, self.stop_signal)
                 self.process_file.forget()
                 raise
             return True
 
     def stop(self, timeout: float = 30) -> bool:
-        """Stop by SIGTERM, after `timeout` seconds by SIGKILL of the process group; False when nothing ran."""
+        """Stop by `stop_signal`, after `timeout` seconds by SIGKILL of the process group; False when nothing ran."""
         if not self.process_file.path.parent.exists():
             return False
         with self._exclusive():
             process = self.process_file.find()
             if process:
-                terminate(process, timeout)
+                terminate(process, timeout, self.stop_signal)
             kill(self.process_file.stragglers())
             self.process_file.forget()
             return process is not None
 
     def _launch(self, command: Sequence[str]) -> psutil.Process:
         try:
-            return self.process_file.launch(command, self.env, self.cwd, self.log)
+            return self.process_file.launch(command, self.env, self.cwd, self.log, self.user)
         except OSError as error:
             raise ServiceDied(f"{self.name} cannot be started: {error}. Nothing was started.") from error
 

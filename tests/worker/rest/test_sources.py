@@ -17,6 +17,7 @@ from frazil.errors import AlreadyExists, ConfigError, NotFound, ServiceUnavailab
 from frazil.stack.jars import CONNECT_FILE, resolve
 from frazil.stack.java import find_java
 from frazil.stack.local import LocalStack
+from frazil.stack.plugins import install_plugin
 from frazil.stack.ports import unused
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.app import rest_app
@@ -207,3 +208,27 @@ def test_answers_of_the_runtime_have_no_secret_where_the_worker_hides_them(
             eventually(lambda: client.delete("/connectors/hidden").status_code == 204)
     finally:
         server.stop()
+
+
+def test_a_plugin_that_came_later_is_there_once_it_is_asked_for(stack: LocalStack, tmp_path: Path) -> None:
+    own = {"KAFKA_BOOTSTRAP_SERVERS": stack.settings.bootstrap_servers, "SOURCE_CONNECT_PORT": str(unused(1)[0])}
+    settings = isolated_settings(tmp_path / "home", **own)
+    made = SourceRuntime(settings, {"group.id": f"later-{settings.source_connect_port}"})
+    try:
+        assert (made.possible, made.plugins()) == (False, [])
+        install_plugin(settings, "file", lambda text: None)
+        assert made.possible
+        made.ensure("FileStreamSource")
+        first = pid_of(made)
+        install_plugin(settings, "mirror", lambda text: None)
+        made.ensure("FileStreamSource")
+        assert pid_of(made) == first, "nothing has asked for it"
+        made.ensure("MirrorHeartbeatConnector")
+        second = pid_of(made)
+        assert second != first
+        told = made.call("GET", "/connector-plugins").json()
+        assert "MirrorHeartbeatConnector" in {plugin["class"].rpartition(".")[2] for plugin in told}
+        made.ensure("MirrorHeartbeatConnector")
+        assert pid_of(made) == second
+    finally:
+        made.close()

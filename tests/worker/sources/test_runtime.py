@@ -23,7 +23,7 @@ def test_keys_of_the_runtime_are_those_of_the_worker(tmp_path: Path) -> None:
     own = {"value.converter": "x.Avro", "plugin.path": "/plugins", "group.id": "g", "listeners": "http://0.0.0.0:1"}
     made = runtime_properties(settings, own, "g-sources")
     assert (made["group.id"], made["config.storage.topic"]) == ("g-sources", "g-sources-configs")
-    assert (made["value.converter"], made["plugin.path"]) == ("x.Avro", "/plugins")
+    assert (made["value.converter"], made["plugin.path"]) == ("x.Avro", f"/plugins,{tmp_path}/plugins")
     assert made["listeners"] == f"http://127.0.0.1:{settings.source_connect_port}"
     for prefix in ("", "consumer.", "producer.", "admin."):
         assert made[f"{prefix}security.protocol"] == "SASL_SSL"

@@ -11,6 +11,7 @@ import typer
 
 from frazil.cli.connect.output import shown_value
 from frazil.cli.connect.session import ContextOption, NamesArgument, RegexOption, chosen, connect, for_each
+from frazil.cli.ui.env_file import EnvFileOption, variables_of
 from frazil.cli.ui.usage import add_group, examples
 from frazil.connectors.documents import Document, read_documents
 from frazil.errors import FrazilError, NotFound, UsageError
@@ -27,6 +28,7 @@ def register(app: typer.Typer) -> None:
             "apply -f connectors/",
             "apply -f sink.yaml -f other.json",
             "apply -f - --name sink  # standard input",
+            "apply -f connectors/ --env-file env  # values with ${NAME}",
         )
     )(apply)
     one = "patch connector iceberg-sink-apilogs --set tasks.max=4"
@@ -45,6 +47,7 @@ def apply(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would change and check it; send nothing.")
     ] = False,
+    env_file: EnvFileOption = None,
     context: ContextOption = None,
 ) -> None:
     """Create or update connectors from files; safe to repeat.
@@ -52,7 +55,7 @@ def apply(
     A file has one connector or several, as {"name": ..., "config": {...}} or as one flat object. What is as it should
     be is left alone, and a connector that is in no file too.
     """
-    documents = read_documents(files, sys.stdin, name)
+    documents = read_documents(files, sys.stdin, name, variables=variables_of(env_file))
     if name is not None and len(documents) > 1:
         raise UsageError(f"--name is for one connector, and the files have {len(documents)}. Nothing was sent.")
     outcomes: Counter[str] = Counter()

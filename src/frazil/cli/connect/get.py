@@ -8,8 +8,8 @@ import typer
 
 from frazil.cli.connect.offsets import show_offsets
 from frazil.cli.connect.output import Output, OutputOption, show, shown_config
+from frazil.cli.connect.plugins import list_plugins as show_plugins
 from frazil.cli.connect.plugins import loggers as show_loggers
-from frazil.cli.connect.plugins import plugins as show_plugins
 from frazil.cli.connect.session import (
     ContextOption,
     NamesArgument,

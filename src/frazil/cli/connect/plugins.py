@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
 
@@ -9,7 +10,10 @@ import typer
 
 from frazil.cli.connect.output import Output, OutputOption, show
 from frazil.cli.connect.session import ContextOption, connect
+from frazil.cli.ui.console import make_console
+from frazil.cli.ui.progress import progress
 from frazil.cli.ui.usage import examples
+from frazil.environment.settings import Settings
 from frazil.errors import NotFound, UsageError
 from frazil.text.instants import shown
 
@@ -35,7 +39,17 @@ class Scope(StrEnum):
 
 def register(app: typer.Typer) -> None:
     """Add the verbs to the program."""
-    app.command(epilog=examples("plugins", "plugins --all -o json"))(plugins)
+    group = typer.Typer(rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]})
+    group.callback(invoke_without_command=True, epilog=examples("plugins", "plugins --all -o json", *_INSTALLS))(
+        plugins
+    )
+    for name, command, lines in (
+        ("install", install, _INSTALLS),
+        ("list", installable, ("plugins list",)),
+        ("remove", remove, ("plugins remove debezium-postgres",)),
+    ):
+        group.command(name, epilog=examples(*lines))(command)
+    app.add_typer(group, name="plugins")
     app.command(
         epilog=examples(
             "loggers", "loggers frazil.worker", "loggers frazil.worker DEBUG", "loggers root INFO --scope cluster"
@@ -43,16 +57,79 @@ def register(app: typer.Typer) -> None:
     )(loggers)
 
 
+_INSTALLS = ("plugins install debezium-postgres", "plugins install file mirror")
+_WANTED = Annotated[list[str], typer.Argument(help="Plugins by the names that `plugins list` shows.")]
+
+
 def plugins(
+    ctx: typer.Context,
     every: Annotated[bool, typer.Option("--all", help="Also converters, transformations and predicates.")] = False,
     output: OutputOption = Output.TABLE,
     context: ContextOption = None,
 ) -> None:
-    """List the plugins of the worker."""
+    """List the plugins of the worker, or install some of Kafka Connect."""
+    if ctx.invoked_subcommand is None:
+        list_plugins(every, output, context)
+
+
+def list_plugins(every: bool, output: Output, context: str | None) -> None:
+    """Show the plugins of the worker."""
     with connect(context) as client:
         found = client.plugins(connectors_only=not every)
     rows = [(plugin["class"], plugin["type"], plugin.get("version") or "-") for plugin in found]
     show(output, found, ("class", "type", "version"), rows)
+
+
+def install(names: _WANTED) -> None:
+    """Fetch plugins of Kafka Connect from Maven Central and put them into the plugin path of this home.
+
+    Each jar is compared with a checksum that comes with frazil. A worker of this home has a plugin at once; its runtime
+    of source connectors, where it runs already, starts anew with the first connector that asks for it.
+    """
+    from frazil.stack.plugins import install_plugin, jar_set_of, plugin_folder
+
+    settings = Settings.load()
+    for name in names:
+        jar_set_of(name)
+    for name in names:
+        with progress(make_console(stderr=True)) as show_step:
+            new = install_plugin(settings, name, show_step)
+        typer.echo(f"{name}: {'installed in' if new else 'is installed already in'} {plugin_folder(settings) / name}")
+    if settings.source_connect_url:
+        typer.echo(f"Source connectors run on {settings.source_connect_url}, which takes its plugins from elsewhere.")
+
+
+def installable(output: OutputOption = Output.TABLE) -> None:
+    """List the plugins that can be installed, and whether they are."""
+    from frazil.stack.plugins import PLUGINS, is_installed
+
+    settings = Settings.load()
+    found = [
+        {
+            "name": name,
+            "version": _version(jars.coordinates),
+            "installed": is_installed(settings, name),
+        }
+        for name, jars in PLUGINS.items()
+    ]
+    rows = [(one["name"], one["version"], "yes" if one["installed"] else "no") for one in found]
+    show(output, found, ("plugin", "version", "installed"), rows)
+
+
+def _version(coordinates: Sequence[str]) -> str:
+    """Version of the jar with the connector."""
+    return next(one for one in coordinates if ":debezium-connector-" in one or ":connect-" in one).split(":")[2]
+
+
+def remove(names: _WANTED) -> None:
+    """Take plugins out of this home; a connector that runs goes on until its runtime starts again."""
+    from frazil.stack.plugins import jar_set_of, remove_plugin
+
+    settings = Settings.load()
+    for name in names:
+        jar_set_of(name)
+    for name in names:
+        typer.echo(f"{name}: {'removed' if remove_plugin(settings, name) else 'was not installed'}")
 
 
 def loggers(

@@ -32,12 +32,13 @@ _ADDRESSES = {
     "worker": "KAFKA_CONNECT_URL",
     "trino": "TRINO_URL",
     "registry": "SCHEMA_REGISTRY_URL",
+    "postgres": "AWS_RDS_ENDPOINT",
 }
-ON_REQUEST = ("trino", "registry")
+ON_REQUEST = ("trino", "registry", "postgres")
 _OF_THE_WORKER = "sources"
 _SOMETIMES = (*ON_REQUEST, _OF_THE_WORKER)
 
-_SERVICES = "kafka, seaweedfs, worker, trino or registry; all when left out"
+_SERVICES = "kafka, seaweedfs, worker, trino, registry or postgres; all when left out"
 ServiceArgument = Annotated[str | None, typer.Argument(help=f"{_SERVICES}.")]
 NamesArgument = Annotated[
     list[str] | None, typer.Argument(help="Connectors, after `connector`.", autocompletion=complete_connectors)
@@ -95,10 +96,11 @@ def services(settings: Settings) -> list[Service]:
 
 
 def _on_request(settings: Settings) -> list[Service]:
+    from frazil.stack.postgres import postgres_service
     from frazil.stack.registry import registry_service
     from frazil.stack.trino import trino_service
 
-    return [trino_service(settings), registry_service(settings)]
+    return [trino_service(settings), registry_service(settings), postgres_service(settings)]
 
 
 def requested(settings: Settings) -> list[Service]:
@@ -109,7 +111,11 @@ def requested(settings: Settings) -> list[Service]:
 
 
 def _not_external(settings: Settings, chosen: list[Service]) -> list[Service]:
-    external = {"trino": settings.trino_external, "registry": settings.registry_external}
+    external = {
+        "trino": settings.trino_external,
+        "registry": settings.registry_external,
+        "postgres": settings.postgres_external,
+    }
     return [service for service in chosen if not external[service.name]]
 
 
@@ -194,14 +200,14 @@ def start(
     service: ServiceArgument = None,
     with_: Annotated[
         list[str] | None,
-        typer.Option("--with", help="Also start a service that runs on request only: trino, registry."),
+        typer.Option("--with", help="Also start a service that runs on request only: trino, registry, postgres."),
     ] = None,
 ) -> None:
     """Start the services (or one) and wait until they answer.
 
     What runs already is left alone. When one cannot start, those that are ready go on running.
-    Trino and the schema registry run on request only: `start trino` or `start --with trino`. Their first start
-    downloads 540 and 160 MB.
+    Trino, the schema registry and PostgreSQL run on request only: `start trino` or `start --with trino`. The first
+    start of Trino downloads 540 MB, that of the registry 160 MB.
     """
     settings = Settings.load()
     for remark in settings.remarks:
@@ -246,7 +252,7 @@ def restart(
 ) -> None:
     """Restart the services (or one), or connectors by name with their tasks.
 
-    Trino and the schema registry too, when they were started.
+    Those that run on request only too, when they were started.
     """
     if what in lifecycle.CONNECTOR:
         lifecycle.restart_connectors(_named(what, names), regex, context, only_failed=only_failed)

@@ -149,13 +149,15 @@ def _services(settings: Settings) -> list[ServiceRow]:
         "kafka": settings.bootstrap_servers,
         "worker": settings.connect_url,
     }
-    addresses |= {service.name: f"http://{LOOPBACK}:{service.ports[0].number}" for service in on_request}
+    addresses |= {service.name: _address(service) for service in on_request}
     if settings.source_connect_url:
         addresses["sources"] = settings.source_connect_url
     if settings.trino_external:
         addresses.setdefault("trino", settings.trino_url)
     if settings.registry_external:
         addresses.setdefault("registry", settings.registry_url)
+    if settings.postgres_external:
+        addresses.setdefault("postgres", f"{settings.postgres_host}:{settings.postgres_port}")
     rows = []
     for name, address in addresses.items():
         if name in own:
@@ -164,6 +166,11 @@ def _services(settings: Settings) -> list[ServiceRow]:
         else:
             rows.append(ServiceRow(name, EXTERNAL, address))
     return rows
+
+
+def _address(service: Service) -> str:
+    scheme = "" if service.name == "postgres" else "http://"
+    return f"{scheme}{LOOPBACK}:{service.ports[0].number}"
 
 
 def _sources(settings: Settings) -> list[Service]:

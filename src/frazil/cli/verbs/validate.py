@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from frazil.cli.ui.console import make_console
+from frazil.cli.ui.env_file import EnvFileOption, variables_of
 from frazil.cli.ui.output import Output, OutputOption, show_json, show_table
 from frazil.cli.ui.progress import progress
 from frazil.cli.ui.usage import examples
@@ -68,6 +69,7 @@ def validate(
     sample: Annotated[
         int, typer.Option("--sample", min=0, help="Read so many of the newest records of its topics as well.")
     ] = 0,
+    env_file: EnvFileOption = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Check connectors, and try them on live records.
@@ -82,7 +84,7 @@ def validate(
 
     settings = Settings.load()
     providers = ConfigProviders.load(settings.config_providers, settings.env)
-    documents = read_documents([file], sys.stdin, fallback=lambda file: file.stem)
+    documents = read_documents([file], sys.stdin, fallback=lambda file: file.stem, variables=variables_of(env_file))
     found = [_findings(document.name, document.config, sample, settings, providers) for document in documents]
     if output is Output.JSON:
         bodies = [json_value(one.body()) for one in found]
@@ -98,10 +100,13 @@ def _findings(
     name: str, own: Mapping[str, str], sample: int, settings: Settings, providers: ConfigProviders
 ) -> Findings:
     from frazil.connectors.connector import open_connector
+    from frazil.connectors.debezium_keys import errors_of, is_debezium, warnings_of_debezium
     from frazil.connectors.registry import completed, connector_of
     from frazil.declare.secrets import hide_secrets
 
     config = {**own, "name": name}
+    if is_debezium(own.get("connector.class", "").strip()):
+        return Findings(name, errors_of(config), warnings_of_debezium(config) + providers.unknown(config))
     parsed = connector_of(config).parse(completed(config, settings))
     found = Findings(
         name,

@@ -184,7 +184,7 @@ class Batch:
             table.bad += result.dead
             return "again"
         if table.table is None and not table.refusal and result.stored:
-            table.create(NewColumns(result.unknown, result.seen, result.doubtful))
+            table.create(NewColumns(result.unknown, result.seen, result.doubtful, result.key_fields))
             return "again"
         if result.lacks and self.config.evolve_schema and table.table is not None:
             table.evolve(result)
@@ -232,6 +232,7 @@ class Batch:
                     complete=self.begin if self.routed else {},
                     changes=result.changes,
                     letters=self.letters.marks(ceiling),
+                    reached=result.reached,
                 )
             )
         table.done(ceiling)

@@ -161,9 +161,12 @@ class SinkTable(Progress):
 
         Raises ConfigError for one whose rows nothing would identify, and as `create_table` does.
         """
-        config = self._config
+        config, creation = self._config, self._config.creation
         if config.row_changes is not None and not config.row_changes.id_columns_of(self.name):
-            raise ConfigError(no_keys(self.name))
+            keys = found.key_fields
+            if not config.row_changes.events or len(keys) != 1 or not all(keys):
+                raise ConfigError(no_keys(self.name))
+            creation = replace(creation, id_columns_of={self.name: next(iter(keys))})
         admitted = admit(config, None, found.fields, found.seen)
         if not admitted.fields:
             self.refusal = EMPTY
@@ -171,10 +174,10 @@ class SinkTable(Progress):
         try:
             doubtful = found.doubtful or admitted.doubtful or config.row_changes is not None
             if self.judge is None and doubtful:
-                schema, _ = new_table(self.name, admitted.fields, config.creation)
+                schema, _ = new_table(self.name, admitted.fields, creation)
                 self.judge = self._strategy.judge(schema, self.name, admitted.refusal, None)
                 return
-            create_table(self.target.catalog, self.name, admitted.fields, config.creation)
+            create_table(self.target.catalog, self.name, admitted.fields, creation)
         except ConfigError as error:
             self._refuse_name(error)
             return
@@ -209,9 +212,12 @@ class SinkTable(Progress):
         """Table of a run, as its tasks need it."""
         bounds = Bounds(self.low(ceiling), ceiling)
         if self.table is None:
-            return TableSpec(self.name, discovery(self._config), None, bounds, self.refusal, judge=self.judge)
-        spec = self._strategy.spec(self.table, self.name, bounds, self.no_more_columns)
-        return replace(spec, before=self.before, judge=self.judge)
+            spec = TableSpec(self.name, discovery(self._config), None, bounds, self.refusal, key=self._config.key)
+        else:
+            spec = self._strategy.spec(self.table, self.name, bounds, self.no_more_columns)
+        events = self._config.row_changes is not None and self._config.row_changes.events
+        reached = self.floor.reached if events else None
+        return replace(spec, before=self.before, judge=self.judge, reached=reached)
 
     def find_before(self, wanted: WantedRows) -> None:
         """Look up the rows that changes want, for the next run; raises as `search` of `match` does."""

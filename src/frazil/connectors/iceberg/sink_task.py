@@ -24,7 +24,7 @@ from frazil.pipeline.letters.marks import lowest
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.results import TaskResult, combine
-from frazil.pipeline.source import Source, check_progress, described, divided
+from frazil.pipeline.source import Source, check_progress, dealt, described, divided
 from frazil.pipeline.task import Task
 from frazil.pipeline.task_spec import TaskSpec
 
@@ -122,7 +122,9 @@ class IcebergSinkTask(SinkTask):
         ranges = spec.ranges()
         records = sum(map(len, ranges))
         tasks = 1 if one_task else min(self._executor.parallelism, -(-records // ROWS_PER_TASK))
-        calls = [Task(spec, self._source, share) for share in divided(ranges, tasks)]
+        # Repeated events are told by those before them in the partition.
+        in_order = self._config.row_changes is not None and self._config.row_changes.events
+        calls = [Task(spec, self._source, share) for share in (dealt if in_order else divided)(ranges, tasks)]
         results = self._executor.run(calls, described(ranges), records)
         ids = self._tables.identity.topic_ids
         start_position.check_topics(self._bootstrap, {one.topic: ids[one.topic] for one in ranges})

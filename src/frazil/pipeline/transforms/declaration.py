@@ -267,6 +267,14 @@ def transform_chain(parsed: Parsed) -> TransformChain | None:
     return TransformChain(tuple(steps), key, reads_text(parsed.config))
 
 
+def with_change_events(chain: TransformChain | None, format_: str, key: KeyConverter) -> TransformChain:
+    """The chain, which begins with making rows of change events."""
+    step = TransformConfig("frazil.cdc.format", "frazil.ChangeEvents", "ChangeEvents", "value", (("format", format_),))
+    if chain is None:
+        return TransformChain((step,), key, value_is_text=False)
+    return replace(chain, steps=(step, *chain.steps))
+
+
 def _predicate(parsed: Parsed, alias: str) -> PredicateConfig | None:
     if alias not in _aliases("predicate", parsed.config):
         return None

@@ -11,7 +11,8 @@ from frazil.clients.kafka.headers import Headers
 from frazil.declare.converters import JSON_CONVERTER, READABLE_KEYS, STRING_CONVERTER
 from frazil.pipeline.convert.strict import ConversionError, StageError
 from frazil.pipeline.envelope import Envelope, opened_one
-from frazil.pipeline.transforms.record import Json, Raw, open_value, quoted, read_as_text
+from frazil.pipeline.rows import Rows
+from frazil.pipeline.transforms.record import Json, Raw, object_or_none, open_value, quoted, read_as_text
 from frazil.pipeline.types import Typed
 
 _WHOLE = {"Short": ">h", "Integer": ">i", "Long": ">q"}
@@ -40,6 +41,27 @@ def key_reader(converter: KeyConverter) -> ReadKey:
             raise StageError("KEY_CONVERTER", converter.class_name, f"key: {error.reason}") from None
 
     return key
+
+
+def key_fields(rows: Rows, converter: KeyConverter) -> set[tuple[str, ...]]:
+    """The names of the fields that keys of a chunk have, where they are objects: those of its first such key.
+
+    JSON is told by itself, with a schema and without.
+    """
+    read = _with_schema(converter.envelope) if converter.envelope is not None else None
+    for index, key in enumerate(rows.keys):
+        if key is None:
+            continue
+        headers = () if rows.headers is None else rows.headers[index]
+        try:
+            found = object_or_none(open_value(key) if read is None else read(key, headers, rows.topic))
+        except ConversionError:
+            continue
+        if found is not None and found.keys() == {"schema", "payload"}:
+            found = object_or_none(found["payload"])
+        if found is not None:
+            return {tuple(found)}
+    return set()
 
 
 def _reader(converter: KeyConverter) -> ReadKey:

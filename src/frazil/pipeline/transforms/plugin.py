@@ -23,6 +23,8 @@ ICEBERG = ("org.apache.iceberg.connect.transforms", "io.tabular.iceberg.connect.
 KEY_OR_VALUE = ("Key", "Value")
 OPERATION = ("_cdc", "op")
 """Path of the field in which transformations of change events say what a record does to its row."""
+POSITION = ("_cdc", "position")
+"""Path of the field in which they say where in the database's log the event stands."""
 
 DATE_FORMAT = (
     "Pattern as for Java's SimpleDateFormat, in UTC. Digits of `S` are a fraction of the second; a value out of "

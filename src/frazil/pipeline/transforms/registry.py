@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from frazil.pipeline.transforms.classes.cast import CAST
+from frazil.pipeline.transforms.classes.change_events import CHANGE_EVENTS
 from frazil.pipeline.transforms.classes.copy_value import COPY_VALUE
 from frazil.pipeline.transforms.classes.debezium import DEBEZIUM
 from frazil.pipeline.transforms.classes.dms import DMS
@@ -51,6 +52,7 @@ TRANSFORMATIONS = {
         JSON_TO_MAP,
         KAFKA_METADATA,
         MONGO_DEBEZIUM,
+        CHANGE_EVENTS,
     )
 }
 PREDICATES = {plugin.name: plugin for plugin in (HAS_HEADER_KEY, RECORD_IS_TOMBSTONE, TOPIC_NAME_MATCHES)}

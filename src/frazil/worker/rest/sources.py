@@ -14,12 +14,14 @@ import httpx
 from starlette.requests import Request
 from starlette.responses import Response
 
+from frazil.connectors.debezium_keys import check_debezium, with_cures
 from frazil.connectors.registry import find_connector
 from frazil.errors import ConfigError, FrazilError, ServiceUnavailable
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.forward import Forwarder, sent_to
 from frazil.worker.rest.masking import unmasked
 from frazil.worker.rest.paths import name_of, sent_path
+from frazil.worker.rest.warnings import with_warnings
 from frazil.worker.sources.plugin_path import Plugin
 from frazil.worker.sources.runtime import SourceRuntime
 
@@ -52,7 +54,8 @@ class Sources:
             if name in (self._herder.connectors() if foreign else self._runtime.connectors()):
                 raise clash
             if foreign:
-                self._runtime.ensure()
+                check_debezium(config)
+                self._runtime.ensure(str(config.get("connector.class")))
         return foreign
 
     def has(self, name: str, request: Request) -> bool:
@@ -70,7 +73,7 @@ class Sources:
         """Whether a connector class or its alias is the runtime's."""
         foreign = self._is_foreign(name)
         if foreign and self.here:
-            self._runtime.ensure()
+            self._runtime.ensure(name)
         return foreign
 
     def connectors(self, request: Request) -> dict[str, Any]:
@@ -105,7 +108,9 @@ class Sources:
         if "location" in kept:
             path = httpx.URL(kept["location"]).raw_path.decode("ascii")
             kept["location"] = f"{request.url.scheme}://{request.url.netloc}{path}"
-        return Response(answer.content, answer.status_code, kept)
+        response = Response(_with_cures(answer), answer.status_code, kept)
+        sent = _configuration(request, content)
+        return with_warnings(response, sent) if answer.is_success and sent else response
 
     def _unmasked(self, request: Request, content: bytes) -> bytes:
         """The body with the stored values of a configuration that was sent back with masks.
@@ -137,6 +142,22 @@ class Sources:
             and not _is_own(class_name)
             and any(plugin.is_called(class_name) for plugin in self.plugins())
         )
+
+
+def _configuration(request: Request, content: bytes) -> dict[str, str]:
+    """The configuration that a request brings; empty when it brings none."""
+    if request.method not in ("POST", "PUT") or not content:
+        return {}
+    document = json.loads(content)
+    config = document.get("config", document) if isinstance(document, dict) else {}
+    return {key: str(value) for key, value in config.items()} if "connector.class" in config else {}
+
+
+def _with_cures(answer: httpx.Response) -> bytes:
+    """The body of an answer; see `with_cures`."""
+    if not answer.is_success or b'"trace"' not in answer.content:
+        return answer.content
+    return json.dumps(with_cures(answer.json())).encode()
 
 
 def sources_of(request: Request) -> Sources | None:

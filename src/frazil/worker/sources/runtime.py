@@ -12,11 +12,13 @@ from typing import Any
 
 import httpx
 
+from frazil.connectors.debezium_keys import with_cures
 from frazil.environment.bootstrap import CLIENTS, Bootstrap
 from frazil.environment.private_file import write_private
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import FrazilError, ServiceUnavailable
 from frazil.stack.connect import sources_service
+from frazil.stack.plugins import plugin_folder
 from frazil.stack.service import Status
 from frazil.stack.tether import Tether
 from frazil.worker.sources.plugin_path import Plugin, find_plugins
@@ -54,9 +56,10 @@ class SourceRuntime:
         self._external = settings.source_connect_url
         self._leads = leads
         self._group = f"{properties.get('group.id', '').strip() or 'frazil'}-sources"
+        self._own_path = properties.get("plugin.path", "").strip()
         self._service = sources_service(settings, runtime_properties(settings, properties, self._group))
         self._tether = Tether(self._service, settings.env, silence_s)
-        self._plugin_path = properties.get("plugin.path", "")
+        self._found_at_start: list[Plugin] | None = None
         self.url = self._external or f"http://{LOOPBACK}:{settings.source_connect_port}"
         self._http = httpx.Client(base_url=self.url, timeout=_TIMEOUT, trust_env=False)
         self._lock = threading.Lock()
@@ -78,7 +81,7 @@ class SourceRuntime:
     @property
     def possible(self) -> bool:
         """Whether there are plugins for a runtime."""
-        return bool(self._external or self._plugin_path.strip())
+        return bool(self._external or self._own_path or plugin_folder(self._settings).is_dir())
 
     @property
     def pid(self) -> int | None:
@@ -91,14 +94,25 @@ class SourceRuntime:
         if not self._external:
             self._watch.start()
 
-    def ensure(self) -> None:
+    def ensure(self, plugin: str = "") -> None:
         """Return when the runtime answers; the child is started first when it does not run.
 
+        It reads its plugins at its start, so it is started anew when `plugin`, a class name or alias, has come since.
         Raises StackError, which says why it cannot run, or ServiceUnavailable, also when its start takes longer than a
         request may; it goes on.
         """
         if self._external:
             return
+        self._await_start()
+        if not plugin or self._found_at_start == self.plugins():
+            return
+        if not any(one.is_called(plugin) for one in self._told_plugins()):
+            logger.info("the runtime of source connectors is started anew: %s was installed meanwhile", plugin)
+            with self._lock:
+                self._service.stop()
+            self._await_start()
+
+    def _await_start(self) -> None:
         with self._lock:
             self._check_open()
             self._wanted = True
@@ -128,7 +142,10 @@ class SourceRuntime:
     def plugins(self) -> list[Plugin]:
         """Connector classes that the runtime has; those of the child are read from `plugin.path`."""
         if not self._external:
-            return find_plugins(self._plugin_path)
+            return find_plugins(plugin_path(self._settings, self._own_path))
+        return self._told_plugins()
+
+    def _told_plugins(self) -> list[Plugin]:
         return [
             Plugin(str(entry["class"]), str(entry["type"]), entry.get("version"))
             for entry in self.call("GET", "/connector-plugins").json()
@@ -146,7 +163,7 @@ class SourceRuntime:
         if not self._answers:
             return self.seen()
         # A connector that was created a moment ago has no status yet.
-        found = {name: _unassigned(entry) | status.json().get(name, {}) for name, entry in info.json().items()}
+        found = {name: _unassigned(entry) | _status(status.json().get(name, {})) for name, entry in info.json().items()}
         self.saw(found)
         return found
 
@@ -195,6 +212,7 @@ class SourceRuntime:
 
     def _start(self) -> None:
         if self._service.start(self._go_on):
+            self._found_at_start = self.plugins()
             logger.info("the runtime of source connectors is up on port %d", self._settings.source_connect_port)
 
     def _go_on(self, step: str) -> None:
@@ -258,6 +276,11 @@ class SourceRuntime:
         return False
 
 
+def plugin_path(settings: Settings, own: str) -> str:
+    """The folders with plugins, separated by commas: those of the worker's `plugin.path`, and the home's."""
+    return ",".join(filter(None, (own, str(plugin_folder(settings)))))
+
+
 def runtime_properties(settings: Settings, properties: Mapping[str, str], group: str) -> dict[str, str]:
     """Keys of the child's worker: JSON without schemas unless this worker's keys say otherwise, loopback only."""
     bootstrap = settings.bootstrap_servers
@@ -269,6 +292,7 @@ def runtime_properties(settings: Settings, properties: Mapping[str, str], group:
         "value.converter.schemas.enable": "false",
         **{key: value for key, value in properties.items() if key.startswith(_PASSED_ON)},
         **_security(bootstrap),
+        "plugin.path": plugin_path(settings, properties.get("plugin.path", "").strip()),
         "bootstrap.servers": str(bootstrap),
         "group.id": group,
         "config.storage.topic": f"{group}-configs",
@@ -285,6 +309,11 @@ def _security(bootstrap: Bootstrap) -> dict[str, str]:
     own = dict(bootstrap.settings("admin"))
     prefixed = {f"{kind}.{key}": value for kind in CLIENTS for key, value in bootstrap.settings(kind).items()}
     return {**own, **prefixed}
+
+
+def _status(entry: dict[str, Any]) -> dict[str, Any]:
+    """The entry of a connector with what to do about a failure that is known."""
+    return {**entry, "status": with_cures(entry["status"])} if "status" in entry else entry
 
 
 def _unassigned(entry: Any) -> Any:

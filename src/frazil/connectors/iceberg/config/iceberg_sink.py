@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from frazil.clients.catalog_properties import named_code
 from frazil.connectors.iceberg.config.connect_sink import ConnectSink, connect_sink
 from frazil.connectors.iceberg.config.creation import TABLE_PROPERTIES, Creation, check_creation, creation
-from frazil.connectors.iceberg.config.keys import ICEBERG_KEYS, MAPPERS
-from frazil.connectors.iceberg.config.row_changes import RowChanges, check_row_changes, row_changes
+from frazil.connectors.iceberg.config.keys import CDC_FORMAT, ICEBERG_KEYS, MAPPERS
+from frazil.connectors.iceberg.config.row_changes import RowChanges, brings_changes, check_row_changes, row_changes
 from frazil.connectors.iceberg.config.table_rules import (
     MOST_NEW,
     branches,
@@ -36,6 +36,7 @@ from frazil.pipeline.route import Route
 from frazil.pipeline.transforms.declaration import (
     check_transforms,
     reads_text,
+    with_change_events,
     writes_operation,
 )
 from frazil.pipeline.transforms.plugin import OPERATION
@@ -96,7 +97,7 @@ class IcebergSinkConfig(SinkConfig):
 
 def iceberg_sink_definition(config: Mapping[str, str | None]) -> ConfigDef:
     """All keys that count for `config`: the framework's, the sink's, those of its transformations and converters."""
-    return sink_definition(config, ICEBERG_KEYS)
+    return sink_definition(config, ICEBERG_KEYS, keys=brings_changes(config))
 
 
 def parse_iceberg_sink(config: Mapping[str, str | None]) -> Parsed:
@@ -160,9 +161,11 @@ def _check_write_properties(parsed: Parsed) -> None:
 def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
     """The typed configuration; raises ConfigError with all errors in Connect's text when there are any."""
     parsed = parse_iceberg_sink(config)
-    common = sink_fields(parsed)
+    common = sink_fields(parsed, keys=brings_changes(config))
     changes, types = row_changes(parsed), column_types(parsed)
-    if changes is not None and changes.operation == OPERATION and writes_operation(config):
+    if changes is not None and changes.events:
+        common["transforms"] = with_change_events(common["transforms"], parsed.text(CDC_FORMAT), common["key"])
+    if changes is not None and changes.operation == OPERATION and (changes.events or writes_operation(config)):
         asked = any(path[0] == OPERATION[0] for path in types)
         types = types if asked else {**types, OPERATION[:1]: None}
     tables = tuple(dict.fromkeys(parsed.items("iceberg.tables")))

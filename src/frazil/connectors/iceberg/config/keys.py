@@ -15,6 +15,7 @@ from frazil.declare.validators import (
     table_names,
 )
 from frazil.pipeline.mapper import mapper_names
+from frazil.pipeline.transforms.classes.change_events import FORMATS
 
 _TABLE_PROGRESS = "the position is kept in the table's own snapshots, so no control topic is needed"
 _WHOLE_BATCH = "a commit holds a whole batch, so there is nothing to wait for and no partial commit"
@@ -22,6 +23,7 @@ _RETRIED = "failed commits are tried again until they succeed, and the status sh
 _NO_HADOOP = "files are written without Hadoop; set iceberg.catalog.s3.* for the object store"
 
 MAPPERS = "frazil.record.mappers"
+CDC_FORMAT = "frazil.cdc.format"
 
 ICEBERG_KEYS: tuple[Key, ...] = (
     # Destinations
@@ -77,6 +79,16 @@ ICEBERG_KEYS: tuple[Key, ...] = (
         "Whether each record replaces the row with the same key. What DebeziumTransform or DmsTransform says of a "
         "record counts: a delete takes the row out.",
         default=False,
+    ),
+    Key(
+        CDC_FORMAT,
+        "STRING",
+        "debezium: each record is a change event of Debezium, and changes the row with its key. auto: such records are "
+        "told by their fields, and any other one is the row itself. Heartbeats and records about transactions and "
+        "schemas are left out. Without iceberg.tables.default-id-columns the fields of the record's key identify the "
+        "rows of tables that are created.",
+        default="none",
+        validator=one_of(*FORMATS),
     ),
     Key(
         "iceberg.tables.auto-create-enabled",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from frazil.connectors.iceberg.config.keys import CDC_FORMAT
 from frazil.declare.definition import Parsed, invalid_value
 from frazil.declare.placeholders import has_placeholder
 from frazil.pipeline.transforms.declaration import transform_chain, writes_operation
@@ -24,12 +25,14 @@ Path = tuple[str, ...]
 class RowChanges:
     """Rules by which records change rows. `operation` is the path of the field that tells deletes, if any does.
 
-    Key columns that are not configured are the table's identifier fields.
+    Key columns that are not configured are the table's identifier fields; with `events`, records are change events and
+    bring them for a table that is created.
     """
 
     operation: Path | None
     default_id_columns: tuple[Path, ...]
     id_columns: Mapping[str, tuple[Path, ...]]
+    events: bool = False
 
     def id_columns_of(self, table: str) -> tuple[Path, ...]:
         """The configured key columns of a table; empty when there are none."""
@@ -44,9 +47,16 @@ def no_keys(table: str) -> str:
     )
 
 
+def brings_changes(config: Mapping[str, str | None]) -> bool:
+    """Whether records are change events, whose keys identify rows."""
+    return (config.get(CDC_FORMAT) or "none").strip() != "none"
+
+
 def check_row_changes(parsed: Parsed) -> None:
     """Rules between these keys; errors and warnings go into `parsed`."""
     operation = parsed.text(CDC_FIELD)
+    if parsed.text(CDC_FORMAT) != "none":
+        _check_format(parsed)
     if operation and not has_placeholder(operation) and not all(operation.split(".")):
         parsed.fail(CDC_FIELD, invalid_value(CDC_FIELD, operation, "A name in the path is empty"))
     own = parsed.members(_OWN_ID_COLUMNS)
@@ -60,10 +70,21 @@ def check_row_changes(parsed: Parsed) -> None:
         _check_operation_stays(parsed)
     if operation and parsed.flag(UPSERT):
         parsed.warn(f"{UPSERT} has no effect here: with {CDC_FIELD} every record says what it does to its row")
-    used = operation or parsed.flag(UPSERT) or parsed.flag(AUTO_CREATE)
+    used = operation or parsed.text(CDC_FORMAT) != "none" or parsed.flag(UPSERT) or parsed.flag(AUTO_CREATE)
     for key, columns in named.items() if not used else ():
         if columns:
             parsed.warn(f"{key} has no effect here: rows are appended; row keys matter for upserts and deletes only")
+
+
+def _check_format(parsed: Parsed) -> None:
+    """Errors for keys that say once more what the records do to rows."""
+    if parsed.text(CDC_FIELD):
+        parsed.fail(CDC_FIELD, f"Cannot be set beside {CDC_FORMAT}, which knows what each record does: remove one")
+    elif writes_operation(parsed.config):
+        reason = "A transformation makes rows of change events already: remove it, or this key"
+        parsed.fail(CDC_FORMAT, invalid_value(CDC_FORMAT, parsed.text(CDC_FORMAT), reason))
+    elif parsed.flag(UPSERT):
+        parsed.warn(f"{UPSERT} has no effect here: with {CDC_FORMAT} every record says what it does to its row")
 
 
 def _check_operation_stays(parsed: Parsed) -> None:
@@ -87,12 +108,13 @@ def row_changes(parsed: Parsed) -> RowChanges | None:
     What a transformation says of a record counts too where records replace rows.
     """
     operation = parsed.text(CDC_FIELD)
-    if not operation and not parsed.flag(UPSERT):
+    events = parsed.text(CDC_FORMAT) != "none"
+    if not operation and not parsed.flag(UPSERT) and not events:
         return None
-    if not operation and writes_operation(parsed.config):
+    if not operation and (events or writes_operation(parsed.config)):
         operation = ".".join(OPERATION)
     own = {table: _paths(_items(text)) for table, text in parsed.members(_OWN_ID_COLUMNS).items()}
-    return RowChanges(_path(operation) if operation else None, _paths(_items(parsed.text(ID_COLUMNS))), own)
+    return RowChanges(_path(operation) if operation else None, _paths(_items(parsed.text(ID_COLUMNS))), own, events)
 
 
 def changes_unnamed_rows(parsed: Parsed) -> bool:

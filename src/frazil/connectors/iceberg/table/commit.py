@@ -27,9 +27,10 @@ from frazil.connectors.iceberg.table.attempts import apply
 from frazil.connectors.positions import KafkaIdentity
 from frazil.connectors.sink import Runs
 from frazil.errors import CommitConflict, Fenced, NotFound
-from frazil.pipeline import offsets
+from frazil.pipeline import offsets, source_positions
 from frazil.pipeline.letters.marks import Marks
 from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.source_positions import SourcePositions
 from frazil.text.instants import instant
 
 COMMIT_ID = "kafka.connect.commit-id"
@@ -42,6 +43,8 @@ COMPLETE = "frazil.offsets.complete"
 """Offsets that every table of a connector had at this commit, where not each of them gets each record."""
 LETTERS = "frazil.deadletters.marks"
 """Marks in the dead-letter topics; see `pipeline.letters.marks`."""
+REACHED = "frazil.source.positions"
+"""Positions in the log of the database that the records are from; see `pipeline.source_positions`."""
 BEFORE = "frazil.offsets.before"
 """Offsets that the table had before its connector's first commit in the history. A rollback may lead there."""
 ALTERED = "frazil.offsets.altered"
@@ -55,6 +58,7 @@ class Floor:
     """Offsets of a connector's topics in a table: it has everything below them.
 
     `complete`: what all tables of the connector had by then. `letters`: marks of the dead letters of later records.
+    `reached`: positions in the log of the records' source.
     `rolled_back`: the table had more than it has now. `superseded`: Kafka Connect's sink has committed since, so its
     consumer group is ahead of these offsets.
     """
@@ -64,6 +68,7 @@ class Floor:
     committed_ms: int = 0
     complete: Offsets = field(default_factory=dict)
     letters: Marks = field(default_factory=dict, compare=False)
+    reached: SourcePositions = field(default_factory=dict, compare=False)
     rolled_back: bool = field(default=False, compare=False)
     superseded: bool = field(default=False, compare=False)
 
@@ -76,7 +81,8 @@ class Commit:
     `begin` is where the connector reads on from when the table loses its first commit too. With `altered` the position
     becomes `offsets` as they are, lower ones and missing partitions too; else the highest of each partition counts.
     `changes` is what the tasks tell of changes of rows (`changes.ChangeWriter`). `complete` is what all tables of the
-    connector have, where not each of them gets each record; `letters` are the marks of records behind the commit.
+    connector have, where not each of them gets each record; `letters` are the marks of records behind the commit,
+    `reached` the positions in the log of their source.
     """
 
     connector: str
@@ -89,6 +95,7 @@ class Commit:
     changes: Sequence[pa.Table] = ()
     complete: Offsets = field(default_factory=dict)
     letters: Marks = field(default_factory=dict)
+    reached: SourcePositions = field(default_factory=dict)
 
 
 Stage = Callable[[Transaction, Table, str, Mapping[str, str]], None]
@@ -166,7 +173,8 @@ class Target:
             position = summary_of(taken)[BEFORE]
         floor = _floor(position or copy.get(BEGIN, copy[OFFSETS]), copy, 0, most)
         letters = floor.letters if position == copy[OFFSETS] else {}
-        return replace(floor, letters=letters, superseded=superseded)
+        reached = floor.reached if position == copy[OFFSETS] else {}
+        return replace(floor, letters=letters, reached=reached, superseded=superseded)
 
     def history(self, table: Table) -> Iterator[Snapshot]:
         """The snapshots of the branch, the newest first, as far back as they have not been expired."""
@@ -229,6 +237,8 @@ class Target:
             position[COMPLETE] = offsets.to_json(batch.complete)
         if batch.letters:
             position[LETTERS] = offsets.to_json(batch.letters)
+        if source := {**floor.reached, **batch.reached}:
+            position[REACHED] = source_positions.to_json(source)
         summary = {CONNECTOR: batch.connector, COMMIT_ID: commit_id, **position}
         copied = self._copy(table, batch.connector)
         known = self.floor(table, batch.connector)
@@ -335,4 +345,5 @@ def _floor(position: str, properties: Mapping[str, str], committed_ms: int, most
     complete = offsets.from_json(properties[COMPLETE]) if COMPLETE in properties else {}
     behind = any(offset > reached.get(key, 0) for key, offset in most.items())
     letters = offsets.from_json(properties[LETTERS]) if LETTERS in properties else {}
-    return Floor(reached, identity, committed_ms, complete, letters, behind)
+    source = source_positions.from_json(properties[REACHED]) if REACHED in properties else {}
+    return Floor(reached, identity, committed_ms, complete, letters, source, behind)

@@ -39,13 +39,14 @@ def without_keys(config: IcebergSinkConfig) -> list[str]:
     """Texts about tables whose rows would change without columns that identify them. Raises as `missing_tables`."""
     changes = config.row_changes
     unnamed = [] if changes is None else [name for name in config.tables if not changes.id_columns_of(name)]
-    if not unnamed:
+    if not unnamed or changes is None:
         return []
+    made_without = config.auto_create and not changes.events
     catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
     return [
         no_keys(name)
         for name, table, _ in _looked_up(config, catalog, unnamed)
-        if (config.auto_create if table is None else not table.schema().identifier_field_ids)
+        if (made_without if table is None else not table.schema().identifier_field_ids)
     ]
 
 

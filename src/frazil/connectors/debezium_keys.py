@@ -1,0 +1,145 @@
+"""Keys of Debezium's source connectors that do nothing or are refused, with what to write instead.
+
+Debezium passes over keys that it does not know, and Kafka Connect answers some values with an error that names neither
+the key nor the value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from frazil.declare.definition import invalid_config_message, invalid_value
+from frazil.errors import ConfigError
+from frazil.text.java_regex import compile_java
+
+_PACKAGE = "io.debezium.connector."
+_POSTGRES = f"{_PACKAGE}postgresql.PostgresConnector"
+_ALIASES = {"PostgresConnector": _POSTGRES, "Postgres": _POSTGRES}
+_LOCKING = "snapshot.locking.mode"
+_LOCKING_MODES = ("shared", "none", "custom")
+_GROUP = re.compile(r"topic\.creation\.(.+)\.include")
+_GONE: Mapping[str, str] = {
+    "database.server.name": "since Debezium 2.0 it is topic.prefix",
+    "errors.retry.timeout.ms": "it is no key; write errors.retry.timeout",
+    "topic.creation.enable": "it is a key of the worker, where it is true by default",
+}
+_GONE_IN_POSTGRES: Mapping[str, str] = {
+    "include.schema.changes": "there are no schema changes of PostgreSQL to include; remove it",
+    "include.query": "it is for MySQL and MariaDB; remove it",
+}
+_CURES = (
+    (
+        re.compile(r"must be superuser to create FOR ALL TABLES publication"),
+        "The user may not publish all tables of the database, as Debezium does by default. Set "
+        "publication.autocreate.mode=filtered, make the user the owner of the tables, and GRANT CREATE ON DATABASE to "
+        "it; or have a superuser CREATE PUBLICATION dbz_publication FOR TABLE …",
+    ),
+    (
+        re.compile(r"permission denied for (?:database|table|schema) \S+|must be owner of table \S+"),
+        "The user lacks a right in PostgreSQL: GRANT SELECT on the tables and USAGE on their schemas; to make the "
+        "publication it has to own the tables and needs GRANT CREATE ON DATABASE",
+    ),
+    (
+        re.compile(
+            r"must be superuser or replication role|permission denied to (?:use|start) replication"
+            r"|REPLICATION attribute"
+        ),
+        "The user may not replicate: ALTER ROLE … REPLICATION, on Amazon RDS GRANT rds_replication TO it",
+    ),
+    (
+        re.compile(r"logical decoding requires wal_level|Postgres server wal_level property must be .?logical"),
+        "The server keeps too little in its log: ALTER SYSTEM SET wal_level = logical and restart it; on Amazon RDS "
+        "set rds.logical_replication=1",
+    ),
+    (
+        re.compile(r"[Rr]eplication factor:? \S* ?(?:is )?larger than|Unable to replicate the partition"),
+        "The cluster has fewer brokers than the topic is to have replicas: set "
+        "topic.creation.default.replication.factor=-1, which is the broker's own default",
+    ),
+    (
+        re.compile(r"replication slot \S+ is active"),
+        "Another connector, or this one before it was killed, reads the slot; it is free once its connection has "
+        "ended. Give each connector a slot.name of its own",
+    ),
+)
+
+
+def is_debezium(class_name: str) -> bool:
+    """Whether a class is one of Debezium's source connectors."""
+    return _ALIASES.get(class_name, class_name).startswith(_PACKAGE)
+
+
+def check_debezium(config: Mapping[str, str | None]) -> None:
+    """Raise ConfigError, in Connect's text, for values that Debezium refuses without naming them."""
+    errors = errors_of(config)
+    if errors:
+        raise ConfigError(invalid_config_message(errors))
+
+
+def errors_of(config: Mapping[str, str | None]) -> list[str]:
+    """Values that Debezium refuses without naming them; none for other classes."""
+    mode = (config.get(_LOCKING) or "").strip()
+    if not _is_postgres(config) or not mode or "${" in mode or mode.lower() in _LOCKING_MODES:
+        return []
+    reason = f"PostgreSQL's snapshots know {', '.join(_LOCKING_MODES)}: write none, the default, or remove the key"
+    return [invalid_value(_LOCKING, mode, reason)]
+
+
+def warnings_of_debezium(config: Mapping[str, str]) -> list[str]:
+    """Keys that have no effect, or another one than it seems, with what to write instead; none for other classes."""
+    if not is_debezium(config.get("connector.class", "").strip()):
+        return []
+    gone = {**_GONE, **(_GONE_IN_POSTGRES if _is_postgres(config) else {})}
+    found = [f"{name} has no effect: {gone[name]}" for name in config if name in gone]
+    history = [name for name in config if name.startswith("database.history.")]
+    if history:
+        what = (
+            "the connector for PostgreSQL keeps no history of schemas; remove them"
+            if _is_postgres(config)
+            else "since Debezium 2.0 they are schema.history.internal.*"
+        )
+        found.append(f"{', '.join(history)} have no effect: {what}")
+    if config.get("errors.tolerance", "").strip() == "all":
+        found.append(
+            "errors.tolerance=all leaves out changes that cannot be converted, and they are lost; write none, the "
+            "default"
+        )
+    return [*found, *_groups(config)]
+
+
+def with_cures(status: dict[str, Any]) -> dict[str, Any]:
+    """The status of a source connector, where the trace of a known failure begins with what to do about it."""
+    for part in (status.get("connector", {}), *status.get("tasks", [])):
+        trace = part.get("trace", "")
+        cure = next((cure for pattern, cure in _CURES if pattern.search(trace)), "")
+        if cure and not trace.startswith(cure):
+            part["trace"] = f"{cure}.\n{trace}"
+    return status
+
+
+def _is_postgres(config: Mapping[str, str | None]) -> bool:
+    name = (config.get("connector.class") or "").strip()
+    return _ALIASES.get(name, name) == _POSTGRES
+
+
+def _groups(config: Mapping[str, str]) -> Iterator[str]:
+    """Groups of topics that no topic is in: their expressions have to match whole names, which begin with a prefix."""
+    prefix = config.get("topic.prefix", "").strip()
+    for name, text in config.items():
+        found = _GROUP.fullmatch(name)
+        if found is None or not prefix or "${" in text + prefix or text.startswith((".", "(", "[")):
+            continue
+        tables = [one.strip() for one in config.get("table.include.list", "").split(",") if one.strip()]
+        topics = [f"{prefix}.{table}".replace("\\", "") for table in tables]
+        try:
+            expressions = [compile_java(one.strip()) for one in text.split(",") if one.strip()]
+        except re.error:
+            continue  # Kafka Connect refuses it
+        if topics and not any(each.matches(topic) for each in expressions for topic in topics):
+            wanted = ",".join(topic.replace(".", r"\.") for topic in topics)
+            yield (
+                f"{name}={text} matches no topic, since it has to match the whole name of one: write {wanted}. The "
+                f"keys of the group {found[1]} have no effect as it is"
+            )

@@ -1,0 +1,121 @@
+"""Positions of change events in the database that they are from, which tell replayed events from new ones.
+
+A capture that was killed sends again what it had sent since it last noted its position. In each partition of a topic
+the events stand in the order of the database's commits, so one that stands before what the partition has already
+brought, and was committed no later, is a repetition.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from frazil.pipeline.offsets import TopicPartition
+from frazil.pipeline.route import CARE, field_reader
+from frazil.pipeline.rows import Rows
+from frazil.pipeline.transforms.plugin import POSITION
+from frazil.pipeline.values import Values
+
+
+class EventPosition(msgspec.Struct, array_like=True, frozen=True):
+    """Position of one event. `commit` is where the transaction before its own ended, None when that is not known;
+    `lsn` is its own place in the log; `ts` is when it was committed, in epoch milliseconds. A row of a snapshot stands
+    where the snapshot was taken."""
+
+    commit: int | None
+    lsn: int
+    ts: int
+    snapshot: bool
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Position up to which a partition has brought the events; `open` while no transaction has ended since a
+    snapshot."""
+
+    commit: int
+    lsn: int
+    ts: int
+    open: bool
+
+
+SourcePositions = Mapping[TopicPartition, Reached]
+
+
+def advanced(reached: Reached | None, event: EventPosition) -> Reached | None:
+    """The position once the event has come; None for an event that is repeated.
+
+    A database that was restored has lower positions, and later times: its events are new.
+    """
+    if event.snapshot:
+        found = Reached(event.lsn, 0, event.ts, open=True)
+    elif event.commit is None and reached is not None and reached.open:
+        found = Reached(reached.commit, event.lsn, event.ts, open=True)
+    else:
+        found = Reached(event.commit or 0, event.lsn, event.ts, open=event.commit is None)
+    if reached is None:
+        return found
+    if (found.commit, found.lsn) < (reached.commit, reached.lsn) and event.ts <= reached.ts:
+        return None
+    return replace(found, ts=max(found.ts, reached.ts))
+
+
+class ReplayFilter:
+    """Leaves repeated events out; used for the records of one table in one task, in the order of their offsets."""
+
+    def __init__(self, reached: SourcePositions) -> None:
+        self.reached = dict(reached)
+        self._position = _reader()
+
+    def fresh(self, rows: Rows, values: Values) -> tuple[Rows, Values]:
+        """Keep the values of events that are new. The rows have their places in the log, in place of the timestamps,
+        as far as they bring any."""
+        key = rows.topic, rows.partition
+        kept: list[int] = []
+        order = rows.stamps.copy()
+        for index, value in enumerate(values.values):
+            event = None if value is None else self._position(value)
+            if event is not None:
+                after = advanced(self.reached.get(key), event)
+                if after is None:
+                    continue
+                self.reached[key] = after
+                order[values.position(index)] = event.lsn
+            kept.append(index)
+        return replace(rows, stamps=order), values.only(kept)
+
+
+def _reader() -> Callable[[bytes], EventPosition | None]:
+    """Make a function for the position that a record brings; None where it brings none."""
+    read = field_reader(POSITION)
+    decode = msgspec.json.Decoder(EventPosition).decode
+
+    def position(value: bytes) -> EventPosition | None:
+        try:
+            found = read(value)
+            return None if found is None or found == b"null" else decode(found)
+        except (*CARE, msgspec.MsgspecError):
+            return None  # the decoder says what is wrong with the record
+
+    return position
+
+
+def to_json(positions: SourcePositions) -> str:
+    """Positions as text for a snapshot's summary."""
+    found: dict[str, dict[str, list[int | bool]]] = {}
+    for (topic, partition), at in sorted(positions.items()):
+        found.setdefault(topic, {})[str(partition)] = [at.commit, at.lsn, at.ts, at.open]
+    return json.dumps(found, separators=(",", ":"))
+
+
+def from_json(text: str) -> dict[TopicPartition, Reached]:
+    """Positions of a snapshot's summary."""
+    found: dict[str, dict[str, tuple[int, int, int, bool]]] = json.loads(text)
+    return {
+        (topic, int(partition)): Reached(commit, lsn, ts, open_)
+        for topic, partitions in found.items()
+        for partition, (commit, lsn, ts, open_) in partitions.items()
+    }
