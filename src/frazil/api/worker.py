@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from frazil.connectors.topics.topic_connectors import topic_connectors
+from frazil.console.app import console_routes
 from frazil.environment.settings import Settings
 from frazil.environment.worker import WorkerConfig
 from frazil.worker.main import Worker as Process
@@ -31,4 +32,5 @@ class Worker(Process):
         config = WorkerConfig.load(settings, None if properties is None else Path(properties))
         settings = config.settings(settings)
         file = settings.topics_file if topics is None else Path(topics)
-        return cls(settings, config, None if file is None else topic_connectors(file, settings))
+        connectors = None if file is None else topic_connectors(file, settings)
+        return cls(settings, config, connectors, console_routes)

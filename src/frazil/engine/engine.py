@@ -16,6 +16,7 @@ from frazil.engine.jobs import SparkJobs
 from frazil.engine.maintenance import MaintenanceSchedule
 from frazil.engine.planner import Planner
 from frazil.engine.runner import SinkRunner
+from frazil.engine.runner_api import Progress
 from frazil.pipeline.report import BatchReport
 
 
@@ -38,11 +39,12 @@ class Engine:
         self._runs = runs
         self._busy: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
         """Locks of the connectors that have runners, which hold them."""
+        self._runners: WeakValueDictionary[str, SinkRunner] = WeakValueDictionary()
 
     def runner(self, connector: Connector, changed: Callable[[], None]) -> SinkRunner:
         """A runner for the connector, which does nothing until it is started; see `RunnerFactory`."""
         jobs = self._jobs.of(connector.name)
-        return SinkRunner(
+        made = SinkRunner(
             connector,
             SinkContext(jobs, self._breakers, self._runs),
             jobs,
@@ -52,6 +54,13 @@ class Engine:
             self._busy.setdefault(connector.name, threading.Lock()),
             changed,
         )
+        self._runners[connector.name] = made
+        return made
+
+    def progress(self, name: str) -> Progress | None:
+        """How far a connector is that runs here; None for any other."""
+        runner = self._runners.get(name)
+        return None if runner is None else runner.progress()
 
     def warm_up(self) -> None:
         """Start Spark's Python workers, so that the first batch does not pay for them."""

@@ -14,7 +14,7 @@ from frazil.engine.busy import BEFORE_S, PATIENCE, is_idle
 from frazil.engine.jobs import ConnectorJobs
 from frazil.engine.maintenance import MaintenanceSchedule
 from frazil.engine.planner import Planner
-from frazil.engine.runner_api import STOP_S, RunnerStatus
+from frazil.engine.runner_api import STOP_S, Progress, RunnerStatus
 from frazil.environment.bootstrap import Bootstrap
 from frazil.errors import Fenced, FrazilError, PartitionsAdded, ServiceUnavailable, StoreUnavailable, TransientError
 from frazil.pipeline.offsets import Offsets
@@ -131,6 +131,10 @@ class SinkRunner:
             fenced=isinstance(failure, Fenced),
             outgrown=isinstance(failure, PartitionsAdded),
         )
+
+    def progress(self) -> Progress | None:
+        """How far the connector is; None before it has started."""
+        return None if self._task is None else Progress(self._task.position, self._ends)
 
     def offer(self, ends: Offsets, now_ms: int) -> None:
         """See `Planned`."""

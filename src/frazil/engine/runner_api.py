@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from frazil.declare.providers import Resolved
+from frazil.pipeline.offsets import Offsets
 
 State = Literal["UNASSIGNED", "RUNNING", "FAILED", "PAUSED", "STOPPED", "RESTARTING"]
 TargetState = Literal["RUNNING", "PAUSED", "STOPPED"]
@@ -30,6 +31,18 @@ class RunnerStatus:
     transient: bool = False
     fenced: bool = False
     outgrown: bool = False
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Next offsets that are stored, and the ends of the partitions when they were looked at last."""
+
+    position: Offsets
+    ends: Offsets
+
+    def lag(self) -> Offsets:
+        """Records that are not stored yet, by topic and partition."""
+        return {key: max(0, end - self.position.get(key, 0)) for key, end in self.ends.items()}
 
 
 class Runner(Protocol):

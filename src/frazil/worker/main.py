@@ -37,12 +37,14 @@ from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.lifecycle.restart_policy import RestartPolicy
 from frazil.worker.lifecycle.store import FileConfigStore
 from frazil.worker.lifecycle.topic_entries import TopicEntries
+from frazil.worker.pages import Pages, WorkerView, no_pages
 from frazil.worker.rest.forward import Forwarder
 from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.rest.security.tls import worker_client
 from frazil.worker.rest.serve import serve_rest
 from frazil.worker.sources.runtime import SourceRuntime
 from frazil.worker.watch.active_topics import ActiveTopics
+from frazil.worker.watch.history import History
 from frazil.worker.watch.lag import lag_of_all
 from frazil.worker.watch.loggers import Loggers
 from frazil.worker.watch.logs import log_to_stderr
@@ -67,6 +69,7 @@ class Worker:
         settings: Settings,
         config: WorkerConfig,
         topics_file: Mapping[str, Mapping[str, str]] | None = None,
+        pages: Pages = no_pages,
     ) -> None:
         """Raises PortTaken or ConfigError for what cannot run, ServiceUnavailable when Kafka does not answer."""
         check_spark(settings)
@@ -75,6 +78,8 @@ class Worker:
         self._settings = settings
         self._config = config
         self._topics_file = topics_file
+        self._pages = pages
+        self._history = History()
         self._stopping = threading.Event()
         self._session: SparkSession | None = None
         self._engine: Engine | None = None
@@ -116,7 +121,16 @@ class Worker:
         properties = self._providers.resolve(self._config.properties).config
         forwarder = None if group is None else Forwarder(group, self._id, lambda: worker_client(properties))
         sources = self._make_sources(properties)
-        rest = serve_rest(self._herder, self._info(), settings.listeners, properties, settings.env, sources, forwarder)
+        rest = serve_rest(
+            self._herder,
+            self._info(),
+            settings.listeners,
+            properties,
+            settings.env,
+            sources,
+            forwarder,
+            self._pages(self._view()),
+        )
         actuator = serve_actuator(self._herder, self._metrics, self._checks(), settings.actuator_port, properties)
         try:
             self._session = spark.start(settings)
@@ -194,6 +208,17 @@ class Worker:
             None if self._group is None else self._group.configs.set_logger,
         )
 
+    def _view(self) -> WorkerView:
+        return WorkerView(
+            self._settings,
+            self._herder,
+            self._history,
+            lambda name: None if self._engine is None else self._engine.progress(name),
+            self._breakers.states,
+            self._cluster_id,
+            self._stopping,
+        )
+
     def _runner(self, name: str, resolved: Resolved, changed: Callable[[], None]) -> Runner:
         whole = replace(resolved, config=self._config.with_converters(resolved.config))
         if self._engine is None:
@@ -202,6 +227,7 @@ class Worker:
 
     def _observe(self, report: BatchReport) -> None:
         self._metrics.observe(report)
+        self._history.observe(report)
         self._topics.observe(report)
 
     def _spark(self) -> SparkSession:

@@ -9,10 +9,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.resources import files
 
-from frazil.environment.extras import extra
-
-with extra("report"):
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 
 @dataclass(frozen=True)

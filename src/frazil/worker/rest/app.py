@@ -66,10 +66,11 @@ def rest_app(
     forwarder: Forwarder | None = None,
     *,
     masks: bool = False,
+    home: str = "",
 ) -> Starlette:
     """The REST API over a herder; `routes` are those of a listener that does not serve all of them, `sources` is
     where connectors run that are not this worker's own; a worker of a group has a `forwarder`; `masks` hides secrets in
-    answers."""
+    answers, `home` is where a browser is led from the root."""
     app = Starlette(
         routes=routes,
         middleware=[*(policy or RestPolicy()).middleware(), Middleware(PathSegments)],
@@ -79,6 +80,7 @@ def rest_app(
     app.state.herder = herder
     app.state.info = info
     app.state.masks = masks
+    app.state.home = home
     app.state.sources = None if sources is None else Sources(sources, herder, forwarder)
     app.state.dispatcher = Dispatcher(forwarder, app.state.sources)
     return app

@@ -32,8 +32,12 @@ class OpenApi(Resource):
 
     @Operation("This API as an OpenAPI document", {200: "OpenApi"})
     def get(self, request: Request) -> Response:
-        routes = (route for route in request.app.routes if isinstance(route, Route))
+        routes = (route for route in request.app.routes if isinstance(route, Route) and _is_resource(route))
         return JSONResponse(document(routes))
+
+
+def _is_resource(route: Route) -> bool:
+    return isinstance(route.endpoint, type) and issubclass(route.endpoint, Resource)
 
 
 def document(routes: Iterable[Route]) -> Json:

@@ -20,7 +20,12 @@ def sent_path(scope: Scope) -> bytes:
 
 def name_of(request: Request) -> str:
     """The connector name in the path, decoded."""
-    name: str = request.path_params["name"]
+    return segment_of(request, "name")
+
+
+def segment_of(request: Request, parameter: str) -> str:
+    """A parameter of the path that is one segment, decoded."""
+    name: str = request.path_params[parameter]
     return name.replace(_SLASH, "/")
 
 

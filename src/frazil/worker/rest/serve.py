@@ -33,17 +33,21 @@ def serve_rest(
     env: Mapping[str, str],
     sources: SourceRuntime | None = None,
     forwarder: Forwarder | None = None,
+    pages: Sequence[Route] = (),
 ) -> list[Server]:
     """Start a server on every listener; `properties` are the worker's keys.
 
-    `admin.listeners` moves `/admin/loggers` to addresses of its own; empty, it is served nowhere. Raises ConfigError,
-    PortTaken or StackError; no server is left then.
+    `pages` are served beside the API; a browser that asks for its root is led to the first. `admin.listeners` moves
+    `/admin/loggers` to addresses of its own; empty, it is served nowhere. Raises ConfigError, PortTaken or StackError;
+    no server is left then.
     """
     policy = RestPolicy.load(properties, env)
+    home = pages[0].path if pages else ""
     masks = properties.get(MASK, "").strip().lower() == "true"
     admin = properties.get(ADMIN)
     wanted: list[tuple[Listener, list[Route], str]] = [
-        (listener, ROUTES if admin is None else PUBLIC_ROUTES, "listeners.https.") for listener in listeners
+        (listener, [*(ROUTES if admin is None else PUBLIC_ROUTES), *pages], "listeners.https.")
+        for listener in listeners
     ]
     if admin is not None and admin.strip():
         wanted += [(listener, ADMIN_ROUTES, f"{ADMIN}.https.") for listener in parse_listeners(admin, ADMIN)]
@@ -58,7 +62,7 @@ def serve_rest(
                 )
             tls = server_context(properties, prefix) if listener.scheme == "https" else None
             own = replace(policy, hosts=allowed_hosts(listener, properties))
-            app = rest_app(herder, info, own, routes, sources, forwarder, masks=masks)
+            app = rest_app(herder, info, own, routes, sources, forwarder, masks=masks, home=home)
             servers.append(serve(app, listener.bind, listener.port, "KAFKA_CONNECT_PORT", tls))
     except BaseException:
         for server in servers:

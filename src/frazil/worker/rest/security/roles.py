@@ -22,7 +22,10 @@ class Role(StrEnum):
 
 
 _LOOKING = ("GET", "HEAD", "OPTIONS")
-_CHECKS = (("PUT", re.compile(r"/connector-plugins/[^/]+/config/validate")),)
+_CHECKS = (
+    ("PUT", re.compile(r"/connector-plugins/[^/]+/config/validate")),
+    ("POST", re.compile(r"/ui/sql/answer")),  # which reads only
+)
 _OPERATIONS = (
     ("PUT", re.compile(r"/connectors/[^/]+/(pause|resume|stop|topics/reset)")),
     ("POST", re.compile(r"/connectors/[^/]+/(tasks/[^/]+/)?restart")),

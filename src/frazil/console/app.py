@@ -1,0 +1,125 @@
+"""Routes of the console, and how its pages are answered: rendered, live, or as an error that says what to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+
+import anyio
+from anyio import to_thread
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from frazil.console import connector, forms, letters, overview, tables
+from frazil.console.render import Content, Page, not_found, render, render_fragments, render_problem
+from frazil.console.sql import sql_page
+from frazil.errors import FrazilError, NotFound
+from frazil.worker.pages import WorkerView
+
+_LIVE_S = 2.0
+_HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+_KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+
+Make = Callable[[WorkerView, Request], Page]
+
+
+@dataclass(frozen=True)
+class _Console:
+    """The console of one worker; its pages are made in threads, since most of them ask a broker or a catalog."""
+
+    view: WorkerView
+
+    def page(self, make: Make) -> Callable[[Request], object]:
+        """Endpoint of a page."""
+
+        async def answer(request: Request) -> Response:
+            return await run_in_threadpool(self._answer, make, request)
+
+        return answer
+
+    def _answer(self, make: Make, request: Request) -> Response:
+        try:
+            page = make(self.view, request)
+        except NotFound as error:
+            return _html(render_problem(str(error)), 404)
+        except FrazilError as error:
+            return _html(render_problem(str(error)), 503)
+        return _html(render(page), page.status)
+
+    def live(self, make: Make) -> Callable[[Request], object]:
+        """Endpoint of the changes of a page, as server-sent events: the parts whose text is not what it was."""
+
+        async def answer(request: Request) -> Response:
+            return StreamingResponse(
+                self._changes(make, request), media_type="text/event-stream", headers=dict(_HEADERS)
+            )
+
+        return answer
+
+    async def _changes(self, make: Make, request: Request) -> AsyncIterator[str]:
+        def parts() -> Mapping[str, Content]:
+            return render_fragments(make(self.view, request))
+
+        shown: Mapping[str, Content] = {}
+        while not self.view.stopping.is_set():
+            try:
+                found = await to_thread.run_sync(parts)
+            except FrazilError as error:
+                yield f"event: problem\ndata: {json.dumps(str(error))}\n\n"
+            else:
+                changed = {name: text for name, text in found.items() if shown.get(name) != text}
+                gone = [name for name in shown if name not in found]
+                shown = found
+                yield f"event: parts\ndata: {json.dumps({'changed': changed, 'gone': gone})}\n\n"
+            await anyio.sleep(_LIVE_S)
+
+
+def console_routes(view: WorkerView) -> list[Route]:
+    """The routes under `/ui`."""
+    console = _Console(view)
+    shown: dict[str, Make] = {
+        "/ui": overview.page,
+        "/ui/connectors/{name}": connector.page,
+    }
+    once: dict[str, Make] = {
+        "/ui/new": forms.new,
+        "/ui/connectors/{name}/edit": forms.edit,
+        "/ui/tables": tables.listing,
+        "/ui/tables/{namespace}/{table}": tables.page,
+        "/ui/deadletters": letters.page,
+        "/ui/sql": sql_page,
+    }
+    return [
+        *(Route(path, console.page(make)) for path, make in {**shown, **once}.items()),
+        *(Route(f"/ui/live{path.removeprefix('/ui')}", console.live(make)) for path, make in shown.items()),
+        Route("/ui/sql/answer", console.page(sql_page), methods=["POST"]),
+        Route("/ui/static/{name}", _asset),
+        Route("/ui/{rest:path}", console.page(not_found)),
+    ]
+
+
+async def _asset(request: Request) -> Response:
+    name = request.path_params["name"]
+    found = files("frazil.console").joinpath("static", name)
+    if name not in _ASSETS or not found.is_file():
+        raise HTTPException(404)
+    headers = {**_HEADERS, "Cache-Control": "max-age=3600"}
+    return Response(found.read_bytes(), media_type=_KINDS[name.rpartition(".")[2]], headers=headers)
+
+
+_ASSETS = ("console.css", "console.js", "icon.svg")
+
+
+def _html(text: str, status: int = 200) -> Response:
+    return Response(text, status, dict(_HEADERS), media_type="text/html")

@@ -1,0 +1,143 @@
+"""The page of one connector: the way of its records, partitions, batches, tasks and configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+
+from frazil.connectors.registry import connector_of, warnings_of
+from frazil.console.chart import points
+from frazil.console.links import connector_link, table_link
+from frazil.console.render import Fragment, Page
+from frazil.declare.secrets import hide_secrets
+from frazil.errors import ConfigError, NotFound
+from frazil.worker.lifecycle.status import ConnectorInfo
+from frazil.worker.pages import WorkerView
+from frazil.worker.rest.masking import masked_value
+from frazil.worker.rest.paths import name_of
+from frazil.worker.rest.sources import sources_of
+
+_BATCHES = 20
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition that the connector reads: the next offset that is stored, and the end."""
+
+    topic: str
+    number: int
+    position: int
+    end: int
+    lag: int
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A configuration key with its value, without secrets, and what the key means."""
+
+    name: str
+    value: str
+    documentation: str
+
+
+def page(view: WorkerView, request: Request) -> Page:
+    """Make the page. Raises NotFound."""
+    name = name_of(request)
+    try:
+        info = view.herder.info(name)
+    except NotFound:
+        return _foreign(name, request)
+    status = view.herder.status(name)
+    progress, batches = view.progress(name), view.history.batches(name)
+    partitions = (
+        [
+            Partition(topic, number, (progress.position if progress else {}).get((topic, number), 0), end, lag)
+            for ((topic, number), end), lag in zip(
+                sorted(progress.ends.items()), (lag for _, lag in sorted(progress.lag().items())), strict=True
+            )
+        ]
+        if progress
+        else []
+    )
+    topics = sorted({one.topic for one in partitions}) or _named_topics(info.config)
+    places = sorted({place for batch in batches for place in batch.report.places})
+    rates = view.history.rates(name)
+    state: dict[str, Any] = {
+        "name": name,
+        "status": status,
+        "overall": status.overall,
+        "target": info.target_state,
+        "traces": _traces(status.trace, [task.trace for task in status.tasks]),
+        "lag": sum(one.lag for one in partitions) if progress else None,
+        "rate": sum(rates[-6:]) / 6,
+        "points": points(rates),
+        "totals": view.history.totals(name),
+        "here": name in view.herder.running_here(),
+    }
+    return Page(
+        name,
+        "connector.html",
+        {
+            "name": name,
+            "link": connector_link(name),
+            "info": info,
+            "topics": topics,
+            "places": [(place, table_link(place) if "." in place else "") for place in places],
+            "settings": settings_of(info),
+            "warnings": [hide_secrets(text, info.config) for text in warnings_of(info.config)],
+        },
+        [
+            Fragment("state", "connector_state.html", {"state": state}),
+            Fragment("partitions", "partitions.html", {"partitions": partitions, "here": state["here"]}),
+            Fragment("batches", "batches.html", {"batches": batches[:_BATCHES]}),
+        ],
+        live=f"/ui/live{connector_link(name).removeprefix('/ui')}",
+        here="connectors",
+    )
+
+
+def settings_of(info: ConnectorInfo) -> list[Setting]:
+    """The configuration in the order in which it was sent, without secrets."""
+    try:
+        find = connector_of(info.config).parse(info.config).definition.find
+    except ConfigError:
+        return [Setting(key, masked_value(key, text), "") for key, text in info.config.items()]
+    found = []
+    for key, text in info.config.items():
+        declared = find(key)
+        found.append(Setting(key, masked_value(key, text), "" if declared is None else declared.documentation))
+    return found
+
+
+def _traces(own: str | None, of_tasks: list[str | None]) -> list[str]:
+    return list(dict.fromkeys(trace for trace in [own, *of_tasks] if trace))
+
+
+def _named_topics(config: Mapping[str, str]) -> list[str]:
+    named = [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()]
+    return named or [text for text in (config.get("topics.regex", ""),) if text]
+
+
+def _foreign(name: str, request: Request) -> Page:
+    """A connector of the runtime of source connectors. Raises NotFound."""
+    sources = sources_of(request)
+    told = {} if sources is None else sources.connectors(request)
+    if name not in told:
+        raise NotFound(f"Connector {name} not found")
+    status, info = told[name].get("status", {}), told[name].get("info", {})
+    config = {str(key): str(text) for key, text in info.get("config", {}).items()}
+    return Page(
+        name,
+        "source.html",
+        {
+            "name": name,
+            "link": connector_link(name),
+            "connector": status.get("connector", {}),
+            "tasks": status.get("tasks", []),
+            "settings": [Setting(key, masked_value(key, text), "") for key, text in config.items()],
+        },
+        here="connectors",
+    )

@@ -1,0 +1,177 @@
+"""The first page: every connector with its state and rate, and what is wrong on top."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Any
+
+from starlette.requests import Request
+
+from frazil.connectors.registry import connector_of
+from frazil.console.chart import points
+from frazil.console.links import connector_link
+from frazil.console.render import Fragment, Page
+from frazil.errors import ConfigError, FrazilError, NotFound
+from frazil.worker.pages import WorkerView
+from frazil.worker.rest.sources import sources_of
+
+_RECENT_SLOTS = 6
+"""The rate that is shown is that of the last minute."""
+_SHOWN = 300
+_RECENT_S = 3600.0
+_ORDER = ("FAILED", "RESTARTING", "UNASSIGNED", "RUNNING", "PAUSED", "STOPPED")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A connector of the list. `rate`, `lag` and `letters` are None where another process knows them."""
+
+    name: str
+    kind: str
+    plugin: str
+    state: str
+    worker: str
+    trace: str
+    rate: float | None = None
+    lag: int | None = None
+    committed_at: float | None = None
+    letters: int | None = None
+    points: str = ""
+
+    @property
+    def link(self) -> str:
+        return connector_link(self.name)
+
+    @property
+    def id(self) -> str:
+        """Id of its row on the page, of plain characters."""
+        return f"row-{blake2b(self.name.encode(errors='surrogatepass'), digest_size=8).hexdigest()}"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong, with which connector, and the next step; `to` is the page for it."""
+
+    connector: str
+    what: str
+    step: str
+    to: str = ""
+
+    @property
+    def link(self) -> str:
+        return connector_link(self.connector) if self.connector else ""
+
+
+def page(view: WorkerView, request: Request) -> Page:
+    """Make the page."""
+    found, notices = rows(view, request)
+    problems = [*notices, *problems_of(view, found)]
+    shown = sorted(found, key=lambda row: (_ORDER.index(row.state) if row.state in _ORDER else 0, row.name))
+    summary = {state: sum(row.state == state for row in found) for state in _ORDER}
+    total: dict[str, Any] = {
+        "count": len(found),
+        "states": {state: count for state, count in summary.items() if count},
+        "rate": sum(row.rate or 0.0 for row in found),
+        "lag": sum(row.lag or 0 for row in found),
+        "starting": not view.herder.started,
+    }
+    return Page(
+        "Connectors",
+        "overview.html",
+        {"rows": shown},
+        [
+            Fragment("problems", "problems.html", {"problems": problems}),
+            Fragment("summary", "summary.html", {"total": total}),
+            *(Fragment(row.id, "row.html", {"row": row}) for row in shown),
+        ],
+        live="/ui/live",
+        here="connectors",
+    )
+
+
+def rows(view: WorkerView, request: Request) -> tuple[list[Row], list[Problem]]:
+    """The connectors of this worker and its group, and those of the runtime; with a problem when that cannot tell."""
+    herder = view.herder
+    names = herder.connectors()
+    view.history.keep_only(names)
+    found = [row for row in (_own(view, name) for name in names) if row is not None]
+    sources = sources_of(request)
+    if sources is None or not herder.started:
+        return found, []
+    try:
+        told = sources.connectors(request)
+    except FrazilError as error:
+        return found, [Problem("", f"The source connectors are not known: {error}", "Look at the worker's log.")]
+    return [*found, *(_foreign(name, one) for name, one in told.items())], []
+
+
+def _own(view: WorkerView, name: str) -> Row | None:
+    try:
+        info, status = view.herder.info(name), view.herder.status(name)
+    except NotFound:
+        return None  # deleted since it was listed
+    try:
+        plugin = connector_of(info.config).simple_name
+    except ConfigError:
+        plugin = info.config.get("connector.class", "")
+    traces = [status.trace, *(task.trace for task in status.tasks)]
+    row = Row(
+        name,
+        info.type,
+        plugin,
+        status.overall,
+        status.worker_id,
+        next((trace for trace in traces if trace), ""),
+    )
+    if name not in view.herder.running_here():
+        return row
+    progress, batches, rates = view.progress(name), view.history.batches(name), view.history.rates(name)
+    return replace(
+        row,
+        rate=sum(rates[-_RECENT_SLOTS:]) / _RECENT_SLOTS,
+        lag=None if progress is None else sum(progress.lag().values()),
+        committed_at=batches[0].at if batches else None,
+        letters=view.history.totals(name).dead_letters,
+        points=points(rates),
+    )
+
+
+def _foreign(name: str, told: Any) -> Row:
+    """A connector of the runtime, as it tells of it."""
+    status, info = told.get("status", {}), told.get("info", {})
+    connector, tasks = status.get("connector", {}), status.get("tasks", [])
+    failed: dict[str, Any] = next((task for task in tasks if task.get("state") == "FAILED"), {})
+    return Row(
+        name,
+        str(info.get("type", "source")),
+        str(info.get("config", {}).get("connector.class", "")).rpartition(".")[2],
+        str(failed.get("state") or connector.get("state", "UNASSIGNED")),
+        str(connector.get("worker_id", "")),
+        str(failed.get("trace") or connector.get("trace") or ""),
+    )
+
+
+def problems_of(view: WorkerView, found: Sequence[Row]) -> list[Problem]:
+    """What is wrong, the worst first."""
+    problems = [Problem("", text, f"Look at connector {name}.") for name, text in view.herder.problems().items()]
+    for row in found:
+        first = row.trace.partition("\n")[0][:_SHOWN]
+        if row.state == "FAILED":
+            problems.append(Problem(row.name, first or "It has failed.", "Correct the cause, then restart it."))
+        elif row.state == "RESTARTING":
+            problems.append(Problem(row.name, first or "It is being restarted.", "It is started again by itself."))
+    for name, state in view.breakers().items():
+        if state != "closed":
+            problems.append(
+                Problem(name, f"Its store does not answer; the circuit breaker is {state}.", "It goes on by itself.")
+            )
+    since = time.time() - _RECENT_S
+    for row in found:
+        recent = sum(b.report.dead_letters for b in view.history.batches(row.name) if b.at > since)
+        if recent:
+            what = f"{recent:,} records of its newest batches could not be stored."
+            problems.append(Problem(row.name, what, "Look at the dead letters.", "/ui/deadletters"))
+    return problems

@@ -1,0 +1,37 @@
+"""The seam for pages that a worker serves beside its REST API, under the same login and the same rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Event
+
+from starlette.routing import Route
+
+from frazil.engine.runner_api import Progress
+from frazil.environment.settings import Settings
+from frazil.worker.lifecycle.herder import Herder
+from frazil.worker.watch.history import History
+
+
+@dataclass(frozen=True)
+class WorkerView:
+    """What pages see of a worker. `progress` gives the position of a connector that runs here, and the ends of what it
+    reads; `breakers` are the states of circuit breakers; `stopping` is set when the worker ends."""
+
+    settings: Settings
+    herder: Herder
+    history: History
+    progress: Callable[[str], Progress | None]
+    breakers: Callable[[], Mapping[str, str]]
+    cluster_id: str
+    stopping: Event
+
+
+Pages = Callable[[WorkerView], Sequence[Route]]
+"""Makes the routes of pages, none of which is one of the REST API."""
+
+
+def no_pages(view: WorkerView) -> Sequence[Route]:
+    """No page at all."""
+    return ()

@@ -1,0 +1,75 @@
+"""Newest batches of the connectors of this worker, and the rates at which they store records."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+
+from frazil.pipeline.report import BatchReport, Totals
+
+SLOT_S = 10
+SLOTS = 60
+"""Rates are kept for so many slots of time: ten minutes."""
+_BATCHES = 50
+
+
+@dataclass(frozen=True)
+class Committed:
+    """A batch with the time of its commit, in epoch seconds."""
+
+    at: float
+    report: BatchReport
+
+
+@dataclass
+class _Kept:
+    totals: Totals = field(default_factory=Totals)
+    batches: deque[Committed] = field(default_factory=lambda: deque(maxlen=_BATCHES))
+    slots: Counter[int] = field(default_factory=Counter)
+
+
+class History:
+    """Batches by connector since the worker has started, the newest fifty of each; bounded whatever is observed."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._kept: dict[str, _Kept] = {}
+
+    def observe(self, report: BatchReport) -> None:
+        """Add a committed batch."""
+        now = self._clock()
+        slot = int(now) // SLOT_S
+        with self._lock:
+            kept = self._kept.setdefault(report.connector, _Kept())
+            kept.totals = kept.totals.plus(report)
+            kept.batches.append(Committed(now, report))
+            kept.slots[slot] += report.stored
+            for old in [each for each in kept.slots if each <= slot - SLOTS]:
+                del kept.slots[old]
+
+    def batches(self, name: str) -> list[Committed]:
+        """Batches of a connector, the newest first."""
+        with self._lock:
+            return list(reversed(self._kept[name].batches)) if name in self._kept else []
+
+    def totals(self, name: str) -> Totals:
+        """Sums over all batches of a connector."""
+        with self._lock:
+            return self._kept[name].totals if name in self._kept else Totals()
+
+    def rates(self, name: str) -> Sequence[float]:
+        """Records per second that a connector has stored in each slot of the last ten minutes, the oldest first."""
+        last = int(self._clock()) // SLOT_S
+        with self._lock:
+            slots = self._kept[name].slots.copy() if name in self._kept else Counter[int]()
+        return [slots[slot] / SLOT_S for slot in range(last - SLOTS + 1, last + 1)]
+
+    def keep_only(self, names: Collection[str]) -> None:
+        """Forget the connectors that are none of these."""
+        with self._lock:
+            for name in self._kept.keys() - set(names):
+                del self._kept[name]

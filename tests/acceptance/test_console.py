@@ -1,0 +1,162 @@
+"""The console in a browser, on a worker with real parts: the tasks of somebody who looks after connectors."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from frazil.clients.kafka import topics as kafka_topics
+from tests.browser import chromium
+from tests.corpora.conftest import packages as packages
+from tests.harness import Pipe, Worker, eventually, send
+
+pytestmark = pytest.mark.spark
+
+EVIL = "<script>alert(1)</script>"
+SLOW_MS = 30_000
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+class Visitor:
+    """A person at the console: opens pages, and notes what the browser complains about."""
+
+    def __init__(self, browser: Browser, worker: Worker, axe: Path, **look: Any) -> None:
+        self.page: Page = browser.new_page(**look)
+        self.page.set_default_timeout(SLOW_MS)
+        self.complaints: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self._base = worker.settings.connect_url
+        self._axe = axe.read_text()
+
+    def open(self, path: str) -> Page:
+        self.page.goto(self._base + path)
+        return self.page
+
+    def faults(self) -> list[str]:
+        """What axe-core finds wrong with the page for people with a keyboard, a screen reader or weak eyes."""
+        found = self.page.evaluate(f"async () => {{ {self._axe}; return (await axe.run()).violations }}")
+        return [f"{self.page.url}: {one['id']}: {[node['html'] for node in one['nodes']][:3]}" for one in found]
+
+
+@pytest.fixture
+def visitor(browser: Browser, worker: Worker, packages: Path) -> Iterator[Visitor]:
+    made = Visitor(browser, worker, packages / "axe-core" / "axe.min.js", bypass_csp=True)
+    yield made
+    made.page.close()
+
+
+def test_a_connector_is_made_watched_paused_and_deleted(visitor: Visitor, worker: Worker, pipe: Pipe) -> None:
+    page = visitor.open("/ui")
+    page.get_by_role("link", name="New connector").click()
+    page.get_by_label("Name").fill(pipe.connector)
+    area = page.get_by_label("Configuration, as JSON")
+    area.fill(json.dumps({**pipe.config(), "tasks.max": "two"}))
+    expect(page.locator(".findings")).to_contain_text("tasks.max", timeout=SLOW_MS)
+    area.fill(json.dumps(pipe.config(errors__tolerance="all")))
+    expect(page.locator(".findings")).to_be_hidden(timeout=SLOW_MS)
+    page.get_by_role("button", name="Create").click()
+    page.wait_for_url(f"**/ui/connectors/{pipe.connector}")
+    expect(page.locator("#state .state")).to_have_text("RUNNING", timeout=SLOW_MS)
+    good = [json.dumps({"id": i, "time": "2026-01-01T00:00:00Z", "bucket": EVIL}).encode() for i in range(40)]
+    pipe.send([*good, b'{"id": "' + EVIL.encode() + b'"}'])
+    expect(page.locator("#state")).to_contain_text(re.compile(r"Stored\s*40"), timeout=SLOW_MS)
+    expect(page.locator("#batches tbody tr").first).to_be_visible()
+    assert page.locator("#partitions tbody tr").count() == 3
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator("#state .state")).to_have_text("PAUSED", timeout=SLOW_MS)
+    assert worker.state(pipe.connector) == "PAUSED"
+    page.get_by_role("button", name="Resume").click()
+    expect(page.locator("#state .state")).to_have_text("RUNNING", timeout=SLOW_MS)
+
+    page.get_by_role("link", name="Dead letters").click()
+    letters = page.locator("section", has_text=pipe.connector).first
+    expect(letters).to_contain_text("frazil deadletters replay --connector")
+    expect(letters).to_contain_text(EVIL)
+
+    visitor.open(f"/ui/tables/acceptance/{pipe.name}")
+    expect(page.locator(".facts")).to_contain_text(re.compile(r"rows\s*40"))
+    page.get_by_role("button", name="Show 20 rows").click()
+    expect(page.locator("tbody tr")).to_have_count(20)
+    expect(page.locator("tbody")).to_contain_text(EVIL)
+
+    visitor.open(f"/ui/connectors/{pipe.connector}/edit")
+    area = page.get_by_label("Configuration, as JSON")
+    area.fill(json.dumps({**json.loads(area.input_value()), "iceberg.control.commit.interval-ms": "2000"}))
+    expect(page.locator(".changes")).to_contain_text("iceberg.control.commit.interval-ms: 1000 → 2000", timeout=SLOW_MS)
+    page.get_by_role("button", name="Apply").click()
+    page.wait_for_url(f"**/ui/connectors/{pipe.connector}")
+    changed = worker.client.config(pipe.connector)
+    assert changed["iceberg.control.commit.interval-ms"] == "2000"
+    assert changed["iceberg.catalog.s3.secret-access-key"] == pipe.config()["iceberg.catalog.s3.secret-access-key"]
+
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Delete").click()
+    page.wait_for_url("**/ui")
+    expect(page.get_by_role("link", name=pipe.connector)).to_have_count(0)
+    assert pipe.connector not in worker.client.connectors()
+    assert visitor.complaints == []
+
+
+def test_every_page_can_be_used_with_keyboard_and_screen_reader_light_dark_and_small(
+    browser: Browser, worker: Worker, pipe: Pipe, packages: Path
+) -> None:
+    config = pipe.config(errors__tolerance="all")
+    worker.client.put_config(pipe.connector, config)
+    pipe.send([b'{"id": 1, "time": "2026-01-01T00:00:00Z"}', b"no record"])
+    eventually(lambda: pipe.ids() == [1])
+    faults: list[str] = []
+    for look in ({"color_scheme": "light"}, {"color_scheme": "dark", "viewport": {"width": 380, "height": 800}}):
+        visitor = Visitor(browser, worker, packages / "axe-core" / "axe.min.js", bypass_csp=True, **look)
+        for path in (
+            "/ui",
+            f"/ui/connectors/{pipe.connector}",
+            f"/ui/connectors/{pipe.connector}/edit",
+            "/ui/new",
+            "/ui/tables",
+            f"/ui/tables/acceptance/{pipe.name}",
+            "/ui/deadletters",
+            "/ui/sql",
+            "/ui/nothing",
+        ):
+            page = visitor.open(path)
+            faults += visitor.faults()
+            if path not in ("/ui/nothing",):
+                width = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+                assert width <= 0, f"{path} is {width} px too wide"
+        assert [text for text in visitor.complaints if "404" not in text] == []
+        visitor.page.close()
+    assert faults == []
+
+
+def test_pages_can_be_read_without_scripts(browser: Browser, worker: Worker, pipe: Pipe) -> None:
+    worker.client.put_config(pipe.connector, pipe.config())
+    eventually(lambda: worker.state(pipe.connector) == "RUNNING")
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{worker.settings.connect_url}/ui")
+    expect(page.get_by_role("link", name=pipe.connector)).to_be_visible()
+    page.get_by_role("link", name="SQL").click()
+    page.get_by_role("textbox").fill("SELECT 6 * 7 AS answer")
+    page.get_by_role("button", name="Ask").click()
+    expect(page.locator("tbody td")).to_have_text("42")
+    context.close()
+
+
+def test_topics_without_connectors_are_no_dead_letters(visitor: Visitor, worker: Worker, pipe: Pipe) -> None:
+    kafka_topics.ensure_topics(worker.settings.bootstrap_servers, {f"{pipe.name}-dlq": (1, {})})
+    send(worker.settings.bootstrap_servers, f"{pipe.name}-dlq", [b"somebody wrote this"])
+    page = visitor.open("/ui/deadletters")
+    expect(page.locator("main")).to_contain_text("somebody wrote this")
+    expect(page.locator("main")).to_contain_text("no reason told")
