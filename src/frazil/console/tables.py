@@ -147,7 +147,9 @@ def _shown(snapshot: Snapshot) -> ShownSnapshot:
         snapshot.snapshot_id,
         snapshot.timestamp_ms / 1000,
         told.get("operation", ""),
-        *(_count(told, key) for key in ("added-records", "deleted-records", "added-data-files")),
+        _count(told, "added-records"),
+        _count(told, "deleted-records"),
+        _count(told, "added-data-files"),
         told.get(CONNECTOR, ""),
         told.get(OFFSETS, ""),
     )

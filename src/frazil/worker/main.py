@@ -30,7 +30,7 @@ from frazil.errors import FrazilError, StackError
 from frazil.pipeline.mapper import installed_mappers
 from frazil.pipeline.report import BatchReport
 from frazil.stack.ports import Port, require_different
-from frazil.worker.actuator.app import serve_actuator
+from frazil.worker.actuator.app import scrape_route, serve_actuator
 from frazil.worker.actuator.health import connector_states
 from frazil.worker.cluster.build import worker_group
 from frazil.worker.lifecycle.herder import Herder
@@ -121,6 +121,7 @@ class Worker:
         properties = self._providers.resolve(self._config.properties).config
         forwarder = None if group is None else Forwarder(group, self._id, lambda: worker_client(properties))
         sources = self._make_sources(properties)
+        pages = self._pages(self._view())
         rest = serve_rest(
             self._herder,
             self._info(),
@@ -129,7 +130,8 @@ class Worker:
             settings.env,
             sources,
             forwarder,
-            self._pages(self._view()),
+            [*pages, scrape_route(self._metrics)],
+            home=pages[0].path if pages else "",
         )
         actuator = serve_actuator(self._herder, self._metrics, self._checks(), settings.actuator_port, properties)
         try:

@@ -59,7 +59,7 @@ def actuator_app(herder: Herder, metrics: Metrics, checks: Checks) -> Starlette:
         "/actuator": lambda: JSONResponse({"_links": {path: {"href": path} for path in routes}}),
         "/actuator/health": health,
         "/actuator/metrics": lambda: JSONResponse({"names": metrics.names()}),
-        "/actuator/prometheus": lambda: Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST),
+        "/actuator/prometheus": lambda: _scraped(metrics),
         "/actuator/connector/health": connector_health_response,
         "/actuator/connector/metrics": lambda: JSONResponse(connector_metrics(metrics)),
         "/actuator/connector/info": info,
@@ -69,6 +69,15 @@ def actuator_app(herder: Herder, metrics: Metrics, checks: Checks) -> Starlette:
         middleware=[Middleware(PathSegments)],
         exception_handlers=ERROR_HANDLERS,
     )
+
+
+def scrape_route(metrics: Metrics) -> Route:
+    """`/metrics` for the port of the REST API, where a scraper finds it under the login of that."""
+    return Route("/metrics", _endpoint(lambda: _scraped(metrics)))
+
+
+def _scraped(metrics: Metrics) -> Response:
+    return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
 
 def _endpoint(answer: Callable[[], Response]) -> Callable[[Request], object]:

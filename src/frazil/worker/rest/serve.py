@@ -33,20 +33,20 @@ def serve_rest(
     env: Mapping[str, str],
     sources: SourceRuntime | None = None,
     forwarder: Forwarder | None = None,
-    pages: Sequence[Route] = (),
+    beside: Sequence[Route] = (),
+    home: str = "",
 ) -> list[Server]:
     """Start a server on every listener; `properties` are the worker's keys.
 
-    `pages` are served beside the API; a browser that asks for its root is led to the first. `admin.listeners` moves
-    `/admin/loggers` to addresses of its own; empty, it is served nowhere. Raises ConfigError, PortTaken or StackError;
-    no server is left then.
+    `beside` are routes that are no part of the API; a browser that asks for its root is led to `home`, if that is
+    given. `admin.listeners` moves `/admin/loggers` to addresses of its own; empty, it is served nowhere. Raises
+    ConfigError, PortTaken or StackError; no server is left then.
     """
     policy = RestPolicy.load(properties, env)
-    home = pages[0].path if pages else ""
     masks = properties.get(MASK, "").strip().lower() == "true"
     admin = properties.get(ADMIN)
     wanted: list[tuple[Listener, list[Route], str]] = [
-        (listener, [*(ROUTES if admin is None else PUBLIC_ROUTES), *pages], "listeners.https.")
+        (listener, [*(ROUTES if admin is None else PUBLIC_ROUTES), *beside], "listeners.https.")
         for listener in listeners
     ]
     if admin is not None and admin.strip():
