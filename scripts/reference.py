@@ -390,6 +390,14 @@ def rest() -> str:
         '"message": …}`. While the worker starts, every path but `/health` and `/openapi.json` answers 503. '
         "[openapi.json](openapi.json) is what `/openapi.json` serves.",
         table(("Methods", "Path", "What it does"), rows),
+        "## Beside it, on the same port",
+        table(
+            ("Method", "Path", "What it tells"),
+            [
+                ("GET", "`/ui`", "The console, for a browser."),
+                ("GET", "`/metrics`", "All metrics in Prometheus' text format."),
+            ],
+        ),
         "## Actuator (port 8081)",
         table(
             ("Method", "Path", "What it tells"), [("GET", f"`{r.path}`", _ACTUATOR[r.path]) for r in actuator_routes]
