@@ -137,7 +137,7 @@ def test_every_page_can_be_used_with_keyboard_and_screen_reader_light_dark_and_s
                 assert width <= 0, f"{path} is {width} px too wide"
         assert [text for text in visitor.complaints if "404" not in text] == []
         visitor.page.close()
-    assert faults == []
+    assert not faults, "\n".join(faults)
 
 
 def test_pages_can_be_read_without_scripts(browser: Browser, worker: Worker, pipe: Pipe) -> None:
