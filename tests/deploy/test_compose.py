@@ -1,0 +1,84 @@
+"""The compose files: what they name exists, and their variables are those that the program documents."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from frazil.environment.variables import VARIABLES
+
+DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+FILES = ("compose.yaml", "compose.dual.yaml")
+OF_COMPOSE = {"FRAZIL_IMAGE", "CONNECT_GROUP_ID"}
+OF_POSTGRES = {"AWS_RDS_DBNAME", "AWS_RDS_USER", "AWS_RDS_PASSWORD", "AWS_RDS_PORT"}
+
+
+@pytest.fixture(params=FILES)
+def file(request: pytest.FixtureRequest) -> Path:
+    return DEPLOY / str(request.param)
+
+
+@pytest.fixture
+def project(file: Path) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(file.read_text())
+    return found
+
+
+def test_services_networks_and_volumes_that_are_named_exist(project: dict[str, Any]) -> None:
+    services = project["services"]
+    for name, service in services.items():
+        assert set(service["networks"]) <= set(project["networks"]), name
+        for other, condition in service.get("depends_on", {}).items():
+            assert other in services, f"{name} waits for {other}, which is none"
+            # what init and the two of a profile wait for has a check in its image
+            checked = "healthcheck" in services[other] or "build" in services[other]
+            assert checked or condition["condition"] != "service_healthy", f"{name}: {other} has no health check"
+        for volume in service.get("volumes", []):
+            source = volume.partition(":")[0]
+            exists = (DEPLOY / source).exists() if source.startswith(".") else source in project["volumes"]
+            assert exists, f"{name}: {volume}"
+    used = {v.partition(":")[0] for service in services.values() for v in service.get("volumes", [])}
+    assert set(project["volumes"]) <= used
+
+
+def test_ports_are_for_this_machine_only_and_given_once(project: dict[str, Any]) -> None:
+    ports = [port for service in project["services"].values() for port in service.get("ports", [])]
+    assert all(port.startswith("127.0.0.1:") for port in ports)
+    outside = [re.sub(r"\$\{\w+:-(\d+)\}", r"\1", port).split(":")[1] for port in ports]
+    assert len(set(outside)) == len(outside), outside
+
+
+def test_variables_are_documented(file: Path) -> None:
+    named = set(re.findall(r"(?<!\$)\$\{(\w+)", file.read_text()))
+    assert named <= set(VARIABLES) | OF_COMPOSE | OF_POSTGRES
+
+
+def test_variables_of_the_worker_are_known_to_it(project: dict[str, Any]) -> None:
+    environment = project["services"]["kafka-connect"]["environment"]
+    known = set(VARIABLES)
+    assert [name for name in environment if name not in known and not name.startswith("CONNECT_")] == []
+
+
+def test_workers_run_without_rights(project: dict[str, Any]) -> None:
+    workers = [service for service in project["services"].values() if "build" in service]
+    assert workers
+    for worker in workers:
+        assert worker["read_only"] and worker["cap_drop"] == ["ALL"] and worker["tmpfs"] == ["/tmp"]  # noqa: S108
+
+
+def test_two_clusters_have_fourteen_containers_and_each_node_is_behind_its_nginx() -> None:
+    services = yaml.safe_load((DEPLOY / "compose.dual.yaml").read_text())["services"]
+    assert len(services) == 14
+    for role in ("source", "dest"):
+        nodes = {f"minio-{role}{number}" for number in range(1, 5)}
+        assert nodes <= set(services)
+        behind = set(re.findall(r"server ([\w-]+):9000", (DEPLOY / "nginx" / f"{role}.conf").read_text()))
+        assert behind == nodes
+    logs = services["minio-source1"]["environment"]
+    for kind in ("API", "ERROR", "AUDIT"):
+        assert logs[f"MINIO_LOG_{kind}_KAFKA_BROKERS"] == "kafka:29092"
+    assert not any("KAFKA" in name for name in services["minio-dest1"]["environment"])
