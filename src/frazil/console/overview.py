@@ -53,7 +53,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong, with which connector, and the next step; `to` is the page for it."""
+    """A fault of a connector, and the next step; `to` is the page for it."""
 
     connector: str
     what: str
@@ -155,7 +155,7 @@ def _foreign(name: str, told: Any) -> Row:
 
 
 def problems_of(view: WorkerView, found: Sequence[Row]) -> list[Problem]:
-    """What is wrong, the worst first."""
+    """Find what is wrong, the worst first."""
     problems = [Problem("", text, f"Look at connector {name}.") for name, text in view.herder.problems().items()]
     for row in found:
         first = row.trace.partition("\n")[0][:_SHOWN]

@@ -58,7 +58,7 @@ class Engine:
         return made
 
     def progress(self, name: str) -> Progress | None:
-        """How far a connector is that runs here; None for any other."""
+        """Progress of a connector that runs here; None for any other."""
         runner = self._runners.get(name)
         return None if runner is None else runner.progress()
 

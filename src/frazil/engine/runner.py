@@ -133,7 +133,7 @@ class SinkRunner:
         )
 
     def progress(self) -> Progress | None:
-        """How far the connector is; None before it has started."""
+        """Progress of the connector; None before it has started."""
         return None if self._task is None else Progress(self._task.position, self._ends)
 
     def offer(self, ends: Offsets, now_ms: int) -> None:
