@@ -16,8 +16,11 @@ from frazil.worker.watch.history import History
 
 @dataclass(frozen=True)
 class WorkerView:
-    """View of a worker that pages have. `progress` gives the position of a connector that runs here, and the ends of what it
-    reads; `breakers` are the states of circuit breakers; `stopping` is set when the worker ends."""
+    """View of a worker that pages have.
+
+    `progress` gives the position of a connector that runs here, and the ends of what it reads; `breakers` are the
+    states of circuit breakers; `stopping` is set when the worker ends.
+    """
 
     settings: Settings
     herder: Herder
