@@ -16,7 +16,9 @@ from frazil.clients.registry.client import SchemaType
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 from frazil.minio.deployment.deploy import deploy_topics
+from frazil.pipeline.schemas.connect import ProtobufOptions
 from frazil.pipeline.schemas.converter import RegistryConverter
+from frazil.pipeline.schemas.wire import Framing
 from frazil.stack.local import LocalStack
 from tests.cli.programs import finished, program
 from tests.harness import eventually, messages
@@ -89,6 +91,15 @@ def test_lines_are_encoded_by_a_schema_that_the_registry_gets(
         sent = messages(settings.bootstrap_servers, topic)
         found = [converter.split(message.value(), (), topic)[1] for message in sent]
         assert sorted(map(json.loads, found), key=str) == [{"n": 1}, {"n": 2}]
+    proto = tmp_path / "n.proto"
+    proto.write_text('syntax = "proto3"; message N { int64 n = 1; } message Other {}')
+    assert run("produce", "cli.proto", "--values", str(lines), "--schema", str(proto)).exit_code == 0
+    converter = RegistryConverter("C", "PROTOBUF", access, Framing(messages=True), options=ProtobufOptions())
+    sent = messages(settings.bootstrap_servers, "cli.proto")
+    assert sorted(converter.split(message.value(), (), "t")[1] for message in sent) == [b'{"n":1}', b'{"n":2}']
+    proto.write_text("syntax")
+    refused = run("produce", "cli.proto", "--values", str(lines), "--schema", str(proto))
+    assert "it is no Protobuf schema" in str(refused.exception) and "Nothing was produced" in str(refused.exception)
     refused = run("produce", "cli.avro", "--values", str(lines), "--schema", str(wrong))
     assert "is neither an Avro schema (there is no type nothing in it) nor a JSON Schema" in str(refused.exception)
     lines.write_text('{"n": "x"}')

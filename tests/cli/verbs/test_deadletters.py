@@ -24,6 +24,7 @@ from frazil.environment.settings import Settings
 from frazil.errors import NotFound, ServiceUnavailable, UsageError
 from frazil.pipeline.letters.deadletter import DeadLetter, DeadLetterQueue
 from frazil.stack.local import LocalStack
+from tests.clients.registry.server import served
 from tests.rest_worker import rest_worker
 
 pytestmark = pytest.mark.stack
@@ -136,6 +137,34 @@ def test_show_masks_credentials_unless_told_otherwise(place: Place) -> None:
     assert {"name": "Cookie", "value": "very-secret"} in raw["headers"]
     assert raw["context"]["stage"] == "TASK_PUT"
     assert run("show", place.queue, "0", "0", "--raw").stdout.count("very-secret") == 2
+
+
+def test_show_reads_records_with_schemas_as_their_connector_does(place: Place, tmp_path: Path) -> None:
+    schema = {"type": "record", "name": "R", "fields": [{"name": "Authorization", "type": "string"}]}
+    with served({"/schemas/ids/7": {"schema": json.dumps(schema)}, "/schemas/ids/7/versions": []}) as registry:
+        place.write(
+            (0, b"\0\0\0\0\7\x08very", "n", "wrong"), (1, b"\0\0\0\0\7\x08", "", "wrong"), (2, None, "", "wrong")
+        )
+        config = tmp_path / "connector.json"
+        converter = {"class": "io.confluent.connect.avro.AvroConverter", "url": registry.url}
+        keys = {
+            "connector.class": "org.apache.iceberg.connect.IcebergSinkConnector",
+            "topics": place.name,
+            "iceberg.tables": "a.b",
+            "value.converter": converter["class"],
+            "value.converter.schema.registry.url": converter["url"],
+        }
+        config.write_text(json.dumps({"name": place.name, "config": keys}))
+
+        def show(offset: int) -> Any:
+            return found("show", place.queue, "0", str(offset), "--config", str(config))["read"]
+
+        assert json.loads(show(0)["value"]) == {"Authorization": "***REDACTED***"}
+        assert show(1)["value"].startswith("cannot be read: the record does not fit its schema (id 7)")
+        assert show(2) == {}
+        raw = run("show", place.queue, "0", "0", "--config", str(config), "--raw").stdout
+        assert 'value read   {"Authorization":"very"}' in raw or '"Authorization": "very"' in raw
+    assert found("show", place.queue, "0", "0")["read"] == {}
 
 
 def test_show_sends_no_control_characters(place: Place) -> None:

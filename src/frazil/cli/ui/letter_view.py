@@ -6,7 +6,7 @@ import base64
 import heapq
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -156,8 +156,11 @@ def print_letters(newest: Newest, output: Output) -> None:
     typer.echo(f"{_open(newest.total)}{more}")
 
 
-def print_letter(letter: Letter, is_open: bool, output: Output, *, raw: bool) -> None:
-    """Print everything about one dead letter; `raw` shows credentials."""
+def print_letter(letter: Letter, is_open: bool, output: Output, read: Mapping[str, bytes], *, raw: bool) -> None:
+    """Print everything about one dead letter; `raw` shows credentials.
+
+    `read` are its key and value as the converters of its connector read them, where they ask a registry.
+    """
     hide: Callable[[bytes], bytes] = bytes if raw else redact_bytes
     headers = [(name, value if raw else _header(name, value)) for name, value in letter.headers]
     context = {name: hide(text.encode()).decode() for name, text in letter.context.items()}
@@ -169,6 +172,7 @@ def print_letter(letter: Letter, is_open: bool, output: Output, *, raw: bool) ->
             "key": _json_bytes(None if letter.key is None else hide(letter.key)),
             "headers": [{"name": name, "value": _json_bytes(value)} for name, value in headers],
             "value": _json_bytes(None if letter.value is None else hide(letter.value)),
+            "read": {part: _json_bytes(hide(data)) for part, data in read.items()},
         }
         _print_json([whole], single=True)
         return
@@ -196,6 +200,8 @@ def print_letter(letter: Letter, is_open: bool, output: Output, *, raw: bool) ->
     for name, value in headers:
         _print_bytes(f"header {printable(name)}", value)
     _print_bytes("value", None if letter.value is None else hide(letter.value))
+    for part, data in read.items():
+        _print_bytes(f"{part} read", hide(data))
 
 
 def print_outcomes(outcomes: Iterable[Outcome], say: Callable[[str], None], output: Output, *, dry_run: bool) -> bool:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -16,6 +17,9 @@ from frazil.cli.ui.progress import progress
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 from frazil.pipeline.convert.strict import ConversionError
+
+if TYPE_CHECKING:
+    from frazil.clients.registry.client import RegistryClient
 
 
 def send_values(settings: Settings, topic: str, source: Path, schema: Path | None = None) -> None:
@@ -70,6 +74,8 @@ def _encoder(settings: Settings, topic: str, file: Path) -> Callable[[bytes], by
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--schema {file} cannot be read: {error}. Nothing was produced") from None
     client = RegistryClient(RegistryAccess((settings.registry_url,)))
+    if file.suffix == ".proto":
+        return _protobuf_encoder(client, topic, file, text)
     try:
         write = avro_writer(parse_avro(text))
         prefix = _prefix(client.register(f"{topic}-value", text, "AVRO"))
@@ -84,6 +90,18 @@ def _encoder(settings: Settings, topic: str, file: Path) -> Callable[[bytes], by
             ) from None
     prefix = _prefix(client.register(f"{topic}-value", text, "JSON"))
     return lambda line: prefix + line
+
+
+def _protobuf_encoder(client: RegistryClient, topic: str, file: Path, text: str) -> Callable[[bytes], bytes]:
+    from frazil.pipeline.schemas.connect import SchemaError
+    from frazil.pipeline.schemas.protobuf_writer import FIRST_MESSAGE, protobuf_writer
+
+    try:
+        write = protobuf_writer(text)
+    except SchemaError as error:
+        raise UsageError(f"--schema {file}: {error}. Nothing was produced") from None
+    prefix = _prefix(client.register(f"{topic}-value", text, "PROTOBUF")) + FIRST_MESSAGE
+    return lambda line: prefix + write(line)
 
 
 def _prefix(number: int) -> bytes:

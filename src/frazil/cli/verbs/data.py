@@ -62,15 +62,16 @@ def produce(
         Path | None,
         typer.Option(
             "--schema",
-            help="Avro schema or JSON Schema of these values: they are encoded by it, and the registry gets it.",
+            help="Avro schema, JSON Schema or .proto file of these values: it encodes them, and the registry gets it.",
         ),
     ] = None,
 ) -> None:
     """Produce log records, or records of your own.
 
     With --values the topic is created when it is missing, with as many partitions as the broker's default says. Empty
-    lines are left out; nothing else is changed or checked. With --schema each line is JSON that becomes Avro by that
-    schema, or gets the id of its JSON Schema; the registry is that of SCHEMA_REGISTRY_URL, else the stack's.
+    lines are left out; nothing else is changed or checked. With --schema each line is JSON that becomes Avro, or the
+    first message of a .proto file, or gets the id of its JSON Schema; the registry is that of SCHEMA_REGISTRY_URL, else
+    the stack's.
     """
     settings = Settings.load()
     if values is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from frazil.pipeline.letters.choice import Choice
     from frazil.pipeline.letters.letter import Letter
     from frazil.pipeline.letters.log import LetterLog, Queue
+    from frazil.pipeline.schemas.wire import Part
 
 FEW = 20
 
@@ -137,12 +138,13 @@ def show(
     partition: Annotated[int, typer.Argument(help="Its partition.", min=0)],
     offset: Annotated[int, typer.Argument(help="Offset of the dead letter in it.", min=0)],
     raw: Annotated[bool, typer.Option("--raw", help="Do not mask credentials.")] = False,
+    config: _Config = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Show a dead letter: reason, headers and the original record.
 
-    Key and value are JSON in lines where they are JSON, else text, else hexadecimal. Credentials are masked like those
-    in the tables.
+    Key and value are JSON in lines where they are JSON, else text, else hexadecimal; what the connector reads with a
+    schema registry follows as it reads it. Credentials are masked like those in the tables.
     """
     from frazil.cli.ui import letter_view
     from frazil.pipeline.letters.log import LetterLog
@@ -151,7 +153,26 @@ def show(
     letter = log.letter(topic, partition, offset)
     with progress(make_console(stderr=True)) as say:
         [queue] = log.look([topic], _advance(say, f"looking for what closes it in {topic}"))
-    letter_view.print_letter(letter, queue.is_open(partition, offset), output, raw=raw)
+    letter_view.print_letter(letter, queue.is_open(partition, offset), output, _read(letter, config), raw=raw)
+
+
+def _read(letter: Letter, file: Path | None) -> Mapping[str, bytes]:
+    """Read key and value as the connector does, as far as that is known."""
+    from frazil.cli.ui.letter_connectors import Connectors
+    from frazil.connectors.schema_records import read_parts
+    from frazil.declare.providers import ConfigProviders
+
+    if not letter.connector:
+        return {}
+    settings = Settings.load()
+    connectors = Connectors.known(settings) if file is None else Connectors.read(file, letter.connector)
+    config = connectors.configs.get(letter.connector)
+    if config is None:
+        return {}
+    providers = ConfigProviders.load(settings.config_providers, settings.env)
+    topic = letter.topic if letter.record is None else letter.record[0]
+    parts: dict[Part, bytes | None] = {"key": letter.key, "value": letter.value}
+    return read_parts(config, settings, providers, parts, letter.headers, topic)
 
 
 @spread

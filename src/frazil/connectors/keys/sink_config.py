@@ -73,7 +73,7 @@ def sink_fields(parsed: Parsed, *, keys: bool = False) -> dict[str, Any]:
     name, tolerance, chain = parsed.text("name"), errors_tolerance(parsed), transform_chain(parsed)
     key = KeyConverter(converter_class(parsed.text("key.converter")) or DEFAULTS["key"])
     if keys or (chain is not None and chain.reads_keys):
-        key = replace(key, envelope=_envelope(parsed, "key"))
+        key = replace(key, envelope=part_envelope(parsed, "key"))
     return {
         "name": name,
         "topics": tuple(dict.fromkeys(parsed.items("topics"))),
@@ -82,7 +82,7 @@ def sink_fields(parsed: Parsed, *, keys: bool = False) -> dict[str, Any]:
         "auto_offset_reset": auto_offset_reset(parsed),
         "tasks_max": parsed.number("tasks.max"),
         "value_converter": converter_class(parsed.text("value.converter")) or DEFAULTS["value"],
-        "envelope": _envelope(parsed, "value"),
+        "envelope": part_envelope(parsed, "value"),
         "key": key,
         "errors_tolerance": tolerance,
         "dead_letter_topic": (parsed.text(DLQ + "topic.name") or None) if tolerance == "all" else None,
@@ -93,7 +93,8 @@ def sink_fields(parsed: Parsed, *, keys: bool = False) -> dict[str, Any]:
     }
 
 
-def _envelope(parsed: Parsed, part: Part) -> Envelope | None:
+def part_envelope(parsed: Parsed, part: Part) -> Envelope | None:
+    """Make the way in which keys or values come with their schemas, if they do. Raises ConfigError for a registry that is none."""
     name = converter_class(parsed.text(f"{part}.converter"))
     if name in REGISTRY_CONVERTERS:
         return registry_converter(name, part, parsed)
