@@ -94,7 +94,7 @@ def sink_fields(parsed: Parsed, *, keys: bool = False) -> dict[str, Any]:
 
 
 def part_envelope(parsed: Parsed, part: Part) -> Envelope | None:
-    """Make the way in which keys or values come with their schemas, if they do. Raises ConfigError for a registry that is none."""
+    """Find how keys or values come with their schemas, if they do. Raises ConfigError for a registry that is none."""
     name = converter_class(parsed.text(f"{part}.converter"))
     if name in REGISTRY_CONVERTERS:
         return registry_converter(name, part, parsed)
