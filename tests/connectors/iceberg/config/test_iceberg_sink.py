@@ -44,6 +44,28 @@ def test_catalog_properties_are_needed() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("uir", "uri"),
+        ("warehouses", "warehouse"),
+        ("warehuse", "warehouse"),
+        ("tokem", "token"),
+        ("gcs.endpoint", None),
+        ("client.secret-access-key", None),
+        ("header.Authorization", None),
+    ],
+)
+def test_a_property_of_the_catalog_that_is_nearly_a_usual_one_is_a_warning(name: str, meant: str | None) -> None:
+    parsed = parse_iceberg_sink({**MINIMAL_SINK, f"iceberg.catalog.{name}": "x"})
+    told = [text for text in parsed.warnings if "did you mean" in text]
+    assert told == (
+        []
+        if meant is None
+        else [f"iceberg.catalog.{name} is no property that is known here; did you mean iceberg.catalog.{meant}?"]
+    )
+
+
+@pytest.mark.parametrize(
     ("text", "tables"), [("db.one ", ("db.one",)), ("db.one, db.two", ("db.one", "db.two")), ("", ())]
 )
 def test_lists_are_split_and_trimmed(text: str, tables: tuple[str, ...]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from os.path import commonprefix
 from typing import TYPE_CHECKING
 
 from frazil.clients.catalog_properties import named_code
@@ -45,6 +46,14 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
 
 CATALOG = "iceberg.catalog"
+_CATALOG_PROPERTIES = (
+    *("type", "uri", "warehouse", "prefix", "catalog-impl", "io-impl", "token", "credential", "scope", "client.region"),
+    *("oauth2-server-uri", "rest.auth.type", "rest.sigv4-enabled", "rest.signing-name", "rest.signing-region"),
+    *("rest.access-key-id", "rest.secret-access-key", "rest.session-token"),
+    *("s3.endpoint", "s3.region", "s3.access-key-id", "s3.secret-access-key", "s3.session-token"),
+    "s3.path-style-access",
+)
+"""Usual properties of catalogs, which may have any others: a name that is nearly one of these is hardly meant."""
 _WRITE = "iceberg.tables.write-props"
 _CODECS = ("zstd", "gzip", "snappy", "lz4", "brotli", "uncompressed")
 
@@ -126,6 +135,10 @@ def _check_catalog(parsed: Parsed) -> None:
             "set, and its home (FRAZIL_HOME) has no store, which `start` makes",
         )
         return
+    for name in sorted(properties.keys() - set(_CATALOG_PROPERTIES)):
+        meant = next((known for known in _CATALOG_PROPERTIES if _is_slip(name, known)), None)
+        if meant is not None:
+            parsed.warn(f"{CATALOG}.{name} is no property that is known here; did you mean {CATALOG}.{meant}?")
     implementation = properties.get("catalog-impl", "")
     rest = implementation.endswith(".RESTCatalog") or (
         not implementation and properties.get("type", "").strip() == "rest"
@@ -135,6 +148,15 @@ def _check_catalog(parsed: Parsed) -> None:
         parsed.fail(
             CATALOG, "Only REST catalogs are supported yet: set iceberg.catalog.type to rest and remove catalog-impl"
         )
+
+
+def _is_slip(name: str, meant: str) -> bool:
+    """Whether one letter is wrong, too many or missing, or two have changed places."""
+    start = len(commonprefix([name, meant]))
+    left, right = name[start:], meant[start:]
+    end = len(commonprefix([left[::-1], right[::-1]]))
+    left, right = left[: len(left) - end], right[: len(right) - end]
+    return max(len(left), len(right)) < 2 or (len(left) == 2 and left == right[::-1])
 
 
 def _check_code(parsed: Parsed) -> None:
