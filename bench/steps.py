@@ -11,6 +11,9 @@ from typing import get_args
 
 from pyiceberg.table import Table
 
+from bench.avro import TITLES as AVRO_TITLES
+from bench.avro import Reader as AvroReader
+from bench.avro import measure as measure_avro
 from bench.drain import drain
 from bench.environment import Show
 from bench.latency import latency
@@ -47,7 +50,20 @@ _OBJECT_RATE, _RATE_FLUSH = 35_000, 1_000
 OBJECT_STEPS = ("objects-json", "objects-parquet", "objects-small", "objects-rate")
 STEPS = (
     *(system.name for system in DRAINED),
-    *("limit", "latency", "backlog", "audit", "strict", "malformed", "partitions", "query", "worker", "many", "upsert"),
+    *(
+        "limit",
+        "avro",
+        "latency",
+        "backlog",
+        "audit",
+        "strict",
+        "malformed",
+        "partitions",
+        "query",
+        "worker",
+        "many",
+        "upsert",
+    ),
     *OBJECT_STEPS,
 )
 MALFORMED_EVERY = 100
@@ -79,6 +95,7 @@ def measure(settings: Settings, plan: Plan, results: Results, show: Show, tell: 
         runner.drains(systems)
     for name, step in (
         ("limit", runner.limit),
+        ("avro", runner.avro),
         ("latency", runner.latency),
         ("backlog", runner.backlog),
         ("audit", runner.audit),
@@ -118,6 +135,10 @@ class _Runner:
     def limit(self) -> None:
         for reader in get_args(Reader):
             self._step(f"limit of {reader}", partial(self._limit, reader))
+
+    def avro(self) -> None:
+        for reader in get_args(AvroReader):
+            self._step(AVRO_TITLES[reader], partial(self._avro, reader))
 
     def latency(self) -> None:
         for system in (FRAZIL, PEER_1):
@@ -268,6 +289,12 @@ class _Runner:
         result = measure_limit(self._plan.kind, self._plan.records, reader, self._settings.home)
         self._results.limits.append(result)
         self._tell(f"limit of {reader}: {result.per_cpu_s:,.0f} records per CPU-s")
+
+    def _avro(self, reader: AvroReader) -> None:
+        self._show(AVRO_TITLES[reader])
+        result = measure_avro(self._plan.records, reader, self._settings.home)
+        self._results.limits.append(result)
+        self._tell(f"{result.title}: {result.per_cpu_s:,.0f} records per CPU-s")
 
     def _latency(self, system: System) -> None:
         plan, run = self._plan, f"latency-{system.name}"

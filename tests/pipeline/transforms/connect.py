@@ -24,7 +24,7 @@ class ConnectError(Exception):
 class Connect(AbstractContextManager["Connect"]):
     """A JVM with the jars of Kafka Connect."""
 
-    def __init__(self, java: Path, jars: Sequence[Path]) -> None:
+    def __init__(self, java: Path, jars: Sequence[Path], *, schemas: bool = False) -> None:
         (bridge,) = PYSPARK_JARS.glob("py4j-*.jar")
         port, token = launch_gateway(
             classpath=os.pathsep.join(map(str, jars)),
@@ -40,7 +40,7 @@ class Connect(AbstractContextManager["Connect"]):
         )
         self._jvm = self._gateway.jvm
         self._json = self._jvm.org.apache.kafka.connect.json.JsonConverter()
-        self._json.configure({"schemas.enable": "false"}, False)
+        self._json.configure({"schemas.enable": str(schemas).lower(), "decimal.format": "NUMERIC"}, False)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -68,7 +68,7 @@ class Connect(AbstractContextManager["Connect"]):
             3,
             None,
             None,
-            None,
+            data.schema(),
             data.value(),
             42,
             timestamp,
@@ -80,7 +80,7 @@ class Connect(AbstractContextManager["Connect"]):
             raise _named(error) from None
         if after is None:
             return None
-        encoded = self._json.fromConnectData(topic, None, after.value())
+        encoded = self._json.fromConnectData(topic, after.valueSchema(), after.value())
         return after.topic(), None if encoded is None else bytes(encoded)
 
 

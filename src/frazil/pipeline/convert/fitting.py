@@ -146,6 +146,8 @@ class _Compiler:
             return (lambda array, rows, care: array.cast(wanted)) if narrow else (lambda array, rows, care: array)
         if column.kind == "decimal" and shape.kind == "decimal" and not self._legacy:
             return _decimal(column, shape, wanted)
+        if column.kind == "int" and shape.kind == "long" and not self._legacy:
+            return _narrow(wanted)
         if column.kind == "fixed" and shape.kind == "binary":
             return _fixed(column.length, wanted)
         return _time(column, shape, wanted)
@@ -186,6 +188,26 @@ def _decimal(column: Scalar, shape: Scalar, wanted: pa.DataType) -> Fit | None:
     return decimal
 
 
+def _narrow(wanted: pa.DataType) -> Fit:
+    """Fit whole numbers of 32 bits."""
+
+    def narrow(array: pa.Array, rows: Ints, care: Care) -> pa.Array:
+        return _within(array, -(1 << 31), (1 << 31) - 1, rows, care).cast(wanted)
+
+    return narrow
+
+
+def _within(values: pa.Array, low: int, high: int, rows: Ints, care: Care) -> pa.Array:
+    """Put null in place of numbers beyond limits, which make care."""
+    found = pc.min_max(values)
+    least, most = found["min"].as_py(), found["max"].as_py()
+    if least is None or low <= least <= most <= high:
+        return values
+    beyond = pc.or_(pc.less(values, low), pc.greater(values, high))
+    _mark(beyond.fill_null(False), rows, care)
+    return pc.if_else(beyond, pa.scalar(None, values.type), values)
+
+
 def _fixed(length: int, wanted: pa.DataType) -> Fit:
     def fixed(array: pa.Array, rows: Ints, care: Care) -> pa.Array:
         other = pc.not_equal(pc.binary_length(array), length)
@@ -208,13 +230,7 @@ def _time(column: Scalar, shape: Scalar, wanted: pa.DataType) -> Fit | None:
     storage = pa.int32() if column.kind == "date" else pa.int64()
 
     def time(array: pa.Array, rows: Ints, care: Care) -> pa.Array:
-        values = array.cast(pa.int64())
-        found = pc.min_max(values)
-        least, most = found["min"].as_py(), found["max"].as_py()
-        if least is not None and not low <= least <= most <= high:
-            beyond = pc.or_(pc.less(values, low), pc.greater(values, high))
-            _mark(beyond.fill_null(False), rows, care)
-            values = pc.if_else(beyond, pa.scalar(None, values.type), values)
+        values = _within(array.cast(pa.int64()), low, high, rows, care)
         if factor > 1:
             values = pc.multiply(values, factor)
         elif divisor > 1:

@@ -3,7 +3,11 @@ from __future__ import annotations
 import pytest
 
 from frazil.pipeline.convert.strict import StageError
-from tests.pipeline.transforms.chains import after
+from frazil.pipeline.schemas.connect import DATE, TIME, TIMESTAMP
+from frazil.pipeline.transforms.chain import Transformer
+from frazil.pipeline.transforms.record import Raw
+from frazil.pipeline.types import Scalar, Typed
+from tests.pipeline.transforms.chains import after, chain, record
 
 
 @pytest.mark.parametrize(
@@ -78,3 +82,23 @@ def test_the_whole_value() -> None:
     assert after(("Cast$Value", {"spec": "int8"}), None) is None
     with pytest.raises(StageError, match="the value: object cannot be cast"):
         after(("Cast$Value", {"spec": "int8"}), b'{"a":1}')
+
+
+@pytest.mark.parametrize(
+    ("origin", "number", "text"),
+    [
+        (TIMESTAMP, 1_700_000_000_573, "2023-11-14T22:13:20.573Z"),
+        (TIMESTAMP, 1_699_920_000_000, "2023-11-14"),
+        (DATE, 19_675, "2023-11-14"),
+        (TIME, 1_500, "00:00:01.500Z"),
+        ("io.debezium.time.MicroTime", 1_500, "1500"),
+    ],
+)
+def test_times_of_a_schema_as_text(origin: str, number: int, text: str) -> None:
+    made = record(None, typed=True)
+    made.value = {"a": Typed(Raw(b"%d" % number), Scalar("long", origin=origin))}
+    assert Transformer(chain(("Cast$Value", {"spec": "a:string"}))).apply(made)
+    assert isinstance(made.value, dict)
+    value = made.value["a"]
+    assert isinstance(value, Typed)
+    assert (bytes(value.raw), value.type) == (f'"{text}"'.encode(), Scalar("string"))

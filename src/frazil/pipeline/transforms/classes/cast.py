@@ -6,6 +6,7 @@ becomes text keeps its source text.
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -13,7 +14,8 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 from frazil.declare.definition import Key, invalid_value
-from frazil.pipeline.convert import legacy_scalars, scalars
+from frazil.pipeline.convert import legacy_scalars, origins, scalars
+from frazil.pipeline.schemas.connect import DATE, TIME, TIMESTAMP
 from frazil.pipeline.transforms.columns import ApplyToBlock, Block, is_plain
 from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, REPLACE_NULL, Options, Problems, Transformation, items
 from frazil.pipeline.transforms.record import (
@@ -43,6 +45,8 @@ _WHOLE_TEXT = re.compile(r"[+-]?[0-9]{1,20}", re.ASCII)
 _EXPONENT_LIMIT = 30
 _WHOLE_FROM = 1 << 24  # from here on a float32 is a whole number, and its shortest text is another one
 _NOT_FINITE = Scalar("double")
+_EPOCH = dt.datetime(1970, 1, 1)
+_TIMES = (DATE, TIME, TIMESTAMP)
 _RESULTS: Mapping[str, Scalar] = {
     **dict.fromkeys(("int8", "int16", "int32"), Scalar("int")),
     "int64": Scalar("long"),
@@ -80,7 +84,8 @@ def _build(options: Options, part: Part) -> Apply:
         for name, (convert, type_) in casts.items():
             value = found.get(name)
             if value is not None:
-                cast = value if is_null(value) else _named(name, convert, raw_bytes(value))
+                time = _time_text(value) if type_.strip().lower() == "string" else None
+                cast = time or (value if is_null(value) else _named(name, convert, raw_bytes(value)))
                 found[name] = _noted(record, cast, type_)
 
     return apply
@@ -126,6 +131,20 @@ def _named(name: str, convert: Callable[[bytes], Json], raw: bytes) -> Json:
         return convert(raw)
     except ValueError as error:
         raise DataError(f"{name}: {error}") from None
+
+
+def _time_text(value: Json) -> Raw | None:
+    """Write one of Connect's times as it writes it; None for any other value."""
+    if not isinstance(value, Typed) or not isinstance(value.type, Scalar) or value.type.origin not in _TIMES:
+        return None
+    nanos = origins.instant(value.type, bytes(value.raw))
+    if nanos is None:
+        return None
+    moment = _EPOCH + dt.timedelta(milliseconds=nanos // 1_000_000)
+    if value.type.origin == TIME:
+        return quoted(f"{moment.time().isoformat('milliseconds')}Z")
+    is_day = moment.time() == dt.time()
+    return quoted(moment.date().isoformat() if is_day else f"{moment.isoformat(timespec='milliseconds')}Z")
 
 
 def _noted(record: Record, value: Json, type_: str) -> Json:
