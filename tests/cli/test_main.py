@@ -71,7 +71,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
         (["query", "apilogs", "-n", "0"], "frazil: -n 0: expected a number of rows from 1 on"),
         (["sql", "SELECT 1", "--file", "x"], "frazil: give the statements either as an argument"),
         (["status", "-o", "yaml"], "not one of 'table', 'json'"),
-        (["demo", "now"], "unexpected extra argument"),
+        (["demo", "now"], "'now' is not one of 'logs', 'cdc'"),
     ],
 )
 def test_wrong_usage_is_said_on_standard_error(

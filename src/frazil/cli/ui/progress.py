@@ -45,6 +45,15 @@ class _OfTransfer(ProgressColumn):
 
 
 @contextmanager
+def titled(console: Console, number: str, title: str) -> Iterator[None]:
+    """Print the title of a step before it, and how long it took behind it."""
+    console.print(f"\n[{number}] {title}", style="bold")
+    started = time.monotonic()
+    yield
+    console.print(f"      {time.monotonic() - started:.1f} s", style="dim")
+
+
+@contextmanager
 def progress(console: Console) -> Iterator[Callable[[str], None]]:
     """A function that shows the current step; what it shows disappears from a terminal at the end.
 

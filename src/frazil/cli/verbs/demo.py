@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from frazil.cli.ui.console import make_console
-from frazil.cli.ui.progress import progress
+from frazil.cli.ui.progress import progress, titled
 from frazil.cli.ui.usage import PROGRAM, examples
 from frazil.cli.verbs import stack
 from frazil.cli.verbs.data import send
+from frazil.cli.verbs.demo_cdc import show_cdc
 from frazil.cli.verbs.sql import print_sql
 from frazil.environment.settings import Settings
 from frazil.errors import FrazilError, ServiceUnavailable, TerminalError
@@ -35,18 +35,33 @@ LIMIT 10"""
 
 def register(app: typer.Typer) -> None:
     """Add the verb to the program."""
-    app.command(epilog=examples("demo", "stop  # when you have seen it"))(demo)
+    app.command(epilog=examples("demo", "demo cdc", "stop  # when you have seen it"))(demo)
 
 
-def demo() -> None:
+class Show(StrEnum):
+    """Subject of a demo."""
+
+    LOGS = "logs"
+    CDC = "cdc"
+
+
+def demo(
+    what: Annotated[
+        Show, typer.Argument(help="logs of MinIO, or cdc: a PostgreSQL whose tables are followed.")
+    ] = Show.LOGS,
+) -> None:
     """Start everything, fill three tables, ask them a question.
 
-    1,000 records go into each table; a demo that is run again adds as many. The stack goes on running.
+    1,000 log records go into each table; with `cdc` a small shop in PostgreSQL is captured by Debezium, and its tables
+    and files on S3 follow it. A demo that is run again adds as much. The stack goes on running.
     """
     settings = Settings.load()
+    if what is Show.CDC:
+        show_cdc(settings)
+        return
     console = make_console()
     started = time.monotonic()
-    with _step(console, "1/4", "Start Kafka, the object store with its Iceberg catalog, and the worker"):
+    with titled(console, "1/4", "Start Kafka, the object store with its Iceberg catalog, and the worker"):
         stack.start_services(stack.services(settings), console)
     try:
         _fill_and_ask(settings, console)
@@ -73,24 +88,16 @@ def next_steps(settings: Settings) -> list[tuple[str, str]]:
 def _fill_and_ask(settings: Settings, console: Console) -> None:
     from frazil.minio.records.tables import TABLE_NAMES
 
-    with _step(console, "2/4", "Create topics, tables and connectors"):
+    with titled(console, "2/4", "Create topics, tables and connectors"):
         _deploy(settings, console)
-    with _step(console, "3/4", f"Produce {_RECORDS:,} records to each topic and wait until they are committed"):
+    with titled(console, "3/4", f"Produce {_RECORDS:,} records to each topic and wait until they are committed"):
         for kind in TABLE_NAMES:
             send(settings, kind, _RECORDS)
         _wait_until_committed(settings, console)
-    with _step(console, "4/4", "Ask the tables: the most used calls per bucket"):
+    with titled(console, "4/4", "Ask the tables: the most used calls per bucket"):
         statement = _SQL.format(warehouse=settings.warehouse, namespace=settings.namespace)
         console.print(statement, style="dim", soft_wrap=True)
         print_sql(settings, statement)
-
-
-@contextmanager
-def _step(console: Console, number: str, title: str) -> Iterator[None]:
-    console.print(f"\n[{number}] {title}", style="bold")
-    started = time.monotonic()
-    yield
-    console.print(f"      {time.monotonic() - started:.1f} s", style="dim")
 
 
 def _deploy(settings: Settings, console: Console) -> None:

@@ -103,6 +103,11 @@ def _on_request(settings: Settings) -> list[Service]:
     return [trino_service(settings), registry_service(settings), postgres_service(settings)]
 
 
+def with_postgres(settings: Settings) -> list[Service]:
+    """PostgreSQL, unless one of the user's is to be captured."""
+    return [service for service in _not_external(settings, _on_request(settings)) if service.name == "postgres"]
+
+
 def requested(settings: Settings) -> list[Service]:
     """Services that run on request only and were requested: those that run, or have ended by themselves."""
     from frazil.stack.service import Status

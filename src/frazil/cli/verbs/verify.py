@@ -15,6 +15,7 @@ from frazil.cli.ui.letter_connectors import Connectors
 from frazil.cli.ui.output import Output, OutputOption, show_json, show_table
 from frazil.cli.ui.progress import Records, progress
 from frazil.cli.ui.usage import examples
+from frazil.cli.verbs.verify_database import compare_with_database
 from frazil.environment.settings import Settings
 from frazil.errors import FrazilError, UsageError
 
@@ -34,6 +35,7 @@ def register(app: typer.Typer) -> None:
             "verify  # all sinks of the worker",
             "verify user-events --partition 0 --from 5000 --to 6000",
             "verify --config connector.json -o json",
+            "verify users --against postgres://  # with the PostgreSQL of the stack",
         )
     )(verify)
 
@@ -46,6 +48,12 @@ def verify(
     partition: Annotated[int | None, typer.Option("--partition", min=0, help="Only this Kafka partition.")] = None,
     begin: Annotated[int | None, typer.Option("--from", min=0, help="First offset.")] = None,
     end: Annotated[int | None, typer.Option("--to", min=0, help="Offset to end before.")] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against", help="Compare tables with this PostgreSQL instead, as postgres://USER@HOST:PORT/NAME."
+        ),
+    ] = None,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Compare topics with what is stored of them: objects or tables.
@@ -54,11 +62,21 @@ def verify(
     letter, or to be one that the connector leaves out. Records, objects and rows are read anew and nothing is written.
     The exit code is 1 when a record is missing, doubled or another one than in the topic, and when a connector cannot
     be compared now. One of a kind that never can, as one that changes rows, is named as not comparable.
+
+    With --against the tables of connectors that follow a PostgreSQL are compared with it, row by row by the primary
+    key: run it when nothing changes there and the lag is 0. What the address leaves out is that of AWS_RDS_…, as in
+    `postgres://`.
     """
     from frazil.connectors.checks.compare import Limits
 
     settings = Settings.load()
     chosen = _chosen(settings, connectors or [], config)
+    if against is not None:
+        if begin is not None or end is not None or partition is not None:
+            raise UsageError("--partition, --from and --to are for topics, not for --against. Nothing was compared.")
+        if not compare_with_database(settings, chosen, against, output):
+            raise typer.Exit(1)
+        return
     if len(chosen) > 1 and (begin is not None or end is not None or partition is not None):
         raise UsageError("--partition, --from and --to are for one connector; name it. Nothing was compared.")
     checks: dict[str, list[RangeCheck]] = {}

@@ -1,0 +1,192 @@
+"""Comparison of a table with the table of PostgreSQL that it follows, row by row.
+
+Rows of both sides fall into buckets by their keys; a bucket has one sum of the digests of its rows. Only buckets whose
+sums differ are read again, for the keys that differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyiceberg.table import Table
+
+from frazil.cdc.values import Form, form_of
+from frazil.connectors.checks.result import Sum, digest
+from frazil.environment.extras import extra
+from frazil.errors import ConfigError, NotFound, ServiceUnavailable
+
+_BUCKETS = 4096
+_CHUNK = 10_000
+
+Row = tuple[tuple[object, ...], int]
+"""Key and digest of a row."""
+Progress = Callable[[str], None]
+
+_COLUMNS = """
+SELECT a.attname, t.typname,
+       COALESCE(a.attnum = ANY (i.indkey), false) AS is_key
+FROM pg_attribute a
+JOIN pg_class c ON c.oid = a.attrelid
+JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_type t ON t.oid = a.atttypid
+LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
+WHERE n.nspname = %s AND c.relname = %s AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attnum
+"""
+
+
+@dataclass
+class Comparison:
+    """Findings. `missing` are keys of rows that only the database has, `surplus` those that only the table has, `other`
+    those whose rows differ, with the columns. `absent` are columns of the database that the table lacks."""
+
+    source: str
+    target: str
+    rows: int = 0
+    stored: int = 0
+    missing: list[dict[str, Any]] = field(default_factory=list)
+    surplus: list[dict[str, Any]] = field(default_factory=list)
+    other: list[dict[str, Any]] = field(default_factory=list)
+    doubled: int = 0
+    absent: list[str] = field(default_factory=list)
+
+    @property
+    def equal(self) -> bool:
+        """Whether the table has the rows of the database, each once and as they are."""
+        return not (self.missing or self.surplus or self.other or self.doubled)
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """Columns of a table of PostgreSQL that are compared, with the form of their values, and the key among them."""
+
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    forms: Mapping[str, Form]
+
+    def row(self, values: Mapping[str, Any]) -> Row:
+        found = {name: None if values.get(name) is None else self.forms[name](values[name]) for name in self.columns}
+        return tuple(found[name] for name in self.key), digest(repr([found[name] for name in self.columns]).encode())
+
+
+class Database:
+    """PostgreSQL, asked within one read-only transaction, whose view of the rows stays the same."""
+
+    def __init__(self, access: Mapping[str, Any]) -> None:
+        """Raises ServiceUnavailable when it does not answer or does not let the user in."""
+        with extra("postgres"):
+            import psycopg
+        try:
+            self._connection = psycopg.connect(**access, connect_timeout=10)
+        except psycopg.OperationalError as error:
+            raise ServiceUnavailable(f"the database does not let us in: {' '.join(str(error).split())}") from None
+        self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        self._connection.read_only = True
+
+    def close(self) -> None:
+        """End the connection."""
+        self._connection.close()
+
+    def shape(self, schema: str, table: str) -> _Shape:
+        """The columns of a table. Raises NotFound for none, ConfigError for one without primary key."""
+        found = self._connection.execute(_COLUMNS, [schema, table]).fetchall()
+        if not found:
+            raise NotFound(f"the database has no table {schema}.{table} that the user may see")
+        key = tuple(name for name, _, is_key in found if is_key)
+        if not key:
+            raise ConfigError(f"{schema}.{table} has no primary key, by which rows could be compared")
+        return _Shape(tuple(name for name, _, _ in found), key, {name: form_of(kind) for name, kind, _ in found})
+
+    def rows(self, schema: str, table: str, shape: _Shape) -> Iterator[Row]:
+        """Give the rows."""
+        from psycopg import sql
+        from psycopg.rows import dict_row
+
+        statement = sql.SQL("SELECT {} FROM {}").format(
+            sql.SQL(", ").join(map(sql.Identifier, shape.columns)), sql.Identifier(schema, table)
+        )
+        with self._connection.cursor("frazil_compare", row_factory=dict_row) as cursor:
+            cursor.itersize = _CHUNK
+            for row in cursor.execute(statement):
+                yield shape.row(row)
+
+
+def compare(database: Database, schema: str, name: str, table: Table, progress: Progress) -> Comparison:
+    """Compare a table of PostgreSQL with a table, both as they are now.
+
+    Raises NotFound or ConfigError for a table that cannot be compared, ServiceUnavailable.
+    """
+    shape = database.shape(schema, name)
+    result = Comparison(f"{schema}.{name}", ".".join(table.name()))
+    present = {column.name for column in table.schema().fields}
+    result.absent = [column for column in shape.columns if column not in present]
+    lacking = [column for column in shape.key if column not in present]
+    if lacking:
+        raise ConfigError(f"{result.target} has no column {', '.join(lacking)}, of the primary key of {result.source}")
+    progress(f"{result.source}: rows of the database")
+    ours, result.rows = _sums(database.rows(schema, name, shape))
+    progress(f"{result.source}: rows of {result.target}")
+    theirs, result.stored = _sums(_stored(table, shape))
+    differing = {bucket for bucket in ours.keys() | theirs.keys() if ours.get(bucket) != theirs.get(bucket)}
+    if differing:
+        progress(f"{result.source}: keys that differ")
+        _name(result, shape, differing, database.rows(schema, name, shape), _stored(table, shape))
+    return result
+
+
+def _stored(table: Table, shape: _Shape) -> Iterator[Row]:
+    present = [column for column in shape.columns if column in {each.name for each in table.schema().fields}]
+    for batch in table.scan(selected_fields=tuple(present)).to_arrow_batch_reader():
+        for row in batch.to_pylist():
+            yield shape.row(row)
+
+
+def _bucket(key: tuple[object, ...]) -> int:
+    return digest(repr(key).encode()) % _BUCKETS
+
+
+def _sums(rows: Iterator[Row]) -> tuple[dict[int, tuple[int, int]], int]:
+    """The number of rows and the sum of their digests by bucket, and the number of all rows."""
+    found: dict[int, tuple[int, Sum]] = {}
+    total = 0
+    for key, one in rows:
+        count, sum_ = found.setdefault(_bucket(key), (0, Sum()))
+        sum_.add(one)
+        found[_bucket(key)] = count + 1, sum_
+        total += 1
+    return {bucket: (count, sum_.value) for bucket, (count, sum_) in found.items()}, total
+
+
+def _name(result: Comparison, shape: _Shape, buckets: set[int], ours: Iterator[Row], theirs: Iterator[Row]) -> None:
+    """Find the keys that differ in some buckets."""
+    expected = {key: one for key, one in ours if _bucket(key) in buckets}
+    stored: dict[tuple[object, ...], int] = {}
+    for key, one in theirs:
+        if _bucket(key) in buckets:
+            result.doubled += key in stored
+            stored[key] = one
+    for keys, found in (
+        (expected.keys() - stored.keys(), result.missing),
+        (stored.keys() - expected.keys(), result.surplus),
+        ({key for key in expected.keys() & stored.keys() if expected[key] != stored[key]}, result.other),
+    ):
+        found += [dict(zip(shape.key, key, strict=True)) for key in sorted(keys, key=repr)]
+
+
+def tables_of(topics: Sequence[str], names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """The schema and table of PostgreSQL that each table follows, by the topics `prefix.schema.table`.
+
+    Tables that no topic is named like are left out, unless there is one topic and one table.
+    """
+    sources = [tuple(topic.split(".")[-2:]) for topic in topics if topic.count(".") >= 2]
+    if len(sources) == len(names) == 1:
+        return {names[0]: (sources[0][0], sources[0][1])}
+    found = {}
+    for name in names:
+        last = name.rpartition(".")[2]
+        like = [source for source in sources if source[1].lower() == last.lower()]
+        if len(like) == 1:
+            found[name] = (like[0][0], like[0][1])
+    return found

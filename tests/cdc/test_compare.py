@@ -1,0 +1,111 @@
+"""A table compared with a real PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import DecimalType, LongType, NestedField, StringType
+
+from frazil.cdc.compare import Database, compare, tables_of
+from frazil.environment.settings import Settings
+from frazil.errors import ConfigError, NotFound, ServiceUnavailable
+from frazil.stack.local import LocalStack
+from frazil.stack.postgres import postgres_service
+from tests.connectors.iceberg.memory import MemoryCatalog
+from tests.isolation import isolated_settings
+
+SCHEMA = Schema(
+    NestedField(1, "id", LongType()), NestedField(2, "name", StringType()), NestedField(3, "price", DecimalType(38, 2))
+)
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    settings = isolated_settings(tmp_path_factory.mktemp("postgres"))
+    service = postgres_service(settings)
+    service.start(lambda text: None)
+    with psycopg.connect(**settings.postgres_access()) as connection:
+        connection.execute("CREATE TABLE goods (id int PRIMARY KEY, name text, price numeric(10,2), extra text)")
+        connection.execute("INSERT INTO goods SELECT g, 'n' || g, g / 4.0 FROM generate_series(1, 3000) g")
+        connection.execute("CREATE TABLE keyless (id int)")
+    yield settings
+    service.stop()
+    LocalStack(settings).clean()
+
+
+@pytest.fixture
+def database(postgres: Settings) -> Iterator[Database]:
+    made = Database(postgres.postgres_access())
+    yield made
+    made.close()
+
+
+def quiet(text: str) -> None:
+    """No progress is shown."""
+
+
+def table_of(folder: Path, rows: list[dict[str, Any]]) -> Any:
+    catalog = MemoryCatalog(folder, {"shop.goods": SCHEMA})
+    table = catalog.load_table("shop.goods")
+    fields = [("id", pa.int64()), ("name", pa.string()), ("price", pa.decimal128(38, 2))]
+    table.append(pa.Table.from_pylist(rows, schema=pa.schema(fields)))
+    return catalog.load_table("shop.goods")
+
+
+def goods() -> list[dict[str, Any]]:
+    return [{"id": g, "name": f"n{g}", "price": round(Decimal(g) / 4, 2)} for g in range(1, 3001)]
+
+
+@pytest.mark.stack
+def test_equal_tables_in_any_order_and_a_column_that_nothing_is_in(database: Database, tmp_path: Path) -> None:
+    found = compare(database, "public", "goods", table_of(tmp_path, goods()[::-1]), quiet)
+    assert found.equal
+    assert (found.rows, found.stored, found.absent) == (3000, 3000, ["extra"])
+
+
+@pytest.mark.stack
+def test_rows_that_differ_are_named_by_their_keys(database: Database, tmp_path: Path) -> None:
+    rows = goods()
+    rows[9]["name"] = "other"
+    rows[19]["price"] += Decimal("0.01")
+    del rows[29]
+    rows += [{"id": 9999, "name": "x", "price": None}, dict(rows[0])]
+    found = compare(database, "public", "goods", table_of(tmp_path, rows), quiet)
+    assert not found.equal
+    assert (found.missing, found.surplus) == ([{"id": 30}], [{"id": 9999}])
+    assert found.other == [{"id": 10}, {"id": 20}]
+    assert found.doubled == 1
+
+
+@pytest.mark.stack
+def test_what_cannot_be_compared(database: Database, postgres: Settings, tmp_path: Path) -> None:
+    table = table_of(tmp_path, [])
+    with pytest.raises(NotFound, match=r"the database has no table public\.nope"):
+        compare(database, "public", "nope", table, quiet)
+    with pytest.raises(ConfigError, match="public.keyless has no primary key"):
+        compare(database, "public", "keyless", table, quiet)
+    with pytest.raises(ServiceUnavailable, match="does not let us in: .*password authentication failed") as refused:
+        Database({**postgres.postgres_access(), "password": "guess-me"})
+    assert "guess-me" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("topics", "names", "expected"),
+    [
+        (["dbz.public.users"], ["streaming.people"], {"streaming.people": ("public", "users")}),
+        (["s.public.a", "s.sales.b"], ["shop.b", "shop.a"], {"shop.a": ("public", "a"), "shop.b": ("sales", "b")}),
+        (["s.public.a", "s.sales.a"], ["shop.a", "shop.c"], {}),
+        (["events"], ["streaming.events"], {}),
+    ],
+)
+def test_tables_are_found_by_the_names_of_topics(
+    topics: list[str], names: list[str], expected: dict[str, tuple[str, str]]
+) -> None:
+    assert tables_of(topics, names) == expected

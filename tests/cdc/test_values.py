@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from frazil.cdc.values import form_of
+
+MOMENT = datetime(2026, 11, 29, 12, 0, 0, 123456, tzinfo=UTC)
+MICROS = 1795953600123456
+
+
+@pytest.mark.parametrize(
+    ("kind", "alike"),
+    [
+        ("int4", [7, 7]),
+        ("numeric", [Decimal("1.50"), Decimal("1.5"), "1.5", 1.5, {"scale": 2, "value": "AJY="}]),
+        ("numeric", [Decimal("0.00"), Decimal(0), "0"]),
+        ("numeric", [Decimal("NaN"), "NaN"]),
+        ("float4", [0.1, 0.10000000149011612]),
+        (
+            "timestamptz",
+            [MOMENT, "2026-11-29T12:00:00.123456Z", MICROS, MOMENT.astimezone(timezone(timedelta(hours=2)))],
+        ),
+        ("timestamp", [datetime(2026, 11, 29, 12, 0, 0, 123000), 1795953600123, 1795953600123000]),
+        ("date", [date(1970, 1, 11), 10, "1970-01-11"]),
+        ("time", [time(1, 0, 0, 5), 3_600_000_005, "01:00:00.000005"]),
+        ("jsonb", [{"b": 1, "a": [None]}, '{"a":[null],"b":1}']),
+        ("uuid", [UUID(int=5), "00000000-0000-0000-0000-000000000005"]),
+        ("bytea", [b"ab", "YWI="]),
+        ("_int4", [[1, None], [1, None]]),
+        ("order_status", ["paid", "paid"]),
+    ],
+)
+def test_one_value_has_one_form_whatever_it_came_through(kind: str, alike: list[Any]) -> None:
+    form = form_of(kind)
+    assert {repr(form(value)) for value in alike} == {repr(form(alike[0]))}
+
+
+@pytest.mark.parametrize(
+    ("kind", "one", "other"),
+    [
+        ("numeric", Decimal("1.5"), Decimal("1.51")),
+        ("timestamptz", MOMENT, MOMENT + timedelta(microseconds=1)),
+        ("json", {"a": 1}, {"a": "1"}),
+        ("text", "a", "a "),
+    ],
+)
+def test_other_values_have_other_forms(kind: str, one: Any, other: Any) -> None:
+    assert form_of(kind)(one) != form_of(kind)(other)
