@@ -11,7 +11,7 @@ from frazil.errors import FrazilError
 from frazil.stack.archives import install
 from frazil.stack.java import find_java
 from frazil.stack.registry import REGISTRY_FILES
-from frazil.stack.trino_files import TRINO_FILES
+from frazil.stack.trino import TRINO_FILES
 from frazil.stack.trino_java import trino_java
 
 

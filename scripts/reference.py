@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 import typer
 from prometheus_client import Metric
 from starlette.routing import Route
+from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 from frazil import errors
@@ -357,7 +358,9 @@ def cli() -> str:
 
 
 def _verbs(command: object) -> dict[str, object]:
-    return dict(getattr(command, "commands", {}))
+    if not isinstance(command, TyperGroup):
+        return {}
+    return {name: command.commands[name] for name in command.list_commands(typer.Context(command))}
 
 
 def _help(*verb: str) -> str:

@@ -17,7 +17,7 @@ from frazil.engine.runner_api import RunnerFactory
 from frazil.environment.settings import Settings
 from frazil.environment.worker import WorkerConfig
 from frazil.stack.ports import unused
-from frazil.worker.cluster.build import worker_group
+from frazil.worker.cluster.group import worker_group
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.lifecycle.restart_policy import RestartPolicy
 from frazil.worker.rest.app import rest_app

@@ -15,7 +15,7 @@ from confluent_kafka import TopicPartition
 from frazil.clients.kafka import client as kafka_client
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.iceberg.position import start_position
-from frazil.connectors.iceberg.table.commit import Commit, Target
+from frazil.connectors.iceberg.table.commit import Commit, TableBranch
 from frazil.errors import NotFound
 from frazil.stack.local import LocalStack
 from frazil.stack.service import Service
@@ -218,7 +218,7 @@ class Rival(CatalogProxy):
     def answer(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:
         if self._waiting and handler.command == "POST" and b'"updates"' in body:
             self._waiting = False
-            target = Target(self._pipe.catalog(), self._pipe.table_name, "main")
+            target = TableBranch(self._pipe.catalog(), self._pipe.table_name, "main")
             table = target.load()
             floor = target.floor(table, self._pipe.connector)
             identity = start_position.identity(self._pipe.settings.bootstrap_servers, [self._pipe.name])

@@ -15,7 +15,7 @@ from frazil.clients.connect import ConnectClient
 from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.ranges import stored_records
-from frazil.connectors.iceberg.position.control import written_files
+from frazil.connectors.iceberg.position.takeover import written_files
 from frazil.environment.settings import Settings
 from frazil.errors import FrazilError
 from frazil.stack.ports import unused

@@ -38,10 +38,6 @@ def test_life_of_a_connector(client: ConnectClient) -> None:
     assert client.connectors() == []
 
 
-def test_health(client: ConnectClient) -> None:
-    assert client.health()["status"] == "healthy"
-
-
 def test_unknown_connector(client: ConnectClient) -> None:
     for call in (client.status, client.config, client.restart, client.delete):
         with pytest.raises(NotFound, match="404"):

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from frazil.connectors import replay
-from frazil.connectors.outcome import Outcome
 from frazil.connectors.replay import chunks, replay_all
+from frazil.connectors.sink import Outcome
 from frazil.environment.settings import Settings
 from frazil.errors import NotFound
 from frazil.pipeline.letters.letter import Letter

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from frazil.environment.urls import check_url
+from frazil.environment.urls import check_url, is_this_machine
 from frazil.errors import ConfigError
 
 
@@ -49,3 +49,15 @@ def test_credentials_are_refused_and_not_shown(text: str) -> None:
     with pytest.raises(ConfigError, match="^X") as refused:
         check_url("X", text)
     assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "127.0.0.1", "127.8.9.10", "::1", "::ffff:127.0.0.1"])
+def test_this_machine(host: str) -> None:
+    assert is_this_machine(host)
+
+
+@pytest.mark.parametrize(
+    "host", ["", "127.example.org", "127.0.0.1.example.org", "localhost.example.org", "10.0.0.1", "fe80::1", "::"]
+)
+def test_elsewhere(host: str) -> None:
+    assert not is_this_machine(host)

@@ -38,7 +38,6 @@ def test_what_is_declared_is_read() -> None:
 def test_a_variable_says_where_it_counts_or_why_it_does_not() -> None:
     for variable in VARIABLES.values():
         assert bool(variable.used_by) != bool(variable.no_effect), variable.name
-        assert variable.derived == ("<" in variable.default), variable.name
         assert variable.fallback is None or variable.fallback in VARIABLES
 
 

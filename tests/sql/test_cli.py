@@ -18,13 +18,10 @@ pytestmark = pytest.mark.stack
 
 TOTAL = COMMITS * ROWS_PER_COMMIT
 PROGRAM = """
-import sys, typer
+import sys
+from frazil.cli.ui.program import app
 from frazil.cli.verbs import maintain, query, sql
 from frazil.errors import FrazilError, UsageError
-app = typer.Typer()
-maintain.register(app)
-query.register(app)
-sql.register(app)
 try:
     app(standalone_mode=False)
 except FrazilError as error:

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from frazil.errors import StackError
-from frazil.stack import archives, trino_files
+from frazil.stack import archives, trino
 from frazil.stack.archives import install
 from frazil.stack.java import find_java
 from frazil.stack.registry import REGISTRY_FILES
 from frazil.stack.transfer import Transfer
-from frazil.stack.trino_files import TRINO_FILES
+from frazil.stack.trino import TRINO_FILES
 from tests.stack.repository import Repository
 
 SERVER, PLUGIN = "org.example:server:1.0@tar.gz", "org.example:iceberg:1.0@zip"
@@ -162,7 +162,7 @@ def test_a_disk_that_becomes_full_leaves_no_server(
 
     repository.add_file(PLUGIN, plugin_archive())
     with monkeypatch.context() as patch:
-        patch.setattr(trino_files, "unpack_zip", full)
+        patch.setattr(trino, "unpack_zip", full)
         with pytest.raises(
             StackError, match=r"is full\. Trino was not installed; the downloads are kept in .*downloads"
         ):

@@ -1,16 +1,24 @@
 from __future__ import annotations
 
 import errno
+import json
+import os
 import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.stack import logfile
-from frazil.stack.logfile import bound, follow, tail, tail_since
+from frazil.stack.logfile import bound, follow, keep, start_keeper, tail, tail_since
+from tests.harness import eventually
 
 
 def test_tail_of_an_absent_log_is_empty(tmp_path: Path) -> None:
@@ -95,3 +103,66 @@ def test_follow_begins_with_a_log_that_appears_later_and_joins_parts_of_a_line(t
         assert next(lines) == ("late", "here")
         file.write("and half\n")
     assert next(lines) == ("early", "half and half")
+
+
+LOOK_S = 0.005
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A service of the home `tmp_path` that runs until it is killed."""
+    for folder in ("run", "logs"):
+        (tmp_path / folder).mkdir()
+    with subprocess.Popen(["sleep", "60"]) as process:
+        (tmp_path / "run" / "a.json").write_text(json.dumps({"pid": process.pid, "started": 0}))
+        yield process
+        process.kill()
+
+
+def test_logs_are_bounded_while_a_service_runs(
+    tmp_path: Path, service: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logfile, "_MOST_BYTES", 1000)
+    log = tmp_path / "logs" / "a.log"
+    keeper = threading.Thread(target=keep, args=(tmp_path, LOOK_S))
+    keeper.start()
+    with log.open("ab", buffering=0) as program:
+        for _ in range(20):
+            program.write(b"x" * 2000)
+            eventually(lambda: log.stat().st_size == 0, 10, LOOK_S)
+    assert (tmp_path / "logs" / "a.log.1").stat().st_size == 1000
+    service.kill()
+    service.wait()
+    keeper.join(10)
+    assert not keeper.is_alive()
+
+
+def test_a_home_has_one_keeper(tmp_path: Path, service: subprocess.Popen[bytes]) -> None:
+    first = threading.Thread(target=keep, args=(tmp_path, LOOK_S))
+    first.start()
+    eventually(lambda: (tmp_path / "run" / "logs.lock").exists(), 10, LOOK_S)
+    keep(tmp_path, LOOK_S)
+    assert first.is_alive()
+    service.kill()
+    service.wait()
+    first.join(10)
+    assert not first.is_alive()
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"pid": "x"}', f'{{"pid": {1 << 70}}}'])
+def test_a_process_file_that_names_nothing_keeps_nothing_alive(tmp_path: Path, content: str) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "a.json").write_text(content)
+    keep(tmp_path, LOOK_S)
+
+
+def test_the_keeper_is_a_process_that_ends_with_the_last_service(
+    tmp_path: Path, service: subprocess.Popen[bytes]
+) -> None:
+    start_keeper(tmp_path, os.environ)
+    process = psutil.Process(logfile._keepers[-1].pid)  # noqa: SLF001
+    eventually(lambda: (tmp_path / "run" / "logs.lock").exists(), 20, 0.02)
+    assert process.cmdline()[0] == sys.executable
+    service.kill()
+    service.wait()
+    eventually(lambda: logfile._keepers[-1].poll() == 0, 20, 0.02)  # noqa: SLF001

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from frazil.connectors.checks.result import RangeCheck
-    from frazil.connectors.outcome import Outcome
     from frazil.connectors.sample import Sample
+    from frazil.connectors.sink import Outcome
     from frazil.engine.drain import Drained
     from frazil.pipeline.report import BatchReport
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 from frazil.minio.questions.views import QUESTION_VIEWS
-from frazil.sql.embedded import embedded_engine
+from frazil.sql.engine import embedded_engine
 from frazil.sql.result import Result
 
 if TYPE_CHECKING:

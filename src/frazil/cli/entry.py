@@ -1,7 +1,5 @@
 """The entry of the `frazil` command: quiet about Ctrl+C while the program is loaded and while it ends."""
 
-from __future__ import annotations
-
 import os
 import signal
 

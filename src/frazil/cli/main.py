@@ -1,80 +1,27 @@
 """The `frazil` command: one program for the stack, the worker, data and queries."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal
 import sys
 import threading
-from typing import Annotated
+from importlib import import_module
+from pkgutil import iter_modules
 
-import typer
 from typer.completion import completion_init  # type: ignore[attr-defined]
 
-from frazil.cli.connect import change, context, get, lifecycle, offsets, plugins, wait
+from frazil.cli import connect, verbs
 from frazil.cli.ui.console import make_console
-from frazil.cli.ui.program import HELP, Program
-from frazil.cli.ui.usage import PROGRAM, examples
-from frazil.cli.verbs import (
-    ask,
-    completion,
-    data,
-    deadletters,
-    demo,
-    maintain,
-    password,
-    publish,
-    query,
-    report,
-    sql,
-    stack,
-    status,
-    validate,
-    verify,
-    worker,
-)
+from frazil.cli.ui.program import PROGRAM
+from frazil.cli.ui.program import app as app
 from frazil.errors import ConfigError, FrazilError, UsageError
 
 _COMPLETING = "_FRAZIL_COMPLETE"
 _NOT_WRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
-app = typer.Typer(
-    name="frazil",
-    cls=Program,
-    help=HELP,
-    epilog=examples(
-        "demo",
-        "status",
-        "apply -f connectors/",
-        'sql "SELECT name, count(*) AS calls FROM apilogs GROUP BY name"',
-        "validate -h  # options and examples of one verb",
-    ),
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-for module in (
-    stack,
-    status,
-    data,
-    query,
-    sql,
-    ask,
-    report,
-    deadletters,
-    maintain,
-    publish,
-    validate,
-    verify,
-    demo,
-    worker,
-):
-    module.register(app)
-for module in (get, change, lifecycle, wait, offsets, plugins, context, password, completion):
-    module.register(app)
+for package in (connect, verbs):
+    for module in iter_modules(package.__path__, f"{package.__name__}."):
+        import_module(module.name)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -122,23 +69,6 @@ def _end_with_the_terminal() -> None:
 def _drop_output() -> None:
     """Let what is still to be written go nowhere, instead of failing again at the end of the program."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"frazil {version('frazil')}")
-        raise typer.Exit
-
-
-@app.callback()
-def options(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
-) -> None:
-    """Options of the program itself; the text shown as help is `app`'s."""
 
 
 def _fail(message: str, code: int) -> None:

@@ -1,7 +1,5 @@
 """The Iceberg REST catalog, from properties in the sink's `iceberg.catalog.*` spelling."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit

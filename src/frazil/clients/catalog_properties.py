@@ -5,8 +5,6 @@ So what a server or a table says is taken by name, and what a configuration says
 is not one of those that Iceberg's own documentation has everybody write.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

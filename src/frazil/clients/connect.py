@@ -48,10 +48,6 @@ class ConnectClient:
         """Version of the API, build, and id of the Kafka cluster."""
         return self._object("GET", "/")
 
-    def health(self) -> dict[str, Any]:
-        """The worker's health document; raises ServiceUnavailable when it is not healthy."""
-        return self._object("GET", "/health")
-
     def connectors(self) -> list[str]:
         """Names of all connectors, sorted."""
         return sorted(str(name) for name in self._list("GET", "/connectors"))

@@ -1,7 +1,5 @@
 """Access keys for the catalog and the object store of a connector whose configuration has none."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from urllib.parse import urlsplit

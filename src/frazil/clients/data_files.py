@@ -1,7 +1,5 @@
 """Rows of a table's data files, in one Arrow schema whichever program wrote them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any

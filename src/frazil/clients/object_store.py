@@ -1,7 +1,5 @@
 """Location of the objects of a sink, and access to it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from urllib.parse import quote
 

@@ -1,7 +1,5 @@
 """The object store of an object sink, through the AWS SDK."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import logging
@@ -25,7 +23,7 @@ from s3transfer.utils import ReadFileChunk
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
 from frazil.clients.object_store import ObjectStoreConfig
-from frazil.environment.hosts import is_this_machine
+from frazil.environment.urls import is_this_machine
 from frazil.errors import ConfigError, FrazilError, ServiceUnavailable, StoreUnavailable
 
 logger = logging.getLogger(__name__)
@@ -58,11 +56,7 @@ _WITHOUT_CONDITIONS = ("501", "NotImplemented", "InvalidArgument", "InvalidReque
 """Answers of stores that do not know conditions of puts."""
 _FOR_GOOD = (NoCredentialsError, PartialCredentialsError, ParamValidationError, ValidationError)
 """Errors of requests that the SDK does not send: without access keys, or with a name that none can be."""
-_CONTENT_TYPES = {
-    "json": "application/x-ndjson",
-    "parquet": "application/vnd.apache.parquet",
-    "gz": "application/gzip",
-}
+_CONTENT_TYPES = {"json": "application/x-ndjson", "parquet": "application/vnd.apache.parquet", "gz": "application/gzip"}
 _EXPIRED = ("ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired")
 
 
@@ -83,10 +77,6 @@ class ObjectStore:
     """
 
     config: ObjectStoreConfig
-
-    def open(self) -> ObjectStore:
-        """The store itself: its connections are those of the process."""
-        return self
 
     def check(self) -> None:
         """Raises ConfigError when the bucket does not exist or may not be used, StoreUnavailable without answer."""

@@ -1,7 +1,5 @@
 """Meaning of the object store's errors."""
 
-from __future__ import annotations
-
 _REFUSALS = (
     "ACCESS_DENIED",
     "INVALID_ACCESS_KEY_ID",

@@ -1,7 +1,5 @@
 """Connections to a Trino server, and the catalog that it needs for the tables."""
 
-from __future__ import annotations
-
 import getpass
 import os
 from collections.abc import Iterator, Mapping
@@ -14,9 +12,9 @@ from requests.utils import get_environ_proxies
 
 from frazil.clients.trino_catalog import catalog_statement
 from frazil.environment.extras import extra
-from frazil.environment.hosts import is_this_machine
 from frazil.environment.paths import expanded
 from frazil.environment.settings import Settings
+from frazil.environment.urls import is_this_machine
 from frazil.errors import ConfigError, FrazilError, ServiceUnavailable, TerminalError
 
 with extra("trino"):

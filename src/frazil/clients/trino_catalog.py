@@ -1,7 +1,5 @@
 """The statement that gives Trino the catalog of the warehouse."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from frazil.environment.settings import Settings

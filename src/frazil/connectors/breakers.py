@@ -1,7 +1,5 @@
 """Circuit breakers: a store that fails again and again is left alone for a while, then tried with care."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Mapping

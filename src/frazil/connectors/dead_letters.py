@@ -1,7 +1,5 @@
 """The dead-letter topics of a connector."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Connectors in files: JSON or YAML, one or several, in both shapes of Connect's REST API."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Positions of connectors, whatever keeps them: which topics they are of, and how a user moves them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -1,14 +1,12 @@
 """The connector classes that a configuration may name, and the checks that the worker asks of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.metadata import entry_points
 
 from frazil.connectors.debezium_keys import warnings_of_debezium
 from frazil.connectors.iceberg.plugin import PLUGINS as ICEBERG
-from frazil.connectors.keys.warnings import WARNINGS_LEVEL
+from frazil.connectors.keys.sink_definition import WARNINGS_LEVEL
 from frazil.connectors.objects.plugin import PLUGINS as OBJECTS
 from frazil.connectors.plugin import ConnectorPlugin
 from frazil.declare.definition import invalid_config_message

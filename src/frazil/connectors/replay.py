@@ -1,12 +1,9 @@
 """Replays the dead letters of all connectors, chunk by chunk, and marks what is stored."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from frazil.connectors.connector import Connector, open_connector
-from frazil.connectors.outcome import Outcome
-from frazil.connectors.sink import Replayer
+from frazil.connectors.sink import Outcome, Replayer
 from frazil.declare.providers import ConfigProviders
 from frazil.environment.settings import Settings
 from frazil.errors import NotFound, TerminalError

@@ -1,7 +1,5 @@
 """Verdicts on a sample of records that are not stored."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, Literal
 

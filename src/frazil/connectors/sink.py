@@ -10,7 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from frazil.connectors.breakers import Breakers
 from frazil.connectors.keys.maintenance import MaintenanceConfig
@@ -18,16 +18,36 @@ from frazil.connectors.keys.sink_config import SinkConfig
 from frazil.connectors.positions import Changes
 from frazil.errors import ConfigError, UsageError
 from frazil.pipeline.executor import Executor
+from frazil.pipeline.letters.letter import Letter
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.report import BatchReport
+from frazil.pipeline.source import check_progress
 
 if TYPE_CHECKING:
     from frazil.connectors.checks.compare import Limits, Progress
     from frazil.connectors.checks.result import RangeCheck
-    from frazil.connectors.outcome import Outcome
     from frazil.connectors.sample import Sample
     from frazil.pipeline.letters.letter import Letter
     from frazil.pipeline.letters.log import Queue
+
+Verdict = Literal["stored", "present", "skipped", "waits", "fails"]
+"""Verdict on a dead letter: stored now; in the table already; nothing to store (a transform leaves it out); its
+connector has not read past the record yet and may still store it itself; still refused. The first three close it."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Outcome for a dead letter; `reason` says why it stays open."""
+
+    letter: Letter
+    verdict: Verdict
+    reason: str = ""
+
+    @property
+    def closed(self) -> bool:
+        """Whether the dead letter is closed."""
+        return self.verdict not in ("waits", "fails")
+
 
 _BURST_RECORDS = 100_000
 """Number of waiting records that are stored before the commit interval is over."""
@@ -91,6 +111,14 @@ class SinkTask(ABC):
 
         Raises a TransientError when the connector has to start again, as with other partitions.
         """
+
+    def find_due(self, ends: Offsets, now_ms: int) -> Due:
+        """Find the records to read now, as `due` does, where the topics have what was read by now.
+
+        Raises PositionLost or ServiceUnavailable where they do not, and as `due` does.
+        """
+        check_progress(self.position, ends)
+        return self.due(ends, now_ms)
 
     @abstractmethod
     def step(self, due: Due, committed: Callable[[BatchReport], None]) -> None:

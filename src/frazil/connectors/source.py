@@ -1,7 +1,5 @@
 """Source of a connector: its topics as they are now, and how its tasks fetch records."""
 
-from __future__ import annotations
-
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.consumer_settings import consumer_settings
 from frazil.clients.kafka.ranges import FETCH, RangeReader

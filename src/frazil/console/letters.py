@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from starlette.requests import Request
 
 from frazil.clients.kafka import topics as kafka_topics
-from frazil.clients.kafka.newest import newest_records
+from frazil.clients.kafka.ranges import newest_records
 from frazil.console.links import connector_link
 from frazil.console.render import Page
 from frazil.errors import NotFound

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from frazil.console.render import Page
 from frazil.errors import FrazilError, UsageError
 from frazil.minio.questions.views import QUESTION_VIEWS
-from frazil.sql.embedded import embedded_engine
+from frazil.sql.engine import embedded_engine
 from frazil.sql.result import Result
 from frazil.sql.value_text import text_of
 from frazil.worker.pages import WorkerView

@@ -1,7 +1,5 @@
 """Converter keys of a sink connector: which classes there are and what they add."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
@@ -37,11 +35,7 @@ _KNOWN = (*HEADER_CONVERTERS, *REGISTRY_CONVERTERS)
 READABLE_KEYS: tuple[str, ...] = tuple(name for name in CONVERTERS if not name.endswith("ByteArrayConverter"))
 """Converters of keys that transformations can read."""
 
-DEFAULTS: Mapping[Role, str] = {
-    "key": STRING_CONVERTER,
-    "value": JSON_CONVERTER,
-    "header": SIMPLE_HEADER_CONVERTER,
-}
+DEFAULTS: Mapping[Role, str] = {"key": STRING_CONVERTER, "value": JSON_CONVERTER, "header": SIMPLE_HEADER_CONVERTER}
 """The worker's converters; its value converter has `schemas.enable=false`."""
 
 _NO_EFFECT: Mapping[Role, str | None] = {

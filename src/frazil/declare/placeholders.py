@@ -1,7 +1,5 @@
 """Placeholders of configuration providers in values, in Kafka's form."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Keys of the converters that read schemas from a registry: Confluent's and Apicurio's."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from frazil.declare.definition import REQUIRED, Key, Required, Validator, Value

@@ -1,7 +1,5 @@
 """Keeps secrets of a connector configuration out of errors, logs and traces."""
 
-from __future__ import annotations
-
 import base64
 import html
 import json

@@ -1,9 +1,6 @@
 """Checks on single values, with the reasons that Kafka Connect gives."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
 
 from frazil.declare.definition import Validator, Value
 from frazil.text.java_regex import compile_java
@@ -97,14 +94,17 @@ def unique_aliases(value: Value) -> str | None:
     return None
 
 
-def regular_expression(value: Value) -> str | None:
-    """A regular expression that compiles; blank means not set."""
-    return _compiles(str(value or ""), re.compile)
-
-
 def java_regular_expression(value: Value) -> str | None:
     """A regular expression of Java that compiles; blank means not set."""
-    return _compiles(str(value or ""), compile_java)
+    pattern = str(value or "")
+    try:
+        compile_java(pattern)
+    except re.error as error:
+        position = error.pos or 0
+        return f"Invalid regex: {error.msg} near index {position}\n{pattern}\n{' ' * position}^"
+    except (OverflowError, RecursionError):
+        return "Invalid regex: it is too large"
+    return None
 
 
 def linear_java_regular_expression(value: Value) -> str | None:
@@ -117,17 +117,6 @@ def linear_java_regular_expression(value: Value) -> str | None:
         "One record could keep it busy for hours. Write it without references to groups, lookbehinds, lookaheads but "
         "at its beginning, and possessive repetitions"
     )
-
-
-def _compiles(pattern: str, compile_: Callable[[str], object]) -> str | None:
-    try:
-        compile_(pattern)
-    except re.error as error:
-        position = error.pos or 0
-        return f"Invalid regex: {error.msg} near index {position}\n{pattern}\n{' ' * position}^"
-    except (OverflowError, RecursionError):
-        return "Invalid regex: it is too large"
-    return None
 
 
 def table_names(value: Value) -> str | None:

@@ -1,7 +1,5 @@
 """Spark's Python daemon with what tasks import loaded: the workers that it forks start at once and share its memory."""
 
-from __future__ import annotations
-
 import gc
 import sys
 

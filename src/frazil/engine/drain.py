@@ -1,7 +1,5 @@
 """Drain of a connector: a run up to the ends that its topics have now."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,7 +39,7 @@ def drain(
         ends = kafka_offsets.end_offsets(connector.cluster, topics, committed=sink.config.reads_committed)
         while True:
             before = task.position
-            due = task.due(ends, round(time.time() * 1000))
+            due = task.find_due(ends, round(time.time() * 1000))
             if not due.ends:
                 break
             task.step(due, committed)

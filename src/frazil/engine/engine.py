@@ -1,10 +1,10 @@
 """Engine that runs the connectors of one worker on one Spark session."""
 
-from __future__ import annotations
-
 import threading
 import time
+import uuid
 from collections.abc import Callable
+from pathlib import Path
 from weakref import WeakValueDictionary
 
 from pyspark.sql import SparkSession
@@ -17,6 +17,7 @@ from frazil.engine.maintenance import MaintenanceSchedule
 from frazil.engine.planner import Planner
 from frazil.engine.runner import SinkRunner
 from frazil.engine.runner_api import Progress
+from frazil.environment.private_file import write_private
 from frazil.pipeline.report import BatchReport
 
 
@@ -75,3 +76,14 @@ class Engine:
 
 def _stay() -> None:
     time.sleep(0.2)  # all workers are to be busy at once, so that there is one for each core
+
+
+_KEPT = 100
+
+
+def begin_run(file: Path) -> Runs:
+    """Note a new run in the file, which has the last ones, each by an id in a line. Raises OSError."""
+    earlier = file.read_text().split() if file.exists() else []
+    current = str(uuid.uuid4())
+    write_private(file, "".join(f"{run}\n" for run in [*earlier, current][-_KEPT:]))
+    return Runs(current, frozenset(earlier))

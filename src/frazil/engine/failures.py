@@ -1,7 +1,5 @@
 """Failures of connectors: our own errors, or Spark's, told apart as transient or terminal."""
 
-from __future__ import annotations
-
 import re
 import traceback
 

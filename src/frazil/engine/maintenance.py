@@ -1,7 +1,5 @@
 """Maintenance of the tables of the worker's connectors: one table at a time, behind the connectors' batches."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time
@@ -62,10 +60,7 @@ class MaintenanceSchedule:
     """
 
     def __init__(
-        self,
-        maintain: Maintain,
-        observe: Callable[[MaintenanceReport], None],
-        first_s: float = _FIRST_S,
+        self, maintain: Maintain, observe: Callable[[MaintenanceReport], None], first_s: float = _FIRST_S
     ) -> None:
         self._maintain = maintain
         self._observe = observe

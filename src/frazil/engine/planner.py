@@ -4,8 +4,6 @@ A runner whose sink says that records are due gets a turn in a thread of the poo
 its next turn behind the others that wait.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -1,7 +1,5 @@
 """Runner of a connector: turns in which its sink stores what is due."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time
@@ -10,7 +8,6 @@ from collections.abc import Callable, Collection
 from frazil.connectors.connector import Connector
 from frazil.connectors.sink import Due, SinkContext, SinkTask
 from frazil.engine import failures
-from frazil.engine.busy import BEFORE_S, PATIENCE, is_idle
 from frazil.engine.jobs import ConnectorJobs
 from frazil.engine.maintenance import MaintenanceSchedule
 from frazil.engine.planner import Planner
@@ -143,7 +140,7 @@ class SinkRunner:
                 return
             self._ends = ends
             try:
-                due = self._task.due(ends, now_ms)
+                due = self._task.find_due(ends, now_ms)
             except BaseException as error:
                 self._note(error)
                 return
@@ -181,3 +178,17 @@ class SinkRunner:
         if report.read or report.files:
             level = logging.WARNING if report.dead_letters else logging.INFO
             logger.log(level, "%s", report.line())
+
+
+BEFORE_S = 5.0
+"""Seconds that a batch that was given up has to end before the connector starts again."""
+PATIENCE = 0.6
+"""The part of the time for stopping that a running batch has to finish."""
+
+
+def is_idle(busy: threading.Lock, timeout: float) -> bool:
+    """Whether the connector's batch has ended, after `timeout` seconds at most."""
+    if not busy.acquire(timeout=max(timeout, 0.0)):
+        return False
+    busy.release()
+    return True

@@ -1,7 +1,5 @@
 """The contract between the lifecycle of a connector and what runs it: an actor asks, a runner does."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol

@@ -1,7 +1,5 @@
 """Threads that do not keep the process from ending: a batch may wait for a store or a catalog that does not answer."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections import deque

@@ -1,12 +1,10 @@
 """Access to a Kafka Connect REST API: address, credentials, certificates."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from frazil.environment.hosts import is_this_machine
+from frazil.environment.urls import is_this_machine
 from frazil.errors import ConfigError
 
 

@@ -1,11 +1,9 @@
 """Listeners of the REST API: the keys `listeners` and `admin.listeners` of Kafka Connect's worker."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from frazil.environment.hosts import is_this_machine
+from frazil.environment.urls import is_this_machine
 from frazil.errors import ConfigError
 
 _EVERYWHERE = {"", "0.0.0.0", "::"}  # noqa: S104 - names that are compared with

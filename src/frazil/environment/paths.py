@@ -1,7 +1,5 @@
 """Paths as people write them in variables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from frazil.errors import ConfigError

@@ -1,7 +1,5 @@
 """Files that may hold credentials: readable by their owner only, and replaced in one step."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

@@ -19,15 +19,42 @@ from frazil.environment.access import ConnectAccess
 from frazil.environment.bootstrap import Bootstrap, kafka_security
 from frazil.environment.listeners import Listener, parse_listeners
 from frazil.environment.paths import expanded
-from frazil.environment.topic_defaults import TopicDefaults
 from frazil.environment.urls import check_url
 from frazil.environment.variables import VARIABLES
 from frazil.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class TopicDefaults:
+    """Defaults of entries: place of the objects, records per object, seconds per object."""
+
+    bucket: str
+    region: str
+    endpoint: str
+    batch_size: int
+    flush_interval_s: int
+
 
 LOOPBACK = "127.0.0.1"
 _NEAR = 0.8
 _MAX_COUNT = 1_000_000_000
 _ESCAPES = {"___": "-", "__": "_", "_": "."}
+
+
+def _port(name: str) -> cached_property[int]:
+    return cached_property(lambda settings: settings.port(name))
+
+
+def _text(name: str) -> cached_property[str]:
+    return cached_property(lambda settings: settings.text(name))
+
+
+def _file(name: str) -> cached_property[Path | None]:
+    return cached_property(lambda settings: settings.file(name))
+
+
+def _is_set(name: str) -> cached_property[bool]:
+    return cached_property(lambda settings: bool(settings.given(name)))
 
 
 @dataclass(frozen=True)
@@ -67,11 +94,11 @@ class Settings:
     def check(self) -> None:
         """Raise ConfigError for the first value that cannot be used."""
         for variable in VARIABLES.values():
-            text = self._set(variable.name)
+            text = self.given(variable.name)
             if not text:
                 continue
             if variable.kind == "port":
-                self._port(variable.name)
+                self.port(variable.name)
             elif variable.kind == "switch":
                 self._switch(variable.name)
             elif variable.kind == "url":
@@ -83,21 +110,23 @@ class Settings:
                 "unset the others."
             )
 
-    def _set(self, name: str) -> str:
+    def given(self, name: str) -> str:
+        """Text that a variable is set to; empty when it is unset or blank."""
         return self.env.get(name, "").strip()
 
     def _source(self, name: str) -> str:
         """The variable that counts: this one, or its fallback when only that is set."""
         fallback = VARIABLES[name].fallback
-        return fallback if fallback and self._set(fallback) and not self._set(name) else name
+        return fallback if fallback and self.given(fallback) and not self.given(name) else name
 
-    def _text(self, name: str, derived: str = "") -> str:
+    def text(self, name: str, derived: str = "") -> str:
         """Text of a variable, else its default; `derived` is a default that depends on other variables."""
         variable = VARIABLES[name]
-        return self._set(self._source(name)) or (derived if variable.derived else variable.default)
+        return self.given(self._source(name)) or (derived if variable.derived else variable.default)
 
-    def _port(self, name: str) -> int:
-        text = self._text(name)
+    def port(self, name: str) -> int:
+        """Number of a port. Raises ConfigError."""
+        text = self.text(name)
         # int() also reads 9_000 and the digits of other scripts, which no other program takes for a port.
         if not (text.isascii() and text.isdigit()):
             raise ConfigError(f"{self._source(name)}={text}: expected a port number")
@@ -106,17 +135,18 @@ class Settings:
         return int(text)
 
     def _count(self, name: str) -> int:
-        text = self._text(name)
+        text = self.text(name)
         if not (text.isascii() and text.isdigit() and 0 < int(text) <= _MAX_COUNT):
             raise ConfigError(f"{name}={text}: expected a whole number between 1 and {_MAX_COUNT:,}")
         return int(text)
 
-    def _file(self, name: str) -> Path | None:
-        text = self._text(name)
+    def file(self, name: str) -> Path | None:
+        """Path of a file; None when the variable is unset. Raises ConfigError."""
+        text = self.text(name)
         return expanded(name, text) if text else None
 
     def _switch(self, name: str) -> bool:
-        text = self._text(name).lower()
+        text = self.text(name).lower()
         if text not in ("true", "false"):
             raise ConfigError(f"{name}={text}: expected true or false")
         return text == "true"
@@ -124,13 +154,13 @@ class Settings:
     @cached_property
     def home(self) -> Path:
         """Data, logs and process files of the embedded stack (`FRAZIL_HOME`)."""
-        return expanded("FRAZIL_HOME", self._text("FRAZIL_HOME")).resolve()
+        return expanded("FRAZIL_HOME", self.text("FRAZIL_HOME")).resolve()
 
     @cached_property
     def cache(self) -> Path:
         """Downloads that outlive a home (`FRAZIL_CACHE`)."""
-        caches = self._text("XDG_CACHE_HOME", derived=str(Path(self._set("HOME") or "/") / ".cache"))
-        return expanded("FRAZIL_CACHE", self._text("FRAZIL_CACHE", derived=f"{caches}/frazil"))
+        caches = self.text("XDG_CACHE_HOME", derived=str(Path(self.given("HOME") or "/") / ".cache"))
+        return expanded("FRAZIL_CACHE", self.text("FRAZIL_CACHE", derived=f"{caches}/frazil"))
 
     @cached_property
     def start_timeout(self) -> int:
@@ -142,23 +172,15 @@ class Settings:
         return self.home / "logs"
 
     # Kafka
-    @cached_property
-    def kafka_port(self) -> int:
-        return self._port("KAFKA_EXTERNAL_PORT")
-
-    @cached_property
-    def kafka_controller_port(self) -> int:
-        return self._port("KAFKA_CONTROLLER_PORT")
-
-    @property
-    def kafka_external(self) -> bool:
-        return bool(self._set("KAFKA_BOOTSTRAP_SERVERS"))
+    kafka_port = _port("KAFKA_EXTERNAL_PORT")
+    kafka_controller_port = _port("KAFKA_CONTROLLER_PORT")
+    kafka_external = _is_set("KAFKA_BOOTSTRAP_SERVERS")
 
     @cached_property
     def bootstrap_servers(self) -> Bootstrap:
         """Addresses of the cluster, with what its clients need to be let in. Raises ConfigError when a value of that
         stands in a place that cannot be read."""
-        servers = self._text("KAFKA_BOOTSTRAP_SERVERS", derived=f"{LOOPBACK}:{self.kafka_port}")
+        servers = self.text("KAFKA_BOOTSTRAP_SERVERS", derived=f"{LOOPBACK}:{self.kafka_port}")
         found: Mapping[str, str] = {**self.kafka_security, **self.worker_properties}
         if any(map(has_placeholder, found.values())):
             found = ConfigProviders.load(self.config_providers, self.env).resolve(found).config
@@ -174,7 +196,7 @@ class Settings:
         """The worker's keys from variables `CONNECT_…`, as container images have them: `CONNECT_GROUP_ID` is
         `group.id`; two underscores are one, three are a hyphen."""
         return {
-            self.key_of(name): self.env[name] for name in self.env if name.startswith("CONNECT_") and self._set(name)
+            self.key_of(name): self.env[name] for name in self.env if name.startswith("CONNECT_") and self.given(name)
         }
 
     @staticmethod
@@ -183,62 +205,41 @@ class Settings:
         return re.sub("_{1,3}", lambda found: _ESCAPES[found[0]], variable.removeprefix("CONNECT_").lower())
 
     # Object store and catalog
-    @cached_property
-    def s3_port(self) -> int:
-        return self._port("DEST_API_PORT")
-
-    @property
-    def s3_external(self) -> bool:
-        return bool(self._set("MINIO_ENDPOINT"))
+    s3_port = _port("DEST_API_PORT")
+    s3_external = _is_set("MINIO_ENDPOINT")
 
     @cached_property
     def s3_endpoint(self) -> str:
-        return self._text("MINIO_ENDPOINT", derived=f"http://{LOOPBACK}:{self.s3_port}").rstrip("/")
+        return self.text("MINIO_ENDPOINT", derived=f"http://{LOOPBACK}:{self.s3_port}").rstrip("/")
 
-    @cached_property
-    def access_key(self) -> str:
-        return self._text("MINIO_ACCESS_KEY")
-
-    @cached_property
-    def secret_key(self) -> str:
-        return self._text("MINIO_SECRET_KEY")
-
-    @cached_property
-    def region(self) -> str:
-        return self._text("AWS_REGION")
-
-    @cached_property
-    def catalog_port(self) -> int:
-        return self._port("ICEBERG_CATALOG_PORT")
+    access_key = _text("MINIO_ACCESS_KEY")
+    secret_key = _text("MINIO_SECRET_KEY")
+    region = _text("AWS_REGION")
+    catalog_port = _port("ICEBERG_CATALOG_PORT")
 
     @cached_property
     def catalog_uri(self) -> str:
         """An AIStor endpoint serves its catalog under `/_iceberg`; the embedded store on a port of its own."""
         own = f"{self.s3_endpoint}/_iceberg" if self.s3_external else f"http://{LOOPBACK}:{self.catalog_port}"
-        return self._text("ICEBERG_CATALOG_URI", derived=own).rstrip("/")
+        return self.text("ICEBERG_CATALOG_URI", derived=own).rstrip("/")
 
     @property
     def has_catalog(self) -> bool:
         """Whether a catalog is named, or the home has a store with its own."""
-        named = self.s3_external or bool(self._set("ICEBERG_CATALOG_URI"))
+        named = self.s3_external or bool(self.given("ICEBERG_CATALOG_URI"))
         return named or (self.home / "data" / "seaweedfs").is_dir()
 
-    @cached_property
-    def warehouse(self) -> str:
-        return self._text("WAREHOUSE_NAME")
-
-    @cached_property
-    def namespace(self) -> str:
-        return self._text("NAMESPACE_NAME")
+    warehouse = _text("WAREHOUSE_NAME")
+    namespace = _text("NAMESPACE_NAME")
 
     # Topics
     @cached_property
     def topics(self) -> dict[str, str]:
         """Topic name by log kind: `api`, `error`, `audit`."""
         return {
-            "api": self._text("API_LOGS_TOPIC"),
-            "error": self._text("ERROR_LOGS_TOPIC"),
-            "audit": self._text("AUDIT_LOGS_TOPIC"),
+            "api": self.text("API_LOGS_TOPIC"),
+            "error": self.text("ERROR_LOGS_TOPIC"),
+            "audit": self.text("AUDIT_LOGS_TOPIC"),
         }
 
     @property
@@ -257,26 +258,24 @@ class Settings:
         text = self.worker_properties.get("listeners", "").strip()
         if text:
             return parse_listeners(text, "listeners")
-        return [Listener("http", LOOPBACK, self._port("KAFKA_CONNECT_PORT"))]
+        return [Listener("http", LOOPBACK, self.port("KAFKA_CONNECT_PORT"))]
 
-    @property
-    def connect_external(self) -> bool:
-        return bool(self._set("KAFKA_CONNECT_URL"))
+    connect_external = _is_set("KAFKA_CONNECT_URL")
 
     @cached_property
     def connect_url(self) -> str:
-        return self._text("KAFKA_CONNECT_URL", derived=self.listeners[0].url).rstrip("/")
+        return self.text("KAFKA_CONNECT_URL", derived=self.listeners[0].url).rstrip("/")
 
     @cached_property
     def connect_access(self) -> ConnectAccess:
         """Access of clients to the worker; raises ConfigError when the variables for it do not fit together."""
         access = ConnectAccess(
             self.connect_url,
-            self._text("KAFKA_CONNECT_USER"),
-            self._text("KAFKA_CONNECT_PASSWORD"),
-            self._file("KAFKA_CONNECT_CA_FILE"),
-            self._file("KAFKA_CONNECT_CERT_FILE"),
-            self._file("KAFKA_CONNECT_KEY_FILE"),
+            self.text("KAFKA_CONNECT_USER"),
+            self.text("KAFKA_CONNECT_PASSWORD"),
+            self.file("KAFKA_CONNECT_CA_FILE"),
+            self.file("KAFKA_CONNECT_CERT_FILE"),
+            self.file("KAFKA_CONNECT_KEY_FILE"),
             embedded=not self.connect_external,
         )
         access.check()
@@ -285,65 +284,55 @@ class Settings:
     @cached_property
     def contexts_file(self) -> Path:
         """The user's named workers; see `frazil.environment.contexts`."""
-        folder = self._text("XDG_CONFIG_HOME", derived=str(Path(self._set("HOME") or "/") / ".config"))
+        folder = self.text("XDG_CONFIG_HOME", derived=str(Path(self.given("HOME") or "/") / ".config"))
         return expanded("XDG_CONFIG_HOME", folder) / "frazil" / "contexts.json"
 
     @property
     def context(self) -> str:
         """The context that the environment chooses; empty when it leaves the choice to the user's file."""
-        return self._text("FRAZIL_CONTEXT")
+        return self.text("FRAZIL_CONTEXT")
 
-    @cached_property
-    def source_connect_port(self) -> int:
-        return self._port("SOURCE_CONNECT_PORT")
+    source_connect_port = _port("SOURCE_CONNECT_PORT")
 
     @cached_property
     def source_connect_url(self) -> str:
         """A Kafka Connect cluster of the user's for source connectors; empty for the worker's own runtime."""
-        return self._set("SOURCE_CONNECT_URL").rstrip("/")
+        return self.given("SOURCE_CONNECT_URL").rstrip("/")
 
-    @cached_property
-    def actuator_port(self) -> int:
-        return self._port("ACTUATOR_PORT")
-
-    @cached_property
-    def spark_master(self) -> str:
-        """Master that runs the tasks (`SPARK_MASTER`): all cores of this machine, or a cluster."""
-        return self._text("SPARK_MASTER")
-
-    @cached_property
-    def spark_memory(self) -> str:
-        """Heap of the driver's JVM (`SPARK_DRIVER_MEMORY`)."""
-        return self._text("SPARK_DRIVER_MEMORY")
+    actuator_port = _port("ACTUATOR_PORT")
+    spark_master = _text("SPARK_MASTER")
+    """Master that runs the tasks (`SPARK_MASTER`): all cores of this machine, or a cluster."""
+    spark_memory = _text("SPARK_DRIVER_MEMORY")
+    """Heap of the driver's JVM (`SPARK_DRIVER_MEMORY`)."""
 
     @property
     def config_providers(self) -> dict[str, str]:
         """The worker's keys `config.providers` and below, from variables `CONNECT_…` as container images have them."""
-        if not self._set("CONNECT_CONFIG_PROVIDERS"):
+        if not self.given("CONNECT_CONFIG_PROVIDERS"):
             return {}
         return {key: value for key, value in self.worker_properties.items() if key.startswith("config.providers")}
 
     # PostgreSQL
     @cached_property
     def postgres_port(self) -> int:
-        return self._port("AWS_RDS_PORT")
+        return self.port("AWS_RDS_PORT")
 
     @property
     def postgres_external(self) -> bool:
-        return bool(self._set("AWS_RDS_ENDPOINT"))
+        return bool(self.given("AWS_RDS_ENDPOINT"))
 
     @property
     def postgres_host(self) -> str:
         """Host of the database to capture changes from (`AWS_RDS_ENDPOINT`): one of the user's, else loopback."""
-        return self._text("AWS_RDS_ENDPOINT")
+        return self.text("AWS_RDS_ENDPOINT")
 
     @property
     def postgres_database(self) -> str:
-        return self._text("AWS_RDS_DBNAME")
+        return self.text("AWS_RDS_DBNAME")
 
     @property
     def postgres_user(self) -> str:
-        return self._text("AWS_RDS_USER")
+        return self.text("AWS_RDS_USER")
 
     @property
     def postgres_password_file(self) -> Path:
@@ -353,7 +342,7 @@ class Settings:
     @property
     def postgres_password(self) -> str:
         """Password of that user; empty when none is known."""
-        given = self._set("AWS_RDS_PASSWORD")
+        given = self.given("AWS_RDS_PASSWORD")
         if given or self.postgres_external or not self.postgres_password_file.exists():
             return given
         return self.postgres_password_file.read_text("utf-8").strip()
@@ -369,10 +358,8 @@ class Settings:
         }
 
     # Topics file
-    @cached_property
-    def topics_file(self) -> Path | None:
-        """YAML file with topics that the worker stores; None without one."""
-        return self._file("FRAZIL_TOPICS_FILE")
+    topics_file = _file("FRAZIL_TOPICS_FILE")
+    """YAML file with topics that the worker stores; None without one."""
 
     @property
     def topic_defaults(self) -> TopicDefaults:
@@ -381,41 +368,31 @@ class Settings:
         Raises ConfigError for numbers that are none: other programs know these names too, so nobody else looks at them.
         """
         return TopicDefaults(
-            self._text("S3_BUCKET_NAME"),
-            self._text("S3_REGION"),
-            self._text("S3_ENDPOINT_URL", derived=self.s3_endpoint).rstrip("/"),
+            self.text("S3_BUCKET_NAME"),
+            self.text("S3_REGION"),
+            self.text("S3_ENDPOINT_URL", derived=self.s3_endpoint).rstrip("/"),
             self._count("BATCH_SIZE"),
             self._count("FLUSH_INTERVAL"),
         )
 
     # SQL
-    @cached_property
-    def trino_port(self) -> int:
-        return self._port("TRINO_PORT")
-
-    @property
-    def trino_external(self) -> bool:
-        return bool(self._set("TRINO_URL"))
+    trino_port = _port("TRINO_PORT")
+    trino_external = _is_set("TRINO_URL")
 
     @cached_property
     def trino_url(self) -> str:
         """A Trino of the user's, else the one of the stack, which runs on request only."""
-        return (self._set("TRINO_URL") or f"http://{LOOPBACK}:{self.trino_port}").rstrip("/")
+        return (self.given("TRINO_URL") or f"http://{LOOPBACK}:{self.trino_port}").rstrip("/")
 
     # Schema registry
-    @cached_property
-    def registry_port(self) -> int:
-        return self._port("SCHEMA_REGISTRY_PORT")
-
-    @property
-    def registry_external(self) -> bool:
-        return bool(self._set("SCHEMA_REGISTRY_URL"))
+    registry_port = _port("SCHEMA_REGISTRY_PORT")
+    registry_external = _is_set("SCHEMA_REGISTRY_URL")
 
     @cached_property
     def registry_url(self) -> str:
         """A schema registry of the user's, else the one of the stack, which runs on request only; Confluent's API."""
         own = f"http://{LOOPBACK}:{self.registry_port}/apis/ccompat/v7"
-        return self._text("SCHEMA_REGISTRY_URL", derived=own).rstrip("/")
+        return self.text("SCHEMA_REGISTRY_URL", derived=own).rstrip("/")
 
     @cached_property
     def sql_catalog(self) -> str:

@@ -1,7 +1,5 @@
 """Checks of the variables that Spark's launcher would refuse with a trace."""
 
-from __future__ import annotations
-
 import re
 
 import psutil

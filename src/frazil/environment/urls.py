@@ -1,7 +1,6 @@
-"""Addresses of servers as people write them in variables."""
+"""Addresses of servers as people write them in variables, and names of this machine."""
 
-from __future__ import annotations
-
+from ipaddress import IPv6Address, ip_address
 from urllib.parse import urlsplit
 
 from frazil.errors import ConfigError
@@ -25,3 +24,16 @@ def check_url(name: str, text: str) -> None:
         raise ConfigError(f"{name}={text}: expected a URL that starts with http:// or https://")
     if not host or port == 0 or any(character.isspace() or not character.isprintable() for character in text):
         raise ConfigError(f"{name}={text}: expected a host, and a port between 1 and 65535 where one is given")
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether data sent to `host`, a name or an address without brackets, stays on this machine.
+
+    A name that only looks like an address, as `127.example.org`, may be any machine.
+    """
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host.lower() == "localhost"
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return (mapped or address).is_loopback

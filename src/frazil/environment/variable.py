@@ -1,7 +1,5 @@
 """Declaration of an environment variable, and the variables of Kafka's clients and of the topics file."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -17,7 +15,7 @@ class Variable:
     """Environment variable.
 
     `default` is what an unset or blank variable means. Where it depends on other variables it is shown with their
-    names in angle brackets (`<KAFKA_EXTERNAL_PORT>`) and `derived` is true. `fallback` is read when this one is unset.
+    names in angle brackets (`<KAFKA_EXTERNAL_PORT>`). `fallback` is read when this one is unset.
     `no_effect` says why a variable is accepted and yet changes nothing.
     """
 
@@ -27,9 +25,13 @@ class Variable:
     used_by: str = ""
     default: str = ""
     kind: Kind = "text"
-    derived: bool = False
     fallback: str | None = None
     no_effect: str | None = None
+
+    @property
+    def derived(self) -> bool:
+        """Whether the default depends on other variables."""
+        return "<" in self.default
 
 
 KAFKA_SECURITY: Final = (
@@ -102,7 +104,6 @@ TOPICS_FILE: Final = (
         "worker",
         "<MINIO_ENDPOINT>",
         "url",
-        derived=True,
     ),
     Variable("BATCH_SIZE", _FILE, "Records of an object, for entries without batch-size.", "worker", "1000", "count"),
     Variable(

@@ -3,8 +3,6 @@
 `Settings` takes its defaults from here; `.env.sample` and the reference page are made from here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
@@ -39,17 +37,8 @@ _DECLARED: Final = (
         "start, worker",
         "<XDG_CACHE_HOME>/frazil",
         "path",
-        derived=True,
     ),
-    Variable(
-        "XDG_CACHE_HOME",
-        _PLACES,
-        "Folder of all programs' caches.",
-        "FRAZIL_CACHE",
-        "<HOME>/.cache",
-        "path",
-        derived=True,
-    ),
+    Variable("XDG_CACHE_HOME", _PLACES, "Folder of all programs' caches.", "FRAZIL_CACHE", "<HOME>/.cache", "path"),
     Variable(
         "XDG_CONFIG_HOME",
         _PLACES,
@@ -57,7 +46,6 @@ _DECLARED: Final = (
         "context, and the verbs that manage connectors",
         "<HOME>/.config",
         "path",
-        derived=True,
     ),
     Variable(
         "FRAZIL_CONTEXT",
@@ -98,12 +86,7 @@ _DECLARED: Final = (
         "start, worker",
         kind="path",
     ),
-    Variable(
-        "JAVA_TOOL_OPTIONS",
-        _PLACES,
-        "Options for every Java process, such as a proxy.",
-        "start, worker",
-    ),
+    Variable("JAVA_TOOL_OPTIONS", _PLACES, "Options for every Java process, such as a proxy.", "start, worker"),
     Variable(
         "SSL_CERT_FILE",
         _PLACES,
@@ -123,7 +106,6 @@ _DECLARED: Final = (
         "started.",
         "init, produce, generate, continuous, worker, status",
         "127.0.0.1:<KAFKA_EXTERNAL_PORT>",
-        derived=True,
     ),
     Variable("KAFKA_EXTERNAL_PORT", KAFKA, "Port of the embedded broker.", "start", "9092", "port"),
     Variable(
@@ -138,7 +120,6 @@ _DECLARED: Final = (
         "init, worker (in the connectors), query, sql, status",
         "http://127.0.0.1:<DEST_API_PORT>",
         "url",
-        derived=True,
     ),
     Variable(
         "MINIO_ACCESS_KEY",
@@ -157,12 +138,7 @@ _DECLARED: Final = (
         "secret",
         fallback="MINIO_ROOT_PASSWORD",
     ),
-    Variable(
-        "MINIO_ROOT_USER",
-        _STORE,
-        "Another spelling of MINIO_ACCESS_KEY, which wins.",
-        "as MINIO_ACCESS_KEY",
-    ),
+    Variable("MINIO_ROOT_USER", _STORE, "Another spelling of MINIO_ACCESS_KEY, which wins.", "as MINIO_ACCESS_KEY"),
     Variable(
         "MINIO_ROOT_PASSWORD",
         _STORE,
@@ -178,13 +154,7 @@ _DECLARED: Final = (
         "us-east-1",
     ),
     Variable(
-        "DEST_API_PORT",
-        _STORE,
-        "S3 port of the embedded store.",
-        "start",
-        "9000",
-        "port",
-        fallback="SOURCE_API_PORT",
+        "DEST_API_PORT", _STORE, "S3 port of the embedded store.", "start", "9000", "port", fallback="SOURCE_API_PORT"
     ),
     Variable(
         "SOURCE_API_PORT",
@@ -200,7 +170,6 @@ _DECLARED: Final = (
         "init, worker (in the connectors), query, sql, status",
         "http://127.0.0.1:<ICEBERG_CATALOG_PORT>",
         "url",
-        derived=True,
     ),
     Variable("ICEBERG_CATALOG_PORT", _STORE, "Port of the embedded catalog.", "start", "8181", "port"),
     # Names
@@ -237,7 +206,6 @@ _DECLARED: Final = (
         "init, status, demo, get, apply and the other verbs that manage connectors",
         "http://127.0.0.1:<KAFKA_CONNECT_PORT>",
         "url",
-        derived=True,
     ),
     Variable(
         "KAFKA_CONNECT_USER", _WORKER, "User at the worker's REST API, when it asks for one.", "as KAFKA_CONNECT_URL"
@@ -338,10 +306,7 @@ _DECLARED: Final = (
         kind="url",
     ),
     Variable(
-        "TRINO_USER",
-        _SQL,
-        "User at Trino; unset, the user of the operating system.",
-        "init, query, sql with Trino",
+        "TRINO_USER", _SQL, "User at Trino; unset, the user of the operating system.", "init, query, sql with Trino"
     ),
     Variable(
         "TRINO_PASSWORD",
@@ -373,7 +338,6 @@ _DECLARED: Final = (
         "start registry, status, produce --schema",
         "http://127.0.0.1:<SCHEMA_REGISTRY_PORT>/apis/ccompat/v7",
         "url",
-        derived=True,
     ),
     Variable(
         "SCHEMA_REGISTRY_PORT", _SCHEMAS, "Port of the stack's schema registry.", "start registry", "8085", "port"

@@ -3,8 +3,6 @@
 Source: the configuration references of Kafka Connect 4.3 and of its Iceberg sink's images.
 """
 
-from __future__ import annotations
-
 from frazil.declare.converters import DEFAULTS, Role
 from frazil.declare.definition import Key, Value
 from frazil.declare.validators import at_least, one_of
@@ -23,10 +21,6 @@ def _partitions(value: Value) -> str | None:
     return None if value == -1 or (isinstance(value, int) and value > 0) else "Value must be -1 or at least 1"
 
 
-def _factor(value: Value) -> str | None:
-    return _partitions(value)
-
-
 def _storage(kind: str, what: str, partitions: int | None) -> tuple[Key, ...]:
     prefix = f"{kind}.storage."
     name = Key(
@@ -43,7 +37,7 @@ def _storage(kind: str, what: str, partitions: int | None) -> tuple[Key, ...]:
         f"Copies of the {kind} topic when it is created; -1 is the default of the broker.",
         default=3,
         importance="LOW",
-        validator=_factor,
+        validator=_partitions,
         group=TOPICS,
     )
     if partitions is None:

@@ -1,7 +1,5 @@
 """Arrow columns to Python values."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Named parameters of a statement: `:name` stands for a value, never for a piece of SQL."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime

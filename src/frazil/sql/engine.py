@@ -1,18 +1,19 @@
 """The embedded engine: DuckDB over scans of the catalog's tables, which answers Trino's SQL as Trino does."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, wait
 from dataclasses import replace
+from functools import cache
 from types import MappingProxyType
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
 
+from frazil.clients.catalog import connect
 from frazil.environment.extras import extra
+from frazil.environment.settings import Settings
 from frazil.errors import QueryError
 from frazil.sql.arrow_values import typed_rows, with_names
 from frazil.sql.names import Names, answers
@@ -75,13 +76,7 @@ class Engine:
             answer, files = self._run(opened, translation)
         answer = with_names(answer, translation.columns, translation.types)
         rows = typed_rows(answer, translation.types)
-        return Result(
-            translation.columns,
-            rows,
-            arrow=answer,
-            types=tuple(map(str, translation.types)),
-            files=files,
-        )
+        return Result(translation.columns, rows, arrow=answer, types=tuple(map(str, translation.types)), files=files)
 
     def _run(self, opened: Session, translation: Translation) -> tuple[pa.Table, tuple[str, ...]]:
         streams: list[ScanStream] = []
@@ -147,3 +142,13 @@ def _fetch(opened: Session, sql: str, most: int) -> pa.Table:
 
 def _megabytes(size: int) -> str:
     return f"{size / (1 << 20):,.0f} MiB"
+
+
+def embedded_engine(settings: Settings, own_views: Views) -> Engine:
+    """Make the engine; a catalog that does not answer shows with the first statement that names a table.
+
+    `own_views` are views of the program's own, beside those of the catalog.
+    """
+    # The catalogs in question know views without saying so.
+    properties = {**settings.catalog_properties(), "view-endpoints-supported": "true"}
+    return Engine(cache(lambda: connect(properties)), settings.warehouse, settings.namespace, own_views=own_views)

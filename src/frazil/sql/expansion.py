@@ -3,8 +3,6 @@
 A view hears of the conditions that every row has to fulfil, so that it need not read what the statement leaves out.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Iceberg's metadata as the tables that Trino shows beside a table (Trino documentation, Iceberg connector)."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Hints for names with a slip of the pen."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from difflib import get_close_matches
 

@@ -1,7 +1,5 @@
 """Files that `ORDER BY time DESC LIMIT n` can do without, by the bounds that the manifests hold."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Values for the named parameters of statements, as they are written on the command line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime

@@ -1,7 +1,5 @@
 """An answer as a Parquet file, with the types of its columns."""
 
-from __future__ import annotations
-
 from typing import IO, Any
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """A table scan that the embedded engine pulls, batch by batch, as often as it wants to."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Connections of the embedded engine: DuckDB without files, network or settings of its own, with Trino's functions."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

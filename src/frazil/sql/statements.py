@@ -1,7 +1,5 @@
 """SQL text to single reading statements, before anything is looked up or run."""
 
-from __future__ import annotations
-
 import logging
 from dataclasses import dataclass
 

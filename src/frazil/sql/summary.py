@@ -1,7 +1,5 @@
 """Summary of a table at a glance: row total, newest snapshot, newest rows, without reading the table."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -41,7 +39,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class TableSummary:
-    """`newest` are the newest rows by `ordered_by`, newest first; without such a column, just rows (None).
+    """`newest` are the newest rows by their time, newest first; without a column of a time, just rows.
 
     `last` is the first of them with all its columns.
     """
@@ -49,7 +47,6 @@ class TableSummary:
     name: str
     rows: int
     snapshot: Snapshot | None
-    ordered_by: str | None
     newest: Result
     last: Result | None
 
@@ -81,7 +78,6 @@ def summarise(
             name=table.name()[-1],
             rows=_row_total(table),
             snapshot=_snapshot(table),
-            ordered_by=reader.order.name if reader.order else None,
             newest=_result(list(columns.values()), newest, paths),
             last=_result(full.column_names, full, full.column_names) if full is not None else None,
         )

@@ -1,7 +1,5 @@
 """Statements on a Trino server: the stack's own, or the one that `TRINO_URL` names."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -14,7 +12,7 @@ from frazil.environment.settings import Settings
 from frazil.errors import QueryError
 from frazil.sql.arrow_values import day_interval, month_interval
 from frazil.sql.result import Result
-from frazil.sql.trino_statements import reading
+from frazil.sql.statements import READING, Statement, pieces, refused
 
 with extra("trino"):
     from dateutil.relativedelta import relativedelta
@@ -74,3 +72,57 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     return [plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+_WHY = "only statements that change nothing are sent to Trino: SELECT, SHOW, DESCRIBE, EXPLAIN, USE, SET SESSION"
+# They change what this connection remembers: names, settings, statements that were checked when they were prepared.
+_OF_THE_CONNECTION = ("USE", "RESET", "DEALLOCATE")
+_SETTINGS = ("SESSION", "TIME", "PATH")
+
+
+def reading(sql: str) -> list[Statement]:
+    """Statements of a text that Trino may get.
+
+    Raises QueryError when one of them would write, also behind EXPLAIN ANALYZE, PREPARE or EXECUTE IMMEDIATE; nothing
+    has run then.
+    """
+    statements = pieces(sql)
+    for statement in statements:
+        if not _only_reads(statement):
+            raise refused(statement, _WHY)
+    return statements
+
+
+def _only_reads(statement: Statement) -> bool:
+    word = statement.keyword
+    if word in READING or word in _OF_THE_CONNECTION:
+        return True
+    if word == "SET":
+        return any(token.text.upper().split()[:1] == [kind] for token in statement.words()[:1] for kind in _SETTINGS)
+    if word == "EXPLAIN":
+        analyzed = _analyzed(statement)
+        return analyzed is None or _reads(analyzed)
+    if word == "PREPARE":
+        tokens = statement.words()
+        return len(tokens) > 2 and tokens[1].text.upper() == "FROM" and _reads(statement.rest[tokens[2].start :])
+    if word == "EXECUTE":
+        tokens = statement.words()
+        immediate = bool(tokens) and tokens[0].text.upper() == "IMMEDIATE"
+        return not immediate or (len(tokens) > 1 and _reads(tokens[1].text))
+    return False
+
+
+def _reads(sql: str) -> bool:
+    try:
+        return all(_only_reads(statement) for statement in pieces(sql))
+    except QueryError:  # nothing that can be told apart
+        return False
+
+
+def _analyzed(statement: Statement) -> str | None:
+    """The statement that EXPLAIN ANALYZE [VERBOSE] runs; None for an EXPLAIN that runs nothing."""
+    tokens = statement.words()
+    if not tokens or tokens[0].text.upper() != "ANALYZE":
+        return None
+    at = 2 if len(tokens) > 1 and tokens[1].text.upper() == "VERBOSE" else 1
+    return statement.rest[tokens[at].start :] if at < len(tokens) else ""

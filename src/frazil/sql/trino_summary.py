@@ -1,7 +1,5 @@
 """Summary of a table at a glance, asked of Trino: the counterpart of `frazil.sql.summary`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
@@ -36,7 +34,7 @@ def summarise(
     newest = _answer(engine, f"SELECT {columns} FROM {table}{newest_first} LIMIT {rows}")  # noqa: S608
     full = _answer(engine, f"SELECT * FROM {table}{newest_first} LIMIT 1") if last and newest.rows else None  # noqa: S608
     [(total,)] = _rows(engine, f"SELECT count(*) FROM {table}")  # noqa: S608
-    return TableSummary(name, total, _snapshot(engine, namespace, name), order, newest, full)
+    return TableSummary(name, total, _snapshot(engine, namespace, name), newest, full)
 
 
 def _snapshot(engine: TrinoEngine, namespace: str, name: str) -> Snapshot | None:

@@ -1,7 +1,5 @@
 """Values of answers as JSON and as text."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Views of the embedded engine, which whoever opens it gives it: they are stored in no catalog."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -4,8 +4,6 @@
 it. The folder is complete or absent: it is unpacked elsewhere, after its checksums were compared, and renamed.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import shutil

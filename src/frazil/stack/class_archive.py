@@ -11,8 +11,6 @@ A JVM refuses an archive of another JVM or of other jars, and goes on without it
 was cut short, and dies of it: so the size is part of an archive's name.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Runs the Apache Ivy that PySpark ships: it downloads Maven artifacts without a Maven installation."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tempfile

@@ -4,8 +4,6 @@ Every set has a lock file in `locks/` with one line `org:name:version[:classifie
 renews them. A set is complete or absent: it is built in a temporary folder, verified and renamed.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import shutil

@@ -1,7 +1,5 @@
 """Finds the Java that the broker and Spark, the schema registry, or Trino run on."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,7 +1,5 @@
 """The embedded Kafka broker: one KRaft node on loopback."""
 
-from __future__ import annotations
-
 import base64
 import shutil
 import uuid

@@ -1,7 +1,5 @@
 """The embedded stack of one home folder: those parts that are not somebody else's."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 

@@ -4,8 +4,6 @@ Resolves each set's roots with their dependencies and writes what came out, with
 sets of `ARCHIVES` are archives, `trino-java` is a Python package.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Patience with a process: as long as it gives signs of life, however slow the machine is."""
 
-from __future__ import annotations
-
 import subprocess
 import tempfile
 import time

@@ -1,7 +1,5 @@
 """TCP ports on the loopback interface: which are taken, by whom, and which are free."""
 
-from __future__ import annotations
-
 import os
 import random
 import socket

@@ -4,8 +4,6 @@ The file holds process id and start time; a process id that the operating system
 is recognised by its start time and never signalled.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The stack's schema registry, which runs on request only: Apicurio Registry, which serves Confluent's API too."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

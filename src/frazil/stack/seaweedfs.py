@@ -1,7 +1,5 @@
 """The embedded object store with its Iceberg REST catalog: SeaweedFS on loopback."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Background service: starts, answers "ready?", stops."""
 
-from __future__ import annotations
-
 import fcntl
 import shutil
 import signal
@@ -16,8 +14,7 @@ import psutil
 
 from frazil.environment.private_file import private_home
 from frazil.errors import ServiceDied, StackError
-from frazil.stack.log_keeper import start_keeper
-from frazil.stack.logfile import bound, tail_since
+from frazil.stack.logfile import bound, start_keeper, tail_since
 from frazil.stack.patience import LIMIT, Patience
 from frazil.stack.ports import Port, listening, require_free
 from frazil.stack.process import ProcessFile, exit_code, is_alive, kill, minimal_env, terminate

@@ -4,8 +4,6 @@ The owner writes to a pipe once a second. A process of its own reads it, `python
 after a `kill -9` of the owner, and while the owner is stopped.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import subprocess

@@ -1,7 +1,5 @@
 """The stack's Trino, which runs on request only: one node on loopback."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Sequence
@@ -12,14 +10,33 @@ import javaproperties
 
 from frazil.clients.trino_catalog import SECRETS
 from frazil.environment.settings import LOOPBACK, Settings
-from frazil.stack.archives import install
+from frazil.stack.archives import ArchiveSet, install, unpack_tar, unpack_zip
 from frazil.stack.class_archive import ClassArchive
 from frazil.stack.ports import Port
 from frazil.stack.process import minimal_env
 from frazil.stack.service import ANSWER_S, Progress, Service
-from frazil.stack.trino_files import TRINO_FILES
+from frazil.stack.transfer import Transfer
 from frazil.stack.trino_java import trino_java
 from frazil.stack.truststore import trust_options
+
+_UNPACKING = "unpacking Trino"
+
+
+def _unpack(found: list[Path], draft: Path, progress: Progress) -> Path:
+    """Unpack both archives below `draft`; returns the folder of the server, with the plugin in its place."""
+    server, plugin = found
+    before, total = server.stat().st_size, sum(path.stat().st_size for path in found)
+    unpack_tar(server, draft / "server", lambda done: progress(Transfer(_UNPACKING, done, total)))
+    unpack_zip(plugin, draft / "plugin", lambda done: progress(Transfer(_UNPACKING, before + done, total)))
+    (top,), (inner,) = (draft / "server").iterdir(), (draft / "plugin").iterdir()
+    (top / "plugin").mkdir(exist_ok=True)
+    inner.rename(top / "plugin" / "iceberg")
+    return top
+
+
+TRINO_FILES = ArchiveSet("trino", "Trino", _unpack)
+"""The server (`.tar.gz`) and its Iceberg plugin (`.zip`): a folder with `lib/` and `plugin/iceberg/`."""
+
 
 _HEAP = "2g"
 _PROPERTIES = {

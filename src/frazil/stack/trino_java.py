@@ -4,8 +4,6 @@ Spark fails on it, so it lies neither in the environment of frazil nor where
 `find_java` looks.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Truststore of what Python trusts, for Java, which knows none of the variables that name certificates."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import ssl

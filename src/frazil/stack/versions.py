@@ -1,7 +1,5 @@
 """Versions of everything that the embedded stack downloads."""
 
-from __future__ import annotations
-
 KAFKA = "4.3.1"
 LOG4J = "2.25.3"
 SLF4J = "2.0.17"

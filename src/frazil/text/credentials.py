@@ -1,7 +1,5 @@
 """Takes credentials out of text of any form, as requests to object stores carry them."""
 
-from __future__ import annotations
-
 import re
 
 import pyarrow as pa

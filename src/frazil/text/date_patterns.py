@@ -1,7 +1,5 @@
 """Date patterns of Java's `SimpleDateFormat` and of Joda-Time: quotes, names, numbers of a calendar."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Paths to fields in transformations: a plain name (V1), or a dotted path with backticks (V2)."""
 
-from __future__ import annotations
-
 
 def field_path(path: str, version: str) -> tuple[str, ...]:
     r"""The names that a path leads through.

@@ -1,7 +1,5 @@
 """Instants that others have chosen, in epoch milliseconds: any whole number, also beyond every calendar."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -5,8 +5,6 @@ at the beginning, possessive repetitions) Python's engine matches, which may tak
 never for what is in records.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol

@@ -1,7 +1,5 @@
 """Text in double quotes, as options of JAAS and of Spark's launcher have it."""
 
-from __future__ import annotations
-
 
 def quoted(text: str) -> str:
     """The text in double quotes, with a backslash before each quote and each backslash in it."""

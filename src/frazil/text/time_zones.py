@@ -1,7 +1,5 @@
 """Time zones by the ids that Joda-Time knows: those of the tz database, and offsets such as `+05:30`."""
 
-from __future__ import annotations
-
 import datetime as dt
 import re
 from functools import lru_cache

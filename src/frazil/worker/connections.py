@@ -4,8 +4,6 @@ They count before a login, for plain and TLS connections alike: who only connect
 which share the process.
 """
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import logging

@@ -1,7 +1,5 @@
 """The worker process: Spark driver, connectors, REST and actuator in one."""
 
-from __future__ import annotations
-
 import logging
 import resource
 import signal
@@ -19,10 +17,9 @@ from frazil.connectors.iceberg.spark.runtime import IcebergRuntime
 from frazil.connectors.registry import completed, connector_of
 from frazil.declare.providers import ConfigProviders, Resolved
 from frazil.engine import spark
-from frazil.engine.engine import Engine
+from frazil.engine.engine import Engine, begin_run
 from frazil.engine.maintenance import MaintenanceSchedule, maintainer
 from frazil.engine.runner_api import Runner
-from frazil.engine.runs import begin_run
 from frazil.environment.settings import Settings
 from frazil.environment.spark_options import check_spark
 from frazil.environment.worker import WorkerConfig
@@ -32,24 +29,23 @@ from frazil.pipeline.report import BatchReport
 from frazil.stack.ports import Port, require_different
 from frazil.worker.actuator.app import scrape_route, serve_actuator
 from frazil.worker.actuator.health import connector_states
-from frazil.worker.cluster.build import worker_group
+from frazil.worker.cluster.group import worker_group
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.lifecycle.restart_policy import RestartPolicy
 from frazil.worker.lifecycle.store import FileConfigStore
 from frazil.worker.lifecycle.topic_entries import TopicEntries
 from frazil.worker.pages import Pages, WorkerView, no_pages
+from frazil.worker.rest.app import serve_rest
 from frazil.worker.rest.forward import Forwarder
 from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.rest.security.tls import worker_client
-from frazil.worker.rest.serve import serve_rest
 from frazil.worker.sources.runtime import SourceRuntime
 from frazil.worker.watch.active_topics import ActiveTopics
 from frazil.worker.watch.history import History
-from frazil.worker.watch.lag import lag_of_all
 from frazil.worker.watch.loggers import Loggers
 from frazil.worker.watch.logs import log_to_stderr
 from frazil.worker.watch.metrics import Metrics
-from frazil.worker.watch.positions import ConnectorPositions
+from frazil.worker.watch.positions import ConnectorPositions, lag_of_all
 
 logger = logging.getLogger(__name__)
 

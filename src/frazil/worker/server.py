@@ -1,7 +1,5 @@
 """Serves an ASGI application from a background thread of the worker."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import socket
@@ -65,12 +63,7 @@ class Server:
 
 
 def serve(
-    app: ASGIApp,
-    host: str,
-    port: int,
-    variable: str,
-    tls: ssl.SSLContext | None = None,
-    bounds: Bounds = BOUNDS,
+    app: ASGIApp, host: str, port: int, variable: str, tls: ssl.SSLContext | None = None, bounds: Bounds = BOUNDS
 ) -> Server:
     """Start to serve on `host`:`port` (0: any free port), with `tls` over HTTPS only.
 

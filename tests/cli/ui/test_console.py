@@ -1,17 +1,22 @@
 from __future__ import annotations
 
 import fcntl
+import io
 import os
 import pty
 import struct
 import subprocess
 import sys
 import termios
+from pathlib import Path
 
 import pytest
 from rich.table import Table
 
-from frazil.cli.ui.console import make_console
+from frazil.cli.ui.console import agreed, make_console
+from frazil.errors import UsageError
+from tests.cli.terminal import CTRL_C, CTRL_D, Terminal
+from tests.isolation import isolated_settings
 
 LONG = "word " * 60
 PROGRAM = f"from frazil.cli.ui.console import make_console; make_console().print({LONG!r})"
@@ -74,3 +79,20 @@ def _read(terminal: int) -> str:
             os.close(terminal)
             return content.decode()
         content += block
+
+
+def test_where_nobody_can_be_asked_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    with pytest.raises(UsageError, match="pass --yes"):
+        agreed("Go on?", "pass --yes")
+
+
+@pytest.mark.parametrize(("key", "code"), [(CTRL_C, 130), (CTRL_D, 1)])
+def test_a_question_can_be_left(tmp_path: Path, key: str, code: int) -> None:
+    settings = isolated_settings(tmp_path / "home", FRAZIL_ENV_FILE=os.devnull)
+    (settings.home / "data").mkdir(parents=True)
+    with Terminal({**os.environ, **settings.env}, "clean") as asking:
+        asking.until("[y/N]")
+        asking.send(key)
+        assert asking.end() == code
+    assert (settings.home / "data").exists()

@@ -6,10 +6,9 @@ import signal
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
-from frazil.cli.verbs import data
+from frazil.cli.main import app
 from frazil.clients.kafka.offsets import end_offsets
 from frazil.clients.registry.access import RegistryAccess
 from frazil.clients.registry.client import SchemaType
@@ -40,8 +39,6 @@ def settings(stack: LocalStack, monkeypatch: pytest.MonkeyPatch, request: pytest
 
 
 def run(*arguments: str) -> Result:
-    app = typer.Typer()
-    data.register(app)
     return CliRunner().invoke(app, arguments)
 
 
@@ -66,8 +63,6 @@ def test_lines_become_records_of_a_new_topic(settings: Settings, tmp_path: Path)
     result = run("produce", "cli.orders", "--values", str(lines))
     assert result.exit_code == 0, result.output
     assert re.fullmatch(r"cli\.orders: 3 records in [0-9.]+ s \(the topic is new\)\n", result.stdout)
-    app = typer.Typer()
-    data.register(app)
     more = CliRunner().invoke(app, ["produce", "cli.orders", "--values", "-"], input='{"id": 3}\n')
     assert more.stdout.startswith("cli.orders: 1 record in ")
     assert sum(end_offsets(settings.bootstrap_servers, ["cli.orders"]).values()) == 4

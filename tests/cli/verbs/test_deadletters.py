@@ -18,7 +18,7 @@ from frazil.cli.main import app
 from frazil.clients.catalog import connect
 from frazil.clients.connect import ConnectClient
 from frazil.clients.kafka import topics as kafka_topics
-from frazil.connectors.iceberg.table.commit import Commit, Target
+from frazil.connectors.iceberg.table.commit import Commit, TableBranch
 from frazil.connectors.positions import KafkaIdentity
 from frazil.environment.settings import Settings
 from frazil.errors import NotFound, ServiceUnavailable, UsageError
@@ -212,7 +212,7 @@ def test_replay_with_the_configuration_from_a_file(
     catalog.create_namespace_if_not_exists("deadletters")
     fields = NestedField(1, "id", LongType(), required=True), NestedField(2, "n", IntegerType())
     table = catalog.create_table(f"deadletters.{place.name}", Schema(*fields))
-    target = Target(catalog, f"deadletters.{place.name}", "main")
+    target = TableBranch(catalog, f"deadletters.{place.name}", "main")
     position = {(place.name, 0): 10}
     target.commit(
         table, target.floor(table, place.name), Commit(place.name, [], position, position, KafkaIdentity(), None)

@@ -8,11 +8,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Annotated
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import typer
+from typer.testing import CliRunner
 
+from frazil.cli.ui.program import StatementCommand
 from frazil.environment.settings import Settings
 from tests.cli.terminal import Terminal
 from tests.sql.conftest import COMMITS, ROWS_PER_COMMIT, LogTables
@@ -125,3 +129,37 @@ def test_trino_takes_parameters_and_gives_types(trino: Settings, log_tables: Log
     assert found.schema.types == pq.read_schema(own).types
     assert found.to_pylist() == pq.read_table(own).to_pylist()
     assert found.column("time").to_pylist() == [wanted["time"]]
+
+
+app = typer.Typer()
+
+
+@app.command(cls=StatementCommand)
+def echo(
+    statement: Annotated[str, typer.Argument()],
+    file: Annotated[str, typer.Option("--file")] = "",
+) -> None:
+    """What arrived."""
+    typer.echo(f"{statement!r} {file!r}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (["-- a comment\nSELECT 1"], "' -- a comment\\nSELECT 1' ''"),
+        (["--comment\nSELECT 1", "--file", "x"], "' --comment\\nSELECT 1' 'x'"),
+        (["-- a = b\nSELECT 1"], "' -- a = b\\nSELECT 1' ''"),
+        (["--file=a b", "SELECT 1"], "'SELECT 1' 'a b'"),
+        (["--file", "-- x\ny", "SELECT 1"], "'SELECT 1' ' -- x\\ny'"),
+        (["--", "-- c\nSELECT 1"], "' -- c\\nSELECT 1' ''"),
+        (["SELECT 1"], "'SELECT 1' ''"),
+    ],
+)
+def test_a_statement_may_begin_with_a_comment(arguments: list[str], shown: str) -> None:
+    assert CliRunner().invoke(app, arguments).output == f"{shown}\n"
+
+
+def test_a_wrong_option_is_one_still() -> None:
+    result = CliRunner().invoke(app, ["--fromat", "csv", "SELECT 1"])
+    assert result.exit_code == 2
+    assert "--fromat" in result.output

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from frazil.clients import catalog as catalogs
-from frazil.connectors.iceberg.table.commit import Commit, Target, summary_of
+from frazil.connectors.iceberg.table.commit import Commit, TableBranch, summary_of
 from frazil.connectors.iceberg.tools.problems import without_keys
 from frazil.connectors.sink import Due
 from frazil.errors import BadRecord, ConfigError
@@ -156,7 +156,7 @@ def test_a_topic_that_is_read_again_sets_no_row_back(none: Memory) -> None:
     send(none, read(1, 100, name="one"), event("u", 1, 120, commit=111, name="uno"), event("d", 1, 130, commit=121))
     send(none, event("c", 1, 140, commit=131, name="back"))
     driver.drain()
-    target = Target(none[1], TABLE, "main")
+    target = TableBranch(none[1], TABLE, "main")
     table = target.load()
     head = table.current_snapshot()
     assert head is not None

@@ -133,9 +133,9 @@ def test_ends_before_the_position_and_partitions_that_are_gone_are_found_before_
     broker.send("t", [record(1), record(2)])
     driver.step()
     with pytest.raises(PositionLost, match="was read up to offset 2, and ends at 1 now"):
-        driver.task.due({("t", 0): 1}, 0)
+        driver.task.find_due({("t", 0): 1}, 0)
     with pytest.raises(ServiceUnavailable, match="partition 0 of topic t is gone"):
-        driver.task.due({}, 0)
+        driver.task.find_due({}, 0)
 
 
 def test_offsets_that_cannot_be_copied_to_the_group_are_no_harm(one: Memory, caplog: pytest.LogCaptureFixture) -> None:

@@ -153,7 +153,7 @@ class Driver:
         return self.store_below(kafka_offsets.end_offsets(self.bootstrap, [self.topic]), self.now_ms)
 
     def store_below(self, ends: Offsets, now_ms: int) -> bool:
-        due = self.sink.due(ends, now_ms)
+        due = self.sink.find_due(ends, now_ms)
         if due.ends:
             self.sink.step(due, self.reports.append)
         return bool(due.ends)

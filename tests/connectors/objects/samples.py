@@ -68,9 +68,6 @@ class FolderStore:
 
     folder: str
 
-    def open(self) -> FolderStore:
-        return self
-
     def check(self) -> None:
         """A folder can always be written to."""
 

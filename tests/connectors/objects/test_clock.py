@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.connectors.objects.clock import MAX_TICKS, Clock, Tick, next_boundary
-from frazil.connectors.objects.metadata import Metadata, copy_metadata, read_metadata
+from frazil.connectors.objects.positions import Metadata, copy_metadata, read_metadata
 from tests.connectors.objects.samples import BY_TIME, sink_with
 
 HOUR = 3_600_000

@@ -41,9 +41,6 @@ class FaultyStore(FolderStore):
     faults: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def open(self) -> FaultyStore:
-        return self
-
     def put(self, name: str, body: IO[bytes], size: int, tags: tuple[tuple[str, str], ...]) -> None:
         with self.lock:
             fault = self.faults.pop(0) if self.faults else "none"

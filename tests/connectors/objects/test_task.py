@@ -23,9 +23,9 @@ from frazil.connectors.objects import partition as partitions
 from frazil.connectors.objects import task as tasks
 from frazil.connectors.objects.clock import Clock
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
-from frazil.connectors.objects.file_rows import FileRows
 from frazil.connectors.objects.results import ObjectsResult, PartitionResult
 from frazil.connectors.objects.task import ObjectsSpec, run
+from frazil.connectors.objects.verify import FileRows
 from tests.connectors.objects.samples import BY_TIME, FORMAT, STORAGE, FolderStore, sink_with
 from tests.pipeline.kafka_rows import Row, chunks
 

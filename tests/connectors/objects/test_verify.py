@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from frazil.connectors.checks.compare import Limits, Part
 from frazil.connectors.checks.result import RangeCheck
 from frazil.connectors.objects.clock import Clock
 from frazil.connectors.objects.task import ObjectsSpec, run
-from frazil.connectors.objects.verify import ObjectCheck, ObjectPlace, object_place
+from frazil.connectors.objects.verify import ObjectCheck, ObjectPlace, holds, object_place
 from frazil.errors import UsageError
 from frazil.pipeline.letters.deadletter import Coordinates
 from tests.connectors.objects.samples import BY_TIME, FORMAT, STORAGE, FolderStore, sink_with
@@ -248,3 +249,46 @@ def test_lines_that_no_column_can_hold_are_compared_after_a_change(tmp_path: Pat
     later = Case(tmp_path, changes=KINDS["parquet"], rows=ROWS[6:])
     later.rows = [*rows, *ROWS[6:]]
     assert later.check().complete
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        ({"a": 1}, '{"a":1}'),
+        ({"a": 1.0}, '{"a":1}'),
+        ({"a": 0.1}, '{"a":0.1000000000000000055}'),
+        ({"a": Decimal(2**64)}, '{"a":18446744073709551616}'),
+        ({"a": "1"}, '{"a":1}'),
+        ({"a": "2.50"}, '{"a":2.50}'),
+        ({"a": '{"b":[true]}'}, '{"a":{"b":[true]}}'),
+        ({"a": "x", "b": None}, '{"a":"x"}'),
+        ({"a": "x"}, '{"a":"x","b":null,"c":{"d":[]}}'),
+        ({"a": {"b": None, "c": 1}}, '{"a":{"c":1}}'),
+        ({"a": [1, None]}, '{"a":[1,null]}'),
+        ({"value": '{"a":{}}'}, '{"a":{}}'),
+    ],
+)
+def test_rows_that_hold_a_record(row: dict[str, Any], text: str) -> None:
+    assert holds(row, text.encode())
+
+
+@pytest.mark.parametrize(
+    ("row", "text"),
+    [
+        ({"a": 1}, '{"a":2}'),
+        ({"a": 1}, '{"a":"1"}'),
+        ({"a": 1}, '{"a":true}'),
+        ({"a": True}, '{"a":1}'),
+        ({"a": 1.5}, '{"a":1}'),
+        ({"a": 2**53}, '{"a":9007199254740993}'),
+        ({"a": "x"}, '{"a":1}'),
+        ({"a": "x"}, '{"a":"x","b":0}'),
+        ({"a": "x", "b": 0}, '{"a":"x"}'),
+        ({"a": None}, '{"a":{"b":0}}'),
+        ({"a": [1]}, '{"a":[1,2]}'),
+        ({"a": {"b": 1}}, '{"a":[1]}'),
+        ({"value": '{"a":{}}'}, '{"a":[]}'),
+    ],
+)
+def test_rows_that_do_not(row: dict[str, Any], text: str) -> None:
+    assert not holds(row, text.encode())

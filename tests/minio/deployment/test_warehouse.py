@@ -16,7 +16,7 @@ from botocore.credentials import Credentials
 
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import ConfigError, ServiceUnavailable, TerminalError
-from frazil.minio.deployment.warehouse import create_warehouse, has_warehouse_api
+from frazil.minio.deployment.deploy import create_warehouse, has_warehouse_api
 
 Seen = list[dict[str, object]]
 

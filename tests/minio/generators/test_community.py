@@ -7,7 +7,7 @@ from typing import Any
 from frazil.minio.generators import vocabulary as words
 from frazil.minio.generators.community import CommunityAudit
 from frazil.minio.generators.templates import go_json
-from frazil.minio.records.kinds import classify
+from frazil.minio.records.legacy import classify
 
 TIME = "2026-11-28T10:00:00Z"
 

@@ -8,7 +8,7 @@ import pytest
 
 from frazil.minio.generators.generate import records
 from frazil.minio.generators.odd import OddRecords
-from frazil.minio.records.kinds import classify
+from frazil.minio.records.legacy import classify
 from frazil.minio.records.tables import SCHEMAS, TableKind
 
 

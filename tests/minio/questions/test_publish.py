@@ -22,7 +22,7 @@ from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable
 from frazil.minio.questions import publish
 from frazil.minio.questions.catalog import QUESTIONS, VIEWS
-from frazil.minio.questions.columns import view_schema
+from frazil.minio.questions.views import view_schema
 from tests.minio.questions.conftest import Asked
 
 PYTHON: dict[type[IcebergType], type[Any]] = {

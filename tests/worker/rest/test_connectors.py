@@ -8,6 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from frazil.connectors.keys.versions import VERSION
+from frazil.pipeline.report import BatchReport
+from frazil.worker.watch.active_topics import ActiveTopics
 from tests.worker.lifecycle.runners import ScriptedFactory, eventually
 from tests.worker.rest.requests import assert_error, create, sink, wait_for
 
@@ -268,3 +270,62 @@ def test_trailing_slashes_and_flags_in_any_case_are_taken(client: httpx.Client) 
     assert client.get("/connectors/c/status/").status_code == 200
     assert client.get("/connector-plugins/").status_code == 200
     assert client.post("/connectors/c/restart?includeTasks=False").status_code == 204
+
+
+def test_tasks_have_the_configuration_and_their_class(client: httpx.Client) -> None:
+    create(client, "c", tasks__max="2")
+    config = {**sink("c", tasks__max="2"), "task.class": "org.apache.iceberg.connect.IcebergSinkTask"}
+    assert client.get("/connectors/c/tasks").json() == [
+        {"id": {"connector": "c", "task": number}, "config": config} for number in range(2)
+    ]
+    assert_error(client.get("/connectors/x/tasks"), 404, "Connector x not found")
+
+
+def test_status_of_a_task(client: httpx.Client) -> None:
+    create(client)
+    assert client.get("/connectors/c/tasks/0/status").json() == {
+        "id": 0,
+        "state": "RUNNING",
+        "worker_id": "127.0.0.1:8083",
+        "version": VERSION,
+    }
+    assert_error(client.get("/connectors/c/tasks/7/status"), 404, "No status found for task c-7")
+    assert_error(client.get("/connectors/x/tasks/0/status"), 404, "No status found for task x-0")
+
+
+def test_restart_of_a_task(client: httpx.Client, factory: ScriptedFactory) -> None:
+    create(client)
+    assert client.post("/connectors/c/tasks/0/restart").status_code == 204
+    eventually(lambda: factory.life("c") == ["start", "stop", "start"])
+    assert_error(client.post("/connectors/c/tasks/7/restart"), 404, "Unknown task: c-7")
+    assert_error(client.post("/connectors/x/tasks/0/restart"), 404, "Unknown connector: x")
+    client.put("/connectors/c/stop")
+    wait_for(client, "c", "STOPPED")
+    assert_error(
+        client.post("/connectors/c/tasks/0/restart"),
+        409,
+        "Cannot complete request momentarily due to no known leader URL, likely because a rebalance was underway.",
+    )
+
+
+def test_topics_until_reset_or_delete(client: httpx.Client, topics: ActiveTopics) -> None:
+    create(client)
+    report = BatchReport("c", 1, 1, 0, 0, 1, 1, duration_s=1, write_s=1, commit_s=1, end_offsets={("t", 0): 1})
+    topics.observe(report)
+    assert client.get("/connectors/c/topics").json() == {"c": {"topics": ["t"]}}
+    assert client.get("/connectors/x/topics").json() == {"x": {"topics": []}}
+    assert client.put("/connectors/c/topics/reset").status_code == 202
+    assert client.put("/connectors/x/topics/reset").status_code == 202
+    assert client.get("/connectors/c/topics").json() == {"c": {"topics": []}}
+    topics.observe(report)
+    client.delete("/connectors/c")
+    assert client.get("/connectors/c/topics").json() == {"c": {"topics": []}}
+
+
+def test_tracking_that_is_off_is_refused(client: httpx.Client, topics: ActiveTopics) -> None:
+    topics.resettable = False
+    assert client.get("/connectors/c/topics").status_code == 200
+    assert_error(client.put("/connectors/c/topics/reset"), 403, "Topic tracking reset is disabled.")
+    topics.enabled = False
+    assert_error(client.get("/connectors/c/topics"), 403, "Topic tracking is disabled.")
+    assert_error(client.put("/connectors/c/topics/reset"), 403, "Topic tracking is disabled.")

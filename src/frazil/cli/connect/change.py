@@ -12,33 +12,25 @@ import typer
 from frazil.cli.connect.output import shown_value
 from frazil.cli.connect.session import ContextOption, NamesArgument, RegexOption, chosen, connect, for_each
 from frazil.cli.ui.env_file import EnvFileOption, variables_of
-from frazil.cli.ui.usage import add_group, examples
+from frazil.cli.ui.program import group, verb
 from frazil.connectors.documents import Document, read_documents
 from frazil.errors import FrazilError, NotFound, UsageError
 
 if TYPE_CHECKING:
     from frazil.clients.connect import ConnectClient
 
-
-def register(app: typer.Typer) -> None:
-    """Add the verbs to the program."""
-    app.command(
-        epilog=examples(
-            "apply -f connectors/ --dry-run  # shows what would change",
-            "apply -f connectors/",
-            "apply -f sink.yaml -f other.json",
-            "apply -f - --name sink  # standard input",
-            "apply -f connectors/ --env-file env  # values with ${NAME}",
-        )
-    )(apply)
-    one = "patch connector iceberg-sink-apilogs --set tasks.max=4"
-    several = "patch connector 'iceberg-.*' -e --set errors.tolerance=all --remove transforms"
-    add_group(app, "patch", "Change some keys of connectors.", (one,), {"connector": (patch_connector, (one, several))})
-    one, several = "delete connector iceberg-sink-apilogs", "delete connector 'test-.*' -e"
-    text = "Delete connectors; tables and topics stay."
-    add_group(app, "delete", text, (one,), {"connector": (delete_connector, (one, several))})
+_PATCH, _DELETE = "patch connector iceberg-sink-apilogs --set tasks.max=4", "delete connector iceberg-sink-apilogs"
+_patch = group("patch", "Change some keys of connectors.", _PATCH)
+_delete = group("delete", "Delete connectors; tables and topics stay.", _DELETE)
 
 
+@verb(
+    "apply -f connectors/ --dry-run  # shows what would change",
+    "apply -f connectors/",
+    "apply -f sink.yaml -f other.json",
+    "apply -f - --name sink  # standard input",
+    "apply -f connectors/ --env-file env  # values with ${NAME}",
+)
 def apply(
     files: Annotated[
         list[str], typer.Option("--file", "-f", help="JSON or YAML file, folder of such files, or - for stdin.")
@@ -110,6 +102,7 @@ def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
     return lines
 
 
+@_patch("connector", _PATCH, "patch connector 'iceberg-.*' -e --set errors.tolerance=all --remove transforms")
 def patch_connector(
     names: NamesArgument,
     set_: Annotated[
@@ -154,6 +147,7 @@ def patch_connector(
         for_each(chosen(client, names, regex), patched)
 
 
+@_delete("connector", _DELETE, "delete connector 'test-.*' -e")
 def delete_connector(names: NamesArgument, regex: RegexOption = False, context: ContextOption = None) -> None:
     """Delete connectors; their tables, topics and positions stay."""
     with connect(context) as client:

@@ -1,7 +1,5 @@
 """The verb `context`: named workers of the user."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -9,32 +7,22 @@ import typer
 
 from frazil.cli.connect.output import Output, OutputOption, show
 from frazil.cli.connect.session import access_of, complete_contexts
-from frazil.cli.ui.usage import add_group
+from frazil.cli.ui.program import group
 from frazil.environment.contexts import Context, Contexts
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 
 NameArgument = Annotated[str, typer.Argument(help="Context.", autocompletion=complete_contexts)]
 
-
-def register(app: typer.Typer) -> None:
-    """Add the verb to the program."""
-    local = "context set local --url http://127.0.0.1:8083"
-    other = "context set production --url https://connect.example:8083 --user ops --password-env CONNECT_PASSWORD"
-    add_group(
-        app,
-        "context",
-        "Name workers, and choose the one to talk to.",
-        ("context list", local, "context use local"),
-        {
-            "set": (set_, (local, other)),
-            "use": (use, ("context use production",)),
-            "list": (list_, ("context list", "context list -o json")),
-            "remove": (remove, ("context remove production",)),
-        },
-    )
+_LOCAL = "context set local --url http://127.0.0.1:8083"
+_context = group("context", "Name workers, and choose the one to talk to.", "context list", _LOCAL, "context use local")
 
 
+@_context(
+    "set",
+    _LOCAL,
+    "context set production --url https://connect.example:8083 --user ops --password-env CONNECT_PASSWORD",
+)
 def set_(
     name: NameArgument,
     url: Annotated[str, typer.Option("--url", help="URL of the worker's REST API.")],
@@ -74,6 +62,7 @@ def set_(
     typer.echo(f"{name}: set in {contexts.path}{' (in use)' if contexts.current == name else ''}")
 
 
+@_context("use", "context use production")
 def use(name: NameArgument) -> None:
     """Talk to this worker from now on."""
     contexts = Contexts.load(Settings.load().contexts_file)
@@ -83,6 +72,7 @@ def use(name: NameArgument) -> None:
     typer.echo(f"{name}: in use")
 
 
+@_context("list", "context list", "context list -o json")
 def list_(output: OutputOption = Output.TABLE) -> None:
     """List contexts; the worker that would be talked to now is named below them."""
     settings = Settings.load()
@@ -102,6 +92,7 @@ def _why(settings: Settings) -> str:
     return "KAFKA_CONNECT_URL" if settings.connect_external else "the worker of the stack"
 
 
+@_context("remove", "context remove production")
 def remove(name: NameArgument) -> None:
     """Forget a worker; the worker itself is not touched."""
     contexts = Contexts.load(Settings.load().contexts_file)

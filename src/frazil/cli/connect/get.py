@@ -1,12 +1,10 @@
 """The verbs `get` and `describe`."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import typer
 
-from frazil.cli.connect.offsets import show_offsets
+from frazil.cli.connect.offsets import get as show_offsets
 from frazil.cli.connect.output import Output, OutputOption, show, shown_config
 from frazil.cli.connect.plugins import list_plugins as show_plugins
 from frazil.cli.connect.plugins import loggers as show_loggers
@@ -19,39 +17,22 @@ from frazil.cli.connect.session import (
     connect,
 )
 from frazil.cli.ui.output import show_table
-from frazil.cli.ui.usage import add_group
+from frazil.cli.ui.program import group
 
 NameArgument = Annotated[str, typer.Argument(help="Connector.", autocompletion=complete_connectors)]
 
-
-def register(app: typer.Typer) -> None:
-    """Add the verbs to the program."""
-    add_group(
-        app,
-        "get",
-        "List connectors, tasks, topics, offsets, plugins, loggers.",
-        ("get connectors", "get offsets iceberg-sink-apilogs", "get plugins -o yaml"),
-        {
-            "connectors": (connectors, ("get connectors", "get connectors -o json", "get connectors 'iceberg-.*' -e")),
-            "tasks": (tasks, ("get tasks iceberg-sink-apilogs",)),
-            "topics": (topics, ("get topics iceberg-sink-apilogs",)),
-            "offsets": (offsets, ("get offsets iceberg-sink-apilogs", "get offsets iceberg-sink-apilogs -o json")),
-            "plugins": (plugins, ("get plugins", "get plugins --all")),
-            "loggers": (loggers, ("get loggers", "get loggers org.apache.kafka")),
-            "worker": (worker, ("get worker",)),
-        },
-    )
-    one, several = "describe connector iceberg-sink-apilogs", "describe connector 'iceberg-.*' -e -o yaml"
-    keys = "describe plugin IcebergSinkConnector"
-    add_group(
-        app,
-        "describe",
-        "Show all of a connector or the keys of a plugin.",
-        (one, keys),
-        {"connector": (connector, (one, several)), "plugin": (plugin, (keys,))},
-    )
+_SINK, _KEYS = "describe connector iceberg-sink-apilogs", "describe plugin IcebergSinkConnector"
+_get = group(
+    "get",
+    "List connectors, tasks, topics, offsets, plugins, loggers.",
+    "get connectors",
+    "get offsets iceberg-sink-apilogs",
+    "get plugins -o yaml",
+)
+_describe_one = group("describe", "Show all of a connector or the keys of a plugin.", _SINK, _KEYS)
 
 
+@_get("connectors", "get connectors", "get connectors -o json", "get connectors 'iceberg-.*' -e")
 def connectors(
     names: Annotated[
         list[str] | None, typer.Argument(help="Connectors; all when left out.", autocompletion=complete_connectors)
@@ -78,6 +59,7 @@ def _one(client: Any, name: str) -> dict[str, Any]:
     return {"status": client.status(name), "info": client.info(name)}
 
 
+@_get("tasks", "get tasks iceberg-sink-apilogs")
 def tasks(name: NameArgument, output: OutputOption = Output.TABLE, context: ContextOption = None) -> None:
     """List the tasks of a connector with their states."""
     with connect(context) as client:
@@ -86,6 +68,7 @@ def tasks(name: NameArgument, output: OutputOption = Output.TABLE, context: Cont
     show(output, found, ("task", "state", "worker", "reason"), rows)
 
 
+@_get("topics", "get topics iceberg-sink-apilogs")
 def topics(name: NameArgument, output: OutputOption = Output.TABLE, context: ContextOption = None) -> None:
     """List the topics that a connector has used."""
     with connect(context) as client:
@@ -93,20 +76,11 @@ def topics(name: NameArgument, output: OutputOption = Output.TABLE, context: Con
     show(output, found, ("topic",), [(topic,) for topic in found])
 
 
-def offsets(name: NameArgument, output: OutputOption = Output.TABLE, context: ContextOption = None) -> None:
-    """Show the position of a connector."""
-    show_offsets(name, output, context)
+_get("offsets", "get offsets iceberg-sink-apilogs", "get offsets iceberg-sink-apilogs -o json")(show_offsets)
+_get("plugins", "get plugins", "get plugins --all")(show_plugins)
 
 
-def plugins(
-    every: Annotated[bool, typer.Option("--all", help="Also converters, transformations and predicates.")] = False,
-    output: OutputOption = Output.TABLE,
-    context: ContextOption = None,
-) -> None:
-    """List the plugins of the worker."""
-    show_plugins(every, output, context)
-
-
+@_get("loggers", "get loggers", "get loggers org.apache.kafka")
 def loggers(
     name: Annotated[str | None, typer.Argument(help="Logger, with those below it; all when left out.")] = None,
     output: OutputOption = Output.TABLE,
@@ -116,6 +90,7 @@ def loggers(
     show_loggers(name, None, None, output, context)
 
 
+@_get("worker", "get worker")
 def worker(output: OutputOption = Output.TABLE, context: ContextOption = None) -> None:
     """Show version and Kafka cluster of the worker."""
     with connect(context) as client:
@@ -123,6 +98,7 @@ def worker(output: OutputOption = Output.TABLE, context: ContextOption = None) -
     show(output, found, ("what", "value"), list(found.items()))
 
 
+@_describe_one("connector", _SINK, "describe connector 'iceberg-.*' -e -o yaml")
 def connector(
     names: NamesArgument, regex: RegexOption = False, output: OutputOption = Output.TABLE, context: ContextOption = None
 ) -> None:
@@ -174,6 +150,7 @@ def _describe(entry: dict[str, Any]) -> None:
         typer.echo(f"\n? {warning}")
 
 
+@_describe_one("plugin", _KEYS)
 def plugin(
     name: Annotated[str, typer.Argument(help="Class of the plugin, or its simple name.")],
     output: OutputOption = Output.TABLE,

@@ -1,60 +1,39 @@
 """The verb `offsets`: show, move and forget the position of a connector."""
 
-from __future__ import annotations
-
 import json
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from frazil.cli.connect.output import Output, OutputOption, show
-from frazil.cli.connect.read_again import read_again
-from frazil.cli.connect.session import ContextOption, complete_connectors, connect
-from frazil.cli.ui.ask import agreed
-from frazil.cli.ui.usage import add_group
+from frazil.cli.connect.session import ContextOption, NameArgument, connect
+from frazil.cli.ui.console import agreed
+from frazil.cli.ui.program import group
 from frazil.environment.settings import Settings
-from frazil.errors import UsageError
+from frazil.errors import ConfigError, FrazilError, UsageError
 
-NameArgument = Annotated[str, typer.Argument(help="Connector.", autocompletion=complete_connectors)]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb to the program."""
-    stop, move = "stop connector iceberg-sink-apilogs", "offsets set iceberg-sink-apilogs apilogs:0=1200 apilogs:1=900"
-    forget = "offsets set iceberg-sink-apilogs apilogs:0=null  # forget one partition"
-    again = "offsets reset iceberg-sink-apilogs"
-    add_group(
-        app,
-        "offsets",
-        "Show, move or forget the position of a connector.",
-        ("offsets get iceberg-sink-apilogs", "offsets set iceberg-sink-apilogs apilogs:0=1200"),
-        {
-            "get": (get, ("offsets get iceberg-sink-apilogs",)),
-            "set": (set_, (stop, move, forget, "offsets set iceberg-sink-apilogs -f offsets.json")),
-            "reset": (reset, (f"{again} --dry-run", stop, again)),
-        },
-    )
+_STOP, _AGAIN = "stop connector iceberg-sink-apilogs", "offsets reset iceberg-sink-apilogs"
+_MOVE = "offsets set iceberg-sink-apilogs apilogs:0=1200"
+_offsets = group(
+    "offsets", "Show, move or forget the position of a connector.", "offsets get iceberg-sink-apilogs", _MOVE
+)
 
 
+@_offsets("get", "offsets get iceberg-sink-apilogs")
 def get(name: NameArgument, output: OutputOption = Output.TABLE, context: ContextOption = None) -> None:
-    """Show the position of a connector: the next offset of each partition."""
-    show_offsets(name, output, context)
+    """Show the position of a connector: the next offset of each partition.
 
-
-def show_offsets(name: str, output: Output, context: str | None) -> None:
-    """Print the position of a connector; a source connector has partitions and offsets of its own making."""
+    A source connector has partitions and offsets of its own making.
+    """
     with connect(context) as client:
         found = client.offsets(name)
     if all(set(entry["partition"]) == {"kafka_topic", "kafka_partition"} for entry in found):
         header: tuple[str, ...] = ("topic", "partition", "next offset")
         rows: list[tuple[object, ...]] = [
-            (
-                entry["partition"]["kafka_topic"],
-                entry["partition"]["kafka_partition"],
-                entry["offset"]["kafka_offset"],
-            )
+            (entry["partition"]["kafka_topic"], entry["partition"]["kafka_partition"], entry["offset"]["kafka_offset"])
             for entry in found
         ]
     else:
@@ -63,6 +42,13 @@ def show_offsets(name: str, output: Output, context: str | None) -> None:
     show(output, {"offsets": found}, header, rows)
 
 
+@_offsets(
+    "set",
+    _STOP,
+    f"{_MOVE} apilogs:1=900",
+    "offsets set iceberg-sink-apilogs apilogs:0=null  # forget one partition",
+    "offsets set iceberg-sink-apilogs -f offsets.json",
+)
 def set_(
     name: NameArgument,
     positions: Annotated[
@@ -109,6 +95,7 @@ def _position(text: str) -> dict[str, Any]:
     }
 
 
+@_offsets("reset", f"{_AGAIN} --dry-run", _STOP, _AGAIN)
 def reset(
     name: NameArgument,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
@@ -132,3 +119,53 @@ def reset(
             typer.echo(f"{name}: {client.reset_offsets(name)}")
         else:
             typer.echo(f"{name}: nothing was changed")
+
+
+_RESET = "consumer.override.auto.offset.reset"
+
+
+def read_again(
+    config: Mapping[str, str], name: str, offsets: Sequence[Mapping[str, Any]], settings: Settings
+) -> Iterator[str]:
+    """Tell of the records below the position `offsets`, and what becomes of those that are stored already."""
+    from frazil.clients.kafka.offsets import begin_offsets
+    from frazil.connectors.connector import Standing
+    from frazil.declare.providers import ConfigProviders
+
+    if not all("kafka_topic" in entry["partition"] for entry in offsets):
+        yield "it would read its source from the beginning again"
+        return
+    if config.get(_RESET, "earliest").strip() == "latest":
+        yield f"it would go on at the end of its topics ({_RESET}=latest), and what comes until then would not be read"
+        return
+    reached = {
+        (entry["partition"]["kafka_topic"], entry["partition"]["kafka_partition"]): entry["offset"]["kafka_offset"]
+        for entry in offsets
+    }
+    providers = ConfigProviders.load(settings.config_providers, settings.env)
+    try:
+        cluster = Standing.of(name, config, settings.bootstrap_servers, providers).cluster
+        first = begin_offsets(cluster, sorted({topic for topic, _ in reached}))
+    except FrazilError as error:
+        yield f"how many records it would read again is not known: {error}"
+        first = {}
+    total = 0
+    for key, end in sorted(reached.items()):
+        count = max(end - first.get(key, end), 0)
+        total += count
+        if count:
+            yield f"{key[0]}-{key[1]}: {count:,} records from offset {first[key]:,} on would be read again"
+    if not total and first:
+        yield "nothing would be read again"
+        return
+    yield _consequence(config)
+
+
+def _consequence(config: Mapping[str, str]) -> str:
+    from frazil.connectors.plugin import STORED_AGAIN
+    from frazil.connectors.registry import connector_of
+
+    try:
+        return connector_of(config).read_again(config)
+    except ConfigError:  # of a class that is not installed here
+        return STORED_AGAIN

@@ -1,7 +1,5 @@
 """Forms in which the verbs for connectors print: those of all verbs, and YAML."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum

@@ -11,8 +11,8 @@ import typer
 from frazil.cli.connect.output import Output, OutputOption, show
 from frazil.cli.connect.session import ContextOption, connect
 from frazil.cli.ui.console import make_console
+from frazil.cli.ui.program import group, verb
 from frazil.cli.ui.progress import progress
-from frazil.cli.ui.usage import examples
 from frazil.environment.settings import Settings
 from frazil.errors import NotFound, UsageError
 from frazil.text.instants import shown
@@ -37,33 +37,14 @@ class Scope(StrEnum):
     CLUSTER = "cluster"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs to the program."""
-    group = typer.Typer(rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]})
-    group.callback(invoke_without_command=True, epilog=examples("plugins", "plugins --all -o json", *_INSTALLS))(
-        plugins
-    )
-    for name, command, lines in (
-        ("install", install, _INSTALLS),
-        ("list", installable, ("plugins list",)),
-        ("remove", remove, ("plugins remove debezium-postgres",)),
-    ):
-        group.command(name, epilog=examples(*lines))(command)
-    app.add_typer(group, name="plugins")
-    app.command(
-        epilog=examples(
-            "loggers", "loggers frazil.worker", "loggers frazil.worker DEBUG", "loggers root INFO --scope cluster"
-        )
-    )(loggers)
-
-
 _INSTALLS = ("plugins install debezium-postgres", "plugins install file mirror")
 _WANTED = Annotated[list[str], typer.Argument(help="Plugins by the names that `plugins list` shows.")]
+_All = Annotated[bool, typer.Option("--all", help="Also converters, transformations and predicates.")]
 
 
 def plugins(
     ctx: typer.Context,
-    every: Annotated[bool, typer.Option("--all", help="Also converters, transformations and predicates.")] = False,
+    every: _All = False,
     output: OutputOption = Output.TABLE,
     context: ContextOption = None,
 ) -> None:
@@ -72,14 +53,25 @@ def plugins(
         list_plugins(every, output, context)
 
 
-def list_plugins(every: bool, output: Output, context: str | None) -> None:
-    """Show the plugins of the worker."""
+def list_plugins(every: _All = False, output: OutputOption = Output.TABLE, context: ContextOption = None) -> None:
+    """List the plugins of the worker."""
     with connect(context) as client:
         found = client.plugins(connectors_only=not every)
     rows = [(plugin["class"], plugin["type"], plugin.get("version") or "-") for plugin in found]
     show(output, found, ("class", "type", "version"), rows)
 
 
+_plugins = group(
+    "plugins",
+    "List the plugins of the worker, or install some of Kafka Connect.",
+    "plugins",
+    "plugins --all -o json",
+    *_INSTALLS,
+    alone=plugins,
+)
+
+
+@_plugins("install", *_INSTALLS)
 def install(names: _WANTED) -> None:
     """Fetch plugins of Kafka Connect from Maven Central and put them into the plugin path of this home.
 
@@ -99,6 +91,7 @@ def install(names: _WANTED) -> None:
         typer.echo(f"Source connectors run on {settings.source_connect_url}, which takes its plugins from elsewhere.")
 
 
+@_plugins("list", "plugins list")
 def installable(output: OutputOption = Output.TABLE) -> None:
     """List the plugins that can be installed, and whether they are."""
     from frazil.stack.plugins import PLUGINS, is_installed
@@ -121,6 +114,7 @@ def _version(coordinates: Sequence[str]) -> str:
     return next(one for one in coordinates if ":debezium-connector-" in one or ":connect-" in one).split(":")[2]
 
 
+@_plugins("remove", "plugins remove debezium-postgres")
 def remove(names: _WANTED) -> None:
     """Take plugins out of this home; a connector that runs goes on until its runtime starts again."""
     from frazil.stack.plugins import jar_set_of, remove_plugin
@@ -132,6 +126,7 @@ def remove(names: _WANTED) -> None:
         typer.echo(f"{name}: {'removed' if remove_plugin(settings, name) else 'was not installed'}")
 
 
+@verb("loggers", "loggers frazil.worker", "loggers frazil.worker DEBUG", "loggers root INFO --scope cluster")
 def loggers(
     name: Annotated[str | None, typer.Argument(help="Logger, with those below it; all when left out.")] = None,
     level: Annotated[Level | None, typer.Argument(help="Level to set; without it levels are shown.")] = None,

@@ -41,6 +41,7 @@ ContextOption = Annotated[
 RegexOption = Annotated[
     bool, typer.Option("--regex", "-e", help="NAMES are regular expressions; each matches whole names.")
 ]
+NameArgument = Annotated[str, typer.Argument(help="Connector.", autocompletion=complete_connectors)]
 NamesArgument = Annotated[list[str], typer.Argument(help="Connectors.", autocompletion=complete_connectors)]
 
 

@@ -1,7 +1,5 @@
 """The shell's own commands, which begin with a backslash."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The shell: reads statements from the terminal until the user leaves."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

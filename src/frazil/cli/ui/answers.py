@@ -1,7 +1,5 @@
 """Output of the answers of `sql`: to the terminal, a pipe or a file, in one of four forms."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import suppress
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Times and tables as people write them on a command line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

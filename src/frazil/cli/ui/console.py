@@ -1,13 +1,14 @@
-"""Console that the verbs print to."""
-
-from __future__ import annotations
+"""Console that the verbs print to, and ask on."""
 
 import os
+import sys
 from typing import IO, Any
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
+from frazil.errors import UsageError
 from frazil.sql.value_text import printable_lines
 
 # Wider than any line: nothing is wrapped.
@@ -43,3 +44,18 @@ def make_console(*, stderr: bool = False) -> Console:
 def file_console(file: IO[str]) -> Console:
     """A console on a file: whole lines, no colours."""
     return _PlainConsole(file=file, width=_UNLIMITED, force_terminal=False, no_color=True)
+
+
+def agreed(question: str, otherwise: str) -> bool:
+    """Whether the user says yes; Ctrl+C ends the program as everywhere.
+
+    Raises UsageError with `otherwise` where nobody can be asked.
+    """
+    if not sys.stdin.isatty():
+        raise UsageError(otherwise)
+    try:
+        return typer.confirm(question)
+    except typer.Abort as ended:
+        if isinstance(ended.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise

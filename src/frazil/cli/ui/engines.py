@@ -38,6 +38,6 @@ def open_engine(settings: Settings, name: EngineName | None = None) -> Engine | 
 
         return TrinoEngine(settings)
     from frazil.minio.questions.views import QUESTION_VIEWS
-    from frazil.sql.embedded import embedded_engine
+    from frazil.sql.engine import embedded_engine
 
     return embedded_engine(settings, QUESTION_VIEWS)

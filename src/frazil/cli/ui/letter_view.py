@@ -21,7 +21,7 @@ from frazil.text.credentials import REDACTED, SENSITIVE_KEYS, redact_bytes
 from frazil.text.instants import shown
 
 if TYPE_CHECKING:
-    from frazil.connectors.outcome import Outcome
+    from frazil.connectors.sink import Outcome
 
 _HEX_WIDTH = 16
 _ALIKE = 3

@@ -1,7 +1,5 @@
 """Files that a verb writes: whole or not at all."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Forms in which the verbs print: tables for people, JSON for programs."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from enum import StrEnum
 from typing import Annotated, Any

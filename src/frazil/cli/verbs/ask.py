@@ -11,8 +11,8 @@ import typer
 
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.engines import EngineOption, open_engine
+from frazil.cli.ui.program import PROGRAM, verb
 from frazil.cli.ui.progress import progress
-from frazil.cli.ui.usage import PROGRAM, examples
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 from frazil.sql.render import Format, TableLook, render
@@ -25,21 +25,15 @@ if TYPE_CHECKING:
     from frazil.sql.trino import TrinoEngine
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
-    app.command(
-        epilog=examples(
-            "ask  # all questions",
-            "ask who-deleted --bucket photos --object 2025/q4/report.pdf --since 7d",
-            "ask why-denied --user app-reader",
-            "ask traffic --since 2026-11-01 --until 2026-12-01 --format csv",
-            "ask changes --list  # what it answers, and its columns",
-            "ask changes --sql  # the statement, for Trino or for `sql`",
-            "ask --create-views  # store all questions as views, for Trino",
-        )
-    )(ask)
-
-
+@verb(
+    "ask  # all questions",
+    "ask who-deleted --bucket photos --object 2025/q4/report.pdf --since 7d",
+    "ask why-denied --user app-reader",
+    "ask traffic --since 2026-11-01 --until 2026-12-01 --format csv",
+    "ask changes --list  # what it answers, and its columns",
+    "ask changes --sql  # the statement, for Trino or for `sql`",
+    "ask --create-views  # store all questions as views, for Trino",
+)
 def ask(
     question: Annotated[str | None, typer.Argument(help="Question; without it, all of them are listed.")] = None,
     since: Annotated[

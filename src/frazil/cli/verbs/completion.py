@@ -1,13 +1,11 @@
 """The verb `completion`: a script that makes a shell complete verbs, options, connectors and contexts."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from frazil.cli.ui.usage import examples
+from frazil.cli.ui.program import verb
 
 
 class Shell(StrEnum):
@@ -18,17 +16,11 @@ class Shell(StrEnum):
     FISH = "fish"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to the program."""
-    app.command(
-        epilog=examples(
-            "completion bash  # for ~/.local/share/bash-completion/completions/frazil",
-            "completion zsh  # for ~/.zfunc/_frazil",
-            "completion fish  # for ~/.config/fish/completions/frazil.fish",
-        )
-    )(completion)
-
-
+@verb(
+    "completion bash  # for ~/.local/share/bash-completion/completions/frazil",
+    "completion zsh  # for ~/.zfunc/_frazil",
+    "completion fish  # for ~/.config/fish/completions/frazil.fish",
+)
 def completion(shell: Annotated[Shell, typer.Argument(help="Shell of yours.")]) -> None:
     """Print a script that lets a shell complete commands.
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from frazil.cli.ui.console import make_console
-from frazil.cli.ui.usage import examples
+from frazil.cli.ui.program import verb
+from frazil.cli.ui.progress import Records, progress
 from frazil.cli.ui.value_lines import send_values
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
@@ -31,19 +31,9 @@ _ERROR_SHARE, _AUDIT_SHARE = 0.1, 0.05
 
 _MIX_LINES = 12
 _LONGEST_INTERVAL_S = 86_400
-_MIN_LINES = 10_000  # fewer records are there at once: no progress lines
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verbs to the command line."""
-    app.command(
-        epilog=examples("produce", "produce apilogs -n 500", "produce orders --values orders.jsonl  # your own records")
-    )(produce)
-    app.command(epilog=examples("generate api -n 100000", "generate all -n 10000 --odd"))(generate)
-    app.command(epilog=examples("continuous", "continuous -i 0.5 -b 20"))(continuous)
-    app.command(epilog=examples("init"))(init)
-
-
+@verb("produce", "produce apilogs -n 500", "produce orders --values orders.jsonl  # your own records")
 def produce(
     topic: Annotated[
         str | None, typer.Argument(help="Topic; all three log topics when left out. Any topic with --values.")
@@ -89,6 +79,7 @@ def produce(
         typer.echo(f"{settings.topics[kind]}: {acknowledged:,} records in {seconds:.1f} s")
 
 
+@verb("generate api -n 100000", "generate all -n 10000 --odd")
 def generate(
     kind: Annotated[str, typer.Argument(help="api, error, audit or all.")],
     count: Annotated[int, typer.Option("-n", "--count", help="Records of each kind.")] = 100,
@@ -118,6 +109,7 @@ def generate(
     _print_mix(mixes, total)
 
 
+@verb("continuous", "continuous -i 0.5 -b 20")
 def continuous(
     interval: Annotated[float, typer.Option("-i", "--interval", help="Seconds between two rounds.")] = 2.0,
     batch: Annotated[int, typer.Option("-b", "--batch", help="Operations in each round.")] = 5,
@@ -149,6 +141,7 @@ def continuous(
         _print_mix(acknowledged, acknowledged.total())
 
 
+@verb("init")
 def init() -> None:
     """Create topics, tables and connectors; safe to repeat.
 
@@ -199,9 +192,9 @@ def send(settings: Settings, kind: TableKind, count: int, odd: float = 0.0) -> t
     started = time.monotonic()
     with RecordProducer(settings.bootstrap_servers) as producer:
         try:
-            with _bar(topic, count) as advance:
+            with progress(make_console(stderr=True)) as show:
                 made = records(kind, count, odd=odd, mix=mix)
-                acknowledged = producer.send(topic, made, count, advance)
+                acknowledged = producer.send(topic, made, count, lambda done: show(Records(topic, done, count)))
         except KeyboardInterrupt:
             typer.echo(
                 f"{topic}: stopped; at least {producer.acknowledged:,} of {count:,} records are in Kafka", err=True
@@ -228,36 +221,3 @@ def _print_mix(mix: Counter[str], total: int) -> None:
     rest = total - sum(n for _, n in common)
     if rest > 0:
         typer.echo(f"  {'others':<40} {rest:>12,}  {rest / total:6.1%}")
-
-
-@contextmanager
-def _bar(label: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar on a terminal, and a line for every tenth of a longer work elsewhere."""
-    console = make_console(stderr=True)
-    if not console.is_terminal:
-        yield _lines(label, total)
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
-    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
-        task = progress.add_task(label, total=total, rate="")
-        started = time.monotonic()
-
-        def advance(done: int) -> None:
-            rate = done / max(time.monotonic() - started, 1e-3)
-            progress.update(task, completed=done, rate=f"{rate:,.0f} ops/s")
-
-        yield advance
-
-
-def _lines(label: str, total: int) -> Callable[[int], None]:
-    shown = 0 if total >= _MIN_LINES else 10
-
-    def advance(done: int) -> None:
-        nonlocal shown
-        if done * 10 // total > shown:
-            shown = done * 10 // total
-            typer.echo(f"{label}: {done:,} of {total:,}", err=True)
-
-    return advance

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from frazil.cli.ui.ask import agreed
-from frazil.cli.ui.console import make_console
+from frazil.cli.ui.console import agreed, make_console
 from frazil.cli.ui.output import Output, OutputOption
+from frazil.cli.ui.program import group
 from frazil.cli.ui.progress import Records, progress
-from frazil.cli.ui.spread import spread
-from frazil.cli.ui.usage import examples
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 
@@ -27,21 +27,28 @@ if TYPE_CHECKING:
     from frazil.pipeline.letters.log import LetterLog, Queue
     from frazil.pipeline.schemas.wire import Part
 
+
+def spread(verb: Callable[..., None]) -> Callable[..., None]:
+    """Let a verb take the fields of a dataclass, which is its first parameter, as options of its own."""
+    first, *rest = inspect.signature(verb, eval_str=True).parameters.values()
+    kind: Any = first.annotation
+    hints = get_type_hints(kind, include_extras=True)
+    options = [
+        inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=hints[one.name])
+        for one in fields(kind)
+    ]
+
+    @wraps(verb)
+    def called(**given: Any) -> None:
+        verb(kind(**{one.name: given.pop(one.name) for one in fields(kind)}), **given)
+
+    own = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in rest]
+    called.__signature__ = inspect.Signature([*options, *own])  # type: ignore[attr-defined]
+    return called
+
+
 FEW = 20
 
-_Connector = Annotated[str | None, typer.Option("--connector", help="Only those of this connector.")]
-_Topic = Annotated[
-    list[str] | None, typer.Option("--topic", help="Only those in this dead-letter topic; may be repeated.")
-]
-_Reason = Annotated[
-    str | None,
-    typer.Option("--reason", help="Only those whose column and reason hold this text or regular expression, any case."),
-]
-_Since = Annotated[
-    str | None,
-    typer.Option("--since", help="Only those from then on: an age (30m, 24h, 7d), or a date or time in UTC."),
-]
-_Until = Annotated[str | None, typer.Option("--until", help="Only those before then; written like --since.")]
 _Limit = Annotated[int | None, typer.Option("-n", "--count", min=1, help="So many at most.")]
 
 
@@ -49,14 +56,23 @@ _Limit = Annotated[int | None, typer.Option("-n", "--count", min=1, help="So man
 class Meant:
     """Options that say which dead letters are meant."""
 
-    connector: _Connector = None
-    topic: _Topic = None
-    reason: _Reason = None
-    since: _Since = None
-    until: _Until = None
+    connector: Annotated[str | None, typer.Option("--connector", help="Only those of this connector.")] = None
+    topic: Annotated[
+        list[str] | None, typer.Option("--topic", help="Only those in this dead-letter topic; may be repeated.")
+    ] = None
+    reason: Annotated[
+        str | None,
+        typer.Option(
+            "--reason", help="Only those whose column and reason hold this text or regular expression, any case."
+        ),
+    ] = None
+    since: Annotated[
+        str | None,
+        typer.Option("--since", help="Only those from then on: an age (30m, 24h, 7d), or a date or time in UTC."),
+    ] = None
+    until: Annotated[str | None, typer.Option("--until", help="Only those before then; written like --since.")] = None
 
 
-_DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would happen; nothing is changed.")]
 _Config = Annotated[
     Path | None,
     typer.Option(
@@ -64,49 +80,26 @@ _Config = Annotated[
         help="Connectors in JSON or YAML, as for `apply`, where the worker does not run or knows them not.",
     ),
 ]
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Only tell what would happen; nothing is changed.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb, with verbs of its own, to the program."""
-    group = typer.Typer(
-        help="List, show, replay or drop records that could not be stored.\n\n"
-        "A dead letter is open until it is replayed or dropped.",
-        no_args_is_help=True,
-        epilog=examples(
-            "deadletters list",
-            "deadletters show apilogs-dlq 0 17",
-            "deadletters replay --connector iceberg-sink-apilogs --dry-run",
-            "deadletters drop --reason 'not JSON' --until 7d",
-        ),
-    )
-    group.command(
-        "list",
-        epilog=examples(
-            "deadletters list",
-            "deadletters list --all --connector iceberg-sink-apilogs --since 24h",
-            "deadletters list --all --reason 'column callInfo.rx' -o json",
-        ),
-    )(list_letters)
-    group.command(
-        "show", epilog=examples("deadletters show apilogs-dlq 0 17", "deadletters show apilogs-dlq 0 17 -o json")
-    )(show)
-    group.command(
-        "replay",
-        epilog=examples(
-            "deadletters replay --dry-run",
-            "deadletters replay --connector iceberg-sink-apilogs --reason 'column callInfo.rx'",
-            "deadletters replay --config connector.json  # while the worker does not run",
-        ),
-    )(replay)
-    group.command(
-        "drop",
-        epilog=examples(
-            "deadletters drop --reason 'not JSON' --dry-run", "deadletters drop --topic apilogs-dlq --until 7d --yes"
-        ),
-    )(drop)
-    app.add_typer(group, name="deadletters")
+_letters = group(
+    "deadletters",
+    "List, show, replay or drop records that could not be stored.\n\n"
+    "A dead letter is open until it is replayed or dropped.",
+    "deadletters list",
+    "deadletters show apilogs-dlq 0 17",
+    "deadletters replay --connector iceberg-sink-apilogs --dry-run",
+    "deadletters drop --reason 'not JSON' --until 7d",
+)
 
 
+@_letters(
+    "list",
+    "deadletters list",
+    "deadletters list --all --connector iceberg-sink-apilogs --since 24h",
+    "deadletters list --all --reason 'column callInfo.rx' -o json",
+)
 @spread
 def list_letters(
     meant: Meant,
@@ -133,6 +126,7 @@ def list_letters(
         letter_view.print_groups(groups, count or FEW, output)
 
 
+@_letters("show", "deadletters show apilogs-dlq 0 17", "deadletters show apilogs-dlq 0 17 -o json")
 def show(
     topic: Annotated[str, typer.Argument(help="The dead-letter topic.")],
     partition: Annotated[int, typer.Argument(help="Its partition.", min=0)],
@@ -175,6 +169,12 @@ def _read(letter: Letter, file: Path | None) -> Mapping[str, bytes]:
     return read_parts(config, settings, providers, parts, letter.headers, topic)
 
 
+@_letters(
+    "replay",
+    "deadletters replay --dry-run",
+    "deadletters replay --connector iceberg-sink-apilogs --reason 'column callInfo.rx'",
+    "deadletters replay --config connector.json  # while the worker does not run",
+)
 @spread
 def replay(
     meant: Meant,
@@ -200,6 +200,9 @@ def replay(
         raise typer.Exit(1)
 
 
+@_letters(
+    "drop", "deadletters drop --reason 'not JSON' --dry-run", "deadletters drop --topic apilogs-dlq --until 7d --yes"
+)
 @spread
 def drop(
     meant: Meant,

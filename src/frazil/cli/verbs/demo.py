@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from frazil.cli.ui.console import make_console
+from frazil.cli.ui.program import PROGRAM, verb
 from frazil.cli.ui.progress import progress, titled
-from frazil.cli.ui.usage import PROGRAM, examples
 from frazil.cli.verbs import stack
 from frazil.cli.verbs.data import send
 from frazil.cli.verbs.demo_cdc import show_cdc
@@ -33,11 +33,6 @@ ORDER BY calls DESC, bucket, api
 LIMIT 10"""
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to the program."""
-    app.command(epilog=examples("demo", "demo cdc", "stop  # when you have seen it"))(demo)
-
-
 class Show(StrEnum):
     """Subject of a demo."""
 
@@ -45,6 +40,7 @@ class Show(StrEnum):
     CDC = "cdc"
 
 
+@verb("demo", "demo cdc", "stop  # when you have seen it")
 def demo(
     what: Annotated[
         Show, typer.Argument(help="logs of MinIO, or cdc: a PostgreSQL whose tables are followed.")

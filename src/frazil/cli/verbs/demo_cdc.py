@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from frazil.cli.ui.console import make_console
+from frazil.cli.ui.program import PROGRAM
 from frazil.cli.ui.progress import Records, progress, titled
-from frazil.cli.ui.usage import PROGRAM
 from frazil.cli.verbs import stack
 from frazil.cli.verbs.sql import print_sql
 from frazil.cli.verbs.verify_database import compared, show_comparisons

@@ -11,8 +11,8 @@ import typer
 from frazil.cli.ui.arguments import known_table
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.output import Output, OutputOption, show_json, show_table
+from frazil.cli.ui.program import verb
 from frazil.cli.ui.progress import progress
-from frazil.cli.ui.usage import examples
 from frazil.environment.settings import Settings
 
 if TYPE_CHECKING:
@@ -20,72 +20,58 @@ if TYPE_CHECKING:
 
 _DAY_MS, _MINUTE_MS, _MIB = 86_400_000, 60_000, 1 << 20
 
-_Compact = Annotated[bool, typer.Option("--compact", help="Make large data files of small ones.")]
-_Manifests = Annotated[bool, typer.Option("--manifests", help="Make few manifests of many.")]
-_Expire = Annotated[bool, typer.Option("--expire", help="Expire old snapshots, with the files that only they have.")]
-_Metadata = Annotated[bool, typer.Option("--metadata", help="Remove metadata files that the table has left behind.")]
-_Orphans = Annotated[bool, typer.Option("--orphans", help="Remove files that no snapshot names.")]
-_Target = Annotated[
-    int | None,
-    typer.Option(
-        "--target-file-mb",
-        min=1,
-        help="Size of compacted files in MiB; write.target-file-size-bytes of the table, else 512, when left out.",
-    ),
-]
-_Hot = Annotated[
-    int, typer.Option("--hot-minutes", min=0, help="Leave partitions alone that were written within that time.")
-]
-_KeepDays = Annotated[
-    float | None,
-    typer.Option(
-        "--keep-days",
-        min=0,
-        help="Keep younger snapshots; history.expire.max-snapshot-age-ms of the table, else 1 day, when left out.",
-    ),
-]
-_KeepSnapshots = Annotated[
-    int | None,
-    typer.Option(
-        "--keep-snapshots",
-        min=1,
-        help="Keep so many at least; history.expire.min-snapshots-to-keep of the table, else 100, when left out.",
-    ),
-]
-_OrphanDays = Annotated[
-    float, typer.Option("--orphan-days", min=0, help="Orphan files have to be so old; at least 1 without --force.")
-]
-_Force = Annotated[
-    bool, typer.Option("--force", help="Allow --orphan-days below 1; only when nobody writes to the table.")
-]
 
-
-def register(app: typer.Typer) -> None:
-    """Add the verb to the program."""
-    app.command(
-        epilog=examples(
-            "maintain apilogs --dry-run",
-            "maintain apilogs",
-            "maintain streaming.apilogs --expire --keep-days 0.5 --keep-snapshots 20",
-            "maintain apilogs --compact --target-file-mb 128 -o json",
-        )
-    )(maintain)
-
-
+@verb(
+    "maintain apilogs --dry-run",
+    "maintain apilogs",
+    "maintain streaming.apilogs --expire --keep-days 0.5 --keep-snapshots 20",
+    "maintain apilogs --compact --target-file-mb 128 -o json",
+)
 def maintain(
     table: Annotated[str, typer.Argument(help="`namespace.table`, or a table of NAMESPACE_NAME.")],
-    compact: _Compact = False,
-    manifests: _Manifests = False,
-    expire: _Expire = False,
-    metadata: _Metadata = False,
-    orphans: _Orphans = False,
+    compact: Annotated[bool, typer.Option("--compact", help="Make large data files of small ones.")] = False,
+    manifests: Annotated[bool, typer.Option("--manifests", help="Make few manifests of many.")] = False,
+    expire: Annotated[
+        bool, typer.Option("--expire", help="Expire old snapshots, with the files that only they have.")
+    ] = False,
+    metadata: Annotated[
+        bool, typer.Option("--metadata", help="Remove metadata files that the table has left behind.")
+    ] = False,
+    orphans: Annotated[bool, typer.Option("--orphans", help="Remove files that no snapshot names.")] = False,
     branch: Annotated[str, typer.Option("--branch", help="Compact this branch.")] = "main",
-    target_file_mb: _Target = None,
-    hot_minutes: _Hot = 60,
-    keep_days: _KeepDays = None,
-    keep_snapshots: _KeepSnapshots = None,
-    orphan_days: _OrphanDays = 3,
-    force: _Force = False,
+    target_file_mb: Annotated[
+        int | None,
+        typer.Option(
+            "--target-file-mb",
+            min=1,
+            help="Size of compacted files in MiB; write.target-file-size-bytes of the table, else 512, when left out.",
+        ),
+    ] = None,
+    hot_minutes: Annotated[
+        int, typer.Option("--hot-minutes", min=0, help="Leave partitions alone that were written within that time.")
+    ] = 60,
+    keep_days: Annotated[
+        float | None,
+        typer.Option(
+            "--keep-days",
+            min=0,
+            help="Keep younger snapshots; history.expire.max-snapshot-age-ms of the table, else 1 day, when left out.",
+        ),
+    ] = None,
+    keep_snapshots: Annotated[
+        int | None,
+        typer.Option(
+            "--keep-snapshots",
+            min=1,
+            help="Keep so many at least; history.expire.min-snapshots-to-keep of the table, else 100, when left out.",
+        ),
+    ] = None,
+    orphan_days: Annotated[
+        float, typer.Option("--orphan-days", min=0, help="Orphan files have to be so old; at least 1 without --force.")
+    ] = 3,
+    force: Annotated[
+        bool, typer.Option("--force", help="Allow --orphan-days below 1; only when nobody writes to the table.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be done.")] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:

@@ -1,21 +1,15 @@
 """The verb `password`: what stands for a password in a users file."""
 
-from __future__ import annotations
-
 import getpass
 import sys
 
 import typer
 
-from frazil.cli.ui.usage import examples
+from frazil.cli.ui.program import verb
 from frazil.errors import UsageError
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to the program."""
-    app.command(epilog=examples("password  # asks for it; where there is no terminal, standard input has it"))(password)
-
-
+@verb("password  # asks for it; where there is no terminal, standard input has it")
 def password() -> None:
     """Print the hash of a password for the file of REST users.
 

@@ -1,23 +1,17 @@
 """The verb `publish`: what a connector wrote to a branch becomes what readers of the table see."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from frazil.cli.ui.output import Output, OutputOption, show_json
-from frazil.cli.ui.usage import examples
+from frazil.cli.ui.program import verb
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
-    app.command(epilog=examples("publish apilogs --branch audit", "publish streaming.apilogs --branch audit"))(publish)
-
-
+@verb("publish apilogs --branch audit", "publish streaming.apilogs --branch audit")
 def publish(
     table: Annotated[str, typer.Argument(help="Table, with or without its namespace.")],
     branch: Annotated[str, typer.Option("--branch", "-b", help="Branch whose commits are published.")],

@@ -12,7 +12,7 @@ import typer
 from frazil.cli.ui.arguments import known_table
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.engines import EngineName, EngineOption
-from frazil.cli.ui.usage import examples
+from frazil.cli.ui.program import verb
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 from frazil.sql.render import Format, TableLook, records, render, write_json
@@ -26,11 +26,7 @@ if TYPE_CHECKING:
 FEW_ROWS, MORE_ROWS = 5, 10
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
-    app.command(epilog=examples("query", "query apilogs -n 20", "query --format csv", "query --engine trino"))(query)
-
-
+@verb("query", "query apilogs -n 20", "query --format csv", "query --engine trino")
 def query(
     table: Annotated[
         str | None, typer.Argument(help="`namespace.table`, or a table of NAMESPACE_NAME; all of that when left out.")
@@ -138,6 +134,5 @@ def _as_rows(summaries: list[TableSummary], *, with_rows: bool) -> Result:
         return summaries[0].newest
     columns = ("table", "rows", "snapshot_id", "committed_at", "operation", "added_records")
     return Result(
-        columns,
-        [(s.name, s.rows, *(vars(s.snapshot).values() if s.snapshot else (None,) * 4)) for s in summaries],
+        columns, [(s.name, s.rows, *(vars(s.snapshot).values() if s.snapshot else (None,) * 4)) for s in summaries]
     )

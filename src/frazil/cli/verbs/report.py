@@ -1,7 +1,5 @@
 """The verb `report`: one HTML page with plots for a time."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -11,23 +9,15 @@ import typer
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.engines import EngineOption, open_engine
 from frazil.cli.ui.outfile import whole_file
+from frazil.cli.ui.program import verb
 from frazil.cli.ui.progress import progress
-from frazil.cli.ui.usage import examples
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 
 _FILE = Path("report.html")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
-    app.command(
-        epilog=examples(
-            "report", "report --since 7d --output week.html", "report --since 2026-11-01 --until 2026-12-01"
-        )
-    )(report)
-
-
+@verb("report", "report --since 7d --output week.html", "report --since 2026-11-01 --until 2026-12-01")
 def report(
     since: Annotated[
         str, typer.Option("--since", help="Begin: an age such as 30m, 24h or 7d, or a date or time (UTC).")

@@ -13,9 +13,8 @@ import typer
 from frazil.cli.ui.answers import Answers, SqlFormat
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.engines import EngineName, EngineOption, open_engine
+from frazil.cli.ui.program import StatementCommand, verb
 from frazil.cli.ui.progress import progress
-from frazil.cli.ui.statement import StatementCommand
-from frazil.cli.ui.usage import examples
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 from frazil.sql.parameters import TYPES, Value, parse_parameter
@@ -28,24 +27,18 @@ if TYPE_CHECKING:
     from frazil.sql.trino import TrinoEngine
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to the command line."""
-    app.command(
-        cls=StatementCommand,
-        epilog=examples(
-            "sql  # the shell",
-            'sql "SELECT name, count(*) AS calls FROM apilogs GROUP BY name ORDER BY calls DESC"',
-            """sql 'SELECT bucket, "callInfo"."httpStatusCode" AS status FROM apilogs LIMIT 5'""",
-            'sql "SELECT * FROM auditlogs LIMIT 1" --expanded',
-            "sql 'SELECT name, count(*) FROM apilogs WHERE bucket = :bucket GROUP BY name' --param bucket=\"it's\"",
-            """sql 'SELECT * FROM "apilogs$snapshots"' --format json""",
-            'sql "SELECT * FROM errorlogs" --format parquet --output-file errors.parquet',
-            "sql --file report.sql --format csv",
-            'sql --engine trino "SHOW CATALOGS"',
-        ),
-    )(sql)
-
-
+@verb(
+    "sql  # the shell",
+    'sql "SELECT name, count(*) AS calls FROM apilogs GROUP BY name ORDER BY calls DESC"',
+    """sql 'SELECT bucket, "callInfo"."httpStatusCode" AS status FROM apilogs LIMIT 5'""",
+    'sql "SELECT * FROM auditlogs LIMIT 1" --expanded',
+    "sql 'SELECT name, count(*) FROM apilogs WHERE bucket = :bucket GROUP BY name' --param bucket=\"it's\"",
+    """sql 'SELECT * FROM "apilogs$snapshots"' --format json""",
+    'sql "SELECT * FROM errorlogs" --format parquet --output-file errors.parquet',
+    "sql --file report.sql --format csv",
+    'sql --engine trino "SHOW CATALOGS"',
+    cls=StatementCommand,
+)
 def sql(
     statement: Annotated[
         str | None,

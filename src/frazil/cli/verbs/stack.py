@@ -11,10 +11,9 @@ import typer
 
 from frazil.cli.connect import lifecycle
 from frazil.cli.connect.session import ContextOption, RegexOption, complete_connectors
-from frazil.cli.ui.ask import agreed
-from frazil.cli.ui.console import make_console
+from frazil.cli.ui.console import agreed, make_console
+from frazil.cli.ui.program import PROGRAM, verb
 from frazil.cli.ui.progress import progress
-from frazil.cli.ui.usage import PROGRAM, examples
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import UsageError
 from frazil.sql.value_text import printable_lines
@@ -43,25 +42,6 @@ ServiceArgument = Annotated[str | None, typer.Argument(help=f"{_SERVICES}.")]
 NamesArgument = Annotated[
     list[str] | None, typer.Argument(help="Connectors, after `connector`.", autocompletion=complete_connectors)
 ]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verbs of this module to the program."""
-    app.command(epilog=examples("start", "start kafka", "start --with trino", "start registry  # on its own"))(start)
-    app.command(
-        epilog=examples("stop", "stop worker  # Kafka and the store go on", "stop connector iceberg-sink-apilogs")
-    )(stop)
-    app.command(
-        epilog=examples(
-            "restart",
-            "restart worker",
-            "restart connector iceberg-sink-apilogs",
-            "restart connector '.*' -e --only-failed",
-            "restart task iceberg-sink-apilogs/0",
-        )
-    )(restart)
-    app.command(epilog=examples("logs", "logs -f  # until Ctrl+C", "logs worker -n 200"))(logs)
-    app.command(epilog=examples("clean", "clean --yes  # without asking"))(clean)
 
 
 def worker_service(settings: Settings) -> Service:
@@ -201,6 +181,7 @@ def stop_services(chosen: Iterable[Service], console: Console) -> None:
             console.print(f"  {service.name:<10} {done}")
 
 
+@verb("start", "start kafka", "start --with trino", "start registry  # on its own")
 def start(
     service: ServiceArgument = None,
     with_: Annotated[
@@ -228,6 +209,7 @@ def start(
     start_services(chosen, make_console())
 
 
+@verb("stop", "stop worker  # Kafka and the store go on", "stop connector iceberg-sink-apilogs")
 def stop(
     what: Annotated[str | None, typer.Argument(help=f"{_SERVICES}; or `connector`, with names.")] = None,
     names: NamesArgument = None,
@@ -246,6 +228,13 @@ def stop(
     stop_services(_chosen(what, _in_use(settings), _of_home(settings)), make_console())
 
 
+@verb(
+    "restart",
+    "restart worker",
+    "restart connector iceberg-sink-apilogs",
+    "restart connector '.*' -e --only-failed",
+    "restart task iceberg-sink-apilogs/0",
+)
 def restart(
     what: Annotated[
         str | None, typer.Argument(help=f"{_SERVICES}; or `connector` with names, or `task` with NAME/NUMBER.")
@@ -290,6 +279,7 @@ def _of_connectors_only(names: list[str] | None, option: bool, context: str | No
         raise UsageError("--regex, --include-tasks, --only-failed and --context are for connectors. Nothing was done.")
 
 
+@verb("logs", "logs -f  # until Ctrl+C", "logs worker -n 200")
 def logs(
     service: ServiceArgument = None,
     follow_: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what is appended.")] = False,
@@ -315,6 +305,7 @@ def logs(
                 print(f"{prefix[name]}{printable_lines(line)}", flush=True)
 
 
+@verb("clean", "clean --yes  # without asking")
 def clean(yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False) -> None:
     """Stop all and remove topics, tables, logs and connectors.
 

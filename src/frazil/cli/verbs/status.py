@@ -10,7 +10,7 @@ import typer
 
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.output import Output, OutputOption, show_json, show_table
-from frazil.cli.ui.usage import examples
+from frazil.cli.ui.program import verb
 from frazil.cli.verbs.stack import requested, services
 from frazil.environment.bootstrap import is_security
 from frazil.environment.settings import LOOPBACK, Settings
@@ -103,11 +103,7 @@ class StackStatus:
         return not self.errors and all(row.up for row in rows)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to the program."""
-    app.command(epilog=examples("status", "status -o json"))(status)
-
-
+@verb("status", "status -o json")
 def status(
     output: OutputOption = Output.TABLE,
 ) -> None:

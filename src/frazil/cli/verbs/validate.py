@@ -12,8 +12,8 @@ import typer
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.env_file import EnvFileOption, variables_of
 from frazil.cli.ui.output import Output, OutputOption, show_json, show_table
+from frazil.cli.ui.program import verb
 from frazil.cli.ui.progress import progress
-from frazil.cli.ui.usage import examples
 from frazil.connectors.documents import read_documents
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, FrazilError, ServiceUnavailable
@@ -27,17 +27,6 @@ if TYPE_CHECKING:
 
 _ROWS = 3
 _SHOWN = 20
-
-
-def register(app: typer.Typer) -> None:
-    """Add the verb to the program."""
-    app.command(
-        epilog=examples(
-            "validate connector.json",
-            "validate events.yaml --sample 200",
-            "validate connector.json --sample 1000 -o json",
-        )
-    )(validate)
 
 
 @dataclass(frozen=True)
@@ -64,6 +53,7 @@ class Findings:
         return {"name": self.name, "errors": self.errors, "warnings": self.warnings, "sample": shown}
 
 
+@verb("validate connector.json", "validate events.yaml --sample 200", "validate connector.json --sample 1000 -o json")
 def validate(
     file: Annotated[str, typer.Argument(help="Connectors in JSON or YAML, as for `apply`; - is standard input.")],
     sample: Annotated[

@@ -13,8 +13,8 @@ import typer
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.letter_connectors import Connectors
 from frazil.cli.ui.output import Output, OutputOption, show_json, show_table
+from frazil.cli.ui.program import verb
 from frazil.cli.ui.progress import Records, progress
-from frazil.cli.ui.usage import examples
 from frazil.cli.verbs.verify_database import compare_with_database
 from frazil.environment.settings import Settings
 from frazil.errors import FrazilError, UsageError
@@ -28,18 +28,12 @@ if TYPE_CHECKING:
 _SHOWN = 10
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to the program."""
-    app.command(
-        epilog=examples(
-            "verify  # all sinks of the worker",
-            "verify user-events --partition 0 --from 5000 --to 6000",
-            "verify --config connector.json -o json",
-            "verify users --against postgres://  # with the PostgreSQL of the stack",
-        )
-    )(verify)
-
-
+@verb(
+    "verify  # all sinks of the worker",
+    "verify user-events --partition 0 --from 5000 --to 6000",
+    "verify --config connector.json -o json",
+    "verify users --against postgres://  # with the PostgreSQL of the stack",
+)
 def verify(
     connectors: Annotated[list[str] | None, typer.Argument(help="Connectors; all sinks when none is named.")] = None,
     config: Annotated[

@@ -1,38 +1,28 @@
 """The verb `worker`: the worker process in the foreground."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from frazil.cli.ui.usage import examples
+from frazil.cli.ui.program import verb
 from frazil.environment.private_file import MASK
 
 
-def register(app: typer.Typer) -> None:
-    """Add the verb to the program."""
-    app.command(
-        epilog=examples(
-            "worker",
-            "worker worker.properties  # a member of its group.id",
-            "worker --topics topics.yaml  # with a connector for each topic of the file",
-            "start worker  # the same in the background",
-            "logs worker -f",
-        )
-    )(worker)
-
-
+@verb(
+    "worker",
+    "worker worker.properties  # a member of its group.id",
+    "worker --topics topics.yaml  # with a connector for each topic of the file",
+    "start worker  # the same in the background",
+    "logs worker -f",
+)
 def worker(
     properties: Annotated[
-        Path | None,
-        typer.Argument(help="Configuration in the form of Kafka Connect's worker.properties."),
+        Path | None, typer.Argument(help="Configuration in the form of Kafka Connect's worker.properties.")
     ] = None,
     topics: Annotated[
-        Path | None,
-        typer.Option("--topics", help="YAML file with topics to store in S3; each becomes a connector."),
+        Path | None, typer.Option("--topics", help="YAML file with topics to store in S3; each becomes a connector.")
     ] = None,
 ) -> None:
     """Run the worker in the foreground: connectors, REST, metrics.

@@ -1,7 +1,5 @@
 """Certificates and keys that Kafka's `ssl.*` keys name, as PEM text: from PEM, PKCS12 and JKS stores."""
 
-from __future__ import annotations
-
 import os
 import re
 import secrets

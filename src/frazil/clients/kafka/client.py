@@ -1,7 +1,5 @@
 """The clients that administer a Kafka cluster, shared by all who see it alike. Every call is bounded in time."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections import OrderedDict
@@ -14,7 +12,7 @@ from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixe
 
 from frazil.clients.kafka.security import refusal, watched
 from frazil.environment.bootstrap import Bootstrap, Client
-from frazil.environment.hosts import is_this_machine
+from frazil.environment.urls import is_this_machine
 from frazil.errors import ConfigError, FrazilError, NotFound, ServiceUnavailable, TerminalError
 
 TIMEOUT_S = 10.0

@@ -3,8 +3,6 @@
 Source of the keys: the configuration references of Kafka 4.3 and of librdkafka 2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 _SAME = (

@@ -1,7 +1,5 @@
 """Consumer groups: what they have committed, their members and their lag."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Headers of messages."""
 
-from __future__ import annotations
-
 import logging
 from operator import methodcaller
 from typing import Any

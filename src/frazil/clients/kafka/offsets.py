@@ -1,7 +1,5 @@
 """Offsets at which the partitions of topics begin and end."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn

@@ -47,12 +47,7 @@ class PolledProducer:
             self._producer.poll(_POLL_S)
 
     def produce(
-        self,
-        topic: str,
-        value: bytes | None = None,
-        *,
-        partition: int = -1,
-        headers: Sequence[tuple[str, bytes]] = (),
+        self, topic: str, value: bytes | None = None, *, partition: int = -1, headers: Sequence[tuple[str, bytes]] = ()
     ) -> None:
         """Queue a record; partition -1 leaves the choice to the partitioner.
 

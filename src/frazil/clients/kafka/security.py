@@ -4,8 +4,6 @@ Source of the keys: the configuration references of Kafka 4.3 and of librdkafka 
 takes the Java settings as they are.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,19 +1,12 @@
 """Topics of a Kafka cluster: their names, ids, partitions and settings."""
 
-from __future__ import annotations
-
 import base64
 import struct
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AdminClient,
-    ConfigResource,
-    NewTopic,
-    TopicDescription,
-)
+from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, TopicDescription  # type: ignore[attr-defined]
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from frazil.clients.kafka.client import TIMEOUT_S, admin, result, translated, until_settled

@@ -1,7 +1,5 @@
 """Compares the topics of a connector with what is stored of them: which records, and the way through them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,7 +1,5 @@
 """Finds rows that do not tell which record they are by their contents, in any order."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 

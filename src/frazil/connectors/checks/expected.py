@@ -1,7 +1,5 @@
 """Records that are to be stored, and what was found of them."""
 
-from __future__ import annotations
-
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Sequence

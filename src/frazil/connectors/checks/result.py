@@ -1,7 +1,5 @@
 """Results of a comparison of a topic with what is stored of it, and digests of records."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b

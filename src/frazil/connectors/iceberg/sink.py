@@ -1,7 +1,5 @@
 """The Iceberg sink: tables of one catalog; see `frazil.connectors.sink.Sink`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -58,7 +56,7 @@ class IcebergSink(Sink):
 
     def sample(self, count: int, most_rows: int, say: Callable[[str], None]) -> Sample:
         """See `Sink`."""
-        from frazil.clients.kafka.newest import newest_records
+        from frazil.clients.kafka.ranges import newest_records
         from frazil.connectors.iceberg.tools.sample import sample
 
         topics = topics_of(self._config, self._bootstrap)

@@ -1,22 +1,19 @@
 """Table of a running connector: its state, what the tasks of a batch need of it, and the commit of their files."""
 
-from __future__ import annotations
-
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyiceberg.exceptions import BadRequestError, RESTError
 from pyiceberg.table import Table
 from requests.exceptions import RequestException
 
+from frazil.connectors.iceberg.append import Append
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.config.row_changes import no_keys
-from frazil.connectors.iceberg.pieces import before
 from frazil.connectors.iceberg.position import start_position
-from frazil.connectors.iceberg.strategy import Strategy
 from frazil.connectors.iceberg.table.column_limits import admit
-from frazil.connectors.iceberg.table.commit import Commit, Floor, Target
+from frazil.connectors.iceberg.table.commit import Commit, Floor, TableBranch
 from frazil.connectors.iceberg.table.create import EMPTY, create_table, new_table
 from frazil.connectors.iceberg.table.schema import mapping_of
 from frazil.connectors.iceberg.table.widen import widen
@@ -26,7 +23,7 @@ from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import CommitConflict, ConfigError, Fenced, FrazilError, NotFound
 from frazil.pipeline.gaps import Before, WantedRows
 from frazil.pipeline.letters.deadletter import DeadLetter
-from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.results import NewColumns, TableResult
 from frazil.pipeline.task_spec import Bounds, Judge, TableSpec
 
@@ -62,13 +59,13 @@ class SinkTable(Progress):
     refuses the records of the batch that new columns cannot hold, so that columns come from records that are stored.
     """
 
-    def __init__(self, config: IcebergSinkConfig, target: Target, strategy: Strategy) -> None:
+    def __init__(self, config: IcebergSinkConfig, target: TableBranch, operation: Append) -> None:
         super().__init__({})
         self.target = target
         self.idle = 0
         """Batches without a record for it."""
         self._config = config
-        self._strategy = strategy
+        self._operation = operation
         self._begun = False
         """Whether the connector has committed since Kafka Connect's sink did, or that sink never has."""
         self._behind: Offsets | None = None
@@ -99,7 +96,7 @@ class SinkTable(Progress):
     def start(self) -> Floor:
         """The position when the connector starts, with the branch made where it lacks.
 
-        Raises as `Target.with_branch` does, and ConfigError for a table that cannot be written as configured.
+        Raises as `TableBranch.with_branch` does, and ConfigError for a table that cannot be written as configured.
         """
         try:
             table = self.target.with_branch(self.target.load())
@@ -107,7 +104,7 @@ class SinkTable(Progress):
             if self._config.auto_create:
                 return Floor()
             raise
-        self._strategy.check(table)
+        self._operation.check(table)
         self._warn(without_effect(self._config, table))
         return self.target.floor(table, self._config.name)
 
@@ -121,7 +118,7 @@ class SinkTable(Progress):
 
         A table that does not exist is to be created; if that may not be, or it cannot be written, it refuses its
         records where they name it. Raises NotFound for any other, ConfigError, PositionLost, CommitConflict when the
-        table was rolled back, Fenced when Kafka Connect's sink writes to it too, and as `Target.load` does.
+        table was rolled back, Fenced when Kafka Connect's sink writes to it too, and as `TableBranch.load` does.
         """
         try:
             self.table = self.target.with_branch(self.target.load())
@@ -135,7 +132,7 @@ class SinkTable(Progress):
             self._refuse_name(error)
             return
         try:
-            self._strategy.check(self.table)
+            self._operation.check(self.table)
         except ConfigError as error:
             self._refuse(error)
             return
@@ -175,7 +172,7 @@ class SinkTable(Progress):
             doubtful = found.doubtful or admitted.doubtful or config.row_changes is not None
             if self.judge is None and doubtful:
                 schema, _ = new_table(self.name, admitted.fields, creation)
-                self.judge = self._strategy.judge(schema, self.name, admitted.refusal, None)
+                self.judge = self._operation.judge(schema, self.name, admitted.refusal, None)
                 return
             create_table(self.target.catalog, self.name, admitted.fields, creation)
         except ConfigError as error:
@@ -198,7 +195,7 @@ class SinkTable(Progress):
         if self.judge is None:
             told = widen(self._config, self.table, result, None, ending=ending)
             if result.doubtful or told.doubtful:
-                self.judge = self._strategy.judge(told.schema, self.name, told.refusal, mapping_of(self.table))
+                self.judge = self._operation.judge(told.schema, self.name, told.refusal, mapping_of(self.table))
                 return
         widened = widen(self._config, self.table, result, self.target.catalog, ending=ending)
         self.no_more_columns = widened.refusal or self.no_more_columns
@@ -214,7 +211,7 @@ class SinkTable(Progress):
         if self.table is None:
             spec = TableSpec(self.name, discovery(self._config), None, bounds, self.refusal, key=self._config.key)
         else:
-            spec = self._strategy.spec(self.table, self.name, bounds, self.no_more_columns)
+            spec = self._operation.spec(self.table, self.name, bounds, self.no_more_columns)
         events = self._config.row_changes is not None and self._config.row_changes.events
         reached = self.floor.reached if events else None
         return replace(spec, before=self.before, judge=self.judge, reached=reached)
@@ -222,12 +219,12 @@ class SinkTable(Progress):
     def find_before(self, wanted: WantedRows) -> None:
         """Look up the rows that changes want, for the next run; raises as `search` of `match` does."""
         if self.table is not None:
-            self.before = self._strategy.before(self.target, self.table, wanted)
+            self.before = self._operation.before(self.target, self.table, wanted)
 
     def commit(self, commit: Commit) -> None:
-        """Put the files of a run into the table and move its floor, once; raises as `Target.commit` does."""
+        """Put the files of a run into the table and move its floor, once; raises as `TableBranch.commit` does."""
         if self.table is not None:
-            self._strategy.commit(self.target, self.table, self.floor, commit)
+            self._operation.commit(self.target, self.table, self.floor, commit)
             self.commits += 1
 
     def done(self, ceiling: Offsets) -> None:
@@ -286,3 +283,29 @@ class SinkTable(Progress):
         if not self._named_by_records:
             raise error
         self.table, self.floor, self.refusal = None, Floor(), str(error)
+
+
+def divide(begin: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int], parts: int) -> list[Offsets]:
+    """Divide a range evenly, at least a record a part, partition after partition; return the end of each part.
+
+    `begin` has every partition of `end`. The last part ends at `end`.
+    """
+    sizes = {key: max(offset - begin[key], 0) for key, offset in end.items()}
+    step = max(-(-sum(sizes.values()) // parts), 1)
+    ends: list[Offsets] = []
+    for taken in range(step, sum(sizes.values()), step):
+        here, left = {}, taken
+        for key, size in sizes.items():
+            here[key] = begin[key] + min(size, left)
+            left -= min(size, left)
+        ends.append(here)
+    return [*ends, dict(end)]
+
+
+def before(bad: Sequence[DeadLetter], ceiling: Offsets) -> Offsets:
+    """Positions of the first bad record in each partition; other partitions keep theirs."""
+    result = dict(ceiling)
+    for letter in bad:
+        key = (letter.topic, letter.partition)
+        result[key] = min(result[key], letter.offset)
+    return result

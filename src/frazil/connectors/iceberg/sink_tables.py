@@ -1,7 +1,5 @@
 """The tables of a running connector: a fixed list, or those that its records name."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -9,13 +7,13 @@ from dataclasses import dataclass, field
 
 from pyiceberg.catalog import Catalog
 
-from frazil.connectors.iceberg.changes.merge_strategy import Merging
+from frazil.connectors.iceberg.append import Append
+from frazil.connectors.iceberg.changes.row_level import RowLevelOperation
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.config.table_rules import MOST_NEW
 from frazil.connectors.iceberg.position import start_position
 from frazil.connectors.iceberg.sink_table import SinkTable
-from frazil.connectors.iceberg.strategy import Appending
-from frazil.connectors.iceberg.table.commit import Floor, Target
+from frazil.connectors.iceberg.table.commit import Floor, TableBranch
 from frazil.connectors.iceberg.table.discover import existing, tables_with_position
 from frazil.connectors.positions import KafkaIdentity
 from frazil.connectors.sink import Runs
@@ -128,7 +126,7 @@ class SinkTables:
 
     def _make(self, name: str) -> SinkTable:
         config = self.config
-        target = Target(self.catalog, name, config.branch_of(name), config.connect_sink.properties, self.runs)
+        target = TableBranch(self.catalog, name, config.branch_of(name), config.connect_sink.properties, self.runs)
         if config.row_changes is None:
-            return SinkTable(config, target, Appending(config))
-        return SinkTable(config, target, Merging(config, config.row_changes, self.executor))
+            return SinkTable(config, target, Append(config))
+        return SinkTable(config, target, RowLevelOperation(config, config.row_changes, self.executor))

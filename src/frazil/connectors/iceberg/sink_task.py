@@ -1,7 +1,5 @@
 """The Iceberg sink on the driver: batches of Kafka records into the tables of a connector, exactly once."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +22,7 @@ from frazil.pipeline.letters.marks import lowest
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.results import TaskResult, combine
-from frazil.pipeline.source import Source, check_progress, dealt, described, divided
+from frazil.pipeline.source import Source, dealt, described, divided
 from frazil.pipeline.task import Task
 from frazil.pipeline.task_spec import TaskSpec
 
@@ -91,7 +89,6 @@ class IcebergSinkTask(SinkTask):
 
     def due(self, ends: Offsets, now_ms: int) -> Due:
         """See `SinkTask`."""
-        check_progress(self._position, ends)
         return self._pace.due(self._position, ends, now_ms)
 
     def step(self, due: Due, committed: Callable[[BatchReport], None]) -> None:

@@ -1,7 +1,5 @@
 """Keys that every sink connector has, whatever it writes to."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from typing import Literal, cast
 

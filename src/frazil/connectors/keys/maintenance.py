@@ -1,11 +1,9 @@
 """Keys of the maintenance that a connector's tables get from the worker."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from frazil.declare.definition import Key, Parsed, Value
-from frazil.declare.validators import at_least
+from frazil.declare.validators import at_least, at_least_if_set
 
 _INTERVAL = "frazil.maintenance.interval.ms"
 _KEEP = "frazil.maintenance.keep.ms"
@@ -34,7 +32,7 @@ MAINTENANCE_KEYS: tuple[Key, ...] = (
         "Milliseconds for which maintenance keeps snapshots; the table's history.expire.max-snapshot-age-ms when it is "
         "not set, else one day.",
         default=None,
-        validator=lambda value: None if value is None else at_least(_SHORTEST_MS)(value),
+        validator=at_least_if_set(_SHORTEST_MS),
     ),
     Key(
         _KEEP_SNAPSHOTS,
@@ -42,7 +40,7 @@ MAINTENANCE_KEYS: tuple[Key, ...] = (
         "How many snapshots maintenance keeps at least; the table's history.expire.min-snapshots-to-keep when it is "
         "not set, else 100.",
         default=None,
-        validator=lambda value: None if value is None else at_least(1)(value),
+        validator=at_least_if_set(1),
     ),
 )
 

@@ -1,7 +1,5 @@
 """Settings of Kafka's clients that a sink connector overrides for itself, its consumer group among them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 
@@ -39,16 +37,8 @@ _OVERRIDES: Mapping[str, tuple[Type, Validator | None]] = {
     "socket.connection.setup.timeout.ms": ("LONG", None),
 }
 """Types and limits of Kafka's consumer (configuration reference of Kafka 4.3)."""
-_MANAGED_OVERRIDES = (
-    "enable.auto.commit",
-    "key.deserializer",
-    "value.deserializer",
-)
-_CLASS_OVERRIDES = (
-    "interceptor.classes",
-    "metric.reporters",
-    "partition.assignment.strategy",
-)
+_MANAGED_OVERRIDES = ("enable.auto.commit", "key.deserializer", "value.deserializer")
+_CLASS_OVERRIDES = ("interceptor.classes", "metric.reporters", "partition.assignment.strategy")
 _IDLE_OVERRIDES = (
     "auto.commit.interval.ms",
     "fetch.max.wait.ms",

@@ -1,7 +1,5 @@
 """The converter of a schema registry that a connector is configured with."""
 
-from __future__ import annotations
-
 from typing import Literal, cast
 
 from frazil.clients.registry.access import apicurio_access, confluent_access

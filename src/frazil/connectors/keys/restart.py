@@ -1,7 +1,5 @@
 """Keys for how a connector is started again by itself when a part that it needs does not answer."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,6 +8,7 @@ from frazil.declare.validators import at_least
 
 _ATTEMPTS = "frazil.restart.attempts"
 _WAIT, _LONGEST_WAIT = "frazil.restart.backoff.ms", "frazil.restart.backoff.max.ms"
+WAIT_OF_S3_SINK = "retry.backoff.ms"
 _SHORTEST_MS = 100
 
 RESTART_KEYS: tuple[Key, ...] = (
@@ -51,8 +50,13 @@ class Restarts:
 
 
 def restarts(config: Mapping[str, str]) -> Restarts:
-    """Read the settings of a resolved configuration, without values that cannot be used, from a placeholder then."""
-    return Restarts(*(_usable(key, config[key.name]) if key.name in config else None for key in RESTART_KEYS))
+    """Read the settings of a resolved configuration, without values that cannot be used, from a placeholder then.
+
+    The first wait may have the name that it has in the S3 sink, where it may be shorter than a start takes.
+    """
+    of_s3 = config.get(WAIT_OF_S3_SINK, "").strip()
+    known = {_WAIT: str(max(int(of_s3), _SHORTEST_MS)), **config} if of_s3.isdecimal() else config
+    return Restarts(*(_usable(key, known[key.name]) if key.name in known else None for key in RESTART_KEYS))
 
 
 def _usable(key: Key, text: str) -> int | None:

@@ -1,7 +1,5 @@
 """Configuration that all sinks share, once checked."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal

@@ -1,13 +1,22 @@
 """The keys of a sink connector: those of every sink around its own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from frazil.connectors.keys.framework import IDENTITY_KEYS, SINK_KEYS
 from frazil.declare.converters import Role, converter_keys, converter_option_keys
 from frazil.declare.definition import ConfigDef, Key
+from frazil.declare.validators import one_of
 from frazil.pipeline.transforms.declaration import reads_keys, transform_keys
+
+WARNINGS_LEVEL = Key(
+    "frazil.warnings.level",
+    "STRING",
+    "Level of the warnings about this configuration in the worker's log: warn, a line for each; info, all in one line, "
+    "for a configuration that keeps keys which only Kafka Connect needs.",
+    default="warn",
+    importance="LOW",
+    validator=one_of("warn", "info"),
+)
 
 
 def sink_definition(

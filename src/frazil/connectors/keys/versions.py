@@ -1,7 +1,5 @@
 """Versions and version ranges of plugins, in Maven's notation."""
 
-from __future__ import annotations
-
 import re
 from importlib.metadata import version
 

@@ -1,7 +1,5 @@
 """Compatibility of schemas: when another one begins a new object."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from frazil.connectors.objects.config.object_sink import Compatibility

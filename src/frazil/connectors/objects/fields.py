@@ -1,7 +1,5 @@
 """Values of members of records, by dotted paths, for folders and record times."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any

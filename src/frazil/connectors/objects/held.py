@@ -1,7 +1,5 @@
 """Rows that are held as long as their objects are open, so that these can be begun again without a refused record."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Names of objects: a function of topic, folder, Kafka partition and first offset."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """An object that is open: its data, and the keys and headers of its records beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO

@@ -3,8 +3,6 @@
 What is stored does not depend on this: objects end where the records say, whenever they are read.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

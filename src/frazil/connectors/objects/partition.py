@@ -1,7 +1,5 @@
 """The records of one Kafka partition on their way into objects."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol

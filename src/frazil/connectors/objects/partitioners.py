@@ -1,7 +1,5 @@
 """Partitioners: the folder of a record, and its time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

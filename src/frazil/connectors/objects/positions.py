@@ -9,21 +9,58 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
+import msgspec
 from msgspec.structs import replace
 
 from frazil.clients.kafka import client as kafka_client
 from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
-from frazil.connectors.objects.clock import Clock
+from frazil.connectors.objects.clock import Clock, Tick
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
-from frazil.connectors.objects.metadata import Metadata, copy_metadata, read_metadata
 from frazil.connectors.objects.stored_positions import Place, State, StoredPositions, places_of
 from frazil.connectors.positions import check_range
 from frazil.errors import NotFound, PositionLost
 from frazil.pipeline.letters.marks import Marks
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.source import made_again
+
+_ALONE, _COPY = 1, 2
+
+
+class Metadata(msgspec.Struct, frozen=True, kw_only=True):
+    """`cluster` and `topic` are Kafka's ids of them: with others the offset would mean something else.
+
+    `frazil` is 2 for a copy of a stored position, 1 for one that an earlier release kept in the group alone, with
+    `ticks`, and 0 for one of another program.
+    """
+
+    frazil: int = 0
+    cluster: str = ""
+    topic: str = ""
+    ticks: tuple[Tick, ...] = ()
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether the position is stored beside the objects too."""
+        return self.frazil == _COPY
+
+
+_decode = msgspec.json.Decoder(Metadata).decode
+
+
+def copy_metadata(cluster: str, topic: str) -> str:
+    """Text that stands beside the copy of a position, for `read_metadata`."""
+    return msgspec.json.encode({"frazil": _COPY, "cluster": cluster, "topic": topic}).decode()
+
+
+def read_metadata(text: str) -> Metadata:
+    """Read a position's metadata; it is empty, and no copy, when another program stored it."""
+    try:
+        found = _decode(text) if text else Metadata()
+    except msgspec.MsgspecError:
+        return Metadata()
+    return found if found.frazil in (_ALONE, _COPY) else Metadata()
 
 
 @dataclass

@@ -1,7 +1,5 @@
 """Preparation of records from Kafka for objects: envelope, transformations, text, missing parts."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,13 +12,7 @@ import pyarrow.compute as pc
 
 from frazil.connectors.objects.config.object_sink import FormatConfig, ObjectSinkConfig
 from frazil.connectors.objects.formats.json_tables import NAMELESS
-from frazil.connectors.objects.formats.text import (
-    Failures,
-    base64_texts,
-    header_texts,
-    json_texts,
-    quoted_texts,
-)
+from frazil.connectors.objects.formats.text import Failures, base64_texts, header_texts, json_texts, quoted_texts
 from frazil.connectors.objects.records import Records, Schema
 from frazil.connectors.objects.transformed import TransformedSchemas
 from frazil.declare.converters import JSON_CONVERTER, STRING_CONVERTER

@@ -1,7 +1,5 @@
 """Origin of a record, in the record itself: the member `_metadata`."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import replace

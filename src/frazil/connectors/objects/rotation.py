@@ -4,8 +4,6 @@ Each trigger stores all of them and starts afresh with the next record, so what 
 since the last time, and of nothing else: a replay from there cuts at the same offsets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -3,15 +3,14 @@
 The schema in use is kept as an object beside the data, so that the rule also counts over restarts and on other workers.
 """
 
-from __future__ import annotations
-
 import logging
 from dataclasses import replace
 from io import BytesIO
 from stat import S_ISREG
-from typing import IO, Protocol
+from typing import Protocol
 
 from frazil.connectors.objects.config.object_sink import JsonSchemaConfig, Layout
+from frazil.connectors.objects.uploads import Store
 from frazil.errors import ConfigError
 from frazil.pipeline.json_schema import checker, parse_schema
 from frazil.pipeline.schema_changes import refusals
@@ -22,14 +21,11 @@ _SHOWN = 5
 _MOST_BYTES = 16 << 20
 
 
-class SchemaStore(Protocol):
+class SchemaStore(Store, Protocol):
     """Store of the schema in use."""
 
     def get(self, name: str) -> bytes | None:
         """An object; None when there is none. Raises ServiceUnavailable or ConfigError."""
-
-    def put(self, name: str, body: IO[bytes], size: int, tags: tuple[tuple[str, str], ...]) -> None:
-        """Store an object."""
 
 
 def schema_object(layout: Layout, connector: str) -> str:

@@ -1,7 +1,5 @@
 """The object sink on the driver: records of Kafka into durable objects, exactly once; see `SinkTask`."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections import Counter
@@ -10,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
+from frazil.connectors.objects import uploads
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
 from frazil.connectors.objects.formats.delta import TableColumns
 from frazil.connectors.objects.pace import Seen, is_due, useful_end
@@ -18,7 +17,6 @@ from frazil.connectors.objects.results import ObjectsResult, PartitionResult, St
 from frazil.connectors.objects.schema_file import SchemaFile
 from frazil.connectors.objects.stored_positions import StoredPositions
 from frazil.connectors.objects.task import ObjectsSpec, ObjectsTask
-from frazil.connectors.objects.uploads import Opener
 from frazil.connectors.sink import Due, SinkContext, SinkTask
 from frazil.errors import BadRecord, ConfigError, PartitionsAdded
 from frazil.pipeline.letters.book import LetterBook
@@ -26,12 +24,12 @@ from frazil.pipeline.letters.deadletter import DeadLetter, DeadLetterQueue
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.results import NewColumns
-from frazil.pipeline.source import Source, check_progress, dealt, described, ranges_between
+from frazil.pipeline.source import Source, dealt, described, ranges_between
 
 logger = logging.getLogger(__name__)
 
 
-class Store(Opener, Protocol):
+class Store(uploads.Store, Protocol):
     """The bucket as the driver and the tasks see it."""
 
     def check(self) -> None: ...
@@ -106,7 +104,6 @@ class ObjectSinkTask(SinkTask):
             topic = min(more)[0]
             new = "has more partitions" if any(topic == known for known, _ in self._positions.offsets) else "is new"
             raise PartitionsAdded(f"topic {topic} {new}")
-        check_progress(self._positions.offsets, ends)
         for key, clock in self._positions.clocks.items():
             clock.advance(ends[key], now_ms)
         whole = {key: self._useful(key, end) for key, end in ends.items() if self._is_due(key, end, now_ms)}

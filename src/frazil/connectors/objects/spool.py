@@ -1,7 +1,5 @@
 """Spool for the bytes of an object until it is stored: in memory, and in a file when they are too many."""
 
-from __future__ import annotations
-
 import io
 import zlib
 from collections.abc import Iterable, Iterator

@@ -11,13 +11,14 @@ import time
 import uuid
 from collections.abc import Mapping
 from io import BytesIO
-from typing import IO, Annotated, Protocol
+from typing import Annotated, Protocol
 
 import msgspec
 
 from frazil.clients.objects import Found
 from frazil.connectors.objects.clock import Offset, Tick
 from frazil.connectors.objects.config.object_sink import Layout
+from frazil.connectors.objects.uploads import Store
 from frazil.connectors.positions import Moves
 from frazil.errors import ConfigError, Fenced
 
@@ -75,11 +76,10 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 _decode = msgspec.json.Decoder(State).decode
 
 
-class StateStore(Protocol):
+class StateStore(Store, Protocol):
     """Store of the object; see `frazil.clients.objects.ObjectStore`."""
 
     def look(self, name: str) -> Found | None: ...
-    def put(self, name: str, body: IO[bytes], size: int, tags: tuple[tuple[str, str], ...]) -> None: ...
     def put_over(self, name: str, data: bytes, etag: str) -> str | None: ...
     def keeps_conditions(self, name: str, data: bytes) -> bool: ...
 

@@ -4,8 +4,6 @@ Objects that are still open at the end of the records are given up: their record
 memory of the tasks before it, and what it stores is a function of the topic, the position and the clock's notes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +15,7 @@ from frazil.connectors.objects.formats.delta import TableColumns
 from frazil.connectors.objects.open_object import Finished
 from frazil.connectors.objects.partition import PartitionRun, Taker
 from frazil.connectors.objects.results import ObjectsResult
-from frazil.connectors.objects.uploads import Opener, Uploads
+from frazil.connectors.objects.uploads import Store, Uploads
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.poison import PoisonPills
 from frazil.pipeline.rows import Rows
@@ -38,7 +36,7 @@ class ObjectsSpec:
     """
 
     config: ObjectSinkConfig
-    store: Opener
+    store: Store
     begin: Offsets
     end: Offsets
     clocks: Mapping[TopicPartition, Clock] = field(default_factory=dict)
@@ -94,7 +92,7 @@ class _Nowhere:
 
 def _run(spec: ObjectsSpec, chunks: Iterable[Rows], pills: PoisonPills) -> ObjectsResult:
     """Process all rows of a task. Raises Unforeseen, and as `run` does."""
-    uploads = Uploads(spec.store.open(), tag_offsets=spec.config.store.tag_offsets)
+    uploads = Uploads(spec.store, tag_offsets=spec.config.store.tag_offsets)
     result = ObjectsResult()
     current: PartitionRun | None = None
     try:

@@ -3,8 +3,6 @@
 Fields that a transformation adds have the type that the first value with them shows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Optional

@@ -1,7 +1,5 @@
 """Objects on their way to the store: several at a time, none forgotten."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -25,20 +23,13 @@ would take longer.
 
 
 class Store(Protocol):
-    """Store that objects go to; any thread may call it."""
+    """Store that objects go to; picklable, and any thread may call it."""
 
     def put(self, name: str, body: IO[bytes], size: int, tags: tuple[tuple[str, str], ...]) -> None:
         """Store an object in place of one with the same name; returns when it is durable.
 
         Raises ServiceUnavailable or ConfigError.
         """
-
-
-class Opener(Protocol):
-    """Makes the store of a task; picklable."""
-
-    def open(self) -> Store:
-        """The store, the same one for all tasks of a Python worker."""
 
 
 class Uploads:

@@ -3,26 +3,67 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import re
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from decimal import Decimal
+from typing import Any, Protocol
+
+import fastavro
+import pyarrow.parquet as pq
 
 from frazil.connectors.checks.compare import Part, Progress
 from frazil.connectors.checks.expected import Expected
-from frazil.connectors.checks.json_rows import holds
 from frazil.connectors.checks.result import RangeCheck, digest
 from frazil.connectors.objects.config.object_sink import FormatConfig, FormatKind, ObjectSinkConfig
-from frazil.connectors.objects.file_rows import FileRows
 from frazil.connectors.objects.formats.avro import has_other_names
-from frazil.connectors.objects.judged import Judged
 from frazil.connectors.objects.naming import ENDINGS
 from frazil.connectors.objects.partitioners import Folders, Partitioner
 from frazil.connectors.objects.prepare import Preparer
+from frazil.connectors.objects.provenance import MEMBER
 from frazil.connectors.objects.records import Records
 from frazil.declare.converters import JSON_CONVERTER
 from frazil.errors import UsageError
+from frazil.pipeline.rows import Rows
+
+
+class Judged(ABC):
+    """Takes records as the connector prepares them, into ranges by topic and Kafka partition.
+
+    What was refused has a dead letter, so that the JSON Schema is left out: that of then may not be that of now.
+    """
+
+    def __init__(self, config: ObjectSinkConfig, target: str, part: Part) -> None:
+        self._config, self._part = config, part
+        self._preparer = Preparer(replace(config, json_schema=None))
+        self._ranges = {key: Expected(RangeCheck(target, *key, part.begin[key], part.end[key])) for key in part.begin}
+
+    def take(self, rows: Rows) -> None:
+        """Take rows of one partition, in order."""
+        expected = self._ranges[rows.topic, rows.partition]
+        check = expected.check
+        check.read += len(rows)
+        rows, dead = self._part.divided(rows)
+        check.dead += len(dead)
+        if not len(rows):
+            return
+        prepared = self._preparer.prepare(rows, {})
+        check.skipped += len(prepared.dropped) + len(prepared.tombstones)
+        for offset, error in prepared.failed.items():
+            check.refuse(offset, error)
+        self._expect(expected, prepared.records)
+
+    @abstractmethod
+    def _expect(self, expected: Expected, records: Records) -> None:
+        """Note records that are to be stored; one without a value among them is one to store the key of."""
+
+    @abstractmethod
+    def finish(self, progress: Progress) -> list[RangeCheck]:
+        """Look at what is stored, once all records are taken."""
+
 
 _METADATA = b'"_metadata":{"processing_timestamp":'
 _OFFSET = re.compile(rb'"kafka_offset":([0-9]+),"kafka_timestamp":')
@@ -209,3 +250,73 @@ def _base(text: bytes) -> bytes:
     if place < 0:
         return text.rstrip()[:-1].rstrip()
     return text[:place].removesuffix(b",")
+
+
+TEXT_COLUMN = "value"
+"""The only column of files whose records have no member with a value."""
+
+
+def holds(row: Mapping[str, Any], text: bytes) -> bool:
+    """Whether a row has the values of a record, each as it is or, in a column of text, as its JSON.
+
+    Members that are null, and objects and arrays without values, may have no column.
+    """
+    sent = json.loads(text, parse_float=Decimal)
+    return _same(row, sent) or (row.keys() == {TEXT_COLUMN} and row[TEXT_COLUMN] == text.decode())
+
+
+def _same(stored: Any, sent: Any) -> bool:
+    if stored is None:
+        return not _has_values(sent)
+    if isinstance(stored, str):
+        return stored == sent if isinstance(sent, str) else _is_text_of(stored, sent)
+    if isinstance(stored, dict):
+        return isinstance(sent, dict) and all(
+            _same(stored.get(name), sent.get(name)) for name in stored.keys() | sent.keys()
+        )
+    if isinstance(stored, list):
+        return isinstance(sent, list) and len(stored) == len(sent) and all(map(_same, stored, sent))
+    if isinstance(stored, bool) or isinstance(sent, bool):
+        return stored is sent
+    return isinstance(sent, int | Decimal) and (float(sent) == stored if isinstance(stored, float) else sent == stored)
+
+
+def _is_text_of(stored: str, sent: Any) -> bool:
+    try:
+        return bool(json.loads(stored, parse_float=Decimal) == sent)
+    except ValueError:
+        return False
+
+
+def _has_values(sent: Any) -> bool:
+    if isinstance(sent, dict):
+        return any(map(_has_values, sent.values()))
+    return any(map(_has_values, sent)) if isinstance(sent, list) else sent is not None
+
+
+_ROWS = 4096
+
+
+class FileRows:
+    """The rows of a Parquet or Avro file that is held in memory."""
+
+    def __init__(self, data: bytes, kind: FormatKind) -> None:
+        self._data = data
+        self._kind = kind
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        if self._kind == "avro":
+            return sum(block.num_records for block in fastavro.block_reader(io.BytesIO(self._data)))
+        return int(pq.ParquetFile(io.BytesIO(self._data)).metadata.num_rows)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Rows as values by column, without where the record came from (`_metadata`)."""
+        rows: Iterable[Any] = fastavro.reader(io.BytesIO(self._data)) if self._kind == "avro" else self._parquet()
+        for row in rows:
+            yield {name: value for name, value in row.items() if name != MEMBER}
+
+    def _parquet(self) -> Iterator[dict[str, Any]]:
+        for batch in pq.ParquetFile(io.BytesIO(self._data)).iter_batches(_ROWS):
+            yield from batch.to_pylist()

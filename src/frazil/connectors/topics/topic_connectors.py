@@ -1,7 +1,5 @@
 """The connectors that entries of a topics file stand for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Other sections of the file, such as those of a Spring application, are not looked at.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

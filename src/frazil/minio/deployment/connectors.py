@@ -1,8 +1,6 @@
 """Configurations of the three log connectors."""
 
-from __future__ import annotations
-
-from frazil.connectors.keys.warnings import WARNINGS_LEVEL
+from frazil.connectors.keys.sink_definition import WARNINGS_LEVEL
 from frazil.environment.settings import Settings
 from frazil.minio.records.tables import TABLE_NAMES, TableKind
 

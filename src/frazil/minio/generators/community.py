@@ -1,7 +1,5 @@
 """Audit records as MinIO's community server writes them, and AIStor's legacy target."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Callable, Mapping
@@ -39,13 +37,7 @@ class CommunityAudit:
     ) -> _Record:
         """Make fields of every request of a client; sizes and durations as current servers write them."""
         nanos = self._rng.randrange(80_000, 400_000_000)
-        call: _Record = {
-            "rx": 0,
-            "tx": -1,
-            **api,
-            "timeToResponse": f"{nanos}ns",
-            "timeToResponseInNS": str(nanos),
-        }
+        call: _Record = {"rx": 0, "tx": -1, **api, "timeToResponse": f"{nanos}ns", "timeToResponseInNS": str(nanos)}
         request: _Record = {
             "event": "",
             "trigger": "incoming",

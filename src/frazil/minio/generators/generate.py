@@ -1,7 +1,5 @@
 """Generates MinIO log records like the real ones, as JSON."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Odd records: what real topics carry besides well-formed log records, for trying a sink out."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

@@ -63,11 +63,7 @@ class RecordProducer:
         return self._acknowledged
 
     def send(
-        self,
-        topic: str,
-        records: Iterable[bytes],
-        total: int | None,
-        on_progress: Callable[[int], None] | None = None,
+        self, topic: str, records: Iterable[bytes], total: int | None, on_progress: Callable[[int], None] | None = None
     ) -> int:
         """Produce all records and wait until the broker has them; returns how many it has acknowledged.
 
@@ -149,11 +145,7 @@ class RecordProducer:
 
 
 def produce(
-    bootstrap: str,
-    topic: str,
-    records: Iterable[bytes],
-    total: int,
-    on_progress: Callable[[int], None] | None = None,
+    bootstrap: str, topic: str, records: Iterable[bytes], total: int, on_progress: Callable[[int], None] | None = None
 ) -> int:
     """Produce records to one topic with a producer of its own; see `RecordProducer.send`."""
     with RecordProducer(bootstrap) as producer:

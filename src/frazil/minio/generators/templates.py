@@ -4,8 +4,6 @@ A template is made once from a nested dictionary; filling one costs about a micr
 generator keep up with a producer.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Mapping
@@ -105,10 +103,7 @@ def _call_info(call: words.Call, bucket: str, obj: str, rng: random.Random) -> d
     if signs_in:
         query |= {"WebIdentityToken": "eyJhbGciOiJSUzI1NiJ9.e30.c2ln"} if "Web" in call.name else {}
     credential = f"{caller.access_key}/20251128/{words.REGION}/s3/aws4_request"
-    headers = {
-        "X-Amz-Date": "20251128T101500Z",
-        "Content-Length": _slot("length") if uploads else "",
-    }
+    headers = {"X-Amz-Date": "20251128T101500Z", "Content-Length": _slot("length") if uploads else ""}
     if caller.access_key and rng.random() < 0.06:  # presigned
         query |= {
             "X-Amz-Algorithm": "AWS4-HMAC-SHA256",

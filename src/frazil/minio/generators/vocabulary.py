@@ -1,7 +1,5 @@
 """Vocabulary of the logs of a MinIO cluster: names, enumerations and `details` arms."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 NODES = tuple(f"minio-node-{n}" for n in range(1, 5))

@@ -1,7 +1,5 @@
 """Questions about access: sign-ins, sessions, refusals."""
 
-from __future__ import annotations
-
 from frazil.minio.questions.question import Question
 
 LOGINS = Question(

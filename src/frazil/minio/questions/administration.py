@@ -1,7 +1,5 @@
 """The question about administration and IAM changes."""
 
-from __future__ import annotations
-
 from frazil.minio.questions.question import Question
 
 # Fields of the arms of `details`, in the order in which the first that is there counts.

@@ -3,8 +3,6 @@
 Values go into the syntax tree as literals and never into text, so that no value can be anything but a value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache

@@ -3,8 +3,6 @@
 A statement that names one of RELATIONS gets it as a WITH query, with the columns that it uses.
 """
 
-from __future__ import annotations
-
 #: Expressions that statements write like functions: parameters and body.
 #:
 #: `milliseconds` reads a Go duration such as `1m2.5s`, `207.1µs` or `13309747ns`. `µ` is two different

@@ -1,7 +1,5 @@
 """All questions by name."""
 
-from __future__ import annotations
-
 from frazil.errors import UsageError
 from frazil.minio.questions import access, administration, objects, traffic, trouble
 from frazil.minio.questions.question import Question

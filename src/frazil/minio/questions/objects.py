@@ -1,7 +1,5 @@
 """Questions about objects: who deleted one, who read one, what happened to it."""
 
-from __future__ import annotations
-
 from frazil.minio.questions.question import Question
 
 _CALLER = {

@@ -4,8 +4,6 @@ An Iceberg view is SQL of one dialect, `trino` here, with the columns of its ans
 do not see it, and the embedded engine needs none of this.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Literal
 
@@ -19,8 +17,8 @@ from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable, TerminalError
 from frazil.minio.questions.bind import statement
 from frazil.minio.questions.catalog import VIEWS
-from frazil.minio.questions.columns import view_schema
 from frazil.minio.questions.question import Question
+from frazil.minio.questions.views import view_schema
 
 Outcome = Literal["created", "exists", "updated"]
 

@@ -1,7 +1,5 @@
 """Question: a name, a statement in Trino's dialect, and the parameters that it takes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

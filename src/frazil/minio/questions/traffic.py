@@ -1,7 +1,5 @@
 """Questions about traffic: how much, by whom, from where."""
 
-from __future__ import annotations
-
 from frazil.minio.questions.question import Question
 
 TRAFFIC = Question(

@@ -1,7 +1,5 @@
 """Questions about trouble: what is slow, what fails."""
 
-from __future__ import annotations
-
 from frazil.minio.questions.question import Question
 
 SLOWEST = Question(

@@ -1,7 +1,5 @@
 """Mapper of MinIO log records to columns and back: it maps legacy shapes, and redacts secrets."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -10,8 +10,6 @@ treated, in string columns, maps, lists and structs at any depth:
 A clean batch costs one look at the bytes: only rows that may hold a secret meet a regular expression.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """Columns of log tables that `query` shows: those that tell one record from another at a glance."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from pyiceberg.schema import Schema

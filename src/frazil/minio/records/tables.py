@@ -4,8 +4,6 @@ Ids run in reading order, as the embedded catalog assigns them; another catalog 
 when it makes the table, so readers and writers take ids from the table.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pyiceberg.partitioning import PartitionField, PartitionSpec

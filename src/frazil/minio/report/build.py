@@ -1,7 +1,5 @@
 """Asks the questions and makes the page from the answers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Protocol

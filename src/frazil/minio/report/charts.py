@@ -1,7 +1,5 @@
 """Plots as SVG text for inside an HTML page: bars over time, and the greatest of a list."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -102,12 +100,7 @@ def bars_over_time(
             "type": "quantitative",
             "stack": "zero",
             "title": unit.title,
-            "axis": {
-                "format": unit.format,
-                "tickCount": 4,
-                "minExtent": _NUMBERS_WIDTH,
-                "maxExtent": _NUMBERS_WIDTH,
-            },
+            "axis": {"format": unit.format, "tickCount": 4, "minExtent": _NUMBERS_WIDTH, "maxExtent": _NUMBERS_WIDTH},
         },
         "color": {
             "field": "series",

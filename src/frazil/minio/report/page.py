@@ -1,7 +1,5 @@
 """The report as HTML: one file that holds all it shows, whatever the names in the data are."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Sequence

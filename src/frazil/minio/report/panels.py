@@ -1,7 +1,5 @@
 """Panels of the report: the plots and tables of the operators' questions."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """CAST as Trino reads and writes values."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

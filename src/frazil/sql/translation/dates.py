@@ -4,8 +4,6 @@ A timestamp with time zone is a moment whose zone is part of its type here; what
 zone.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Trino's grammar with every call kept as it was written, and the embedded engine's text around translated nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Expressions of Trino to text of the embedded engine, each with its type. A node keeps its value in its `meta`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,12 +12,11 @@ from sqlglot.optimizer.scope import Scope
 from frazil.errors import QueryError
 from frazil.sql.near import did_you_mean
 from frazil.sql.translation import casts, dates
-from frazil.sql.translation.calls import aggregate, scalar
 from frazil.sql.translation.dialect import VALUE, WRITTEN, written
 from frazil.sql.translation.functions import AGGREGATES, SCALARS, WINDOWS
 from frazil.sql.translation.literals import date_literal, decimal_literal, interval, literal, moment_literal
 from frazil.sql.translation.operators import arithmetic, as_text, compare, joined, negated, unify
-from frazil.sql.translation.special import SPECIAL, coalesce
+from frazil.sql.translation.special import SPECIAL, aggregate, coalesce, scalar
 from frazil.sql.translation.twins import distinct
 from frazil.sql.translation.types import (
     BIGINT,

@@ -4,8 +4,6 @@ A condition of a scan holds at least wherever that of the statement holds: the e
 again on what the scan gives.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from functools import reduce

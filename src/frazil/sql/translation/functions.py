@@ -3,8 +3,6 @@
 The approximations are computed exactly, which lies within Trino's error.
 """
 
-from __future__ import annotations
-
 from frazil.sql.translation.signatures import declared
 
 SCALARS = declared(

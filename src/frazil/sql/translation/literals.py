@@ -1,7 +1,5 @@
 """Literals of numbers, times and intervals, as Trino reads them."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError

@@ -1,7 +1,5 @@
 """Arithmetic and comparisons with Trino's types (Trino documentation, Decimal functions and operators)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Pushdown of a translated statement to its scans: columns, conditions and limits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

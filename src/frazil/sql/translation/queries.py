@@ -1,7 +1,5 @@
 """Queries of Trino to queries of the embedded engine, scope by scope from the inside."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sqlglot import exp

@@ -1,7 +1,5 @@
 """A statement made ready for translation: tables bound, WITH queries put where they are used, every name qualified."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

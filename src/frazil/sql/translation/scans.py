@@ -1,7 +1,5 @@
 """Tables that a statement reads: their columns, versions, and what each scan of them has to give."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime

@@ -4,8 +4,6 @@ One capital letter is a type variable. The text has `{0}` for an argument and `{
 call, which DISTINCT, FILTER and OVER of the statement belong to, is between U+0001 and U+0002 if it is not all of it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Twins, names that differ in case only: the embedded engine knows no case, and gets a name of its own for each."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Health and metrics over HTTP, under `/actuator`."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime

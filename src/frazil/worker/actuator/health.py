@@ -1,7 +1,5 @@
 """Health of the worker and of its connectors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Literal
 

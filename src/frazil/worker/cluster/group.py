@@ -1,7 +1,5 @@
 """A group of workers that share connectors: which worker runs which, and at which URL it answers."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time
@@ -11,8 +9,10 @@ from dataclasses import dataclass, field
 from frazil.clients.kafka import client as kafka_client
 from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.connectors.keys.versions import VERSION
 from frazil.engine.runner_api import STOP_S
 from frazil.environment.bootstrap import Bootstrap
+from frazil.environment.worker import WorkerConfig
 from frazil.worker.cluster.member import GroupMember, Timing, leader_slot, slot_of
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.storage.configs import ConfigTopic
@@ -20,6 +20,7 @@ from frazil.worker.storage.records import WorkerRecord
 from frazil.worker.storage.session import SessionKeys
 from frazil.worker.storage.statuses import StatusTopic
 from frazil.worker.storage.topics import StorageTopic, ensure_storage_topic
+from frazil.worker.watch.loggers import Loggers
 
 logger = logging.getLogger(__name__)
 
@@ -181,3 +182,27 @@ class WorkerGroup:
                 self.statuses.announce(WorkerRecord(worker_id, None))
             for name in self.statuses.names() - set(self._herder.connectors()):
                 self.statuses.forget(name)
+
+
+def worker_group(worker: WorkerConfig, bootstrap: Bootstrap, loggers: Loggers) -> WorkerGroup:
+    """Make the WorkerGroup of `group.id`, and the storage topics that are missing. Raises as `WorkerGroup` does."""
+    parsed = worker.parsed
+    config = GroupConfig(
+        group=parsed.text("group.id"),
+        config_topic=_topic(worker, "config", 1),
+        status_topic=_topic(worker, "status", parsed.number("status.storage.partitions")),
+        offset_topic=_topic(worker, "offset", parsed.number("offset.storage.partitions")),
+        url=worker.advertised.url,
+        timing=Timing(
+            parsed.number("session.timeout.ms"),
+            parsed.number("heartbeat.interval.ms"),
+            parsed.number("rebalance.timeout.ms"),
+        ),
+    )
+    return WorkerGroup(config, bootstrap, VERSION, loggers.set)
+
+
+def _topic(worker: WorkerConfig, kind: str, partitions: int) -> StorageTopic:
+    key = f"{kind}.storage.topic"
+    replication = worker.parsed.number(f"{kind}.storage.replication.factor")
+    return StorageTopic(key, worker.parsed.text(key), partitions, replication, single=kind == "config")

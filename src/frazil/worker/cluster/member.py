@@ -4,8 +4,6 @@ The members subscribe to one topic. A connector belongs to one of its partitions
 that this partition is assigned to. Nothing is read from the topic.
 """
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

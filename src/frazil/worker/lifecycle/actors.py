@@ -1,7 +1,5 @@
 """The connectors that run on this worker, one actor for each."""
 
-from __future__ import annotations
-
 import itertools
 import logging
 import time
@@ -57,14 +55,7 @@ class Actors:
         actor = self._actors.get(name)
         if actor is None or not actor.want(wanted):
             self._actors[name] = ConnectorActor(
-                name,
-                wanted,
-                self._factory,
-                self._policy,
-                self._providers,
-                self._threads,
-                self._observe,
-                after=actor,
+                name, wanted, self._factory, self._policy, self._providers, self._threads, self._observe, after=actor
             )
 
     def remove(self, name: str) -> None:

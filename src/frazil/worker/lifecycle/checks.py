@@ -1,11 +1,9 @@
 """Checks of a configuration that is sent to the worker; warnings go to its log."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping
 
-from frazil.connectors.keys.warnings import WARNINGS_LEVEL
+from frazil.connectors.keys.sink_definition import WARNINGS_LEVEL
 from frazil.connectors.registry import check_config, connector_of
 from frazil.declare.definition import invalid_config_message, invalid_value
 from frazil.declare.providers import ConfigProviders

@@ -1,7 +1,5 @@
 """Lifecycle of connectors: wishes are kept in the store and carried out by one actor per connector."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Shapes in which connectors are shown: configuration, state, and where they run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,7 +1,5 @@
 """Stores of connector configurations and target states."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The threads that all actors of a worker share, so that a hundred connectors do not cost a hundred threads."""
 
-from __future__ import annotations
-
 import logging
 import sched
 import threading

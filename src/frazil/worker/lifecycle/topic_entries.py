@@ -1,7 +1,5 @@
 """The connectors of the worker's topics file: made, changed and deleted as the file says."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections import Counter

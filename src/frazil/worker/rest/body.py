@@ -1,7 +1,5 @@
 """Request bodies: size, JSON, and flat maps of configuration values."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Any, NoReturn

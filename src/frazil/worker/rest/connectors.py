@@ -1,24 +1,52 @@
-"""/connectors and /connectors/{name}, its config, status and lifecycle."""
-
-from __future__ import annotations
+"""/connectors and /connectors/{name}, its config, status, lifecycle, tasks and topics."""
 
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from frazil.connectors.keys.versions import VERSION
 from frazil.engine.runner_api import TargetState
-from frazil.errors import ConfigError, NotFound
+from frazil.errors import ConfigError, NotFound, Rebalancing
+from frazil.worker.lifecycle.status import ConnectorInfo, ConnectorStatus, TaskStatus
 from frazil.worker.rest.body import config_map
-from frazil.worker.rest.http import Resource, flag, herder_of, masks
+from frazil.worker.rest.http import Operation, Resource, flag, herder_of, masks, number_of, with_warnings
 from frazil.worker.rest.info import info_of
 from frazil.worker.rest.masking import unmasked
-from frazil.worker.rest.operation import Operation
 from frazil.worker.rest.paths import location_of, name_of
 from frazil.worker.rest.schemas import FLAG
-from frazil.worker.rest.shapes import info_json, status_json
 from frazil.worker.rest.sources import sources_of
-from frazil.worker.rest.warnings import with_warnings
+from frazil.worker.storage.configs import NO_LEADER
+from frazil.worker.watch.active_topics import ActiveTopics
+
+
+def info_json(info: ConnectorInfo) -> dict[str, object]:
+    """Configuration, tasks and type of a connector."""
+    return {
+        "name": info.name,
+        "config": dict(info.config),
+        "tasks": [{"connector": info.name, "task": number} for number in range(info.tasks)],
+        "type": info.type,
+    }
+
+
+def status_json(status: ConnectorStatus) -> dict[str, object]:
+    """Status of a connector with its tasks; all values inside `connector` are strings."""
+    connector = {"state": status.state, "worker_id": status.worker_id, "version": VERSION}
+    return {
+        "name": status.name,
+        "connector": {**connector, "trace": status.trace} if status.trace else connector,
+        "tasks": [task_json(task) for task in status.tasks],
+        "type": status.type,
+    }
+
+
+def task_json(task: TaskStatus) -> dict[str, object]:
+    """Status of one task."""
+    body: dict[str, object] = {"id": task.id, "state": task.state, "worker_id": task.worker_id, "version": VERSION}
+    return {**body, "trace": task.trace} if task.trace else body
+
 
 _CREATE_FIELDS = ("name", "config", "initial_state")
 _INITIAL_STATES: dict[str, TargetState] = {"RUNNING": "RUNNING", "PAUSED": "PAUSED", "STOPPED": "STOPPED"}
@@ -189,3 +217,68 @@ class Stop(Resource):
     def put(self, request: Request) -> Response:
         herder_of(request).stop(name_of(request))
         return Response(status_code=204)
+
+
+class Tasks(Resource):
+    """Tasks of a connector with their configuration."""
+
+    @Operation("Tasks with their configuration", {200: "Tasks"}, errors=(404,))
+    def get(self, request: Request) -> Response:
+        name = name_of(request)
+        configs = herder_of(request).task_configs(name)
+        return JSONResponse(
+            [{"id": {"connector": name, "task": number}, "config": config} for number, config in enumerate(configs)]
+        )
+
+
+class TaskState(Resource):
+    """State of one task."""
+
+    @Operation("State of a task", {200: "TaskStatus"}, errors=(404,))
+    def get(self, request: Request) -> Response:
+        herder = herder_of(request)
+        return JSONResponse(task_json(herder.task_status(name_of(request), number_of(request))))
+
+
+class TaskRestart(Resource):
+    """Start the connector of the task anew."""
+
+    @Operation("Restart a task", {204: None}, errors=(404, 409))
+    def post(self, request: Request) -> Response:
+        herder, name, number = herder_of(request), name_of(request), number_of(request)
+        try:
+            stopped = herder.info(name).target_state == "STOPPED"
+        except NotFound:
+            raise NotFound(f"Unknown connector: {name}") from None
+        if stopped:
+            raise Rebalancing(NO_LEADER)
+        herder.restart_task(name, number)
+        return Response(status_code=204)
+
+
+class Topics(Resource):
+    """Topics that the connector has read; none for a connector that does not exist."""
+
+    @Operation("Topics that the connector has read", {200: "Topics"}, errors=(403,))
+    def get(self, request: Request) -> Response:
+        name = name_of(request)
+        return JSONResponse({name: {"topics": _tracked(request).of(name)}})
+
+
+class TopicsReset(Resource):
+    """Forget the topics that the connector has read."""
+
+    @Operation("Forget the topics that the connector has read", {202: None}, errors=(403,))
+    def put(self, request: Request) -> Response:
+        topics = _tracked(request)
+        if not topics.resettable:
+            raise HTTPException(403, "Topic tracking reset is disabled.")
+        topics.reset(name_of(request))
+        return Response(status_code=202)
+
+
+def _tracked(request: Request) -> ActiveTopics:
+    topics = info_of(request).active_topics
+    if not topics.enabled:
+        raise HTTPException(403, "Topic tracking is disabled.")
+    return topics

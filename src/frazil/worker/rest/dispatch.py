@@ -1,7 +1,5 @@
 """Decides who answers a request, before the method of its resource is called."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Every error that the REST API answers with: one table of statuses, one form of the body."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Sends requests on to the leader of the group or the owner of a connector: one hop, and never in a circle."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable

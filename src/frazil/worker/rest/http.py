@@ -4,7 +4,11 @@ Where Kafka Connect 4.3.1 answers 500 to a client's mistake with the text of a J
 a field it does not know), this worker answers 400 with a text that says what to change.
 """
 
-from __future__ import annotations
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, TypeVar
+from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.endpoints import HTTPEndpoint
@@ -12,8 +16,43 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from frazil.connectors.registry import warnings_of
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.body import Body, read_body
+
+F = TypeVar("F", bound=Callable[..., Any])
+Schema = Mapping[str, Any]
+
+_NOTHING: Mapping[str, Schema] = MappingProxyType({})
+_ATTRIBUTE = "__operation__"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Operation on a path; decorates the method of the resource.
+
+    `answers` has the name of the body's schema by status, None for no body; `errors` are statuses whose body is
+    `{error_code, message}`; `body` is the schema of the request's body; `query` has the schemas of the parameters.
+    """
+
+    summary: str
+    answers: Mapping[int, str | None]
+    errors: tuple[int, ...] = ()
+    body: str | None = None
+    query: Mapping[str, Schema] = field(default_factory=lambda: _NOTHING)
+
+    def __call__(self, method: F) -> F:
+        setattr(method, _ATTRIBUTE, self)
+        return method
+
+
+def operation_of(method: object) -> Operation:
+    """The declaration of a method; raises LookupError when it has none."""
+    declared = getattr(method, _ATTRIBUTE, None)
+    if not isinstance(declared, Operation):
+        raise LookupError(f"{method} has no @Operation")
+    return declared
+
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
@@ -94,3 +133,14 @@ def flag(request: Request, name: str, default: bool = False) -> bool:
     """A query parameter: `true` in any case is true, any other text is false."""
     text = request.query_params.get(name)
     return default if text is None else text.lower() == "true"
+
+
+_MOST, _LONGEST = 20, 500
+_PLAIN = " !#$&'()*+,/:;<=>?@[]^`{|}~"
+
+
+def with_warnings(response: Response, config: Mapping[str, str]) -> Response:
+    """The answer with a header `299 frazil "…"` for each warning, percent-encoded."""
+    for text in warnings_of(config)[:_MOST]:
+        response.headers.append("Warning", f'299 frazil "{quote(text[:_LONGEST], safe=_PLAIN)}"')
+    return response

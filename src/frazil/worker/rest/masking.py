@@ -1,7 +1,5 @@
 """Hides secrets in answers where the worker's `rest.mask.secrets` says so, and takes masked values back."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Offsets of a connector: show, move, forget."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -10,9 +8,8 @@ from starlette.responses import JSONResponse, Response
 
 from frazil.connectors.positions import Changes
 from frazil.errors import ConfigError
-from frazil.worker.rest.http import Resource, herder_of
+from frazil.worker.rest.http import Operation, Resource, herder_of
 from frazil.worker.rest.info import info_of
-from frazil.worker.rest.operation import Operation
 from frazil.worker.rest.paths import name_of
 
 _TOPIC, _PARTITION, _OFFSET = "kafka_topic", "kafka_partition", "kafka_offset"

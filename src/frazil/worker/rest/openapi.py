@@ -1,7 +1,5 @@
 """The OpenAPI document of the REST API, made from the routes and from what their methods declare."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
@@ -11,8 +9,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from frazil.connectors.keys.versions import VERSION
-from frazil.worker.rest.http import Resource
-from frazil.worker.rest.operation import Operation, operation_of
+from frazil.worker.rest.http import Operation, Resource, operation_of
 from frazil.worker.rest.schemas import SCHEMAS, TEXT, WHOLE, Json, ref
 
 METHODS = ("get", "post", "put", "patch", "delete")

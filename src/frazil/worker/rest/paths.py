@@ -1,7 +1,5 @@
 """Connector names in URLs: every name has an address, also one with `/`, `%` or `\\`."""
 
-from __future__ import annotations
-
 from urllib.parse import quote, unquote_to_bytes
 
 from starlette.requests import Request

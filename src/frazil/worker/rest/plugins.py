@@ -1,7 +1,5 @@
 """Connector plugins, their keys, and validation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from starlette.requests import Request
@@ -21,11 +19,9 @@ from frazil.declare.converters import (
 from frazil.declare.definition import ConfigDef
 from frazil.errors import ConfigError, NotFound
 from frazil.worker.rest.body import config_map
-from frazil.worker.rest.http import Resource, flag, herder_of
-from frazil.worker.rest.operation import Operation
+from frazil.worker.rest.http import Operation, Resource, flag, herder_of, with_warnings
 from frazil.worker.rest.schemas import FLAG, TEXT
 from frazil.worker.rest.sources import sources_of
-from frazil.worker.rest.warnings import with_warnings
 
 
 class Plugins(Resource):

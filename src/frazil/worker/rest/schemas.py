@@ -1,7 +1,5 @@
 """JSON schemas of bodies: those of Kafka Connect 4.3.1."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, get_args
 
@@ -114,11 +112,7 @@ SCHEMAS: Mapping[str, Json] = {
             _record(
                 definition={"anyOf": [ref("Key"), {"type": "null"}]},
                 value=_record(
-                    name=TEXT,
-                    value=_OPTIONAL_TEXT,
-                    recommended_values=ref("Names"),
-                    errors=ref("Names"),
-                    visible=FLAG,
+                    name=TEXT, value=_OPTIONAL_TEXT, recommended_values=ref("Names"), errors=ref("Names"), visible=FLAG
                 ),
             )
         ),

@@ -3,8 +3,6 @@
 Names are shared with the connectors of the workers: a name is given once.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -19,9 +17,9 @@ from frazil.connectors.registry import find_connector
 from frazil.errors import ConfigError, FrazilError, ServiceUnavailable
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.rest.forward import Forwarder, sent_to
+from frazil.worker.rest.http import with_warnings
 from frazil.worker.rest.masking import unmasked
 from frazil.worker.rest.paths import name_of, sent_path
-from frazil.worker.rest.warnings import with_warnings
 from frazil.worker.sources.plugin_path import Plugin
 from frazil.worker.sources.runtime import SourceRuntime
 

@@ -1,7 +1,5 @@
 """Follows a compacted topic from its first record on, in a thread of its own."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -1,7 +1,5 @@
 """Signatures of requests between the workers of a group, with keys from the configuration topic."""
 
-from __future__ import annotations
-
 import base64
 import hmac
 import secrets

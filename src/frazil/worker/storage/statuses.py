@@ -1,7 +1,5 @@
 """States of a group's connectors, the topics they have read, and URLs of workers in Kafka's `status.storage.topic`."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

@@ -1,7 +1,5 @@
 """The storage topics of a group of workers: made with the settings that they need, or checked for them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from frazil.clients.kafka import topics as kafka_topics

@@ -1,7 +1,5 @@
 """Topics that connectors have read, as GET /connectors/{name}/topics lists them."""
 
-from __future__ import annotations
-
 import threading
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """Levels of the worker's loggers, in the words of Kafka Connect."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

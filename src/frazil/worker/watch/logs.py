@@ -1,7 +1,5 @@
 """The worker's log: lines on stderr, which the service keeps in a file."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Metrics of the worker: `kafka_connector_*` of records and files, `frazil_*` of commits, lag and states."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time
@@ -22,29 +20,8 @@ Lag = Mapping[tuple[str, str, int], int]
 """Records that are not committed yet, by (connector, topic, partition)."""
 
 _BUCKETS_S = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
-_OBJECT_BUCKETS_S = (
-    0.005,
-    0.01,
-    0.02,
-    0.04,
-    0.06,
-    0.08,
-    0.1,
-    0.12,
-    0.15,
-    0.2,
-    0.25,
-    0.35,
-    0.5,
-    0.75,
-    1,
-    1.5,
-    2.5,
-    5,
-    10,
-    30,
-    60,
-)
+_MILLISECONDS = (5, 10, 20, 40, 60, 80, 100, 120, 150, 200, 250, 350, 500, 750)
+_OBJECT_BUCKETS_S = (*(ms / 1000 for ms in _MILLISECONDS), 1, 1.5, 2.5, 5, 10, 30, 60)
 _STATES = ("UNASSIGNED", "RUNNING", "FAILED", "PAUSED", "STOPPED", "RESTARTING")
 
 
@@ -178,10 +155,7 @@ class _AtScrape(Collector):
     """Gauges whose values are asked for when somebody looks; a broker that does not answer leaves out the lag."""
 
     def __init__(
-        self,
-        lag: Callable[[], Lag],
-        states: Callable[[], Mapping[str, str]],
-        breakers: Callable[[], Mapping[str, str]],
+        self, lag: Callable[[], Lag], states: Callable[[], Mapping[str, str]], breakers: Callable[[], Mapping[str, str]]
     ) -> None:
         self._lag = lag
         self._states = states

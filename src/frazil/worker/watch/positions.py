@@ -1,6 +1,4 @@
-"""Positions of connectors as the REST API shows and changes them."""
-
-from __future__ import annotations
+"""Positions of connectors as the REST API shows and changes them, and their lag."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -8,8 +6,10 @@ from typing import Protocol
 from frazil.connectors.connector import Standing, open_connector
 from frazil.connectors.positions import Changes
 from frazil.declare.providers import ConfigProviders
+from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
 from frazil.pipeline.offsets import Offsets
+from frazil.worker.lifecycle.herder import Herder
 
 
 class Positions(Protocol):
@@ -36,3 +36,13 @@ class ConnectorPositions:
         connector = open_connector(name, config, self._settings, self._providers)
         with connector.hiding() as sink:
             return sink.alter(changes)
+
+
+def lag_of_all(bootstrap: Bootstrap, herder: Herder, providers: ConfigProviders) -> Mapping[tuple[str, str, int], int]:
+    """Lag by (connector, topic, partition) of the connectors that name their topics."""
+    result: dict[tuple[str, str, int], int] = {}
+    for name in herder.running_here():
+        standing = Standing.of(name, herder.info(name).config, bootstrap, providers)
+        for (topic, partition), behind in standing.lag().items():
+            result[name, topic, partition] = behind
+    return result

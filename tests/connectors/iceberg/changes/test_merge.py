@@ -38,7 +38,7 @@ from pyiceberg.types import (
 from frazil.connectors.iceberg.changes.changes import ChangeFileWriter
 from frazil.connectors.iceberg.changes.merge import MERGE_MODE, Merge, look_up_all, rewrites
 from frazil.connectors.iceberg.table import attempts
-from frazil.connectors.iceberg.table.commit import COMMIT_ID, OFFSETS, Commit, Target
+from frazil.connectors.iceberg.table.commit import COMMIT_ID, OFFSETS, Commit, TableBranch
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.connectors.iceberg.table.write import DataFileWriter
 from frazil.connectors.positions import KafkaIdentity
@@ -137,7 +137,7 @@ class Applier:
     """Applies changes as a worker does that does nothing else."""
 
     def __init__(self, table: Table, keys: tuple[Path, ...] = (("id",),), branch: str = "main") -> None:
-        self.target = Target(table.catalog, ".".join(table.name()), branch)
+        self.target = TableBranch(table.catalog, ".".join(table.name()), branch)
         self.keys = keys
         self.offset = 0
 
@@ -466,7 +466,7 @@ def test_a_lost_answer_makes_one_snapshot(
     table = make_table(PEOPLE, properties={MERGE_MODE: mode})
     apply = Applier(table)
     apply([put(id=1, name="a"), put(id=2, name="b")])
-    apply.target = Target(proxied, apply.target.name, "main")
+    apply.target = TableBranch(proxied, apply.target.name, "main")
     commit_it = apply.prepare([put(id=1, name="c"), put(id=3, name="d")])
     proxy.faults = list(faults)
     commit_it()
@@ -478,7 +478,7 @@ def test_retries_end_without_a_change(make_table: MakeTable, proxy: CatalogProxy
     table = make_table(PEOPLE, properties={MERGE_MODE: mode})
     apply = Applier(table)
     apply([put(id=1, name="a"), put(id=2, name="b")])
-    apply.target = Target(proxied, apply.target.name, "main")
+    apply.target = TableBranch(proxied, apply.target.name, "main")
     commit_it = apply.prepare([delete(id=1)])
     proxy.faults = ["409 before"] * 100
     with pytest.raises(CommitConflict):

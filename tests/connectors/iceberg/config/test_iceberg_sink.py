@@ -259,3 +259,23 @@ def test_code_that_a_configuration_names_is_refused(key: str) -> None:
 
 def test_the_file_access_that_everybody_names_is_taken() -> None:
     assert errors({"iceberg.catalog.io-impl": "org.apache.iceberg.aws.s3.S3FileIO"}) == []
+
+
+NAME = "iceberg-sink-apilogs"
+BOTH = (f"cg-control-{NAME}", f"connect-{NAME}")
+
+
+@pytest.mark.parametrize(
+    ("keys", "groups"),
+    [
+        ({}, BOTH),
+        ({"connector.class": "IcebergSinkConnector"}, BOTH),
+        ({"connector.class": "org.apache.iceberg.connect.IcebergSinkConnector"}, BOTH[1:]),
+        ({"iceberg.control.group-id": "own"}, ("own", BOTH[1])),
+        ({"consumer.override.group.id": "mine"}, (BOTH[0], "mine")),
+    ],
+)
+def test_where_each_generation_has_its_position(keys: dict[str, str], groups: tuple[str, ...]) -> None:
+    sink = iceberg_sink_config({**SEED_SINK, "name": NAME, **keys}).connect_sink
+    assert (sink.control_topic, sink.groups) == ("control-iceberg", groups)
+    assert sink.properties[0] == f"kafka.connect.offsets.control-iceberg.{groups[0]}"

@@ -18,7 +18,7 @@ from pyiceberg.types import LongType, NestedField, StringType, TimestamptzType
 from frazil.connectors.iceberg.maintenance.policy import Policy, StepResult
 from frazil.connectors.iceberg.maintenance.run import Maintenance
 from frazil.connectors.iceberg.spark.runtime import IcebergRuntime
-from frazil.connectors.iceberg.table.commit import Commit, Floor, Target
+from frazil.connectors.iceberg.table.commit import Commit, Floor, TableBranch
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.connectors.iceberg.table.write import DataFileWriter
 from frazil.connectors.positions import KafkaIdentity
@@ -40,7 +40,7 @@ class Writer:
     """Commits as a connector does; the rows of one commit are of one day and bucket."""
 
     def __init__(self, catalog: Catalog, table: Table, branch: str = MAIN_BRANCH) -> None:
-        self.target = Target(catalog, ".".join(table.name()), branch)
+        self.target = TableBranch(catalog, ".".join(table.name()), branch)
         self.count = 0
 
     def commit(self, rows: int = 1, day: int = 0, bucket: str | None = "b") -> None:

@@ -12,7 +12,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 
 from frazil.connectors.iceberg.maintenance.policy import Policy, Step, StepResult
-from frazil.connectors.iceberg.table.commit import OFFSETS, Target, history, summary_of
+from frazil.connectors.iceberg.table.commit import OFFSETS, TableBranch, history, summary_of
 from frazil.errors import ConfigError, NotFound
 from tests.connectors.iceberg.conftest import SIMPLE, MakeTable
 from tests.connectors.iceberg.maintenance.conftest import BY_DAY, CONNECTOR, EVENTS, Maintain, Writer
@@ -249,4 +249,4 @@ def test_an_empty_table_has_nothing_to_do(make_table: MakeTable, catalog: Catalo
     table = make_table()
     results = by_step(maintain(".".join(table.name()), Policy(orphan_age_ms=0, force=True)))
     assert set(results) == set(Step)
-    assert Target(catalog, ".".join(table.name()), "main").load().metadata.snapshots == []
+    assert TableBranch(catalog, ".".join(table.name()), "main").load().metadata.snapshots == []

@@ -19,8 +19,7 @@ from pyiceberg.table.metadata import new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 
 from frazil.connectors.iceberg.maintenance import store_clock
-from frazil.connectors.iceberg.maintenance.metadata_files import remove_metadata
-from frazil.connectors.iceberg.maintenance.orphans import old_files
+from frazil.connectors.iceberg.maintenance.orphans import old_files, remove_metadata
 from frazil.connectors.iceberg.maintenance.policy import DAY_MS, HOUR_MS, Policy
 from frazil.errors import ServiceUnavailable, TerminalError
 from tests.connectors.iceberg.conftest import SIMPLE

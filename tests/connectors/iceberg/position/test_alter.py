@@ -13,7 +13,7 @@ from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig, ice
 from frazil.connectors.iceberg.position import start_position
 from frazil.connectors.iceberg.position.alter import alter_positions, moved
 from frazil.connectors.iceberg.table import attempts
-from frazil.connectors.iceberg.table.commit import ALTERED, Commit, Floor, Target
+from frazil.connectors.iceberg.table.commit import ALTERED, Commit, Floor, TableBranch
 from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import CommitConflict, CommitStateUnknown, ConfigError
 from frazil.pipeline.offsets import Offsets
@@ -92,7 +92,7 @@ class Connector:
             }
         )
         marks = self.config.connect_sink.properties
-        self.targets = [Target(tables[0].catalog, name, "main", marks) for name in names]
+        self.targets = [TableBranch(tables[0].catalog, name, "main", marks) for name in names]
 
     def key(self, partition: int) -> tuple[str, int]:
         return self.topic, partition

@@ -19,7 +19,7 @@ from pyiceberg.transforms import IdentityTransform
 
 from frazil.clients.catalog import connect
 from frazil.connectors.iceberg.table import attempts
-from frazil.connectors.iceberg.table.commit import COMMIT_ID, CONNECTOR, OFFSETS, Commit, Floor, Target
+from frazil.connectors.iceberg.table.commit import COMMIT_ID, CONNECTOR, OFFSETS, Commit, Floor, TableBranch
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.connectors.iceberg.table.write import DataFileWriter
 from frazil.connectors.positions import KafkaIdentity
@@ -67,8 +67,8 @@ def batch(
     return Commit(connector, write(table, ids), begin, offsets, IDENTITY, valid_through_ms)
 
 
-def target(table: Table, catalog: Catalog | None = None, branch: str = MAIN_BRANCH) -> Target:
-    return Target(catalog or table.catalog, ".".join(table.name()), branch)
+def target(table: Table, catalog: Catalog | None = None, branch: str = MAIN_BRANCH) -> TableBranch:
+    return TableBranch(catalog or table.catalog, ".".join(table.name()), branch)
 
 
 def store(table: Table, ids: Sequence[int], offsets: Offsets, connector: str = ME, branch: str = MAIN_BRANCH) -> None:
@@ -127,7 +127,7 @@ def test_no_valid_through_when_a_partition_was_idle(make_table: MakeTable) -> No
 def test_a_commit_of_kafka_connect_supersedes_the_position(make_table: MakeTable) -> None:
     mark = "kafka.connect.offsets.control-iceberg.connect-me"
     table = make_table()
-    to = Target(table.catalog, ".".join(table.name()), MAIN_BRANCH, [mark])
+    to = TableBranch(table.catalog, ".".join(table.name()), MAIN_BRANCH, [mark])
     table.append(rows(table, [1]), snapshot_properties={mark: '{"0":3}'})
     assert to.floor(to.load(), ME).superseded
     store(table, [2], {("t", 0): 5})
@@ -310,9 +310,9 @@ def test_a_worker_knows_its_own_commits(
     before = target(table).load()
     first, second = batch(before, [1, 2], {("t", 0): 2}), batch(before, [1, 2, 3], {("t", 0): 3})
     name = ".".join(table.name())
-    Target(table.catalog, name, MAIN_BRANCH, runs=Runs("killed")).commit(before, Floor(), first)
+    TableBranch(table.catalog, name, MAIN_BRANCH, runs=Runs("killed")).commit(before, Floor(), first)
     store(table, [9], {("t", 0): 9}, connector="another")
-    to = Target(table.catalog, name, MAIN_BRANCH, runs=runs)
+    to = TableBranch(table.catalog, name, MAIN_BRANCH, runs=runs)
     with pytest.raises(error, match=message):
         to.commit(before, Floor(), second)
     assert (ids_in(table), floor(table)) == ([1, 2, 9], {("t", 0): 2})

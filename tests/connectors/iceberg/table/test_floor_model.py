@@ -15,7 +15,7 @@ from pyiceberg.table import Table
 from pyiceberg.table.refs import MAIN_BRANCH
 
 from frazil.connectors.iceberg.table import attempts
-from frazil.connectors.iceberg.table.commit import Commit, Floor, Target, append_files
+from frazil.connectors.iceberg.table.commit import Commit, Floor, TableBranch, append_files
 from frazil.connectors.iceberg.table.write import DataFileWriter
 from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import CommitConflict, Fenced
@@ -52,7 +52,7 @@ class Floors(RuleBasedStateMachine):
         super().__init__()
         self._folder = tempfile.TemporaryDirectory()
         self._catalog = MemoryCatalog(Path(self._folder.name), {"ns.t": SIMPLE})
-        self._target = Target(self._catalog, "ns.t", MAIN_BRANCH)
+        self._target = TableBranch(self._catalog, "ns.t", MAIN_BRANCH)
         self._known = {name: Known() for name in CONNECTORS}
         self._kept: dict[int, dict[str, Offsets | None]] = {}
         self._stale: dict[str, tuple[Table, Floor]] = {}
@@ -183,7 +183,7 @@ def without_parents(catalog: MemoryCatalog, *gone: int) -> None:
 def test_a_position_survives_a_catalog_that_forgets_parents(tmp_path: Path, version: str) -> None:
     catalog = MemoryCatalog(tmp_path, {})
     table = catalog.create_table("ns.t", SIMPLE, properties={"format-version": version})
-    target = Target(catalog, "ns.t", MAIN_BRANCH)
+    target = TableBranch(catalog, "ns.t", MAIN_BRANCH)
     files = written(DataFileWriter(table.metadata.model_dump_json(), ()), pa.table({"id": [1], "text": ["x"]}))
     target.commit(table, Floor(), Commit("a", files, {("t", 0): 0}, {("t", 0): 1}, IDENTITY, None))
     first = target.load().current_snapshot()
@@ -198,7 +198,7 @@ def test_a_table_that_was_rolled_back_to_its_first_snapshot_begins_anew(tmp_path
     catalog = MemoryCatalog(tmp_path, {})
     table = catalog.create_table("ns.t", SIMPLE, properties={"format-version": version})
     table.append(pa.table({"id": [2], "text": ["y"]}))
-    target = Target(catalog, "ns.t", MAIN_BRANCH)
+    target = TableBranch(catalog, "ns.t", MAIN_BRANCH)
     first, table = target.load().current_snapshot(), target.load()
     assert first is not None
     files = written(DataFileWriter(table.metadata.model_dump_json(), ()), pa.table({"id": [1], "text": ["x"]}))

@@ -7,7 +7,7 @@ import pytest
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
 
-from frazil.connectors.iceberg.table.commit import Target
+from frazil.connectors.iceberg.table.commit import TableBranch
 from frazil.connectors.iceberg.tools.publish import publish
 from frazil.errors import CommitConflict, CommitStateUnknown, ConfigError, NotFound
 from tests.connectors.iceberg.conftest import MakeTable
@@ -35,7 +35,7 @@ def audited(make_table: MakeTable) -> Table:
     """A row on main, and two more, in two commits, on the branch `audit`."""
     table = make_table()
     table.append(rows(1))
-    Target(table.catalog, name(table), "audit").with_branch(table)
+    TableBranch(table.catalog, name(table), "audit").with_branch(table)
     table.refresh().append(rows(2), branch="audit")
     table.refresh().append(rows(3), branch="audit")
     return table.refresh()
@@ -96,7 +96,7 @@ def test_an_answer_that_is_lost(audited: Table, proxy: CatalogProxy, proxied: Ca
 def test_a_branch_begins_where_main_is(make_table: MakeTable) -> None:
     table = make_table()
     table.append(rows(1))
-    target = Target(table.catalog, name(table), "audit")
+    target = TableBranch(table.catalog, name(table), "audit")
     made = target.with_branch(table.refresh())
     assert target.with_branch(made) is made
     assert (ids(table, "audit"), len(table.snapshots())) == ([1], 1)
@@ -104,7 +104,7 @@ def test_a_branch_begins_where_main_is(make_table: MakeTable) -> None:
 
 def test_a_branch_of_a_table_without_snapshots(make_table: MakeTable, catalog: Catalog) -> None:
     table = make_table()
-    Target(catalog, name(table), "audit").with_branch(table)
+    TableBranch(catalog, name(table), "audit").with_branch(table)
     table.refresh().append(rows(1), branch="audit")
     assert (ids(table), ids(table, "audit")) == ([], [1])
     assert publish(catalog, name(table), "audit").commits == 1

@@ -19,11 +19,11 @@ from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig, iceberg_sink_config
 from frazil.connectors.iceberg.table import attempts
-from frazil.connectors.iceberg.table.commit import Commit, Target
-from frazil.connectors.iceberg.tools.replay import TableReplayer
+from frazil.connectors.iceberg.table.commit import Commit, TableBranch
+from frazil.connectors.iceberg.tools.replay import Routed, TableReplayer, routed
 from frazil.connectors.iceberg.tools.replayed import DEADLETTERS
-from frazil.connectors.outcome import Outcome
 from frazil.connectors.positions import KafkaIdentity
+from frazil.connectors.sink import Outcome
 from frazil.errors import CommitConflict, CommitStateUnknown, ConfigError, NotFound, ServiceUnavailable
 from frazil.pipeline.letters.deadletter import DeadLetter, DeadLetterQueue
 from frazil.pipeline.letters.letter import Letter
@@ -32,7 +32,9 @@ from frazil.pipeline.letters.ranges import by_partition
 from frazil.stack.local import LocalStack
 from tests.connectors.iceberg.conftest import MakeTable
 from tests.connectors.iceberg.proxy import CatalogProxy, Fault
+from tests.connectors.samples import MINIMAL_SINK
 from tests.harness import eventually
+from tests.pipeline.test_task import batch
 
 pytestmark = pytest.mark.stack
 
@@ -69,7 +71,7 @@ class Bench:
         return self.settings.bootstrap_servers
 
     def move_to(self, table: Table, offset: int) -> None:
-        target = Target(table.catalog, name_of(table), "main")
+        target = TableBranch(table.catalog, name_of(table), "main")
         now = target.load()
         position = {(SOURCE, 0): offset}
         target.commit(
@@ -198,7 +200,7 @@ def test_one_snapshot_has_the_rows_and_says_of_which_dead_letters(bench: Bench, 
     [entry] = json.loads(snapshot.summary[DEADLETTERS] or "")[bench.queue]
     assert entry["id"] == kafka_topics.topic_ids(bench.bootstrap, [bench.queue])[bench.queue]
     assert sum(len(list(map(int, text.split("-")))) > 0 for text in entry["offsets"].values()) >= 1
-    target = Target(table.catalog, name_of(table), "main")
+    target = TableBranch(table.catalog, name_of(table), "main")
     assert target.floor(now, bench.name).offsets == {(SOURCE, 0): PASSED}
 
 
@@ -523,7 +525,7 @@ def test_foreign_commits_and_the_connectors_own_go_on(bench: Bench, table: Table
         thread.join()
     assert verdicts == ["stored"] * 6
     assert ids(table) == list(range(300))
-    target = Target(table.catalog, name_of(table), "main")
+    target = TableBranch(table.catalog, name_of(table), "main")
     assert target.floor(table.refresh(), bench.name).offsets[SOURCE, 0] > PASSED
 
 
@@ -542,3 +544,35 @@ def test_a_tables_record_that_cannot_be_read_stops_all(bench: Bench, table: Tabl
         change.update_snapshot(snapshot_properties={DEADLETTERS: '{"t":5}'}).fast_append().commit()
     with pytest.raises(ConfigError, match="Nothing was replayed"):
         bench.replay()
+
+
+ROUTED: dict[str, Any] = MINIMAL_SINK | {
+    "iceberg.tables": "db.a,db.b",
+    "iceberg.tables.route-field": "k",
+    "iceberg.table.db.a.route-regex": "a|both",
+    "iceberg.table.db.b.route-regex": "b|both",
+}
+
+
+def where(config: dict[str, str], *values: bytes | None) -> Routed:
+    rows = batch([(value, "t", 0, offset) for offset, value in enumerate(values)])
+    return routed(rows, iceberg_sink_config(config))
+
+
+def test_dead_letters_find_their_tables() -> None:
+    found = where(ROUTED, b'{"k":"a"}', b'{"k":"both"}', b'{"k":"c"}', b'{"k"', None)
+    assert found.tables == {0: ["db.a"], 1: ["db.a", "db.b"], 2: [], 3: [], 4: []}
+    assert list(found.failed) == [3]
+    assert found.failed[3].startswith("the value is not JSON")
+
+
+def test_transformations_come_first() -> None:
+    config = ROUTED | {
+        "transforms": "x",
+        "transforms.x.type": "org.apache.kafka.connect.transforms.ExtractField$Value",
+        "transforms.x.field": "after",
+    }
+    found = where(config, b'{"after":{"k":"b"}}', b"5", b'{"after":null}')
+    assert found.tables == {0: ["db.b"], 1: [], 2: []}
+    assert list(found.failed) == [1]
+    assert "transformation x" in found.failed[1]

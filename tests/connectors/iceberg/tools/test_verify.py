@@ -18,7 +18,7 @@ from frazil.clients.kafka.ranges import read_ranges
 from frazil.connectors.checks.compare import Part
 from frazil.connectors.checks.result import RangeCheck
 from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_config
-from frazil.connectors.iceberg.table.commit import Commit, Target
+from frazil.connectors.iceberg.table.commit import Commit, TableBranch
 from frazil.connectors.iceberg.tools.verify import TableCheck, table_floor
 from frazil.connectors.positions import KafkaIdentity
 from frazil.pipeline.rows import rows_of
@@ -134,7 +134,7 @@ def test_rows_that_kafka_connects_sink_has_stored_before_a_take_over(stack: Loca
 
 
 def test_the_floor(case: Case) -> None:
-    target = Target(case.table.catalog, case.name, "main")
+    target = TableBranch(case.table.catalog, case.name, "main")
     now = target.load()
     target.commit(now, target.floor(now, case.topic), Commit(case.topic, [], case.end, case.end, KafkaIdentity(), None))
     assert table_floor(iceberg_sink_config(case.keys), case.bootstrap) == case.end

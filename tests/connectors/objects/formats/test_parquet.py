@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.connectors.checks.json_rows import holds
 from frazil.connectors.objects.formats import columns, json_tables
 from frazil.connectors.objects.formats.json_tables import Refused, in_groups
 from frazil.connectors.objects.formats.parquet import write_parquet
+from frazil.connectors.objects.verify import holds
 from frazil.pipeline.types import STRING, Field, List, Map, Scalar, Struct
 
 

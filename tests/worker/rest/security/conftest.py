@@ -8,8 +8,8 @@ import pytest
 from frazil.environment.listeners import parse_listeners
 from frazil.stack.ports import unused
 from frazil.worker.lifecycle.herder import Herder
+from frazil.worker.rest.app import serve_rest
 from frazil.worker.rest.info import WorkerInfo
-from frazil.worker.rest.serve import serve_rest
 from frazil.worker.watch.active_topics import ActiveTopics
 from frazil.worker.watch.loggers import Loggers
 from tests.worker.rest.security.serving import Serve

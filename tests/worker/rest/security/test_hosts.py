@@ -13,9 +13,9 @@ from frazil.environment.listeners import Listener, parse_listeners
 from frazil.stack.ports import unused
 from frazil.worker.actuator.app import serve_actuator
 from frazil.worker.lifecycle.herder import Herder
+from frazil.worker.rest.app import serve_rest
 from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.rest.security.hosts import ALLOWED, allowed_hosts
-from frazil.worker.rest.serve import serve_rest
 from frazil.worker.watch.active_topics import ActiveTopics
 from frazil.worker.watch.loggers import Loggers
 from frazil.worker.watch.metrics import Metrics

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from frazil.errors import ConfigError
-from frazil.worker.rest.security.roles import Role
-from frazil.worker.rest.security.users import EXTENSIONS, USERS_FILE, Users, hashed
+from frazil.worker.rest.security.users import EXTENSIONS, USERS_FILE, Role, Users, hashed
 
 EXTENSION = "org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurityRestExtension"
 MODULE = "org.apache.kafka.connect.rest.basic.auth.extension.PropertyFileLoginModule"

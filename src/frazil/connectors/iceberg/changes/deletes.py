@@ -1,7 +1,5 @@
 """Position delete files: which rows of which data files are not there any more (merge-on-read)."""
 
-from __future__ import annotations
-
 import struct
 import uuid
 from collections.abc import Mapping, Sequence

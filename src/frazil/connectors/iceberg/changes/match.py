@@ -1,7 +1,5 @@
 """Match inside a task: rows of a data file that have one of the keys looked for, and the file without them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field

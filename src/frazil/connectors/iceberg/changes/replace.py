@@ -1,7 +1,5 @@
 """A snapshot that takes data files out, brings new ones and marks rows of others as deleted, all at once."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -48,12 +46,7 @@ class _ReplaceFiles(_OverwriteFiles):
     """PyIceberg's overwrite, with delete files, which it can read but not write yet."""
 
     def __init__(
-        self,
-        transaction: Transaction,
-        io: FileIO,
-        branch: str,
-        summary: Mapping[str, str],
-        deletes: Sequence[DataFile],
+        self, transaction: Transaction, io: FileIO, branch: str, summary: Mapping[str, str], deletes: Sequence[DataFile]
     ) -> None:
         super().__init__(Operation.OVERWRITE, transaction, io, branch=branch, snapshot_properties=dict(summary))
         self._deletes = deletes

@@ -1,7 +1,5 @@
 """Settings of tables that the connector creates."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

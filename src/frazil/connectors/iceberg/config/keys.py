@@ -1,10 +1,8 @@
 """Keys of the Iceberg sink, both generations."""
 
-from __future__ import annotations
-
 from frazil.connectors.keys.maintenance import MAINTENANCE_KEYS
 from frazil.connectors.keys.restart import RESTART_KEYS
-from frazil.connectors.keys.warnings import WARNINGS_LEVEL
+from frazil.connectors.keys.sink_definition import WARNINGS_LEVEL
 from frazil.declare.definition import Key
 from frazil.declare.validators import (
     at_least,
@@ -295,12 +293,7 @@ ICEBERG_KEYS: tuple[Key, ...] = (
         default=None,
         aliases=("iceberg.table.write-props.*",),
     ),
-    Key(
-        "iceberg.tables.auto-create-props.*",
-        "STRING",
-        "Property of tables that are created.",
-        default=None,
-    ),
+    Key("iceberg.tables.auto-create-props.*", "STRING", "Property of tables that are created.", default=None),
     Key("iceberg.table.*.commit-branch", "STRING", "Branch of this table to commit to.", default=None),
     Key(
         "iceberg.table.*.id-columns",

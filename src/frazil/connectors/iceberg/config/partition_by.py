@@ -1,7 +1,5 @@
 """Partition fields of tables that are created, in the words of `partition-by`."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """Keys of the Iceberg sink about records that change rows: upserts and deletes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Tables that an Iceberg sink writes, and the records that they get: rules between keys."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 

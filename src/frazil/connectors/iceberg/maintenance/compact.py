@@ -1,7 +1,5 @@
 """Small data files become large ones, away from the partitions that are written now."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pyiceberg.table import Table

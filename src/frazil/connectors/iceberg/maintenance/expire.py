@@ -1,7 +1,5 @@
 """Expiry of old snapshots, with the files that only they have; never of a connector's position."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

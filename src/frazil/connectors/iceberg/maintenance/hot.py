@@ -1,7 +1,5 @@
 """Partitions that a writer fills now, which compaction leaves alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Rewriting of small manifests as few, sorted by partition: a reader opens only those that it needs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pyiceberg.table import Table

@@ -1,7 +1,5 @@
 """Tasks of table maintenance, and their results."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 

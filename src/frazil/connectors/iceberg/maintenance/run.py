@@ -1,12 +1,15 @@
 """Maintenance of one table: the wanted steps in their order, each told apart when it fails."""
 
-from __future__ import annotations
-
 import logging
+import re
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
+from py4j.protocol import Py4JError
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyspark.sql import SparkSession
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
@@ -16,13 +19,51 @@ from frazil.connectors.iceberg.maintenance import store_clock
 from frazil.connectors.iceberg.maintenance.compact import compact
 from frazil.connectors.iceberg.maintenance.expire import expire
 from frazil.connectors.iceberg.maintenance.manifests import rewrite_manifests
-from frazil.connectors.iceberg.maintenance.metadata_files import remove_metadata
-from frazil.connectors.iceberg.maintenance.orphans import old_files, remove_orphans
+from frazil.connectors.iceberg.maintenance.orphans import old_files, remove_metadata, remove_orphans
 from frazil.connectors.iceberg.maintenance.policy import Policy, Step, StepResult
-from frazil.connectors.iceberg.maintenance.watch import watching
 from frazil.connectors.iceberg.spark.runtime import IcebergRuntime
-from frazil.connectors.iceberg.table.commit import Target
+from frazil.connectors.iceberg.table.commit import TableBranch
 from frazil.errors import ConfigError, FrazilError, NotFound, TransientError
+
+_INTERVAL_S = 1.0
+_GROUP = re.compile(r"file group (\d+)/(\d+)")
+
+
+@contextmanager
+def watching(session: SparkSession, what: str, say: Callable[[str], None]) -> Iterator[None]:
+    """Tell with `say`, each second, which group of files of the running rewrite Spark is at."""
+    ended = threading.Event()
+
+    def look() -> None:
+        while not ended.wait(_INTERVAL_S):
+            group = _group(session)
+            if group is not None:
+                say(f"{what}: group {group[0]} of {group[1]}")
+
+    thread = threading.Thread(target=look, name="maintenance-progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _group(session: SparkSession) -> tuple[int, int] | None:
+    """The furthest group among the running stages; None when no stage is of a rewrite, or the JVM has gone."""
+    context: Any = session.sparkContext._jsc.sc()  # noqa: SLF001 - PySpark has no stages' descriptions
+    found = []
+    try:
+        stages = context.statusStore().activeStages().iterator()
+        while stages.hasNext():
+            description = stages.next().description()
+            match = _GROUP.search(str(description.get())) if description.isDefined() else None
+            if match:
+                found.append((int(match[1]), int(match[2])))
+    except Py4JError:
+        return None
+    return max(found, default=None)
+
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +96,7 @@ class Maintenance:
         tried again, four times in all.
         """
         self._say(f"{name}: opening the table")
-        target = Target(catalogs.connect(self._properties), name, MAIN_BRANCH)
+        target = TableBranch(catalogs.connect(self._properties), name, MAIN_BRANCH)
         table = target.load()
         if table.properties.get("gc.enabled", "true").lower() == "false":
             raise ConfigError(
@@ -72,7 +113,7 @@ class Maintenance:
                 results.append(replace(result, seconds=time.monotonic() - started))
         return results
 
-    def _attempts(self, target: Target, session: SparkSession, step: Step, policy: Policy) -> StepResult:
+    def _attempts(self, target: TableBranch, session: SparkSession, step: Step, policy: Policy) -> StepResult:
         retrying = Retrying(
             stop=stop_after_attempt(_ATTEMPTS),
             wait=wait_exponential(0.5, max=5),
@@ -87,7 +128,7 @@ class Maintenance:
             logger.warning("maintenance of %s, step %s: %s", target.name, step, error)
             return StepResult(step, "", failed=True, note=str(error))
 
-    def _step(self, target: Target, session: SparkSession, step: Step, policy: Policy) -> StepResult:
+    def _step(self, target: TableBranch, session: SparkSession, step: Step, policy: Policy) -> StepResult:
         what = f"{target.name}: {_SAYS[step]}"
         self._say(what)
         table = target.load()

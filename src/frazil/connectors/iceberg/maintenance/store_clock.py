@@ -1,7 +1,5 @@
 """The clock of the object store: the age of a file is told by the clock that has stamped it, not by this machine's."""
 
-from __future__ import annotations
-
 import time
 from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """Listing and removing the objects below a table's folder."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

@@ -1,11 +1,9 @@
 """Moving or forgetting the position of a connector that is stopped: the tables' floors, then the consumer group."""
 
-from __future__ import annotations
-
 from frazil.clients import catalog as catalogs
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.position.start_position import mirrors
-from frazil.connectors.iceberg.table.commit import Commit, Floor, Target
+from frazil.connectors.iceberg.table.commit import Commit, Floor, TableBranch
 from frazil.connectors.iceberg.table.discover import tables_with_position
 from frazil.connectors.positions import Changes, KafkaIdentity, Moves, alter_group, check_changes
 from frazil.errors import CommitStateUnknown, FrazilError, NotFound
@@ -26,7 +24,7 @@ def alter_positions(config: IcebergSinkConfig, bootstrap: str, changes: Changes 
     catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
     named_by_records = config.route is not None and config.route.names_tables
     names = tables_with_position(catalog, config.name) if named_by_records else config.tables
-    targets = [Target(catalog, name, config.branch_of(name), config.connect_sink.properties) for name in names]
+    targets = [TableBranch(catalog, name, config.branch_of(name), config.connect_sink.properties) for name in names]
     done: list[str] = []
     try:
         for target in targets:
@@ -46,7 +44,7 @@ def _left(done: list[str], certainty: str = "") -> str:
     return f"The position is changed{certainty} in {where}; the connector is still stopped. Repeat the request."
 
 
-def _alter(target: Target, connector: str, moves: Moves | None, remarks: list[str]) -> None:
+def _alter(target: TableBranch, connector: str, moves: Moves | None, remarks: list[str]) -> None:
     try:
         table = target.load()
     except NotFound:

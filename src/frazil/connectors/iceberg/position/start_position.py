@@ -1,7 +1,5 @@
 """Start of a connector: from the tables' floors, then the consumer group, then `auto.offset.reset`."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace

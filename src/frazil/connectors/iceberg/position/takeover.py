@@ -5,28 +5,97 @@ reach the table with a later commit of its coordinator. In between the group is 
 there would lose these records.
 """
 
-from __future__ import annotations
-
+import io
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
+from fastavro import parse_schema, schemaless_reader
 from pyiceberg.catalog import Catalog
 
 from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka.ranges import stored_records
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
-from frazil.connectors.iceberg.position.control import Written, written_files
 from frazil.connectors.iceberg.position.start_position import control_offsets
-from frazil.connectors.iceberg.table.commit import Floor, Target, summary_of
-from frazil.errors import NotFound, ServiceUnavailable
+from frazil.connectors.iceberg.table.commit import Floor, TableBranch, summary_of
+from frazil.errors import NotFound, ServiceUnavailable, TerminalError
+
+_MAGIC = b"\xc2\x01"
+_DATA_WRITTEN = 1
+
+
+@dataclass(frozen=True)
+class Written:
+    """Files of one table that a task has announced, and where on the control topic. `rows` counts deletes too."""
+
+    group: str
+    table: str
+    files: int
+    rows: int
+    partition: int
+    offset: int
+
+
+def written_files(value: bytes, partition: int, offset: int) -> Written | None:
+    """The files that a message announces; None for any other event and for what is no event.
+
+    Raises TerminalError for an event that cannot be read.
+    """
+    if value[:2] != _MAGIC:
+        return None
+    start = 4 + int.from_bytes(value[2:4], "big")
+    try:
+        event: Any = schemaless_reader(io.BytesIO(value[start:]), _schema(value[4:start]), None)
+        # Until 0.6 the first generation wrote names of its own.
+        if event["type"] != _DATA_WRITTEN:
+            return None
+        payload = event["payload"]
+        name = payload.get("table_reference") or payload["tableName"]
+        files = [
+            file
+            for field in ("data_files", "delete_files", "dataFiles", "deleteFiles")
+            for file in payload.get(field) or ()
+        ]
+        return Written(
+            group=event.get("group_id") or event["groupId"],
+            table=".".join([*name["namespace"], name["name"]]),
+            files=len(files),
+            rows=sum(file["record_count"] for file in files),
+            partition=partition,
+            offset=offset,
+        )
+    except Exception as error:
+        raise TerminalError(
+            f"the event at offset {offset} of partition {partition} of the control topic of Kafka Connect's sink "
+            f"cannot be read ({type(error).__name__}: {error}), so it is not known whether all of its files are in the "
+            "table. Nothing was read. When the connector was stopped there after its last commit, set "
+            "iceberg.control.topic to a topic that does not exist."
+        ) from error
+
+
+@lru_cache(64)
+def _schema(text: bytes) -> Any:
+    return parse_schema(_short_names(json.loads(text)))
+
+
+def _short_names(schema: Any) -> Any:
+    """The schema without namespaces: Java refers to a type that has none as if it were in that around it."""
+    if isinstance(schema, list):
+        return [_short_names(each) for each in schema]
+    if isinstance(schema, str):
+        return schema.rpartition(".")[2]
+    inside = {key: _short_names(schema[key]) for key in ("type", "items", "values", "name", "fields") if key in schema}
+    return {key: inside.get(key, value) for key, value in schema.items() if key != "namespace"}
 
 
 def check(bootstrap: str, config: IcebergSinkConfig, catalog: Catalog, floors: Mapping[str, Floor]) -> None:
     """Raise ServiceUnavailable while the sink runs, or while data files of its tasks are not in their tables.
 
     It is tried again: the connector starts when the sink has committed everything and was stopped. Raises as
-    `Target.load` does too.
+    `TableBranch.load` does too.
     """
     members = kafka_groups.group_members(bootstrap, config.group_id)
     if members:
@@ -85,7 +154,7 @@ def _committed(config: IcebergSinkConfig, catalog: Catalog, group: str, name: st
 
     None without a table: the coordinator drops the files of one that is gone.
     """
-    target = Target(catalog, name, config.branch_of(name))
+    target = TableBranch(catalog, name, config.branch_of(name))
     try:
         table = target.load()
     except NotFound:

@@ -1,7 +1,5 @@
 """Exceptions of Iceberg in the JVM as errors of frazil."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from py4j.protocol import Py4JJavaError

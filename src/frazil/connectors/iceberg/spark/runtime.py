@@ -5,8 +5,6 @@ each under a name of its own. Their credentials are in the session's configurati
 in `SET`, nor in the properties that Spark attaches to every job.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -67,10 +65,7 @@ class IcebergRuntime:
     """
 
     def __init__(
-        self,
-        started: Callable[[], SparkSession],
-        settings: Settings,
-        progress: Callable[[str], None] = lambda _: None,
+        self, started: Callable[[], SparkSession], settings: Settings, progress: Callable[[str], None] = lambda _: None
     ) -> None:
         self._started = started
         self._settings = settings

@@ -1,7 +1,5 @@
 """Attempts to commit one change of a table once, and the remains of those that failed or went unanswered."""
 
-from __future__ import annotations
-
 import copy
 import logging
 import time
@@ -34,13 +32,7 @@ logger = logging.getLogger(__name__)
 _RETRIES = 8
 _FIRST_WAIT_S = 0.1
 _LONGEST_WAIT_S = 10.0
-NOT_CONFIRMED = (
-    CommitStateUnknownException,
-    ServerError,
-    ServiceUnavailableError,
-    TooManyRequestsError,
-    OSError,
-)
+NOT_CONFIRMED = (CommitStateUnknownException, ServerError, ServiceUnavailableError, TooManyRequestsError, OSError)
 """Errors of a catalog (also OSError, when it cannot be reached) or object store that failed for the moment."""
 
 

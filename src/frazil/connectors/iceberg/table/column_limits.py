@@ -1,19 +1,16 @@
 """Limits of columns: objects whose keys are data are one column, and what most records have comes first."""
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pyiceberg.schema import Schema
 
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.evolve import has_column, possible_columns
-from frazil.connectors.iceberg.table.mixed import mixed
 from frazil.pipeline.convert.data_keys import NUMBERS, nodes, way_on, with_fewer, with_maps
 from frazil.pipeline.convert.infer import Path, Seen, column_count, records, typed
-from frazil.pipeline.types import List, Struct, Type, inner_types
+from frazil.pipeline.types import STRING, List, Struct, Type, inner_types
 
 MOST_NEW = "frazil.schema.max.new.columns"
 MOST = "frazil.schema.max.columns"
@@ -114,3 +111,29 @@ def _pruned(path: Path, type_: Type, taken: set[Path]) -> Type | None:
             return None if found is None else replace(type_, element=found)
         case _:
             return type_ if all((*path, name) in taken for name, _ in inner_types(type_)) else None
+
+
+_FEW = 0.1
+"""The share of records up to which values of other kinds are odd ones."""
+_NUMBERS = ("double", "long")
+
+
+def mixed(columns: Mapping[Path, Type], seen: Seen) -> Iterator[str]:
+    """Warnings about columns that a few odd records make text for good, with the key that keeps their type."""
+    kinds: dict[Path, Counter[str]] = {}
+    for (path, kind), count in seen.items():
+        kinds.setdefault(path, Counter())[kind] += count
+    for path, type_ in nodes(columns):
+        found = kinds.get(path, Counter())
+        if len(found) > 1 and type_ == STRING:
+            numbers = [kind for kind in _NUMBERS if kind in found]
+            whole = sum(found[kind] for kind in numbers)
+            common, most = max([*found.items(), *((kind, whole) for kind in numbers[:1])], key=lambda one: one[1])
+            total = found.total()
+            if common != "string" and most >= (1 - _FEW) * total:
+                name = ".".join(path)
+                way = f"frazil.schema.path.{name}={common} keeps that type" if common not in ("object", "array") else ""
+                yield (
+                    f"column {name} becomes text for good, since {total - most:,} of {total:,} records have another "
+                    f"value there than {common}. {way or 'Correct the producer'}: these records are dead letters then"
+                )

@@ -5,8 +5,6 @@ table property that snapshot expiry cannot reach. A commit is conditional on the
 from, so that two writers can never commit the same records.
 """
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -102,7 +100,7 @@ Stage = Callable[[Transaction, Table, str, Mapping[str, str]], None]
 """Adds a snapshot to a transaction on the table, for a branch and with a summary."""
 
 
-class Target:
+class TableBranch:
     """Branch of a table. `connect_marks`: properties by which the snapshots of Kafka Connect's sink are known.
 
     `runs` are those of the worker that commits, None where no worker does.

@@ -1,7 +1,5 @@
 """Creation of tables with the columns that the records of a batch need."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from pyiceberg.catalog import Catalog
@@ -42,12 +40,7 @@ _FIRST_PARTITION_ID = 1000
 _SUFFIXES = {"identity": "", "truncate": "_trunc"}
 
 
-def create_table(
-    catalog: Catalog,
-    name: str,
-    columns: Mapping[Path, Type],
-    creation: Creation,
-) -> None:
+def create_table(catalog: Catalog, name: str, columns: Mapping[Path, Type], creation: Creation) -> None:
     """Make a table and the levels of its namespace; one that others have made meanwhile is as good.
 
     `columns` are in the order in which the table gets them. Raises ConfigError for settings that do not fit the

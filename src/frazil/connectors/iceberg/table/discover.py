@@ -1,7 +1,5 @@
 """The tables of a connector whose records name them: those of the catalog that have its position."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Schema evolution: one update on the driver for all that its records need."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 

@@ -3,8 +3,6 @@
 Parquet's writer takes no null in a required column, not even where an outer null hides it.
 """
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyiceberg.types import IcebergType, ListType, MapType, StructType

@@ -1,7 +1,5 @@
 """Iceberg types to the pipeline's and back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Columns of a table for what records bring: as many as it may have, by schema evolution."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from pyiceberg.catalog import Catalog

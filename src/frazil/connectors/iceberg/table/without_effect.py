@@ -1,7 +1,5 @@
 """Keys of a connector that have no effect on a table as it is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from pyiceberg.table import Table

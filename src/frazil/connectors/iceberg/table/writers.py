@@ -1,7 +1,5 @@
 """Specifications for tasks that turn records into the data files of one table."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,10 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 def decode_spec(
-    config: IcebergSinkConfig,
-    schema: Schema,
-    no_more_columns: str = "",
-    name_mapping: NameMapping | None = None,
+    config: IcebergSinkConfig, schema: Schema, no_more_columns: str = "", name_mapping: NameMapping | None = None
 ) -> DecodeSpec:
     """Decoding of records to rows of the schema.
 

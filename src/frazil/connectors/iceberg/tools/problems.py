@@ -1,17 +1,9 @@
 """Checks of the tables of a connector, by what the catalog tells before it runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from pyiceberg.catalog import Catalog
-from pyiceberg.exceptions import (
-    BadRequestError,
-    ForbiddenError,
-    NoSuchNamespaceError,
-    NoSuchTableError,
-    RESTError,
-)
+from pyiceberg.exceptions import BadRequestError, ForbiddenError, NoSuchNamespaceError, NoSuchTableError, RESTError
 from pyiceberg.table import Table
 from requests.exceptions import RequestException
 
@@ -19,7 +11,7 @@ from frazil.clients import catalog as catalogs
 from frazil.clients.catalog import catalog_error
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.config.row_changes import no_keys
-from frazil.connectors.iceberg.tools.trial import target_of
+from frazil.connectors.iceberg.tools.trial import table_branch
 from frazil.errors import ConfigError, NotFound
 
 
@@ -75,7 +67,7 @@ def _looked_up(
     found: list[tuple[str, Table | None, str]] = []
     for name in names:
         try:
-            found.append((name, target_of(config, catalog, name).load(), ""))
+            found.append((name, table_branch(config, catalog, name).load(), ""))
         except NotFound as error:
             found.append((name, None, str(error)))
     return found

@@ -1,7 +1,5 @@
 """Write-audit-publish: the commits of a branch become those of another one, all at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,7 +10,7 @@ from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
 from pyiceberg.table.snapshots import Snapshot
 
 from frazil.connectors.iceberg.table.attempts import NOT_CONFIRMED, one_attempt
-from frazil.connectors.iceberg.table.commit import Target, summary_of
+from frazil.connectors.iceberg.table.commit import TableBranch, summary_of
 from frazil.errors import CommitConflict, CommitStateUnknown, ConfigError, NotFound
 
 
@@ -38,7 +36,7 @@ def publish(catalog: Catalog, name: str, source: str, branch: str = MAIN_BRANCH)
     not, CommitConflict when `branch` was changed meanwhile (it is as that change left it), CommitStateUnknown or
     ServiceUnavailable when the catalog does not answer.
     """
-    target = Target(catalog, name, branch)
+    target = TableBranch(catalog, name, branch)
     table = target.load()
     head = _head(table, source)
     if head is None:
@@ -48,7 +46,7 @@ def publish(catalog: Catalog, name: str, source: str, branch: str = MAIN_BRANCH)
         known = f"it has {', '.join(branches)}" if branches else "it has none, since nothing was written yet"
         raise NotFound(f"table {name} has no branch {source}: {known}. Nothing was published.")
     before = _head(table, branch)
-    new = _new_commits(Target(catalog, name, source), table, before)
+    new = _new_commits(TableBranch(catalog, name, source), table, before)
     if before is not None and before.snapshot_id == head.snapshot_id:
         return Published(name, source, branch, head.snapshot_id, 0, 0)
     if new is None:
@@ -63,7 +61,7 @@ def publish(catalog: Catalog, name: str, source: str, branch: str = MAIN_BRANCH)
     return Published(name, source, branch, head.snapshot_id, len(new), rows)
 
 
-def _move(target: Target, table: Table, head: Snapshot) -> None:
+def _move(target: TableBranch, table: Table, head: Snapshot) -> None:
     where = f"{target.branch} of {target.name}"
     try:
         one_attempt(table).manage_snapshots().create_branch(head.snapshot_id, target.branch).commit()
@@ -85,7 +83,7 @@ def _head(table: Table, branch: str) -> Snapshot | None:
     return table.metadata.snapshot_by_name(branch)
 
 
-def _new_commits(source: Target, table: Table, before: Snapshot | None) -> list[Snapshot] | None:
+def _new_commits(source: TableBranch, table: Table, before: Snapshot | None) -> list[Snapshot] | None:
     """The commits of the source that come after `before`; None when that is not among its ancestors."""
     new: list[Snapshot] = []
     history: Iterator[Snapshot] = source.history(table)

@@ -5,11 +5,10 @@ same time, finds the names in the table first; commits are conditional on the br
 position of the connector (`frazil.offsets`) is not touched: it goes on meanwhile.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 
 import numpy as np
@@ -21,19 +20,20 @@ from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.attempts import apply
-from frazil.connectors.iceberg.table.commit import COMMIT_ID, Floor, Target, append_files, has_commit
+from frazil.connectors.iceberg.table.commit import COMMIT_ID, Floor, TableBranch, append_files, has_commit
 from frazil.connectors.iceberg.table.widen import Widened, widen
 from frazil.connectors.iceberg.table.writers import abandon, file_writer
 from frazil.connectors.iceberg.tools import replayed
-from frazil.connectors.iceberg.tools.replay_routes import Routed, routed
 from frazil.connectors.iceberg.tools.replayed import DEADLETTERS
-from frazil.connectors.iceberg.tools.trial import KeptRows, decode_of, target_of
-from frazil.connectors.outcome import Outcome, Verdict
+from frazil.connectors.iceberg.tools.trial import KeptRows, decode_of, table_branch
+from frazil.connectors.sink import Outcome, Verdict
 from frazil.errors import CommitConflict, CommitStateUnknown, ConfigError, NotFound, ServiceUnavailable
 from frazil.pipeline.letters.deadletter import Coordinates
 from frazil.pipeline.letters.letter import Letter, described
 from frazil.pipeline.letters.log import Queue
+from frazil.pipeline.prepare import prepare
 from frazil.pipeline.results import TableResult
+from frazil.pipeline.route import router
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.task import run
 from frazil.pipeline.task_spec import TableSpec, TaskSpec, Writer
@@ -49,12 +49,7 @@ class TableReplayer:
     """Replays the dead letters of one connector; with `dry_run` it only says what would become of them."""
 
     def __init__(
-        self,
-        config: IcebergSinkConfig,
-        bootstrap: str,
-        queues: Sequence[Queue],
-        *,
-        dry_run: bool = False,
+        self, config: IcebergSinkConfig, bootstrap: str, queues: Sequence[Queue], *, dry_run: bool = False
     ) -> None:
         """Raises ServiceUnavailable or ConfigError when the catalog cannot be reached.
 
@@ -117,13 +112,13 @@ class TableReplayer:
 
     def _into_table(self, name: str, letters: Sequence[Letter]) -> Sequence[Outcome]:
         try:
-            return self._into(target_of(self._config, self._catalog, name), letters)
+            return self._into(table_branch(self._config, self._catalog, name), letters)
         except NotFound as error:
             if not self._named_by_records:
                 raise
             return [Outcome(letter, "fails", str(error)) for letter in letters]
 
-    def _into(self, target: Target, letters: Sequence[Letter]) -> list[Outcome]:
+    def _into(self, target: TableBranch, letters: Sequence[Letter]) -> list[Outcome]:
         """Store in one table; letters of the same record are one row."""
         same: dict[Coordinates, list[Letter]] = {}
         for letter in letters:
@@ -156,7 +151,7 @@ class TableReplayer:
             return [Outcome(each, *verdicts[record]) for record, several in same.items() for each in several]
 
     def _known(
-        self, target: Target, table: Table, same: dict[Coordinates, list[Letter]]
+        self, target: TableBranch, table: Table, same: dict[Coordinates, list[Letter]]
     ) -> dict[Coordinates, tuple[Verdict, str]]:
         """The records that need no judgement: stored before, or not yet left behind by the connector."""
         stored = replayed.stored(target, table)
@@ -191,7 +186,9 @@ class TableReplayer:
             self._group[key] = next((offsets[key] for offsets in several if key in offsets), 0)
         return self._group[key]
 
-    def _judge(self, target: Target, table: Table, letters: Sequence[Letter], refusal: str) -> TableResult | Widened:
+    def _judge(
+        self, target: TableBranch, table: Table, letters: Sequence[Letter], refusal: str
+    ) -> TableResult | Widened:
         """Convert and write the records, or tell what the table has columns for now; then it has to be read again.
 
         `refusal`: why records with unknown fields are refused.
@@ -230,7 +227,9 @@ class TableReplayer:
         spec = TaskSpec((TableSpec("", decode, writer),), config.transforms, envelope=config.envelope)
         return run(_rows(letters), spec).tables[""]
 
-    def _commit(self, target: Target, table: Table, result: TableResult, rows: dict[Coordinates, list[Letter]]) -> None:
+    def _commit(
+        self, target: TableBranch, table: Table, result: TableResult, rows: dict[Coordinates, list[Letter]]
+    ) -> None:
         """Append the files with the names of the dead letters that they hold, by record."""
         commit_id = str(uuid.uuid4())
         new = replayed.places((each.position for several in rows.values() for each in several), self._queues)
@@ -291,3 +290,31 @@ def _whole(letter: Letter, outcomes: Sequence[Outcome], config: IcebergSinkConfi
         return Outcome(letter, "fails", f"its table {letter.table} is none of {config.name} any more")
     order: tuple[Verdict, ...] = ("fails", "waits", "stored", "skipped", "present")
     return min(outcomes, key=lambda outcome: order.index(outcome.verdict))
+
+
+@dataclass(frozen=True)
+class Routed:
+    """Routes by index in all rows: the tables of a record, none for a skipped one, or why it cannot be routed."""
+
+    tables: Mapping[int, list[str]] = field(default_factory=dict)
+    failed: Mapping[int, str] = field(default_factory=dict)
+
+
+def routed(chunks: Iterable[Rows], config: IcebergSinkConfig) -> Routed:
+    """Transform and route records; `config` has a route."""
+    assert config.route is not None  # noqa: S101 - else every record goes to every table
+    tables: dict[int, list[str]] = {}
+    failed: dict[int, str] = {}
+    for rows in chunks:
+        first = len(tables)
+        tables |= {first + index: [] for index in range(len(rows))}
+        prepared = prepare(rows, config.transforms, envelope=config.envelope)
+        values = prepared.values
+        topics = values.topics if values.topics is not None else [rows.topic] * len(rows)
+        assigned = router(config.route).assign(values.values, lambda topics=topics: topics)  # type: ignore[misc]
+        refused = [*prepared.failed, *((values.position(index), error) for index, error in assigned.failed)]
+        failed |= {first + index: described(error.path, error.reason) for index, error in refused}
+        for name, indexes in assigned.tables.items():
+            for index in indexes:
+                tables[first + values.position(index)].append(name)
+    return Routed(tables, failed)

@@ -3,14 +3,12 @@
 A copy in the table's properties names those that may still be open, for when their snapshots have been expired.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
 from pyiceberg.table import Table
 
-from frazil.connectors.iceberg.table.commit import Target, summary_of
+from frazil.connectors.iceberg.table.commit import TableBranch, summary_of
 from frazil.errors import ConfigError
 from frazil.pipeline.letters.deadletter import Coordinates
 from frazil.pipeline.letters.log import Queue
@@ -29,7 +27,7 @@ def places(positions: Iterable[Coordinates], queues: Sequence[Queue]) -> Replaye
     return {(topic, ids[topic], partition): ranges for (topic, partition), ranges in by_partition(positions).items()}
 
 
-def stored(target: Target, table: Table) -> Replayed:
+def stored(target: TableBranch, table: Table) -> Replayed:
     """The dead letters whose rows the branch has."""
     texts = []
     expired = False
@@ -50,7 +48,7 @@ def union(several: Iterable[Replayed]) -> Replayed:
     return result
 
 
-def properties(target: Target, table: Table, new: Replayed, queues: Sequence[Queue]) -> dict[str, str]:
+def properties(target: TableBranch, table: Table, new: Replayed, queues: Sequence[Queue]) -> dict[str, str]:
     """Properties of the table with which `new` is found again until its markers are written."""
     text = table.properties.get(_property(target))
     by_topic = {queue.topic: queue for queue in queues}
@@ -90,5 +88,5 @@ def from_json(text: str) -> Replayed:
         ) from error
 
 
-def _property(target: Target) -> str:
+def _property(target: TableBranch) -> str:
     return f"{DEADLETTERS}.{target.branch}"

@@ -1,7 +1,5 @@
 """Judges records by the path of a connector's tasks, with nothing written anywhere."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from confluent_kafka import Message
@@ -17,7 +15,7 @@ from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.connectors.iceberg.table.widen import widen
 from frazil.connectors.iceberg.table.without_effect import without_effect
 from frazil.connectors.iceberg.table.writers import decode_spec, discovery
-from frazil.connectors.iceberg.tools.trial import Trial, decode_of, target_of, tried
+from frazil.connectors.iceberg.tools.trial import Trial, decode_of, table_branch, tried
 from frazil.connectors.sample import Judged, Sample, TableSample, Verdict
 from frazil.errors import NotFound
 from frazil.pipeline.convert.decode import DecodeSpec
@@ -72,7 +70,7 @@ class _Sampler:
         """Make the decoding of a table as it would be after the evolution or creation that the records cause."""
         config = self._config
         try:
-            loaded = target_of(config, self._catalog, table.name).load()
+            loaded = table_branch(config, self._catalog, table.name).load()
         except NotFound as error:
             if config.auto_create:
                 return self._decode_new(table, records)

@@ -13,7 +13,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
-from frazil.connectors.iceberg.table.commit import Target
+from frazil.connectors.iceberg.table.commit import TableBranch
 from frazil.connectors.iceberg.table.schema import mapping_of
 from frazil.connectors.iceberg.table.writers import decode_spec
 from frazil.pipeline.convert.decode import DecodeSpec
@@ -81,16 +81,13 @@ def tried(
     return Trial(result.tables, result.rest, {name: each.parts for name, each in kept.items()}, result.missing)
 
 
-def target_of(config: IcebergSinkConfig, catalog: Catalog, name: str) -> Target:
+def table_branch(config: IcebergSinkConfig, catalog: Catalog, name: str) -> TableBranch:
     """The branch of a table that a connector writes to."""
-    return Target(catalog, name, config.branch_of(name), config.connect_sink.properties)
+    return TableBranch(catalog, name, config.branch_of(name), config.connect_sink.properties)
 
 
 def decode_of(
-    config: IcebergSinkConfig,
-    table: Table,
-    schema: Schema | None = None,
-    no_more_columns: str = "",
+    config: IcebergSinkConfig, table: Table, schema: Schema | None = None, no_more_columns: str = ""
 ) -> DecodeSpec:
     """Make the decoding of records to rows of a table, or of the `schema` that it would have; see `decode_spec`."""
     columns = table.schema() if schema is None else schema

@@ -3,8 +3,6 @@
 Rows do not tell which record they are, so they are compared by their contents, in any order.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 
@@ -19,7 +17,7 @@ from frazil.connectors.checks.expected import Expected
 from frazil.connectors.checks.result import RangeCheck, row_digests
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.position.start_position import control_offsets
-from frazil.connectors.iceberg.tools.trial import decode_of, target_of, tried
+from frazil.connectors.iceberg.tools.trial import decode_of, table_branch, tried
 from frazil.errors import UsageError
 from frazil.pipeline import offsets
 from frazil.pipeline.changes import OFFSET
@@ -31,11 +29,11 @@ from frazil.pipeline.rows import Rows
 def table_floor(config: IcebergSinkConfig, bootstrap: str) -> Offsets:
     """Next offsets that the tables of a connector have.
 
-    Where Kafka Connect's sink has committed last, its consumer group tells them. Raises as `Target.load` does, and
+    Where Kafka Connect's sink has committed last, its consumer group tells them. Raises as `TableBranch.load` does, and
     ServiceUnavailable.
     """
     catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
-    targets = [target_of(config, catalog, name) for name in config.tables]
+    targets = [table_branch(config, catalog, name) for name in config.tables]
     floors = [target.floor(target.load(), config.name) for target in targets]
     of_groups: Offsets = {}
     if any(floor.superseded for floor in floors):
@@ -80,7 +78,7 @@ class TableCheck:
     """Compares the tables that a connector names; see `RangeCheck` for what it finds."""
 
     def __init__(self, config: IcebergSinkConfig, part: Part) -> None:
-        """Raises as `Target.load` does."""
+        """Raises as `TableBranch.load` does."""
         self._config, self._part = config, part
         catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
         topics = ",".join(sorted({topic for topic, _ in part.begin}))
@@ -89,7 +87,7 @@ class TableCheck:
         self._decodes = {}
         self._whole = part.everything
         for name in config.tables:
-            target = target_of(config, catalog, name)
+            target = table_branch(config, catalog, name)
             table = target.load()
             check = RangeCheck(name, topics, None, begin, end)
             floor = target.floor(table, config.name)

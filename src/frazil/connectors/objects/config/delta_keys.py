@@ -1,7 +1,5 @@
 """Keys of Delta tables, which object sinks write with `format.class=frazil.DeltaFormat`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from frazil.declare.definition import Key, Parsed

@@ -1,9 +1,7 @@
 """Keys of the S3 sink: storage, formats, rotation."""
 
-from __future__ import annotations
-
-from frazil.connectors.keys.restart import RESTART_KEYS
-from frazil.connectors.keys.warnings import WARNINGS_LEVEL
+from frazil.connectors.keys.restart import RESTART_KEYS, WAIT_OF_S3_SINK
+from frazil.connectors.keys.sink_definition import WARNINGS_LEVEL
 from frazil.connectors.objects.config.delta_keys import DELTA_FORMAT, DELTA_KEYS
 from frazil.connectors.objects.config.partitioner_keys import PARTITIONER_KEYS, known_class
 from frazil.connectors.objects.config.s3_keys import S3_KEYS
@@ -110,11 +108,11 @@ STORAGE_KEYS: tuple[Key, ...] = (
     ),
     Key("parquet.codec", "STRING", "Compression of Parquet files.", default="snappy", validator=one_of(*CODECS)),
     Key(
-        "retry.backoff.ms",
+        WAIT_OF_S3_SINK,
         "LONG",
-        "Wait before records are read again when the store does not take their objects, in milliseconds; it doubles "
-        "up to a minute, with as much at random on top.",
-        default=5000,
+        "Wait before records are read again when the store does not take their objects, in milliseconds, at least 100; "
+        "it doubles up to frazil.restart.backoff.max.ms. frazil.restart.backoff.ms wins over it.",
+        default=1000,
         importance="LOW",
         validator=between(0, LONGEST_BACKOFF_MS),
     ),

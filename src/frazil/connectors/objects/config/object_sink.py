@@ -1,16 +1,12 @@
 """Configuration of the object sink: all its keys, and the typed result."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, cast
 
 from frazil.clients.object_store import ObjectStoreConfig, object_store_config
-from frazil.connectors.keys.framework import (
-    check_sink,
-)
+from frazil.connectors.keys.framework import check_sink
 from frazil.connectors.keys.sink_config import SinkConfig, sink_fields
 from frazil.connectors.keys.sink_definition import sink_definition
 from frazil.connectors.objects.config.delta_keys import DELTA_FORMAT, DeltaConfig, delta_config
@@ -123,7 +119,6 @@ class ObjectSinkConfig(SinkConfig):
     compatibility: Compatibility
     schema_affix: Literal["NONE", "PREFIX", "SUFFIX"]
     max_records_per_batch: int
-    retry_ms: int
     json_schema: JsonSchemaConfig | None = None
     metadata: bool = False
     delta: DeltaConfig | None = None
@@ -183,7 +178,6 @@ def object_sink_config(config: Mapping[str, str]) -> ObjectSinkConfig:
         compatibility=_compatibility(parsed.text("schema.compatibility")),
         schema_affix=cast(Literal["NONE", "PREFIX", "SUFFIX"], parsed.text("s3.schema.partition.affix.type").upper()),
         max_records_per_batch=parsed.number("frazil.batch.max.records"),
-        retry_ms=parsed.number("retry.backoff.ms"),
         json_schema=_json_schema(parsed),
         metadata=parsed.flag("frazil.metadata.enable"),
         delta=delta_config(parsed) if is_delta else None,

@@ -1,7 +1,5 @@
 """Keys of the partitioners of object sinks, and the rules between them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -93,12 +91,7 @@ PARTITIONER_KEYS: tuple[Key, ...] = (
         default=-1,
     ),
     Key("path.format", "STRING", "Joda pattern of the folders of TimeBasedPartitioner.", default=""),
-    Key(
-        "locale",
-        "STRING",
-        "Language of the names of months and days in folders; only English has names.",
-        default="",
-    ),
+    Key("locale", "STRING", "Language of the names of months and days in folders; only English has names.", default=""),
     Key(
         "timezone",
         "STRING",

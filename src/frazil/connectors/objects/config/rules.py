@@ -1,19 +1,12 @@
 """Rules between the keys of an object sink, and what keys that do nothing were meant for."""
 
-from __future__ import annotations
-
 import re
 from importlib.util import find_spec
 
 from frazil.connectors.objects.config.delta_keys import DELTA_FORMAT, DELTA_KEYS
 from frazil.connectors.objects.config.keys import FORMATS
 from frazil.connectors.objects.config.partitioner_keys import class_of, is_timed, kind_of
-from frazil.declare.converters import (
-    HEADER_CONVERTERS,
-    JSON_CONVERTER,
-    STRING_CONVERTER,
-    converter_class,
-)
+from frazil.declare.converters import HEADER_CONVERTERS, JSON_CONVERTER, STRING_CONVERTER, converter_class
 from frazil.declare.definition import Parsed, invalid_value
 from frazil.declare.registry_converters import REGISTRY_CONVERTERS
 from frazil.environment.extras import missing

@@ -1,7 +1,5 @@
 """Keys of the S3 sink that say how objects are stored."""
 
-from __future__ import annotations
-
 from frazil.declare.definition import Key, Value
 from frazil.declare.validators import LONGEST_BACKOFF_MS, at_least, between, non_empty, one_of, one_of_any_case
 

@@ -1,7 +1,5 @@
 """Columns of Delta tables, as the pipeline has them and back."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pyarrow as pa

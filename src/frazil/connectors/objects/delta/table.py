@@ -4,8 +4,6 @@ The table is the truth about progress: each commit carries, for each Kafka parti
 an application transaction, and delta-rs refuses a commit when another one moved it.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import time

@@ -1,7 +1,5 @@
 """Compares ranges of topics with the rows of a Delta table, by their contents and in any order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -13,9 +11,9 @@ from frazil.connectors.checks.result import RangeCheck, row_digests
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
 from frazil.connectors.objects.config.partitioner_keys import TIME_COLUMNS
 from frazil.connectors.objects.delta.table import DeltaTarget
-from frazil.connectors.objects.judged import Judged
 from frazil.connectors.objects.provenance import MEMBER
 from frazil.connectors.objects.records import Records
+from frazil.connectors.objects.verify import Judged
 from frazil.pipeline.convert.decode import DecodeSpec, decoder
 
 

@@ -1,7 +1,5 @@
 """Avro files from the JSON of records."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -43,11 +41,7 @@ Change = Callable[[Any], Any]
 
 
 def write_avro(
-    open_lines: Callable[[], Iterable[bytes]],
-    schema: Struct | None,
-    name: str | None,
-    codec: str,
-    out: IO[bytes],
+    open_lines: Callable[[], Iterable[bytes]], schema: Struct | None, name: str | None, codec: str, out: IO[bytes]
 ) -> Refused:
     """Write a file of records; see `write_columns`. `name` is that of their schema, None when they have none."""
 

@@ -1,7 +1,5 @@
 """Columns for the JSON records of one Parquet file that have no schema: a function of the file's records alone."""
 
-from __future__ import annotations
-
 import re
 from collections import deque
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Parquet files with the columns of a table, from the JSON of records."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ What is in a file, and how it is divided into groups, depends on its records alo
 byte.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import IO, Any

@@ -1,7 +1,5 @@
 """Parquet files from the JSON of records."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO
 

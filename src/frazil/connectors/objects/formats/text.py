@@ -1,7 +1,5 @@
 """Text that object sinks write for a value, a key or headers, without what separates records."""
 
-from __future__ import annotations
-
 import base64
 from collections import deque
 from collections.abc import Callable, Sequence

@@ -1,10 +1,9 @@
-"""Names that a worker answers to, so that a web page cannot reach it through a name of its own (DNS rebinding).
+"""Names that a worker answers to, and web pages that may change something there.
 
-A browser takes whatever a page's name resolves to for the page's own server, also when that is this machine. What a
-page cannot change is the name in the `Host` header of its requests.
+A browser takes whatever a page's name resolves to for the page's own server, also when that is this machine (DNS
+rebinding), and sends requests of any page with the user's login, without a preflight. What a page cannot change is what
+the browser tells: the name in `Host`, and the page's origin in `Origin` and `Sec-Fetch-Site`, which others do not send.
 """
-
-from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
@@ -71,3 +70,35 @@ def _is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+_SAFE = ("GET", "HEAD", "OPTIONS")
+
+
+class OriginCheck:
+    """Answers 403 to requests of foreign pages that could change something; nothing is done then."""
+
+    def __init__(self, app: ASGIApp, origins: Collection[str]) -> None:
+        """`origins` are the foreign ones that are allowed; `*` is any."""
+        self._app = app
+        self._origins = origins
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] in _SAFE or self._is_allowed(Headers(scope=scope)):
+            await self._app(scope, receive, send)
+            return
+        origin = Headers(scope=scope).get("origin", "unknown")
+        logger.warning("refused: %s %s of a page from %r", scope["method"], scope["path"], origin)
+        message = (
+            f"A web page from {origin!r} may not change anything here. Nothing was done. If it is yours, add its "
+            "origin to access.control.allow.origin of the worker."
+        )
+        await error_response(403, message)(scope, receive, send)
+
+    def _is_allowed(self, headers: Headers) -> bool:
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+        if _ANY in self._origins or origin in self._origins:
+            return True
+        if site is not None:
+            return site in ("same-origin", "none")
+        return origin is None or origin.partition("://")[2] == headers.get("host")

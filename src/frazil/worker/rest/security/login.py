@@ -1,7 +1,5 @@
 """Basic authentication of the REST API, at a cost that nobody outside can drive up."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import logging

@@ -13,9 +13,8 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from frazil.errors import ConfigError
-from frazil.worker.rest.security.hosts import HostCheck
+from frazil.worker.rest.security.hosts import HostCheck, OriginCheck
 from frazil.worker.rest.security.login import BasicAuthentication
-from frazil.worker.rest.security.origins import OriginCheck
 from frazil.worker.rest.security.users import Users
 
 ORIGIN, METHODS = "access.control.allow.origin", "access.control.allow.methods"

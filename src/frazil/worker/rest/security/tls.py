@@ -1,7 +1,5 @@
 """TLS of the REST API, from the `ssl.*` keys of Kafka Connect's worker."""
 
-from __future__ import annotations
-
 import os
 import ssl
 import tempfile

@@ -1,6 +1,4 @@
-"""The strategy of a table whose rows are replaced and deleted: upserts and change events."""
-
-from __future__ import annotations
+"""The operation on a table whose rows are replaced and deleted: upserts and change events."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,11 +9,11 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.table.name_mapping import NameMapping
 
+from frazil.connectors.iceberg.append import Append
 from frazil.connectors.iceberg.changes.changes import ChangeFileWriter
 from frazil.connectors.iceberg.changes.merge import Merge, look_up_all, rewrites
-from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.config.row_changes import ID_COLUMNS, RowChanges, no_keys
-from frazil.connectors.iceberg.table.commit import Commit, Floor, Target
+from frazil.connectors.iceberg.table.commit import Commit, Floor, TableBranch
 from frazil.connectors.iceberg.table.schema import mapping_of, struct_of
 from frazil.connectors.iceberg.table.writers import decode_spec, file_writer
 from frazil.errors import ConfigError
@@ -26,39 +24,33 @@ from frazil.pipeline.task_spec import Bounds, Judge, TableSpec
 
 
 @dataclass(frozen=True)
-class Merging:
-    """Strategy of changes: every record changes the row with its key."""
+class RowLevelOperation(Append):
+    """Operation by which every record changes the row with its key; see `Append`."""
 
-    config: IcebergSinkConfig
     changes: RowChanges
     executor: Executor
 
     def check(self, table: Table) -> None:
-        """See `Strategy`."""
         rewrites(table)
         self._keys(table)
 
     def spec(self, table: Table, name: str, bounds: Bounds, no_more_columns: str) -> TableSpec:
-        """See `Strategy`."""
         keys = self._keys(table)
         decode = decode_spec(self.config, table.schema(), no_more_columns, mapping_of(table))
         writer = ChangeFileWriter(file_writer(self.config, table), keys)
         return TableSpec(name, decode, writer, bounds, changes=ChangeSpec(keys, self.changes.operation))
 
     def judge(self, schema: Schema, name: str, no_more_columns: str, name_mapping: NameMapping | None) -> Judge:
-        """See `Strategy`."""
         decode = decode_spec(self.config, schema, no_more_columns, name_mapping)
         return Judge(decode, ChangeSpec(self._keys_of(schema, name), self.changes.operation))
 
-    def before(self, target: Target, table: Table, wanted: WantedRows) -> Before:
-        """See `Strategy`."""
+    def before(self, target: TableBranch, table: Table, wanted: WantedRows) -> Before:
         rows = look_up_all(
             table, target.branch, self._keys(table), wanted, file_writer(self.config, table), self._spread
         )
         return Before(wanted, rows)
 
-    def commit(self, target: Target, table: Table, floor: Floor, batch: Commit) -> None:
-        """See `Strategy`."""
+    def commit(self, target: TableBranch, table: Table, floor: Floor, batch: Commit) -> None:
         if not batch.changes:
             target.commit(table, floor, batch)
             return

@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from frazil.cli.main import app
-from frazil.cli.ui.usage import PROGRAM, examples
+from frazil.cli.ui.program import PROGRAM, examples
 
 VERBS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 INNER = [f"{verb} {inner}" for verb, command in VERBS.items() for inner in getattr(command, "commands", {})]
@@ -31,8 +31,10 @@ def test_each_help_has_examples_that_would_be_taken(verb: str) -> None:
         assert used in (VERBS if not verb else (verb.split()[0], "start", "stop", "logs"))
         if arguments != ["-h"]:
             command = VERBS[used]
-            if inner := getattr(command, "commands", {}):
+            inner = getattr(command, "commands", {})
+            if arguments and arguments[0] in inner:
                 command = inner[arguments.pop(0)]
+            assert command is not VERBS[used] or not inner or command.invoke_without_command
             command.make_context(used, arguments)  # raises for what the verb does not take
 
 

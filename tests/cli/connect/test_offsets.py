@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from frazil.cli.connect.read_again import read_again
+from frazil.cli.connect.offsets import read_again
 from frazil.environment.settings import Settings
 from tests.connectors.broker import Broker
 
