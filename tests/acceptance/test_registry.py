@@ -15,6 +15,7 @@ import pytest
 from frazil.clients.registry.access import RegistryAccess
 from frazil.clients.registry.client import RegistryClient
 from frazil.environment.settings import Settings
+from frazil.pipeline.schemas.protobuf_files import compile_protobuf, message_class, message_of
 from tests.harness import Pipe, Worker, eventually, messages
 
 pytestmark = pytest.mark.spark
@@ -77,3 +78,67 @@ def test_old_and_new_schemas_fill_one_table(worker: Worker, pipe: Pipe, registry
     assert headers["__connect.errors.stage"] == b"VALUE_CONVERTER"
     assert headers["__connect.errors.class.name"] == b"io.confluent.connect.avro.AvroConverter"
     assert b"the registry has no schema with id 1000000" in headers["__connect.errors.exception.message"]
+
+
+PART = 'syntax = "proto3";\npackage shop;\nmessage Part { string name = 1; float weight = 2; }\n'
+OLD = """
+syntax = "proto3";
+package shop;
+import "part.proto";
+import "google/protobuf/timestamp.proto";
+message Other {}
+message Sale { int64 id = 1; Part part = 2; google.protobuf.Timestamp at = 3; }
+"""
+NEW = OLD.replace(
+    "at = 3;", "at = 3; map<string, int32> counts = 4; oneof payment { string cash = 5; int64 card = 6; }"
+)
+
+
+def message(number: int, text: str, **values: Any) -> bytes:
+    sale = message_class(message_of(compile_protobuf(text, [("part.proto", PART)]), "shop.Sale"))
+    data: bytes = sale(**values).SerializeToString()
+    return b"\0" + struct.pack(">i", number) + b"\x02\x02" + data
+
+
+def test_protobuf_of_two_schemas_fills_one_table(worker: Worker, pipe: Pipe, registry: Settings) -> None:
+    client = RegistryClient(RegistryAccess((registry.registry_url,)))
+    client.register("part.proto", PART, "PROTOBUF")
+    references = [{"name": "part.proto", "subject": "part.proto", "version": 1}]
+    first, second = (client.register(f"{pipe.name}-value", text, "PROTOBUF", references) for text in (OLD, NEW))
+    pipe.send(
+        [
+            message(first, OLD, id=2**60 + 1, part={"name": "x", "weight": 0.5}, at={"seconds": 1_700_000_000}),
+            message(second, NEW, id=2, counts={"b": 2, "a": 1}, cash="y"),
+            message(first, OLD)[:-1] + b"\xff",
+            message(first, OLD, id=3),
+        ],
+        partition=0,
+    )
+    table = f"acceptance.{pipe.name}_proto"
+    config = pipe.config(iceberg__tables=table, errors__tolerance="all")
+    config |= {
+        "iceberg.tables.auto-create-enabled": "true",
+        "iceberg.tables.evolve-schema-enabled": "true",
+        "value.converter": "io.confluent.connect.protobuf.ProtobufConverter",
+        "value.converter.schema.registry.url": registry.registry_url,
+    }
+    del config["value.converter.schemas.enable"]
+    worker.client.put_config(pipe.connector, config)
+    eventually(lambda: pipe.lag() == 0)
+
+    stored = pipe.catalog().load_table(table)
+    assert {field.name: str(field.field_type) for field in stored.schema().fields} == {
+        "id": "long",
+        "part": "struct<3: name: optional string, 4: weight: optional float>",
+        "at": "timestamptz",
+        "payment_0": "struct<7: cash: optional string, 8: card: optional long>",
+        "counts": "map<string, int>",
+    }
+    rows = {row["id"]: row for row in stored.scan().to_arrow().to_pylist()}
+    assert rows.keys() == {2**60 + 1, 2, 3}
+    assert rows[2**60 + 1]["part"] == {"name": "x", "weight": 0.5}
+    assert rows[2**60 + 1]["at"] == datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
+    assert (dict(rows[2]["counts"]), rows[2]["payment_0"]) == ({"a": 1, "b": 2}, {"cash": "y", "card": None})
+    assert (rows[3]["part"], rows[3]["at"], rows[3]["payment_0"]) == (None, None, None)
+    (letter,) = messages(pipe.settings.bootstrap_servers, f"{pipe.name}-dlq")
+    assert letter.offset() == 0
