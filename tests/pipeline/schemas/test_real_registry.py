@@ -34,10 +34,11 @@ def test_both_apis_give_the_schema(
     client = RegistryClient(access)
     client.register("places", PLACE)
     references = [{"name": "x.Place", "subject": "places", "version": 1}] if kind == "AVRO" else []
-    number = client.register(f"{kind.lower()}-value", text, kind, references)
+    topic = f"both-{kind.lower()}"
+    number = client.register(f"{topic}-value", text, kind, references)
 
     record = b"\0" + struct.pack(">i", number) + body
-    schema, found = RegistryConverter("C", kind, access).split(record, (), kind.lower())
+    schema, found = RegistryConverter("C", kind, access).split(record, (), topic)
     assert (json.loads(schema)["name"], json.loads(schema)["version"], found) == (name, 1, payload)
 
     own = apicurio_access({"apicurio.registry.url": f"http://{LOOPBACK}:{registry.registry_port}"}, "value.converter.")
