@@ -43,7 +43,6 @@ DELTA = {
         ("sql", "duckdb", "duckdb", ["sql", "SELECT 1"]),
         ("trino", "trino", "trino,uv", ["sql", "--engine", "trino", "SELECT 1"]),
         ("trino", "trino", "trino,duckdb", ["sql", "--engine", "trino", "SELECT 1"]),
-        ("report", "jinja2", "jinja2,vl_convert", ["report"]),
         ("report", "vl_convert", "vl_convert", ["report"]),
         ("shell", "prompt_toolkit", "prompt_toolkit,pygments", ["sql"]),
     ],
@@ -58,6 +57,18 @@ def test_a_verb_without_its_extra_says_which_one_to_install(
     assert f"pip install 'frazil[{extra}]'" in ended.stderr
     assert "Traceback" not in ended.stderr
     assert ended.returncode == 2
+
+
+def test_a_worker_needs_no_extra() -> None:
+    hide = "import sys; sys.modules.update(dict.fromkeys(sys.argv[1].split(',')))"
+    packages = "duckdb,trino,deltalake,vl_convert,prompt_toolkit,grpc_tools,psycopg"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{hide}; import frazil.api.worker", packages],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_delta_connector_without_its_extra_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,6 @@ from starlette.requests import Request
 from frazil.console.render import Page
 from frazil.errors import FrazilError, UsageError
 from frazil.minio.questions.views import QUESTION_VIEWS
-from frazil.sql.engine import embedded_engine
 from frazil.sql.result import Result
 from frazil.sql.value_text import text_of
 from frazil.worker.pages import WorkerView
@@ -31,6 +30,8 @@ def sql_page(view: WorkerView, request: Request) -> Page:
         return _page(view, statement)
     try:
         statement = _sent(request)
+        from frazil.sql.engine import embedded_engine  # which needs an extra that a worker does without
+
         answers = list(embedded_engine(view.settings, QUESTION_VIEWS).run(statement))
     except UsageError as error:
         return _page(view, _EXAMPLE, problem=str(error), status=400)
