@@ -132,7 +132,8 @@ def start(name: str, folder: Path, arguments: list[str], suffix: str = "") -> Pa
     choice = PARTS[name]
     command = [str(PYTEST), "-m", f"({choice.marks}) and {NOT_HERE}", "-o", f"cache_dir={cache}"]
     command += arguments or (["--cov"] if choice.covers else [])  # arguments may choose a few tests, which cover little
-    command += choice.files()
+    if not any(Path(argument.partition("::")[0]).exists() for argument in arguments):
+        command += choice.files()
     environment = {"JAVA_TOOL_OPTIONS": QUICK_JAVA, "COLUMNS": str(_WIDTH), **os.environ}
     with path.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603

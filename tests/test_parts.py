@@ -22,11 +22,12 @@ def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def test_outages_are_where_their_part_looks_for_them(script: ModuleType) -> None:
-    marks, folder = script.PARTS["kills and outages"]
     root = SCRIPT.parents[1]
-    marked = {path for path in (root / "tests").rglob("*.py") if "pytest.mark." + marks in path.read_text()}
+    marked = {path for path in (root / "tests").rglob("test_*.py") if "mark.outage" in path.read_text()} - {
+        Path(__file__)
+    }
     assert marked
-    assert [path for path in marked if not path.is_relative_to(root / folder)] == []
+    assert marked <= {root / name for name in script.PARTS["kills and outages"].files()}
 
 
 def test_what_passes_alone_is_named_and_the_run_still_fails(
@@ -61,13 +62,6 @@ def test_what_fails_alone_too_is_not_said_to_have_passed(
     script.run_again(part, tmp_path, arguments)
     assert not part.passed_alone
     assert "1 failed in" in capfd.readouterr().out
-
-
-def test_the_coverage_of_chosen_tests_is_not_held(script: ModuleType, tmp_path: Path) -> None:
-    (name,) = [name for name, (_, *more) in script.PARTS.items() if "--cov" in more]
-    part = script.start(name, tmp_path, ["--version"])
-    assert part.process.wait() == 0
-    assert "--cov" not in part.process.args
 
 
 def test_the_last_lines_say_what_failed_and_why(script: ModuleType, tmp_path: Path) -> None:
