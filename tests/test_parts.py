@@ -64,6 +64,13 @@ def test_what_fails_alone_too_is_not_said_to_have_passed(
     assert "1 failed in" in capfd.readouterr().out
 
 
+def test_the_coverage_of_chosen_tests_is_not_held(script: ModuleType, tmp_path: Path) -> None:
+    (name,) = [name for name, choice in script.PARTS.items() if choice.covers]
+    part = script.start(name, tmp_path, ["--version"])
+    assert part.process.wait() == 0
+    assert "--cov" not in part.process.args
+
+
 def test_the_last_lines_say_what_failed_and_why(script: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "test_them.py").write_text(
         "import pytest\n"
