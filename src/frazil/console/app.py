@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -16,7 +16,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from frazil.console import connector, forms, letters, overview, tables
-from frazil.console.render import Content, Page, not_found, render, render_fragments, render_problem
+from frazil.console.render import Content, Fragment, Page, not_found, render, render_fragments, render_problem
 from frazil.console.sql import sql_page
 from frazil.errors import FrazilError, NotFound
 from frazil.worker.pages import WorkerView
@@ -29,9 +29,10 @@ _HEADERS: Mapping[str, str] = {
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-_KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+_ASSETS = {"console.css": "text/css", "console.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 Make = Callable[[WorkerView, Request], Page]
+Parts = Callable[[WorkerView, Request], Sequence[Fragment]]
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class _Console:
             return _html(render_problem(str(error)), 503)
         return _html(render(page), page.status)
 
-    def live(self, make: Make) -> Callable[[Request], object]:
+    def live(self, make: Parts) -> Callable[[Request], object]:
         """Endpoint of the changes of a page, as server-sent events: the parts whose text is not what it was."""
 
         async def answer(request: Request) -> Response:
@@ -67,7 +68,7 @@ class _Console:
 
         return answer
 
-    async def _changes(self, make: Make, request: Request) -> AsyncIterator[str]:
+    async def _changes(self, make: Parts, request: Request) -> AsyncIterator[str]:
         def parts() -> Mapping[str, Content]:
             return render_fragments(make(self.view, request))
 
@@ -88,11 +89,9 @@ class _Console:
 def console_routes(view: WorkerView) -> list[Route]:
     """The routes under `/ui`."""
     console = _Console(view)
-    shown: dict[str, Make] = {
+    pages: dict[str, Make] = {
         "/ui": overview.page,
         "/ui/connectors/{name}": connector.page,
-    }
-    once: dict[str, Make] = {
         "/ui/new": forms.new,
         "/ui/connectors/{name}/edit": forms.edit,
         "/ui/tables": tables.listing,
@@ -101,8 +100,9 @@ def console_routes(view: WorkerView) -> list[Route]:
         "/ui/sql": sql_page,
     }
     return [
-        *(Route(path, console.page(make)) for path, make in {**shown, **once}.items()),
-        *(Route(f"/ui/live{path.removeprefix('/ui')}", console.live(make)) for path, make in shown.items()),
+        *(Route(path, console.page(make)) for path, make in pages.items()),
+        Route("/ui/live", console.live(overview.parts)),
+        Route("/ui/live/connectors/{name}", console.live(connector.parts)),
         Route("/ui/sql/answer", console.page(sql_page), methods=["POST"]),
         Route("/ui/static/{name}", _asset),
         Route("/ui/{rest:path}", console.page(not_found)),
@@ -112,13 +112,10 @@ def console_routes(view: WorkerView) -> list[Route]:
 async def _asset(request: Request) -> Response:
     name = request.path_params["name"]
     found = files("frazil.console").joinpath("static", name)
-    if name not in _ASSETS or not found.is_file():
+    if name not in _ASSETS:
         raise HTTPException(404)
     headers = {**_HEADERS, "Cache-Control": "max-age=3600"}
-    return Response(found.read_bytes(), media_type=_KINDS[name.rpartition(".")[2]], headers=headers)
-
-
-_ASSETS = ("console.css", "console.js", "icon.svg")
+    return Response(found.read_bytes(), media_type=_ASSETS[name], headers=headers)
 
 
 def _html(text: str, status: int = 200) -> Response:

@@ -13,6 +13,7 @@ from frazil.console.chart import points
 from frazil.console.links import connector_link, table_link
 from frazil.console.render import Fragment, Page
 from frazil.declare.secrets import hide_secrets
+from frazil.engine.runner_api import Progress
 from frazil.errors import ConfigError, NotFound
 from frazil.worker.lifecycle.status import ConnectorInfo
 from frazil.worker.pages import WorkerView
@@ -50,33 +51,9 @@ def page(view: WorkerView, request: Request) -> Page:
         info = view.herder.info(name)
     except NotFound:
         return _foreign(name, request)
-    status = view.herder.status(name)
-    progress, batches = view.progress(name), view.history.batches(name)
-    partitions = (
-        [
-            Partition(topic, number, (progress.position if progress else {}).get((topic, number), 0), end, lag)
-            for ((topic, number), end), lag in zip(
-                sorted(progress.ends.items()), (lag for _, lag in sorted(progress.lag().items())), strict=True
-            )
-        ]
-        if progress
-        else []
-    )
-    topics = sorted({one.topic for one in partitions}) or _named_topics(info.config)
-    places = sorted({place for batch in batches for place in batch.report.places})
-    rates = view.history.rates(name)
-    state: dict[str, Any] = {
-        "name": name,
-        "status": status,
-        "overall": status.overall,
-        "target": info.target_state,
-        "traces": _traces(status.trace, [task.trace for task in status.tasks]),
-        "lag": sum(one.lag for one in partitions) if progress else None,
-        "rate": sum(rates[-6:]) / 6,
-        "points": points(rates),
-        "totals": view.history.totals(name),
-        "here": name in view.herder.running_here(),
-    }
+    progress = view.progress(name)
+    topics = sorted({topic for topic, _ in progress.ends}) if progress else []
+    places = sorted({place for batch in view.history.batches(name) for place in batch.report.places})
     return Page(
         name,
         "connector.html",
@@ -84,19 +61,46 @@ def page(view: WorkerView, request: Request) -> Page:
             "name": name,
             "link": connector_link(name),
             "info": info,
-            "topics": topics,
+            "topics": topics or _named_topics(info.config),
             "places": [(place, table_link(place) if "." in place else "") for place in places],
             "settings": settings_of(info),
             "warnings": [hide_secrets(text, info.config) for text in warnings_of(info.config)],
         },
-        [
-            Fragment("state", "connector_state.html", {"state": state}),
-            Fragment("partitions", "partitions.html", {"partitions": partitions, "here": state["here"]}),
-            Fragment("batches", "batches.html", {"batches": batches[:_BATCHES]}),
-        ],
+        parts(view, request),
         live=f"/ui/live{connector_link(name).removeprefix('/ui')}",
         here="connectors",
     )
+
+
+def parts(view: WorkerView, request: Request) -> list[Fragment]:
+    """Make what changes: the state, the partitions and the newest batches. Raises NotFound."""
+    name = name_of(request)
+    status, progress, history = view.herder.status(name), view.progress(name), view.history
+    partitions = _partitions(progress) if progress else []
+    here = name in view.herder.running_here()
+    state: dict[str, Any] = {
+        "status": status,
+        "overall": status.overall,
+        "traces": _traces(status.trace, [task.trace for task in status.tasks]),
+        "lag": sum(one.lag for one in partitions) if progress else None,
+        "rate": history.rate(name),
+        "points": points(history.rates(name)),
+        "totals": history.totals(name),
+        "here": here,
+    }
+    return [
+        Fragment("state", "connector_state.html", {"state": state}),
+        Fragment("partitions", "partitions.html", {"partitions": partitions, "here": here}),
+        Fragment("batches", "batches.html", {"batches": history.batches(name)[:_BATCHES]}),
+    ]
+
+
+def _partitions(progress: Progress) -> list[Partition]:
+    lag = progress.lag()
+    return [
+        Partition(topic, number, progress.position.get((topic, number), 0), end, lag[topic, number])
+        for (topic, number), end in sorted(progress.ends.items())
+    ]
 
 
 def settings_of(info: ConnectorInfo) -> list[Setting]:

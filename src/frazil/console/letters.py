@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from starlette.requests import Request
@@ -12,7 +11,6 @@ from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.ranges import newest_records
 from frazil.console.links import connector_link
 from frazil.console.render import Page
-from frazil.errors import NotFound
 from frazil.pipeline.letters.letter import Letter, closed_letters, read_letter
 from frazil.pipeline.letters.queues import queue_topics
 from frazil.worker.pages import WorkerView
@@ -40,7 +38,7 @@ class Reason:
 def page(view: WorkerView, request: Request) -> Page:
     """Make the page. Raises ServiceUnavailable."""
     cluster = view.settings.bootstrap_servers
-    topics = queue_topics(kafka_topics.topics(cluster), _configs(view))
+    topics = queue_topics(kafka_topics.topics(cluster), [info.config for info in view.herder.infos()])
     messages = newest_records(cluster, topics, _NEWEST) if topics else []
     closed = closed_letters(messages)
     letters = [letter for letter in map(read_letter, messages) if letter is not None]
@@ -70,11 +68,3 @@ def text_of(value: bytes | None) -> str:
         return "null"
     text = value[:_BYTES].decode(errors="backslashreplace")
     return f"{text} … ({len(value):,} bytes)" if len(value) > _BYTES else text
-
-
-def _configs(view: WorkerView) -> list[Mapping[str, str]]:
-    found: list[Mapping[str, str]] = []
-    for name in view.herder.connectors():
-        with suppress(NotFound):  # deleted since it was listed
-            found.append(view.herder.info(name).config)
-    return found

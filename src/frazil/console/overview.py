@@ -15,13 +15,13 @@ from frazil.console.chart import points
 from frazil.console.links import connector_link
 from frazil.console.render import Fragment, Page
 from frazil.errors import ConfigError, FrazilError, NotFound
+from frazil.worker.lifecycle.status import ConnectorInfo
 from frazil.worker.pages import WorkerView
 from frazil.worker.rest.sources import sources_of
 
-_RECENT_SLOTS = 6
-"""The rate that is shown is that of the last minute."""
 _SHOWN = 300
 _RECENT_S = 3600.0
+_ROW = "row.html"
 _ORDER = ("FAILED", "RESTARTING", "UNASSIGNED", "RUNNING", "PAUSED", "STOPPED")
 
 
@@ -67,6 +67,13 @@ class Problem:
 
 def page(view: WorkerView, request: Request) -> Page:
     """Make the page."""
+    found = parts(view, request)
+    ids = [one.id for one in found if one.template == _ROW]
+    return Page("Connectors", "overview.html", {"rows": ids}, found, live="/ui/live", here="connectors")
+
+
+def parts(view: WorkerView, request: Request) -> list[Fragment]:
+    """Make what changes: the problems, the sums, and a row for each connector."""
     found, notices = rows(view, request)
     problems = [*notices, *problems_of(view, found)]
     shown = sorted(found, key=lambda row: (_ORDER.index(row.state) if row.state in _ORDER else 0, row.name))
@@ -78,26 +85,19 @@ def page(view: WorkerView, request: Request) -> Page:
         "lag": sum(row.lag or 0 for row in found),
         "starting": not view.herder.started,
     }
-    return Page(
-        "Connectors",
-        "overview.html",
-        {"rows": shown},
-        [
-            Fragment("problems", "problems.html", {"problems": problems}),
-            Fragment("summary", "summary.html", {"total": total}),
-            *(Fragment(row.id, "row.html", {"row": row}) for row in shown),
-        ],
-        live="/ui/live",
-        here="connectors",
-    )
+    return [
+        Fragment("problems", "problems.html", {"problems": problems}),
+        Fragment("summary", "summary.html", {"total": total}),
+        *(Fragment(row.id, _ROW, {"row": row}) for row in shown),
+    ]
 
 
 def rows(view: WorkerView, request: Request) -> tuple[list[Row], list[Problem]]:
     """The connectors of this worker and its group, and those of the runtime; with a problem when that cannot tell."""
     herder = view.herder
-    names = herder.connectors()
-    view.history.keep_only(names)
-    found = [row for row in (_own(view, name) for name in names) if row is not None]
+    infos, here = herder.infos(), set(herder.running_here())
+    view.history.keep_only([info.name for info in infos])
+    found = [row for row in (_own(view, info, here=info.name in here) for info in infos) if row is not None]
     sources = sources_of(request)
     if sources is None or not herder.started:
         return found, []
@@ -108,11 +108,13 @@ def rows(view: WorkerView, request: Request) -> tuple[list[Row], list[Problem]]:
     return [*found, *(_foreign(name, one) for name, one in told.items())], []
 
 
-def _own(view: WorkerView, name: str) -> Row | None:
+def _own(view: WorkerView, info: ConnectorInfo, *, here: bool) -> Row | None:
+    """A connector of the group; None for one that was deleted since it was listed."""
+    name = info.name
     try:
-        info, status = view.herder.info(name), view.herder.status(name)
+        status = view.herder.status(name)
     except NotFound:
-        return None  # deleted since it was listed
+        return None
     try:
         plugin = connector_of(info.config).simple_name
     except ConfigError:
@@ -126,16 +128,16 @@ def _own(view: WorkerView, name: str) -> Row | None:
         status.worker_id,
         next((trace for trace in traces if trace), ""),
     )
-    if name not in view.herder.running_here():
+    if not here:
         return row
-    progress, batches, rates = view.progress(name), view.history.batches(name), view.history.rates(name)
+    progress, batches = view.progress(name), view.history.batches(name)
     return replace(
         row,
-        rate=sum(rates[-_RECENT_SLOTS:]) / _RECENT_SLOTS,
+        rate=view.history.rate(name),
         lag=None if progress is None else sum(progress.lag().values()),
         committed_at=batches[0].at if batches else None,
         letters=view.history.totals(name).dead_letters,
-        points=points(rates),
+        points=points(view.history.rates(name)),
     )
 
 

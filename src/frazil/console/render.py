@@ -44,14 +44,14 @@ class Page:
 
 def render(page: Page) -> Content:
     """The page as HTML."""
-    parts = render_fragments(page)
+    parts = render_fragments(page.fragments)
     return _environment().get_template(page.template).render(page=page, parts=parts, version=VERSION, **page.values)
 
 
-def render_fragments(page: Page) -> dict[str, Content]:
+def render_fragments(fragments: Sequence[Fragment]) -> dict[str, Content]:
     """The parts of a page that change, by id."""
     environment = _environment()
-    return {one.id: environment.get_template(one.template).render(**one.values) for one in page.fragments}
+    return {one.id: environment.get_template(one.template).render(**one.values) for one in fragments}
 
 
 def render_problem(text: str) -> Content:

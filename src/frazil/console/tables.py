@@ -107,20 +107,17 @@ def _catalog(view: WorkerView) -> Catalog:
 def _writers(view: WorkerView) -> dict[str, list[str]]:
     """Connectors by table, as their batches since the start of this worker tell, and their configurations."""
     found: dict[str, set[str]] = {}
-    for name in view.herder.connectors():
-        try:
-            named = view.herder.info(name).config.get("iceberg.tables", "")
-        except NotFound:
-            continue
-        places = {place for batch in view.history.batches(name) for place in batch.report.places}
-        for place in places | {text.strip() for text in named.split(",") if text.strip()}:
-            found.setdefault(place, set()).add(name)
+    for info in view.herder.infos():
+        named = info.config.get("iceberg.tables", "").split(",")
+        places = {place for batch in view.history.batches(info.name) for place in batch.report.places}
+        for place in places | {text.strip() for text in named if text.strip()}:
+            found.setdefault(place, set()).add(info.name)
     return {place: sorted(names) for place, names in found.items()}
 
 
 def _figures(snapshot: Snapshot | None) -> list[tuple[str, int, bool]]:
     """Totals of the newest snapshot by name, and whether they are bytes."""
-    summary: Mapping[str, str] = {} if snapshot is None or snapshot.summary is None else _told(snapshot)
+    summary = {} if snapshot is None else _told(snapshot)
     wanted = [
         ("rows", "total-records", False),
         ("data files", "total-data-files", False),

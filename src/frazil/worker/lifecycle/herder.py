@@ -133,6 +133,11 @@ class Herder:
         with self._lock:
             return self._info(name, self._find(name, "Connector {} not found"))
 
+    def infos(self) -> list[ConnectorInfo]:
+        """Configuration and number of tasks of all connectors, by name."""
+        with self._lock:
+            return [self._info(name, stored) for name, stored in sorted(self._stored.items())]
+
     def create(self, name: str, config: Config, target: TargetState = "RUNNING") -> ConnectorInfo:
         """Add a connector; raises AlreadyExists, or ConfigError with Connect's text."""
         with self._writing:

@@ -14,6 +14,8 @@ SLOT_S = 10
 SLOTS = 60
 """Rates are kept for so many slots of time: ten minutes."""
 _BATCHES = 50
+_NOW = 6
+"""The rate that a connector has now is that of so many slots, a minute."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,10 @@ class History:
         with self._lock:
             slots = self._kept[name].slots.copy() if name in self._kept else Counter[int]()
         return [slots[slot] / SLOT_S for slot in range(last - SLOTS + 1, last + 1)]
+
+    def rate(self, name: str) -> float:
+        """Records per second that a connector has stored in the last minute."""
+        return sum(self.rates(name)[-_NOW:]) / _NOW
 
     def keep_only(self, names: Collection[str]) -> None:
         """Forget the connectors that are none of these."""
