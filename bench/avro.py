@@ -11,7 +11,6 @@ import json
 import os
 import random
 import struct
-import subprocess
 import sys
 import tempfile
 import threading
@@ -27,13 +26,12 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from bench.limit import run
+from bench.limit import in_process, run
 from bench.load import SEED
 from bench.results import Limit
 from frazil.clients.registry.access import RegistryAccess
 from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_config
 from frazil.environment.settings import LOOPBACK
-from frazil.errors import ServiceDied
 from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.envelope import Envelope, columns_of
 from frazil.pipeline.prepare import prepare
@@ -55,7 +53,6 @@ TITLES: dict[Reader, str] = {
     "avro-transforms": "Avro, the same transforms",
 }
 _MOST_RECORDS = 200_000
-_TIMEOUT_S = 600
 _CLASS = "io.confluent.connect.avro.AvroConverter"
 _FIELDS: dict[str, Any] = {
     **dict.fromkeys(("id", "customer"), "long"),
@@ -101,16 +98,8 @@ def measure(records: int, reader: Reader, folder: Path) -> Limit:
 
     Raises ServiceDied when the process fails or needs over ten minutes.
     """
-    command = [sys.executable, "-m", "bench.avro", str(min(records, _MOST_RECORDS)), reader, str(folder)]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=True, cwd=Path(__file__).parents[1]
-        )
-    except subprocess.TimeoutExpired as error:
-        raise ServiceDied(f"{TITLES[reader]} was not measured in {_TIMEOUT_S} s; it was stopped") from error
-    except subprocess.CalledProcessError as error:
-        raise ServiceDied(f"{TITLES[reader]} was not measured: {error.stderr[-2000:]}") from error
-    return Limit(**json.loads(done.stdout))
+    arguments = [str(min(records, _MOST_RECORDS)), reader, str(folder)]
+    return in_process("bench.avro", arguments, TITLES[reader])
 
 
 def orders(count: int) -> Iterator[dict[str, Any]]:

@@ -48,15 +48,23 @@ def measure(kind: TableKind, records: int, reader: Reader, folder: Path) -> Limi
     Raises ServiceDied when the process fails or needs over ten minutes.
     """
     count = min(records, _MOST_RECORDS)
-    command = [sys.executable, "-m", "bench.limit", kind, str(count), reader, str(folder)]
+    return in_process("bench.limit", [kind, str(count), reader, str(folder)], f"the limit of {reader}")
+
+
+def in_process(module: str, arguments: Sequence[str], what: str) -> Limit:
+    """The figures that a module prints as JSON in a process of its own; `what` names them in errors.
+
+    Raises ServiceDied when the process fails or needs over ten minutes.
+    """
+    command = [sys.executable, "-m", module, *arguments]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=True, cwd=Path(__file__).parents[1]
         )
     except subprocess.TimeoutExpired as error:
-        raise ServiceDied(f"the limit of {reader} was not measured in {_TIMEOUT_S} s; it was stopped") from error
+        raise ServiceDied(f"{what} was not measured in {_TIMEOUT_S} s; it was stopped") from error
     except subprocess.CalledProcessError as error:
-        raise ServiceDied(f"the limit of {reader} was not measured: {error.stderr[-2000:]}") from error
+        raise ServiceDied(f"{what} was not measured: {error.stderr[-2000:]}") from error
     return Limit(**json.loads(done.stdout))
 
 

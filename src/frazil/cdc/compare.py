@@ -137,8 +137,9 @@ def compare(database: Database, schema: str, name: str, table: Table, progress: 
 
 
 def _stored(table: Table, shape: _Shape) -> Iterator[Row]:
-    present = [column for column in shape.columns if column in {each.name for each in table.schema().fields}]
-    for batch in table.scan(selected_fields=tuple(present)).to_arrow_batch_reader():
+    present = {column.name for column in table.schema().fields}
+    selected = tuple(column for column in shape.columns if column in present)
+    for batch in table.scan(selected_fields=selected).to_arrow_batch_reader():
         for row in batch.to_pylist():
             yield shape.row(row)
 
@@ -152,9 +153,10 @@ def _sums(rows: Iterator[Row]) -> tuple[dict[int, tuple[int, int]], int]:
     found: dict[int, tuple[int, Sum]] = {}
     total = 0
     for key, one in rows:
-        count, sum_ = found.setdefault(_bucket(key), (0, Sum()))
+        bucket = _bucket(key)
+        count, sum_ = found.get(bucket) or (0, Sum())
         sum_.add(one)
-        found[_bucket(key)] = count + 1, sum_
+        found[bucket] = count + 1, sum_
         total += 1
     return {bucket: (count, sum_.value) for bucket, (count, sum_) in found.items()}, total
 

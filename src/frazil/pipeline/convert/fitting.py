@@ -179,10 +179,7 @@ def _decimal(column: Scalar, shape: Scalar, wanted: pa.DataType) -> Fit | None:
     def decimal(array: pa.Array, rows: Ints, care: Care) -> pa.Array:
         if bound is not None:
             unscaled = pa.Array.from_buffers(pa.decimal128(38, 0), len(array), array.buffers(), offset=array.offset)
-            beyond = pc.greater_equal(pc.abs(unscaled), bound)
-            if pc.any(beyond).as_py():
-                _mark(beyond.fill_null(False), rows, care)
-                array = pc.if_else(beyond, pa.scalar(None, array.type), array)
+            array = _without(array, pc.greater_equal(pc.abs(unscaled), bound), rows, care)
         return array.cast(wanted)
 
     return decimal
@@ -203,18 +200,20 @@ def _within(values: pa.Array, low: int, high: int, rows: Ints, care: Care) -> pa
     least, most = found["min"].as_py(), found["max"].as_py()
     if least is None or low <= least <= most <= high:
         return values
-    beyond = pc.or_(pc.less(values, low), pc.greater(values, high))
-    _mark(beyond.fill_null(False), rows, care)
-    return pc.if_else(beyond, pa.scalar(None, values.type), values)
+    return _without(values, pc.or_(pc.less(values, low), pc.greater(values, high)), rows, care)
+
+
+def _without(values: pa.Array, wrong: pa.Array, rows: Ints, care: Care) -> pa.Array:
+    """Put null in place of the values that are wrong, which make care."""
+    if not pc.any(wrong).as_py():
+        return values
+    _mark(wrong.fill_null(False), rows, care)
+    return pc.if_else(wrong, pa.scalar(None, values.type), values)
 
 
 def _fixed(length: int, wanted: pa.DataType) -> Fit:
     def fixed(array: pa.Array, rows: Ints, care: Care) -> pa.Array:
-        other = pc.not_equal(pc.binary_length(array), length)
-        if pc.any(other).as_py():
-            _mark(other.fill_null(False), rows, care)
-            array = pc.if_else(other, pa.scalar(None, array.type), array)
-        return array.cast(wanted)
+        return _without(array, pc.not_equal(pc.binary_length(array), length), rows, care).cast(wanted)
 
     return fixed
 
