@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import typer
-from prometheus_client import Metric
+from prometheus_client import Metric, generate_latest
 from starlette.routing import Route
 from typer.core import TyperGroup
 from typer.testing import CliRunner
@@ -26,6 +26,7 @@ from frazil.connectors.objects.config.partitioner_keys import PARTITIONER_KEYS
 from frazil.connectors.objects.config.s3_keys import S3_KEYS
 from frazil.declare.definition import ConfigDef, Key, Required, as_text
 from frazil.declare.registry_converters import REGISTRY_CONVERTERS, registry_keys
+from frazil.engine.maintenance import MaintenanceReport
 from frazil.engine.runner_api import Runner
 from frazil.environment.variable import Variable
 from frazil.environment.variables import VARIABLES
@@ -33,6 +34,7 @@ from frazil.environment.worker_keys import OTHER, WORKER_KEYS
 from frazil.minio.questions.catalog import QUESTIONS
 from frazil.minio.questions.question import Question
 from frazil.pipeline.report import BatchReport
+from frazil.pipeline.results import SkipReason
 from frazil.pipeline.transforms.plugin import Plugin
 from frazil.pipeline.transforms.registry import PREDICATES, TRANSFORMATIONS
 from frazil.worker.actuator.app import actuator_app
@@ -317,9 +319,7 @@ def _plain_default(variable: Variable) -> str:
 
 def metrics() -> str:
     """Metric families, with the labels that their samples have."""
-    registry = Metrics(lambda: {("c", "t", 0): 0}, lambda: {"c": "RUNNING"}, lambda: {"c": "closed"})
-    registry.observe(BatchReport("c", 2, 1, 1, 0, 1, 1, 1.0, 1.0, 1.0, {"t": 1}, {"t": 1}, {}, {("t", 0): 2}))
-    families = sorted(registry.registry.collect(), key=lambda family: family.name)
+    families = sorted(_observed().registry.collect(), key=lambda family: family.name)
     rows = [
         (f"`{_exposed(family)}`", family.type, ", ".join(_labels(family)), f"{family.documentation}.")
         for family in families
@@ -330,6 +330,23 @@ def metrics() -> str:
         "that dashboards know; `frazil_*` is what those lack. Counters start at 0 with the worker.",
         table(("Metric", "Type", "Labels", "Meaning"), rows),
     )
+
+
+def exposition() -> str:
+    """What a scrape gets of a worker whose metrics all have samples."""
+    return generate_latest(_observed().registry).decode()
+
+
+def _observed() -> Metrics:
+    made = Metrics(lambda: {("c", "t", 0): 0}, lambda: {"c": "RUNNING"}, lambda: {"c": "closed"})
+    skipped: dict[SkipReason, int] = {"tombstone": 1}
+    made.observe(
+        BatchReport(
+            "c", 3, 1, 1, 1, 1, 1, 1.0, 1.0, 1.0, {"t": 1}, {"t": 1}, skipped, {("t", 0): 3}, [0.1], 1, 0.1, ["n.t"]
+        )
+    )
+    made.observe_maintenance(MaintenanceReport("c", "n.t", 1.0))
+    return made
 
 
 def _exposed(family: Metric) -> str:

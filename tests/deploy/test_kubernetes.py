@@ -10,6 +10,8 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from tests.programs import program
+
 ROOT = Path(__file__).resolve().parents[2]
 OVERLAYS = ROOT / "deploy" / "kubernetes" / "overlays"
 VERSIONS = ("1.31", "1.36")
@@ -21,11 +23,8 @@ RESOURCES = {
 
 
 def built(overlay: str) -> list[dict[str, Any]]:
-    found = subprocess.run([ROOT / "scripts" / "kubectl.sh"], capture_output=True, text=True, check=False)
-    assert found.returncode == 0, found.stderr
-    made = subprocess.run(
-        [found.stdout.strip(), "kustomize", OVERLAYS / overlay], capture_output=True, text=True, check=True
-    )
+    kubectl = program("kubectl", "kubernetes-client")
+    made = subprocess.run([kubectl, "kustomize", OVERLAYS / overlay], capture_output=True, text=True, check=True)
     return list(yaml.safe_load_all(made.stdout))
 
 
