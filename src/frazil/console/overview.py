@@ -96,7 +96,6 @@ def rows(view: WorkerView, request: Request) -> tuple[list[Row], list[Problem]]:
     """The connectors of this worker and its group, and those of the runtime; with a problem when that cannot tell."""
     herder = view.herder
     infos, here = herder.infos(), set(herder.running_here())
-    view.history.keep_only([info.name for info in infos])
     found = [row for row in (_own(view, info, here=info.name in here) for info in infos) if row is not None]
     sources = sources_of(request)
     if sources is None or not herder.started:

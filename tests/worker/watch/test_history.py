@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from frazil.pipeline.report import BatchReport
-from frazil.worker.watch.history import SLOT_S, SLOTS, History
+from frazil.worker.watch.history import CONNECTORS, SLOT_S, SLOTS, History
 
 
 def report(stored: int, connector: str = "orders") -> BatchReport:
@@ -39,13 +39,12 @@ def test_rates_are_those_of_the_last_ten_minutes() -> None:
     assert not any(history.rates("orders"))
 
 
-def test_connectors_that_are_gone_are_forgotten() -> None:
+def test_of_too_many_connectors_those_that_committed_last_are_kept() -> None:
     history = History(Clock())
-    history.observe(report(1))
-    history.observe(report(1, "payments"))
-    history.keep_only(["payments", "others"])
+    for name in ["payments", "orders", "payments", *(f"short-{number}" for number in range(CONNECTORS - 1))]:
+        history.observe(report(1, name))
     assert (history.batches("orders"), history.totals("orders").batches) == ([], 0)
-    assert len(history.batches("payments")) == 1
+    assert len(history.batches("payments")) == 2
 
 
 def test_what_was_never_seen_is_empty() -> None:

@@ -1,6 +1,7 @@
 """Console that the verbs print to, and ask on."""
 
 import os
+import select
 import sys
 from typing import IO, Any
 
@@ -13,6 +14,8 @@ from frazil.sql.value_text import printable_lines
 
 # Wider than any line: nothing is wrapped.
 _UNLIMITED = 1_000_000
+# How soon a signal is seen that came just before waiting.
+_LOOK_SECONDS = 0.2
 
 
 class _PlainConsole(Console):
@@ -47,15 +50,29 @@ def file_console(file: IO[str]) -> Console:
 
 
 def agreed(question: str, otherwise: str) -> bool:
-    """Whether the user says yes; Ctrl+C ends the program as everywhere.
+    """Whether the user says yes; Ctrl+C ends the program as everywhere, Ctrl+D with code 1.
 
     Raises UsageError with `otherwise` where nobody can be asked.
     """
     if not sys.stdin.isatty():
         raise UsageError(otherwise)
-    try:
-        return typer.confirm(question)
-    except typer.Abort as ended:
-        if isinstance(ended.__context__, KeyboardInterrupt):
-            raise KeyboardInterrupt from None
-        raise
+    while True:
+        typer.echo(f"{question} [y/N]: ", nl=False)
+        answer = _typed_line().strip().lower()
+        if answer in ("y", "yes", "n", "no", ""):
+            return answer.startswith("y")
+        typer.echo("Error: invalid input")
+
+
+def _typed_line() -> str:
+    """A line from the terminal; Ctrl+C is seen within a moment, also when it comes just before the reading.
+
+    A signal that arrives between the interpreter's last look and a blocking read waits until the read ends.
+    """
+    while not select.select([sys.stdin], [], [], _LOOK_SECONDS)[0]:
+        pass
+    line = sys.stdin.readline()
+    if not line:
+        typer.echo()
+        raise typer.Abort
+    return line

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from frazil.pipeline.report import BatchReport, Totals
@@ -13,6 +13,8 @@ from frazil.pipeline.report import BatchReport, Totals
 SLOT_S = 10
 SLOTS = 60
 """Rates are kept for so many slots of time: ten minutes."""
+CONNECTORS = 1000
+"""Of more, those that have not committed for longest are forgotten: names may come and go for ever."""
 _BATCHES = 50
 _NOW = 6
 """The rate that a connector has now is that of so many slots, a minute."""
@@ -46,7 +48,9 @@ class History:
         now = self._clock()
         slot = int(now) // SLOT_S
         with self._lock:
-            kept = self._kept.setdefault(report.connector, _Kept())
+            kept = self._kept[report.connector] = self._kept.pop(report.connector, None) or _Kept()
+            while len(self._kept) > CONNECTORS:
+                del self._kept[next(iter(self._kept))]
             kept.totals = kept.totals.plus(report)
             kept.batches.append(Committed(now, report))
             kept.slots[slot] += report.stored
@@ -73,9 +77,3 @@ class History:
     def rate(self, name: str) -> float:
         """Records per second that a connector has stored in the last minute."""
         return sum(self.rates(name)[-_NOW:]) / _NOW
-
-    def keep_only(self, names: Collection[str]) -> None:
-        """Forget the connectors that are none of these."""
-        with self._lock:
-            for name in self._kept.keys() - set(names):
-                del self._kept[name]
