@@ -62,10 +62,11 @@ def test_waiting_ends_with_a_reason_when_a_connector_does_not_run(stack: LocalSt
 
 
 @pytest.mark.spark
+@pytest.mark.timeout(600)  # the first one of a cache fetches what it starts
 def test_the_demo_and_one_that_is_interrupted(tmp_path: Path) -> None:
     settings = isolated_settings(tmp_path / "home", FRAZIL_ENV_FILE=os.devnull)
     try:
-        code, shown = finished(program(settings, "demo"), timeout=280)
+        code, shown = finished(program(settings, "demo"), timeout=480)
         assert code == 0, shown
         assert "14 created, 1 was there already" in shown
         assert re.search(r"^ +bucket +api +calls +worst_status", shown, re.MULTILINE), shown
