@@ -12,13 +12,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import typer
-from prometheus_client import Metric, generate_latest
+from prometheus_client import Metric
 from starlette.routing import Route
 from typer.core import TyperGroup
 from typer.testing import CliRunner
 
 from frazil import errors
 from frazil.cli.main import app
+from frazil.clients.kafka.groups import Behind
 from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_definition, parse_iceberg_sink
 from frazil.connectors.objects.config.delta_keys import DELTA_KEYS
 from frazil.connectors.objects.config.keys import OWN_KEYS, RECORD_KEYS, STORAGE_KEYS
@@ -321,30 +322,29 @@ def metrics() -> str:
     """Metric families, with the labels that their samples have."""
     families = sorted(_observed().registry.collect(), key=lambda family: family.name)
     rows = [
-        (f"`{_exposed(family)}`", family.type, ", ".join(_labels(family)), f"{family.documentation}.")
+        (f"`{_exposed(family)}`", family.type, ", ".join(_labels(family)), f"{family.documentation.rstrip('.')}.")
         for family in families
     ]
     return page(
         "Metrics",
         "The worker serves them at `/actuator/prometheus` on the actuator's port. `kafka_connector_*` are the names "
-        "that dashboards know; `frazil_*` is what those lack. Counters start at 0 with the worker.",
+        "that dashboards know; `frazil_*` is what those lack, and `kafka_connect_*` have the names that the JMX "
+        "exporter gives those of Kafka Connect, with one task for each connector. Counters start at 0 with the worker.",
         table(("Metric", "Type", "Labels", "Meaning"), rows),
     )
 
 
 def exposition() -> str:
     """What a scrape gets of a worker whose metrics all have samples."""
-    return generate_latest(_observed().registry).decode()
+    return _observed().exposition().decode()
 
 
 def _observed() -> Metrics:
-    made = Metrics(lambda: {("c", "t", 0): 0}, lambda: {"c": "RUNNING"}, lambda: {"c": "closed"})
+    lag = {("c", "t", 0): Behind(3, 3)}
+    made = Metrics(lambda: lag, lambda: {"c": "RUNNING"}, lambda: {"c": "closed"}, lambda: {"c": 0})
     skipped: dict[SkipReason, int] = {"tombstone": 1}
-    made.observe(
-        BatchReport(
-            "c", 3, 1, 1, 1, 1, 1, 1.0, 1.0, 1.0, {"t": 1}, {"t": 1}, skipped, {("t", 0): 3}, [0.1], 1, 0.1, ["n.t"]
-        )
-    )
+    batch = BatchReport("c", 3, 1, 1, 1, 1, 1, 1.0, 1.0, 1.0, {"t": 1}, {"t": 1}, skipped, {("t", 0): 3}, [0.1], 1, 0.1)
+    made.observe(replace(batch, newest={"n.t": 1}))
     made.observe_maintenance(MaintenanceReport("c", "n.t", 1.0))
     return made
 

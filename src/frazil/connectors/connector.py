@@ -89,6 +89,10 @@ class Standing:
         """Next offsets that the consumer group has committed. Raises ServiceUnavailable."""
         return kafka_groups.all_group_offsets(self.cluster, self.group)
 
+    def behind(self) -> Mapping[tuple[str, int], kafka_groups.Behind]:
+        """Positions in each partition of the topics that are named. Raises NotFound or ServiceUnavailable."""
+        return kafka_groups.behind(self.cluster, self.topics, self.group)
+
     def lag(self) -> Offsets:
         """Records that are not stored yet, of the topics that are named. Raises NotFound or ServiceUnavailable."""
         return kafka_groups.lag(self.cluster, self.topics, self.group)

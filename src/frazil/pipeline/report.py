@@ -20,6 +20,7 @@ class BatchReport:
     records by it, in seconds, None where there is none.
     A record counts once for each table that it goes to, and once when it goes to none. `skipped` are tombstones,
     records that a transformation dropped, and those that no table is for; `skipped_by_reason` tells them apart.
+    `newest` are Kafka's times, in epoch ms, of the newest records by table, of object sinks by topic.
     `end_offsets` maps (topic, partition) to the next offset to read.
     `places` are the tables or buckets of the connector, `nouns` what a stored record and a file are called there.
     """
@@ -43,6 +44,7 @@ class BatchReport:
     validation_s: float | None = None
     places: Sequence[str] = ()
     nouns: tuple[str, str] = ("row", "file")
+    newest: dict[str, int] = field(default_factory=dict)
 
     def line(self) -> str:
         """Describe the commits of the batch in one line."""

@@ -98,6 +98,7 @@ class Worker:
             lambda: lag_of_all(bootstrap, self._herder, self._providers),
             lambda: connector_states(self._herder),
             self._breakers.states,
+            self._herder.restarts,
         )
         runtime = IcebergRuntime(self._spark, settings, logger.info)
         self._maintenance = MaintenanceSchedule(maintainer(runtime), self._metrics.observe_maintenance)

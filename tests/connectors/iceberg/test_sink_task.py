@@ -53,6 +53,7 @@ def test_records_become_rows_and_the_position_is_in_the_table_and_in_the_group(o
     (report,) = driver.reports
     assert (report.connector, report.read, report.stored, report.files) == ("c", 20, 20, 1)
     assert (report.end_offsets, report.places, report.stored_by_topic) == ({("t", 0): 20}, (TABLE,), {"t": 20})
+    assert report.newest == {TABLE: 5}
     head = catalog.load_table(TABLE).current_snapshot()
     assert head is not None
     assert summary_of(head)["frazil.offsets"] == '{"t":{"0":20}}'

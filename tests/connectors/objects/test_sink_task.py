@@ -47,6 +47,7 @@ def test_positions_move_with_objects_and_a_restart_goes_on_there(cluster: Cluste
     assert driver.process()
     assert (driver.first_offsets(), driver.position()) == ([0, 3], 6)
     assert [(report.read, report.stored, report.files) for report in driver.reports] == [(6, 6, 2)]
+    assert list(driver.reports[0].newest) == [topic]
     assert not driver.process()
     driver.send([b"7"])
     assert not driver.process()

@@ -76,6 +76,11 @@ def test_complete_objects_are_stored_and_the_rest_is_read_again(tmp_path: Path) 
     ]
 
 
+def test_the_newest_record_is_one_that_is_stored(tmp_path: Path) -> None:
+    rows = [Row(n, b"{}", stamp=1000 + time) for n, time in enumerate((5, 9, 7, 20, 1, 2, 99))]
+    assert Disk(tmp_path, flush__size="3").run(rows).newest == 1020
+
+
 def test_nothing_is_stored_of_what_is_open(tmp_path: Path) -> None:
     disk = Disk(tmp_path, flush__size="10")
     found = disk.run(numbers(9))

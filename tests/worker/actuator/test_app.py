@@ -8,6 +8,7 @@ from datetime import datetime
 import httpx
 import pytest
 
+from frazil.clients.kafka.groups import Behind
 from frazil.connectors.keys.versions import VERSION
 from frazil.pipeline.report import BatchReport
 from frazil.worker.actuator.app import actuator_app
@@ -21,7 +22,7 @@ from tests.worker.lifecycle.runners import ScriptedFactory, eventually
 
 @pytest.fixture
 def metrics(herder: Herder) -> Metrics:
-    return Metrics(lambda: {("c", "t", 0): 5}, lambda: connector_states(herder))
+    return Metrics(lambda: {("c", "t", 0): Behind(2, 7)}, lambda: connector_states(herder))
 
 
 @pytest.fixture

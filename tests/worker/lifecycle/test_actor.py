@@ -71,6 +71,7 @@ def test_a_connector_that_gives_up(make: Make, factory: ScriptedFactory) -> None
     eventually(lambda: actor.status().task_state == "RUNNING")
     factory.last("c").fail("ServiceUnavailable: x", transient=True)
     eventually(lambda: actor.status().task_state == "FAILED")
+    assert actor.restarts == 1
 
 
 def test_failures_before_a_long_run_do_not_count_and_failed_starts_do(make: Make, factory: ScriptedFactory) -> None:

@@ -83,5 +83,6 @@ def test_no_thread_is_left_when_all_have_stopped(factory: ScriptedFactory) -> No
     eventually(lambda: states(actors) == {"RUNNING"})
     factory.last(NAMES[0]).fail("ServiceUnavailable: x", transient=True)
     eventually(lambda: states(actors) == {"RUNNING", "RESTARTING"})
+    assert sum(actors.restarts().values()) == actors.restarts()[NAMES[0]] == 1
     assert actors.close(10.0)
     eventually(lambda: not set(threading.enumerate()) - before)

@@ -1,15 +1,22 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
-from prometheus_client import generate_latest
 
+from frazil.clients.kafka.groups import Behind
 from frazil.connectors.iceberg.maintenance.policy import Step, StepResult
 from frazil.engine.maintenance import MaintenanceReport
 from frazil.errors import ServiceUnavailable
 from frazil.pipeline.report import BatchReport
-from frazil.worker.watch.metrics import Lag, Metrics
+from frazil.worker.watch.at_scrape import Waits
+from frazil.worker.watch.metrics import Metrics
+from frazil.worker.watch.positions import Lag
+
+
+def running() -> dict[str, str]:
+    return {"c": "RUNNING", "d": "RUNNING"}
 
 
 def report(connector: str = "c", **changes: int) -> BatchReport:
@@ -31,7 +38,7 @@ def report(connector: str = "c", **changes: int) -> BatchReport:
 
 
 def test_objects_and_breakers_of_object_sinks() -> None:
-    metrics = Metrics(lambda: {}, lambda: {}, lambda: {"c": "half-open"})
+    metrics = Metrics(lambda: {}, running, lambda: {"c": "half-open"})
     metrics.observe(replace(report(), object_s=(0.003, 0.11, 0.2)))
     text = lines(metrics)
     for line in (
@@ -45,7 +52,7 @@ def test_objects_and_breakers_of_object_sinks() -> None:
 
 
 def test_checking_by_a_schema_is_timed_where_there_is_one() -> None:
-    metrics = Metrics(lambda: {}, lambda: {})
+    metrics = Metrics(lambda: {}, running)
     metrics.observe(replace(report(), validation_s=0.3))
     metrics.observe(replace(report(), validation_s=0.0))
     metrics.observe(report("d"))
@@ -57,11 +64,11 @@ def test_checking_by_a_schema_is_timed_where_there_is_one() -> None:
 
 
 def lines(metrics: Metrics) -> list[str]:
-    return generate_latest(metrics.registry).decode().splitlines()
+    return metrics.exposition().decode().splitlines()
 
 
 def test_batches_are_summed_per_connector_and_topic() -> None:
-    metrics = Metrics(lambda: {}, lambda: {})
+    metrics = Metrics(lambda: {}, running)
     metrics.observe(report())
     metrics.observe(report())
     metrics.observe(report("d"))
@@ -89,7 +96,7 @@ def test_batches_are_summed_per_connector_and_topic() -> None:
 
 
 def test_conservation_holds_over_the_counters() -> None:
-    metrics = Metrics(lambda: {}, lambda: {})
+    metrics = Metrics(lambda: {}, running)
     for dead in range(5):
         metrics.observe(report(read=100 + dead, dead_letters=6 + dead))
     totals = metrics.totals()
@@ -99,15 +106,15 @@ def test_conservation_holds_over_the_counters() -> None:
 
 
 def test_lag_and_states_are_asked_for_at_each_scrape() -> None:
-    lag: dict[tuple[str, str, int], int] = {}
+    lag: dict[tuple[str, str, int], Behind] = {}
     metrics = Metrics(lambda: lag, lambda: {"c": "RUNNING"})
-    lag["c", "t", 2] = 17
+    lag["c", "t", 2] = Behind(10, 27)
     text = lines(metrics)
     assert 'frazil_consumer_lag_records{connector="c",partition="2",topic="t"} 17.0' in text
     assert 'frazil_connector_state{connector="c",state="RUNNING"} 1.0' in text
     assert 'frazil_connector_state{connector="c",state="FAILED"} 0.0' in text
     assert "frazil_consumer_lag_known 1.0" in text
-    lag["c", "t", 2] = 0
+    lag["c", "t", 2] = Behind(27, 27)
     assert 'frazil_consumer_lag_records{connector="c",partition="2",topic="t"} 0.0' in lines(metrics)
 
 
@@ -124,13 +131,13 @@ def test_a_broker_that_does_not_answer_leaves_the_other_metrics(caplog: pytest.L
 
 
 def test_names() -> None:
-    names = Metrics(lambda: {}, lambda: {}).names()
+    names = Metrics(lambda: {}, running).names()
     assert {"kafka_connector_records_processed", "frazil_consumer_lag_records"} <= set(names)
     assert names == sorted(names)
 
 
 def test_maintenance_is_counted_by_table_and_result() -> None:
-    metrics = Metrics(lambda: {}, lambda: {})
+    metrics = Metrics(lambda: {}, running)
     grown = StepResult(Step.COMPACT, "data files", 9, 1, -50)
     freed = StepResult(Step.EXPIRE, "snapshots", 9, 1, 1050)
     metrics.observe_maintenance(MaintenanceReport("c", "n.t", 2.0, (grown, freed)))
@@ -147,3 +154,81 @@ def test_maintenance_is_counted_by_table_and_result() -> None:
         assert line in text
     assert any(x.startswith('frazil_maintenance_last_run_timestamp_seconds{connector="c",table="n.t"}') for x in text)
     assert not any("last_run_timestamp" in line and "n.u" in line for line in text)
+
+
+def test_a_connector_counts_from_0_on_before_its_first_batch() -> None:
+    text = lines(Metrics(lambda: {}, running))
+    assert 'kafka_connector_dlq_messages_total{connector="d"} 0.0' in text
+    assert 'kafka_connect_task_error_metrics_total_record_failures{connector="d",task="0"} 0.0' in text
+
+
+def test_a_connector_that_is_deleted_leaves_no_metric() -> None:
+    states = running()
+    metrics = Metrics(lambda: {}, lambda: states)
+    for name in states:
+        metrics.observe(replace(report(name), newest={"n.t": 5}, object_s=(0.1,)))
+        metrics.observe_maintenance(MaintenanceReport(name, "n.t", 1.0))
+    before = lines(metrics)
+    del states["d"]
+    after = lines(metrics)
+    assert sum('connector="c"' in line for line in after) == sum('connector="c"' in line for line in before)
+    assert any('connector="d"' in line for line in before)
+    assert not any('connector="d"' in line for line in after)
+
+
+def test_the_newest_record_of_a_table_and_starts_by_themselves() -> None:
+    metrics = Metrics(lambda: {}, running, restarts=lambda: {"c": 4})
+    metrics.observe(replace(report(), newest={"n.t": 1_700_000_000_500, "n.u": 7}))
+    text = lines(metrics)
+    assert 'frazil_newest_record_timestamp_seconds{connector="c",table="n.t"} 1.7000000005e+09' in text
+    assert 'frazil_newest_record_timestamp_seconds{connector="c",table="n.u"} 0.007' in text
+    assert 'frazil_connector_restarts_total{connector="c"} 4.0' in text
+
+
+def test_names_of_kafka_connect() -> None:
+    lag = {("c", "t", 0): Behind(3, 5), ("c", "t", 1): Behind(0, 9)}
+    states = {"c": "RUNNING", "d": "FAILED"}
+    metrics = Metrics(lambda: lag, lambda: states)
+    metrics.observe(report())
+    metrics.observe(report())
+    text = lines(metrics)
+    for line in (
+        'sink_task_metrics_sink_record_read_total{connector="c",task="0"} 200.0',
+        'sink_task_metrics_sink_record_send_total{connector="c",task="0"} 180.0',
+        'sink_task_metrics_offset_commit_completion_total{connector="c",task="0"} 2.0',
+        'sink_task_metrics_offset_commit_seq_no{connector="c",task="0"} 2.0',
+        'sink_task_metrics_put_batch_avg_time_ms{connector="c",task="0"} 1500.0',
+        'sink_task_metrics_partition_count{connector="c",task="0"} 2.0',
+        'sink_task_metrics_sink_record_lag_max{connector="c",task="0"} 9.0',
+        'task_error_metrics_deadletterqueue_produce_requests{connector="c",task="0"} 12.0',
+        'connector_task_metrics_batch_size_avg{connector="c",task="0"} 100.0',
+        'connect_worker_metrics_connector_failed_task_count{connector="d"} 1.0',
+        'connect_worker_metrics_connector_failed_task_count{connector="c"} 0.0',
+        "connect_worker_metrics_connector_count 2.0",
+        'connector_status{connector="d",status="failed",task="0"} 1.0',
+    ):
+        assert f"kafka_connect_{line}" in text
+
+
+def test_each_process_has_memory_files_and_threads() -> None:
+    text = "\n".join(lines(Metrics(lambda: {}, running)))
+    for name in ("resident_memory_bytes", "open_fds", "threads"):
+        (value,) = re.findall(rf'^frazil_process_{name}{{process="worker"}} (\S+)$', text, re.MULTILINE)
+        assert float(value) >= 1
+
+
+def test_records_wait_since_they_were_seen_first() -> None:
+    waits, key = Waits(), ("c", "t", 0)
+
+    def waited(now: float, position: int, end: int) -> float:
+        return waits.of({key: Behind(position, end)}, now)[key]
+
+    assert waited(0, 5, 5) == 0
+    assert waited(10, 5, 8) == 0
+    assert waited(20, 5, 9) == 10
+    assert waited(30, 8, 9) == 10  # what came at 10 is stored, what came at 20 is not
+    assert waited(40, 9, 9) == 0
+    for second in range(1000, 3000):
+        assert waited(second, 9, second) == second - 1000
+    assert waited(3000, 2900, 3000) == pytest.approx(100, abs=40)
+    assert waits.of({}, 3001) == {}

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import BoundedSemaphore
+from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
@@ -112,15 +113,32 @@ def forget_group_offsets(bootstrap: str, group: str, partitions: Collection[tupl
     set_group_offsets(bootstrap, group, kept)
 
 
-def lag(bootstrap: str, topics: Iterable[str], group: str) -> Offsets:
-    """Records per (topic, partition) that a group has not committed; all that are stored, before its first commit.
+class Behind(NamedTuple):
+    """Next offset of a consumer group in a partition, and that of the partition."""
+
+    position: int
+    end: int
+
+    @property
+    def lag(self) -> int:
+        """Records that the group has not committed."""
+        return max(self.end - self.position, 0)
+
+
+def behind(bootstrap: str, topics: Iterable[str], group: str) -> dict[tuple[str, int], Behind]:
+    """Positions of a group in each partition; at the first record that is stored, before its first commit.
 
     Raises NotFound or ServiceUnavailable.
     """
     names = list(topics)
     ends, begins = end_offsets(bootstrap, names), begin_offsets(bootstrap, names)
     committed = group_offsets(bootstrap, group, ends)
-    return {key: max(end - committed.get(key, begins[key]), 0) for key, end in ends.items()}
+    return {key: Behind(committed.get(key, begins[key]), end) for key, end in ends.items()}
+
+
+def lag(bootstrap: str, topics: Iterable[str], group: str) -> Offsets:
+    """Records per (topic, partition) that a group has not committed; see `behind`."""
+    return {key: found.lag for key, found in behind(bootstrap, topics, group).items()}
 
 
 @contextmanager

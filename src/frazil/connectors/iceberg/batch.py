@@ -35,11 +35,14 @@ class BatchCounts:
     dead: Counter[str] = field(default_factory=Counter)
     files: int = 0
     bytes_written: int = 0
+    newest: dict[str, int] = field(default_factory=dict)
     write_s: float = 0.0
     commit_s: float = 0.0
 
-    def add(self, result: TableResult) -> None:
-        """Count what is safe now: committed, or written as dead letters."""
+    def add(self, result: TableResult, table: str = "") -> None:
+        """Count what is safe now: committed to a table, or written as dead letters."""
+        if table and result.last_timestamps:
+            self.newest[table] = max(self.newest.get(table, 0), *result.last_timestamps.values())
         self.read += result.read
         self.skipped.update(result.skipped)
         self.stored.update(result.stored)
@@ -66,6 +69,7 @@ class BatchCounts:
             dead_by_topic=dict(self.dead),
             skipped_by_reason=dict(self.skipped),
             end_offsets=lowest,
+            newest=dict(self.newest),
         )
 
 
@@ -253,7 +257,7 @@ class Batch:
             self.counts.write_s += max((results[table.name].write_s for table in tables), default=0.0)
             for table in tables:
                 if table.is_done(table.cap(ceiling)):
-                    self.counts.add(results[table.name])
+                    self.counts.add(results[table.name], table.name)
         for table in tables:
             dead = {letter.refusal for letter in results[table.name].dead}
             self.letters.close_stored(table.name if names_tables else "", dead, lows[table.name], table.cap(ceiling))

@@ -76,6 +76,7 @@ class PartitionRun:
         self._first_open: int | None = None
         self._open_since = 0
         self._open_counts: Counter[str] = Counter()
+        self._open_newest = 0
         self._last = begin - 1
         """Offset of the last record that went to an object."""
         self._skips: list[tuple[SkipReason, Numbers]] = []
@@ -124,7 +125,7 @@ class PartitionRun:
             self._dead_bytes -= letter_bytes(letters.pop())
         self._result.bad, self._result.overflow = None, False
         self._rotation.start()
-        self._first_open, self._open_counts, self._last = None, Counter(), begin - 1
+        self._first_open, self._open_counts, self._open_newest, self._last = None, Counter(), 0, begin - 1
 
     def _take(self, whole: Rows) -> None:
         rows, found = self._pills.divide(whole)
@@ -224,6 +225,7 @@ class PartitionRun:
             self._open_counts[records.topic] += segment.end - segment.begin
         else:
             self._open_counts.update(records.topics[segment.begin : segment.end])
+        self._open_newest = max(self._open_newest, int(np.max(records.stamps[segment.begin : segment.end])))
         self._last = int(records.offsets[segment.end - 1])
 
     def _store(self) -> bool:
@@ -262,7 +264,8 @@ class PartitionRun:
         self._open = {}
         self._first_open = None
         self._result.stored += self._open_counts
-        self._open_counts = Counter()
+        self._result.newest = max(self._result.newest, self._open_newest)
+        self._open_counts, self._open_newest = Counter(), 0
         return True
 
     def rehearse(self) -> None:

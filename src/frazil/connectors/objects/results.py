@@ -32,8 +32,9 @@ class PartitionResult:
     `invalid` of those below it are not valid by a schema. `refused` are offsets that no file can take, with the reason,
     and `unknown` fields that the table has no column for: the partition was read up to there, and is to be read again.
     `bad` ends the connector. `overflow`: there are more dead letters than one task may hand over. `open_count` records
-    are in open objects, whose first record has the time `open_since` in epoch ms. `validation_s` is the time in seconds
-    that the JSON Schema took, also of records beyond the position.
+    are in open objects, whose first record has the time `open_since` in epoch ms; `newest` is Kafka's time of the
+    newest record that is stored. `validation_s` is the time in seconds that the JSON Schema took, also of records
+    beyond the position.
     """
 
     position: int
@@ -49,6 +50,7 @@ class PartitionResult:
     overflow: bool = False
     open_count: int = 0
     open_since: int = 0
+    newest: int = 0
     validation_s: float = 0.0
 
     @property

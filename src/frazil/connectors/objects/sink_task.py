@@ -137,6 +137,7 @@ class ObjectSinkTask(SinkTask):
         self._positions.begin({topic for topic, _ in ends})
         refused: dict[TopicPartition, dict[int, str]] = {}
         parts: list[PartitionResult] = []
+        newest: dict[str, int] = {}
         write_s = validation_s = 0.0
         object_s: list[float] = []
         pending = dict(ends)
@@ -158,6 +159,7 @@ class ObjectSinkTask(SinkTask):
                 stored = [one for part in found.values() for one in part.objects]
                 self._table.commit(stored, {key: part.position for key, part in found.items()})
             for key, part in found.items():
+                newest[key[0]] = max(newest.get(key[0], 0), part.newest)
                 before = self._positions.offsets[key]
                 took_ms = round(1000 * (time.monotonic() - started))
                 seen = Seen(
@@ -183,6 +185,7 @@ class ObjectSinkTask(SinkTask):
         self._letters.forget(self._positions.offsets)
         checked_s = None if self._schema is None else validation_s
         report = self._report(parts, time.monotonic() - started, write_s, object_s, checked_s)
+        report = replace(report, newest={topic: ms for topic, ms in newest.items() if ms})
         if report.read or report.files:
             committed(report)
         if bad:

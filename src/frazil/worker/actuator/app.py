@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
@@ -75,7 +75,7 @@ def scrape_route(metrics: Metrics) -> Route:
 
 
 def _scraped(metrics: Metrics) -> Response:
-    return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
+    return Response(metrics.exposition(), media_type=CONTENT_TYPE_LATEST)
 
 
 def _endpoint(answer: Callable[[], Response]) -> Callable[[Request], object]:

@@ -97,6 +97,8 @@ class ConnectorActor:
         self._has_turn = True
         self._finished = False
         self._ended: Future[None] = Future()
+        self.restarts = 0
+        """Number of starts by itself, after failures that may pass."""
         # Only turns touch these.
         self._runner: Runner | None = None
         self._resolved = Resolved({})
@@ -286,6 +288,7 @@ class ConnectorActor:
         logger.error("connector %s failed; %s: %s", self._name, after, trace)
         self._stop_runner()
         if wait_s is not None:
+            self.restarts += 1
             self._retry_at = time.monotonic() + wait_s
             self._threads.wake_at(self._retry_at, self.wake)
 

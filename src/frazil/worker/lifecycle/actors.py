@@ -86,6 +86,10 @@ class Actors:
         actor = self._actors.get(name) if name in self._wanted else None
         return None if actor is None else actor.status()
 
+    def restarts(self) -> dict[str, int]:
+        """Starts of each connector by itself, after failures that may pass."""
+        return {name: actor.restarts for name, actor in self._actors.copy().items()}
+
     def while_stopped(self, name: str, action: Callable[[], T]) -> Future[T]:
         """See `ConnectorActor.while_stopped`; raises KeyError when the connector is not to run here."""
         return self._actors[name].while_stopped(action)

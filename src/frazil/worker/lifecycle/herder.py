@@ -128,6 +128,10 @@ class Herder:
         with self._lock:
             return sorted(self._actors.names())
 
+    def restarts(self) -> dict[str, int]:
+        """Starts of each connector of this worker by itself, after failures that may pass."""
+        return self._actors.restarts()
+
     def info(self, name: str) -> ConnectorInfo:
         """Configuration and number of tasks."""
         with self._lock:

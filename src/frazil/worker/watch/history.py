@@ -14,7 +14,7 @@ SLOT_S = 10
 SLOTS = 60
 """Rates are kept for so many slots of time: ten minutes."""
 CONNECTORS = 1000
-"""Of more, those that have not committed for longest are forgotten: names may come and go for ever."""
+"""Among more, those that have not committed for longest are forgotten: names may come and go for ever."""
 _BATCHES = 50
 _NOW = 6
 """The rate that a connector has now is that of so many slots, a minute."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Protocol
 
+from frazil.clients.kafka.groups import Behind
 from frazil.connectors.connector import Standing, open_connector
 from frazil.connectors.positions import Changes
 from frazil.declare.providers import ConfigProviders
@@ -38,11 +39,15 @@ class ConnectorPositions:
             return sink.alter(changes)
 
 
-def lag_of_all(bootstrap: Bootstrap, herder: Herder, providers: ConfigProviders) -> Mapping[tuple[str, str, int], int]:
-    """Lag by (connector, topic, partition) of the connectors that name their topics."""
-    result: dict[tuple[str, str, int], int] = {}
+Lag = Mapping[tuple[str, str, int], Behind]
+"""Positions of connectors, by (connector, topic, partition)."""
+
+
+def lag_of_all(bootstrap: Bootstrap, herder: Herder, providers: ConfigProviders) -> Lag:
+    """Find the positions of the connectors that name their topics."""
+    result: dict[tuple[str, str, int], Behind] = {}
     for name in herder.running_here():
         standing = Standing.of(name, herder.info(name).config, bootstrap, providers)
-        for (topic, partition), behind in standing.lag().items():
+        for (topic, partition), behind in standing.behind().items():
             result[name, topic, partition] = behind
     return result
