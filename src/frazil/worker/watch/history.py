@@ -48,7 +48,8 @@ class History:
         now = self._clock()
         slot = int(now) // SLOT_S
         with self._lock:
-            kept = self._kept[report.connector] = self._kept.pop(report.connector, None) or _Kept()
+            kept = self._kept.pop(report.connector) if report.connector in self._kept else _Kept()
+            self._kept[report.connector] = kept
             while len(self._kept) > CONNECTORS:
                 del self._kept[next(iter(self._kept))]
             kept.totals = kept.totals.plus(report)
