@@ -34,8 +34,9 @@ format: env ## Format the code
 	@.venv/bin/ruff format .
 	@.venv/bin/ruff check --fix .
 
-docs: env ## Make docs/reference/ and .env.sample from the code
+docs: env ## Make docs/reference/, .env.sample and the dashboards from the code
 	@.venv/bin/python scripts/reference.py
+	@.venv/bin/python scripts/dashboards.py
 
 bench: env ## Compare with Kafka Connect on this machine
 	@.venv/bin/python -m bench
