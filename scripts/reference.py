@@ -37,6 +37,7 @@ from frazil.minio.questions.question import Question
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.results import SkipReason
 from frazil.pipeline.transforms.plugin import Plugin
+from frazil.pipeline.transforms.refused import REFUSED
 from frazil.pipeline.transforms.registry import PREDICATES, TRANSFORMATIONS
 from frazil.worker.actuator.app import actuator_app
 from frazil.worker.lifecycle.herder import Herder
@@ -59,6 +60,13 @@ _SMALLEST = {
     "value.converter": "org.apache.kafka.connect.json.JsonConverter",
     "value.converter.schemas.enable": "false",
 }
+_TRANSFORMS = {
+    "Kafka's": "org.apache.kafka.",
+    "The Iceberg sink's": "org.apache.iceberg.",
+    "frazil's": "frazil",
+    "Debezium's": "io.debezium.",
+}
+"""Titles, and how the packages of their classes begin."""
 _GROUPS = {
     "connector": "Connector, converters and topics",
     "iceberg": "Iceberg sink",
@@ -230,13 +238,15 @@ def _refusal(name: str, value: str) -> str | None:
 
 def transforms() -> str:
     """Classes of transformations and predicates, each with its keys."""
-    kafka = [plugin for plugin in TRANSFORMATIONS.values() if len(plugin.packages) == 1]
-    iceberg = [plugin for plugin in TRANSFORMATIONS.values() if len(plugin.packages) > 1]
     parts = []
-    for title, plugins in (("Kafka's", kafka), ("The Iceberg sink's", iceberg), ("Predicates", PREDICATES.values())):
+    for title, start in _TRANSFORMS.items():
         parts.append(f"## {title}")
-        for plugin in plugins:
-            parts += _plugin(plugin)
+        for plugin in TRANSFORMATIONS.values():
+            parts += _plugin(plugin) if plugin.packages[0].startswith(start) else []
+    parts += ["### Refused classes", table(("Class", "Instead"), [(f"`{name}`", why) for name, why in REFUSED.items()])]
+    parts.append("## Predicates")
+    for predicate in PREDICATES.values():
+        parts += _plugin(predicate)
     return page(
         "Transformations and predicates",
         "`transforms` lists aliases; `transforms.<alias>.type` is a class of this page, or the part of its name behind "

@@ -61,7 +61,7 @@ def one_of_any_case(*allowed: str) -> Validator:
     """Allow one of the texts, in any case."""
 
     def check(value: Value) -> str | None:
-        if str(value).upper() in allowed:
+        if str(value).upper() in (text.upper() for text in allowed):
             return None
         return f"String must be one of (case insensitive): {', '.join(allowed)}"
 

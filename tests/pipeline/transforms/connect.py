@@ -61,6 +61,26 @@ class Connect(AbstractContextManager["Connect"]):
 
     def apply(self, transformation: Any, value: bytes | None, *, topic: str = "t", timestamp: int = 0) -> Any:
         """`(topic, value)` after the transformation, the value as JSON or None; None when the record is dropped."""
+        after = self.after([transformation], value, topic=topic, timestamp=timestamp)
+        return None if after is None else (after.topic(), self.json(after.valueSchema(), after.value()))
+
+    def json(self, schema: Any, value: Any) -> bytes | None:
+        """A value as the converter writes it."""
+        encoded = self._json.fromConnectData("t", schema, value)
+        return None if encoded is None else bytes(encoded)
+
+    def headers(self, record: Any) -> list[tuple[str, bytes | None]]:
+        """Names and values of the headers of a record."""
+        found, headers = [], record.headers().iterator()
+        while headers.hasNext():
+            header = headers.next()
+            found.append((header.key(), self.json(header.schema(), header.value())))
+        return found
+
+    def after(
+        self, transformations: Sequence[Any], value: bytes | None, *, topic: str = "t", timestamp: int = 0
+    ) -> Any:
+        """The record after transformations; None when it is dropped."""
         jvm = self._jvm
         data = self._json.toConnectData(topic, value)
         record = jvm.org.apache.kafka.connect.sink.SinkRecord(
@@ -74,14 +94,14 @@ class Connect(AbstractContextManager["Connect"]):
             timestamp,
             jvm.org.apache.kafka.common.record.TimestampType.CREATE_TIME,
         )
-        try:
-            after = transformation.apply(record)
-        except Py4JJavaError as error:
-            raise _named(error) from None
-        if after is None:
-            return None
-        encoded = self._json.fromConnectData(topic, after.valueSchema(), after.value())
-        return after.topic(), None if encoded is None else bytes(encoded)
+        for transformation in transformations:
+            try:
+                record = transformation.apply(record)
+            except Py4JJavaError as error:
+                raise _named(error) from None
+            if record is None:
+                return None
+        return record
 
 
 def _named(error: Py4JJavaError) -> ConnectError:

@@ -14,18 +14,18 @@ from hypothesis import strategies as st
 
 from frazil.pipeline.envelope import JsonEnvelope, columns_of, rewritten
 from frazil.pipeline.prepare import prepare
-from frazil.pipeline.types import Struct, Type, inner_types
+from frazil.pipeline.types import Struct
 from frazil.stack.jars import CONNECT, resolve
 from frazil.stack.java import find_java
 from tests.isolation import isolated_settings
 from tests.pipeline.kafka_rows import Row, chunk
 from tests.pipeline.transforms.chains import Step, chain
 from tests.pipeline.transforms.connect import Connect, ConnectError
+from tests.pipeline.transforms.typed import of, shape
 
 pytestmark = pytest.mark.stack
 
 NAMES = ("a", "b", "c", "d")
-TIMESTAMP = "org.apache.kafka.connect.data.Timestamp"
 STEPS: list[Step] = [
     ("ReplaceField$Value", {"exclude": "a", "renames": "b:x"}),
     ("ReplaceField$Value", {"include": "a,b"}),
@@ -49,43 +49,11 @@ def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connect]:
         yield running
 
 
-def of(chance: Random) -> tuple[dict[str, Any], Any]:
-    """A schema, and a value."""
-    optional = chance.random() < 0.5
-    kind = chance.choice(["int32", "int64", "double", "boolean", "string", "time", "struct", "array"])
-    schema: dict[str, Any] = {"type": kind, "optional": optional}
-    value: Any = None
-    match kind:
-        case "int32" | "int64":
-            value = chance.choice([0, 5, -7, 2**31 - 1, *([2**40] if kind == "int64" else [])])
-        case "double":
-            value = chance.choice([0.5, -2.25, 100.0])
-        case "boolean":
-            value = chance.random() < 0.5
-        case "string":
-            value = chance.choice(["", "x", "12"])
-        case "time":
-            schema |= {"type": "int64", "name": TIMESTAMP, "version": 1}
-            value = 1_700_000_000_000 + chance.randrange(1000)
-        case "struct":
-            schema["fields"] = [{"type": "int64", "optional": False, "field": "n"}]
-            value = {"n": chance.randrange(9)}
-        case _:
-            schema["items"] = {"type": "string", "optional": False}
-            value = ["x"] * chance.randrange(3)
-    return schema, None if optional and chance.random() < 0.3 else value
-
-
 def record(chance: Random) -> bytes:
     found = {name: of(chance) for name in chance.sample(NAMES, chance.randint(1, 4))}
     fields = [{**schema, "field": name} for name, (schema, _) in found.items()]
     payload = {name: value for name, (_, value) in found.items()}
     return json.dumps({"schema": {"type": "struct", "optional": False, "fields": fields}, "payload": payload}).encode()
-
-
-def shape(type_: Type) -> Any:
-    found = {name: shape(inner) for name, inner in inner_types(type_)}
-    return found if found else str(type_)
 
 
 def theirs(connect: Connect, step: Step, value: bytes) -> Any:

@@ -13,9 +13,10 @@ from frazil.pipeline.convert.strict import ConversionError, StageError, parse_ob
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.transforms.columns import ApplyToBlock, Block, members_of
 from frazil.pipeline.transforms.declaration import PredicateConfig, TransformChain, TransformConfig
+from frazil.pipeline.transforms.headers import header_reader
 from frazil.pipeline.transforms.keys import key_reader
 from frazil.pipeline.transforms.plugin import Test
-from frazil.pipeline.transforms.record import Apply, Record, raw_bytes, read_as_text, with_types
+from frazil.pipeline.transforms.record import Apply, Json, Record, raw_bytes, read_as_text, with_types
 from frazil.pipeline.transforms.registry import PREDICATES, TRANSFORMATIONS
 from frazil.pipeline.transforms.shapes import Shapes
 from frazil.pipeline.types import Struct
@@ -44,11 +45,13 @@ class Transformer:
         self._read_key = key_reader(chain.key) if chain.reads_keys else None
         typed_keys = chain.reads_keys and chain.key.envelope is not None
         self._reads_headers = chain.reads_headers or typed_keys
+        self._read_header = header_reader(chain.header) if chain.header else None
         self._value_is_text = chain.value_is_text
         self._makes_types = typed_keys or any(TRANSFORMATIONS[step.name].makes_types for step in chain.steps)
         self._shapes = Shapes()
         built = [_compiled_columns(config) for config in chain.steps]
-        self._columns = None if chain.reads_keys or None in built else [one for one in built if one is not None]
+        looks = chain.reads_keys or bool(chain.header)
+        self._columns = None if looks or None in built else [one for one in built if one is not None]
 
     @property
     def takes_columns(self) -> bool:
@@ -127,6 +130,8 @@ class Transformer:
         """Change one record; False when it is dropped. Raises ConversionError when it cannot be transformed."""
         if self._read_key is not None and isinstance(record.key, bytes):
             record.key = self._read_key(record.key, headers, record.topic)
+        if self._read_header is not None:
+            record.headers = [(name, self._header(value)) for name, value in record.headers]
         if self._value_is_text and isinstance(record.value, bytes):
             record.value = read_as_text(record.value)
         step = None
@@ -141,6 +146,10 @@ class Transformer:
         except RecursionError:
             raise _failure(step, "it is nested too deeply") from None
         return True
+
+    def _header(self, value: bytes | Json | None) -> Json | None:
+        assert self._read_header is not None  # noqa: S101 - only asked then
+        return self._read_header(value) if isinstance(value, bytes) else value
 
     def _records(self, rows: Rows, read: Values) -> Iterator[tuple[int, Record, Struct | None, Headers]]:
         if read.at is not None:
@@ -158,7 +167,7 @@ class Transformer:
                 offset,
                 timestamp,
             )
-            record.headers = [name for name, _ in named]
+            record.headers = list(named)
             shape = None if read.shapes is None else read.shapes[index]
             record.typed = shape is not None
             yield read.position(index), record, shape, named

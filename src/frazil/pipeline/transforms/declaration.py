@@ -6,11 +6,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
-from frazil.declare.converters import CONNECT_VERSION, READABLE_KEYS, STRING_CONVERTER, converter_class
+from frazil.declare.converters import (
+    CONNECT_VERSION,
+    READABLE_KEYS,
+    SIMPLE_HEADER_CONVERTER,
+    STRING_CONVERTER,
+    converter_class,
+)
 from frazil.declare.definition import Key, Parsed, Value, invalid_value, parse_value
 from frazil.pipeline.transforms.keys import KeyConverter
-from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, Plugin, Transformation
+from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, OPERATIONS, Plugin, Transformation
 from frazil.pipeline.transforms.record import Part
+from frazil.pipeline.transforms.refused import REFUSED
 from frazil.pipeline.transforms.registry import PREDICATES, TRANSFORMATIONS
 
 Kind = Literal["transformation", "predicate"]
@@ -44,11 +51,15 @@ class TransformConfig:
 
 @dataclass(frozen=True)
 class TransformChain:
-    """The transformations in their order, and how keys and values are read for them."""
+    """The transformations in their order, and how keys, values and headers are read for them.
+
+    `header` is the converter of headers whose values are taken; empty when only names count.
+    """
 
     steps: tuple[TransformConfig, ...]
     key: KeyConverter
     value_is_text: bool
+    header: str = ""
 
     @property
     def reads_keys(self) -> bool:
@@ -58,7 +69,8 @@ class TransformChain:
     @property
     def reads_headers(self) -> bool:
         """Whether the record's own headers make a difference."""
-        return any(step.predicate and PREDICATES[step.predicate.name].reads_headers for step in self.steps)
+        asked = (step.predicate and PREDICATES[step.predicate.name].reads_headers for step in self.steps)
+        return bool(self.header) or any(asked)
 
 
 def transform_keys(config: Mapping[str, str | None]) -> list[Key]:
@@ -147,6 +159,8 @@ def _refusal(kind: Kind, name: str) -> str | None:
     found = _find(_CLASSES[kind], name)
     if found is not None:
         return found[1].refused
+    if kind == "transformation" and name in REFUSED:
+        return REFUSED[name]
     nested = [f"{name}${part}" for part in KEY_OR_VALUE if _find(_CLASSES[kind], f"{name}${part}")]
     if nested:
         return f"This class is abstract and cannot be created. Did you mean {' or '.join(nested)}?"
@@ -264,7 +278,9 @@ def transform_chain(parsed: Parsed) -> TransformChain | None:
     if not steps:
         return None
     key = KeyConverter(converter_class(parsed.text("key.converter")) or STRING_CONVERTER)
-    return TransformChain(tuple(steps), key, reads_text(parsed.config))
+    takes = any(TRANSFORMATIONS[step.name].reads_headers(dict(step.settings)) for step in steps)
+    header = converter_class(parsed.text("header.converter")) or SIMPLE_HEADER_CONVERTER
+    return TransformChain(tuple(steps), key, reads_text(parsed.config), header if takes else "")
 
 
 def with_change_events(chain: TransformChain | None, format_: str, key: KeyConverter) -> TransformChain:
@@ -273,6 +289,17 @@ def with_change_events(chain: TransformChain | None, format_: str, key: KeyConve
     if chain is None:
         return TransformChain((step,), key, value_is_text=False)
     return replace(chain, steps=(step, *chain.steps))
+
+
+def with_operations(chain: TransformChain) -> TransformChain:
+    """The chain, whose transformations say what a record does to its row where they leave a choice."""
+    steps = tuple(
+        replace(step, settings=(*step.settings, (OPERATIONS, True)))
+        if TRANSFORMATIONS[step.name].writes_operation
+        else step
+        for step in chain.steps
+    )
+    return replace(chain, steps=steps)
 
 
 def _predicate(parsed: Parsed, alias: str) -> PredicateConfig | None:

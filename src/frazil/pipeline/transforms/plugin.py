@@ -23,6 +23,8 @@ ICEBERG = ("org.apache.iceberg.connect.transforms", "io.tabular.iceberg.connect.
 KEY_OR_VALUE = ("Key", "Value")
 OPERATION = ("_cdc", "op")
 """Path of the field in which transformations of change events say what a record does to its row."""
+OPERATIONS = "operations"
+"""Option of those that write it on demand, set where it counts; no key."""
 POSITION = ("_cdc", "position")
 """Path of the field in which they say where in the database's log the event stands."""
 
@@ -42,6 +44,11 @@ REPLACE_NULL = Key(
 def nothing(prefix: str, options: Options) -> Iterator[Any]:
     """Find no problem, and nothing to warn of."""
     yield from ()
+
+
+def never(options: Options) -> bool:
+    """Say no."""
+    return False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +78,9 @@ class Transformation(Plugin):
 
     `warnings` yields texts about values that have no effect. `reads_keys`: the key of a record makes a difference to
     its value. `makes_objects`: the value may be text before it. `makes_types`: it leaves values whose type their text
-    does not show. `writes_operation`: it says in `OPERATION` what a record does to its row. `columns` builds what
-    changes values that are columns, if there is a way; it has the keys of the plugin.
+    does not show. `writes_operation`: it says in `OPERATION` what a record does to its row. `reads_headers`: the
+    values of headers make a difference. `columns` builds what changes values that are columns, if there is a way; it
+    has the keys of the plugin.
     """
 
     build: Callable[[Options, Part], Apply] | None
@@ -82,6 +90,7 @@ class Transformation(Plugin):
     makes_objects: bool = False
     makes_types: bool = False
     writes_operation: bool = False
+    reads_headers: Callable[[Options], bool] = never
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,15 +30,16 @@ read_text = msgspec.json.Decoder(str).decode
 
 Json: TypeAlias = Raw | Typed | dict[str, "Json"]
 Members: TypeAlias = dict[str, Json]
+Header: TypeAlias = tuple[str, bytes | Json | None]
 
 
 class Record:
     """A record: where it is from, its key and its value.
 
     `value` and `key` are None for null, bytes as long as nobody has looked at them, members of an object, or other
-    JSON. `timestamp` is in epoch milliseconds. Of headers only the names are here: nothing takes their values.
-    Coordinates that no transformation asks for may be absent. `typed`: the value came with a schema, so what is made of
-    it has a type. Transformations change a record in place.
+    JSON. `timestamp` is in epoch milliseconds. `headers` are names and values; those of Kafka are bytes unless a
+    transformation takes values of headers. Coordinates that no transformation asks for may be absent. `typed`: the
+    value came with a schema, so what is made of it has a type. Transformations change a record in place.
     """
 
     __slots__ = ("headers", "key", "offset", "partition", "timestamp", "topic", "typed", "value")
@@ -49,7 +50,7 @@ class Record:
     timestamp: int
     key: bytes | Json | None
     value: bytes | Json | None
-    headers: list[str]
+    headers: list[Header]
     typed: bool
 
 

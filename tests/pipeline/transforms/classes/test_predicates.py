@@ -23,8 +23,8 @@ def passes(name: str, value: bytes | None, negate: bool, keys: dict[str, str], *
 
 @pytest.mark.parametrize("negate", [False, True])
 def test_has_header_key(negate: bool) -> None:
-    assert passes("HasHeaderKey", b"{}", negate, {"name": "h"}, headers=["x", "h"]) is negate
-    assert passes("HasHeaderKey", b"{}", negate, {"name": "h"}, headers=["H"]) is not negate
+    assert passes("HasHeaderKey", b"{}", negate, {"name": "h"}, headers=[("x", None), ("h", None)]) is negate
+    assert passes("HasHeaderKey", b"{}", negate, {"name": "h"}, headers=[("H", None)]) is not negate
 
 
 @pytest.mark.parametrize("negate", [False, True])

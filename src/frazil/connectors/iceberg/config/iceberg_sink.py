@@ -37,6 +37,7 @@ from frazil.pipeline.transforms.declaration import (
     check_transforms,
     reads_text,
     with_change_events,
+    with_operations,
     writes_operation,
 )
 from frazil.pipeline.transforms.plugin import OPERATION
@@ -221,6 +222,8 @@ def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
     changes, types = row_changes(parsed), column_types(parsed)
     if changes is not None and changes.events:
         common["transforms"] = with_change_events(common["transforms"], parsed.text(CDC_FORMAT), common["key"])
+    if changes is not None and changes.operation == OPERATION and common["transforms"] is not None:
+        common["transforms"] = with_operations(common["transforms"])
     if changes is not None and changes.operation == OPERATION and (changes.events or writes_operation(config)):
         asked = any(path[0] == OPERATION[0] for path in types)
         types = types if asked else {**types, OPERATION[:1]: None}

@@ -66,6 +66,8 @@ def check_row_changes(parsed: Parsed) -> None:
             parsed.fail(key, invalid_value(key, columns, "A name in the path of a column is empty"))
     if operation in ("", ".".join(OPERATION)) and (operation or parsed.flag(UPSERT)):
         _check_operation_stays(parsed)
+    if parsed.flag(UPSERT) and not operation:
+        _warn_of_rows_that_stay(parsed)
     if operation and parsed.flag(UPSERT):
         parsed.warn(f"{UPSERT} has no effect here: with {CDC_FIELD} every record says what it does to its row")
     used = operation or parsed.text(CDC_FORMAT) != "none" or parsed.flag(UPSERT) or parsed.flag(AUTO_CREATE)
@@ -98,6 +100,18 @@ def _check_operation_stays(parsed: Parsed) -> None:
                 reason = f"{OPERATION[0]} says what a record does to its row, and becomes no column: leave it in"
                 parsed.fail(key, invalid_value(key, lists[key.rpartition(".")[2]], reason))
         written = written or TRANSFORMATIONS[step.name].writes_operation
+
+
+def _warn_of_rows_that_stay(parsed: Parsed) -> None:
+    """Warn of transformations that keep deletes from the rows, as they are told to."""
+    chain = transform_chain(parsed)
+    for step in () if chain is None else chain.steps:
+        key = "delete.tombstone.handling.mode"
+        mode = str(dict(step.settings).get(key, "")).lower()
+        what = {"drop": "stay as they are", "rewrite": "stay, with __deleted"}.get(mode.partition("-with")[0])
+        if what is not None:
+            name = f"transforms.{step.alias}.{key}"
+            parsed.warn(f"Rows that the database deletes {what}, since {name} is {mode}; with tombstone they go")
 
 
 def row_changes(parsed: Parsed) -> RowChanges | None:

@@ -9,6 +9,7 @@ import msgspec
 
 from frazil.declare.definition import Key
 from frazil.declare.validators import one_of
+from frazil.pipeline.transforms.debezium_event import TRUNCATED, is_change
 from frazil.pipeline.transforms.plugin import Options, Transformation, text
 from frazil.pipeline.transforms.record import (
     NULL,
@@ -34,10 +35,6 @@ _HEARTBEAT = {"ts_ms"}
 _TRANSACTION = {"status", "id", "event_count", "data_collections"}
 _SCHEMA_CHANGE = {"tableChanges", "databaseName"}
 _NO_EVENT = "is no change event of Debezium: it has no op. Set frazil.cdc.format=auto for topics with other records too"
-_TRUNCATED = (
-    "the table was truncated in the database, which is not carried out here. Empty the table if that is meant, and set "
-    "skipped.operations=t, Debezium's default, in the source connector"
-)
 _POSTGRES = "postgresql"
 
 
@@ -49,7 +46,7 @@ def _build(options: Options, part: Part) -> Apply:
         event = members(record, "value")
         if event is None:
             return None
-        if not _is_change(event):
+        if not is_change(event):
             if _is_about_no_row(event):
                 return False
             if every:
@@ -59,7 +56,7 @@ def _build(options: Options, part: Part) -> Apply:
         if operation == "m":
             return False
         if operation == "t":
-            raise DataError(_TRUNCATED)
+            raise DataError(TRUNCATED)
         told = _OPERATIONS.get(operation)
         if told is None:
             raise DataError(f"op is {operation!r}, which is no operation of Debezium")
@@ -78,10 +75,6 @@ def _build(options: Options, part: Part) -> Apply:
         return None
 
     return apply
-
-
-def _is_change(event: Members) -> bool:
-    return "op" in event and not is_null(event["op"]) and "source" in event and ("after" in event or "before" in event)
 
 
 def _is_about_no_row(event: Members) -> bool:

@@ -12,14 +12,14 @@ def _build(options: Options, part: Part) -> Apply:
     names = frozenset(items(options, "headers"))
 
     def apply(record: Record) -> None:
-        record.headers = [name for name in record.headers if name not in names]
+        record.headers = [header for header in record.headers if header[0] not in names]
 
     return apply
 
 
 DROP_HEADERS = Transformation(
     name="DropHeaders",
-    documentation="Removes headers. Headers are not stored, so this matters to HasHeaderKey alone.",
+    documentation="Removes headers. Headers are not stored, so this matters to what reads them alone.",
     keys=(Key("headers", "LIST", "Names of the headers.", importance="HIGH"),),
     check=not_empty("headers"),
     build=_build,

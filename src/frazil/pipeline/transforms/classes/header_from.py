@@ -6,7 +6,7 @@ from frazil.declare.definition import Key, invalid_value
 from frazil.declare.validators import one_of
 from frazil.pipeline.transforms.columns import ApplyToBlock, same, without
 from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, REPLACE_NULL, Options, Problems, Transformation, items, text
-from frazil.pipeline.transforms.record import Apply, Part, Record, members
+from frazil.pipeline.transforms.record import Apply, Part, Record, copied, members
 
 
 def _build(options: Options, part: Part) -> Apply:
@@ -17,7 +17,10 @@ def _build(options: Options, part: Part) -> Apply:
         found = members(record, part)
         if found is None:
             return
-        record.headers = [*record.headers, *headers]
+        record.headers += [
+            (name, copied(found[field]) if field in found else None)
+            for field, name in zip(fields, headers, strict=True)
+        ]
         if move:
             for name in fields:
                 found.pop(name, None)

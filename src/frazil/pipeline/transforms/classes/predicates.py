@@ -13,7 +13,7 @@ _BLANKS = b" \t\r\n"
 
 def _has_header_key(options: Options) -> Test:
     name = text(options, "name")
-    return lambda record: name in record.headers
+    return lambda record: any(found == name for found, _ in record.headers)
 
 
 HAS_HEADER_KEY = Predicate(

@@ -1,0 +1,76 @@
+"""HeaderToValue: headers as fields."""
+
+from __future__ import annotations
+
+from frazil.declare.definition import Key, invalid_value
+from frazil.declare.validators import one_of
+from frazil.pipeline.transforms.debezium_event import PACKAGE
+from frazil.pipeline.transforms.plugin import Options, Problems, Transformation, items, text
+from frazil.pipeline.transforms.record import (
+    NULL,
+    Apply,
+    Json,
+    Members,
+    Part,
+    Record,
+    copied,
+    is_null,
+    members,
+    object_of,
+)
+
+
+def _build(options: Options, part: Part) -> Apply:
+    """Of several headers with one name the last one counts."""
+    wanted = dict(zip(items(options, "headers"), items(options, "fields"), strict=True))
+    move = text(options, "operation") == "move"
+
+    def apply(record: Record) -> None:
+        found = members(record, "value")
+        if found is None:
+            return
+        for name, value in record.headers:
+            if name in wanted:
+                given = NULL if value is None or isinstance(value, bytes) else copied(value)
+                _put(found, wanted[name].split("."), given)
+        if move:
+            record.headers = [header for header in record.headers if header[0] not in wanted]
+
+    return apply
+
+
+def _put(into: Members, path: list[str], value: Json) -> None:
+    """Set a field, and make the objects on its way. Raises DataError where one of them is something else."""
+    *outer, last = path
+    for name in outer:
+        inner = into.get(name)
+        opened: Members = {} if inner is None or is_null(inner) else object_of(inner, name)
+        into[name] = opened
+        into = opened
+    into[last] = value
+
+
+def _check(prefix: str, options: Options) -> Problems:
+    """Check for as many fields as headers, and at least one."""
+    lists = {name: items(options, name) for name in ("headers", "fields") if isinstance(options.get(name), tuple)}
+    for name, entries in lists.items():
+        if not entries:
+            yield name, invalid_value(prefix + name, entries, "Empty list")
+    if len(lists) == 2 and len(lists["fields"]) != len(lists["headers"]):
+        yield "fields", "'fields' config must have the same number of elements as 'headers' config."
+
+
+HEADER_TO_VALUE = Transformation(
+    name="HeaderToValue",
+    documentation="Debezium: puts the values of headers into fields. What SimpleHeaderConverter reads as a number, an "
+    "array and the like is one; everything else is text.",
+    keys=(
+        Key("headers", "LIST", "Names of the headers.", importance="HIGH"),
+        Key("fields", "LIST", "Names of the fields, one for each header; dots lead into objects.", importance="HIGH"),
+        Key("operation", "STRING", "move or copy.", importance="HIGH", validator=one_of("move", "copy")),
+    ),
+    packages=PACKAGE,
+    check=_check,
+    build=_build,
+    reads_headers=lambda options: True,
+)
