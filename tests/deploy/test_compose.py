@@ -1,8 +1,12 @@
-"""The compose files: what they name exists, and their variables are those that the program documents."""
+"""The compose files, as a tool of compose reads them: what they name exists, and their variables are those that the
+program documents."""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +27,25 @@ def file(request: pytest.FixtureRequest) -> Path:
 
 
 @pytest.fixture
-def project(file: Path) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load(file.read_text())
+def project(file: Path, tmp_path: Path) -> dict[str, Any]:
+    return read(file, tmp_path, profiles(file))
+
+
+def profiles(file: Path) -> set[str]:
+    services = yaml.safe_load(file.read_text())["services"].values()
+    return {profile for service in services for profile in service.get("profiles", [])}
+
+
+def read(file: Path, folder: Path, chosen: Iterable[str] = (), **variables: str) -> dict[str, Any]:
+    """A file with the services of profiles and its variables in place, as podman-compose reads it."""
+    podman = folder / "podman"  # only asked for its version here
+    podman.write_text("#!/bin/sh\necho podman version 5.0.0\n")
+    podman.chmod(0o700)
+    tool = [sys.executable, "-m", "podman_compose", "--podman-path", podman, "-f", file]
+    tool += [word for profile in chosen for word in ("--profile", profile)]
+    done = subprocess.run([*tool, "config"], capture_output=True, text=True, check=False, env=variables)
+    assert (done.returncode, done.stderr) == (0, "")
+    found: dict[str, Any] = yaml.safe_load(done.stdout)
     return found
 
 
@@ -48,7 +69,7 @@ def test_services_networks_and_volumes_that_are_named_exist(project: dict[str, A
 def test_ports_are_for_this_machine_only_and_given_once(project: dict[str, Any]) -> None:
     ports = [port for service in project["services"].values() for port in service.get("ports", [])]
     assert all(port.startswith("127.0.0.1:") for port in ports)
-    outside = [re.sub(r"\$\{\w+:-(\d+)\}", r"\1", port).split(":")[1] for port in ports]
+    outside = [port.split(":")[1] for port in ports]
     assert len(set(outside)) == len(outside), outside
 
 
@@ -68,6 +89,25 @@ def test_workers_run_without_rights(project: dict[str, Any]) -> None:
     assert workers
     for worker in workers:
         assert worker["read_only"] and worker["cap_drop"] == ["ALL"] and worker["tmpfs"] == ["/tmp"]  # noqa: S108
+
+
+def test_profiles_add_services(tmp_path: Path) -> None:
+    file = DEPLOY / "compose.yaml"
+    alone = set(read(file, tmp_path)["services"])
+    assert alone == {"kafka", "minio", "kafka-connect", "kafka-iceberg-init"}
+    assert set(read(file, tmp_path, ["monitoring"])["services"]) - alone == {"prometheus", "grafana"}
+
+
+def test_variables_take_effect_wherever_they_stand(tmp_path: Path) -> None:
+    chosen = {"KAFKA_EXTERNAL_PORT": "19092", "MINIO_ROOT_USER": "me", "API_LOGS_TOPIC": "a"}
+    services = read(DEPLOY / "compose.yaml", tmp_path, **chosen)["services"]
+    assert services["kafka"]["ports"] == ["127.0.0.1:19092:9092"]
+    assert services["kafka"]["environment"]["KAFKA_ADVERTISED_LISTENERS"].endswith("EXTERNAL://localhost:19092")
+    assert services["minio"]["environment"]["MINIO_ROOT_USER"] == "me"
+    for worker in ("kafka-connect", "kafka-iceberg-init"):
+        environment = services[worker]["environment"]
+        assert (environment["MINIO_ACCESS_KEY"], environment["API_LOGS_TOPIC"]) == ("me", "a")
+    assert services["minio"]["environment"]["MINIO_LOG_API_KAFKA_TOPIC"] == "a"
 
 
 def test_two_clusters_have_fourteen_containers_and_each_node_is_behind_its_nginx() -> None:
