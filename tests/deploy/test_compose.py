@@ -41,7 +41,7 @@ def read(file: Path, folder: Path, chosen: Iterable[str] = (), **variables: str)
     podman = folder / "podman"  # only asked for its version here
     podman.write_text("#!/bin/sh\necho podman version 5.0.0\n")
     podman.chmod(0o700)
-    tool = [sys.executable, "-m", "podman_compose", "--podman-path", podman, "-f", file]
+    tool = [sys.executable, "-m", "podman_compose", "--podman-path", str(podman), "-f", str(file)]
     tool += [word for profile in chosen for word in ("--profile", profile)]
     done = subprocess.run([*tool, "config"], capture_output=True, text=True, check=False, env=variables)
     assert (done.returncode, done.stderr) == (0, "")

@@ -74,7 +74,8 @@ def test_defaults() -> None:
     ],
 )
 def test_each_variable_changes_something(name: str) -> None:
-    value = _OTHER_VALUE[VARIABLES[name].kind]
+    variable = VARIABLES[name]
+    value = "true" if variable.default == "false" else _OTHER_VALUE[variable.kind]
     assert resolved(Settings({name: value})) != resolved(Settings({}))
 
 

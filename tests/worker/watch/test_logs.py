@@ -1,15 +1,19 @@
 from __future__ import annotations
 
+import json
 import logging
+import os
 import re
+import subprocess
 import sys
 import threading
 
 import pytest
 
+from frazil.connectors.keys.versions import VERSION
 from frazil.declare.providers import ConfigProviders, EnvironmentProvider
 from frazil.worker.watch import logs
-from frazil.worker.watch.logs import Flood, Formatter
+from frazil.worker.watch.logs import EcsFormatter, Flood, Formatter
 
 
 def test_values_of_providers_are_in_no_line_and_no_trace() -> None:
@@ -23,6 +27,48 @@ def test_values_of_providers_are_in_no_line_and_no_trace() -> None:
     assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z INFO n: has \[hidden\]\n", text)
     assert text.endswith("ValueError: with [hidden]")
     assert "s3cr3t" not in text
+
+
+def test_lines_of_json_have_the_fields_of_ecs_and_no_secret() -> None:
+    secret = 's3"cr\\3t'
+    providers = ConfigProviders({"env": EnvironmentProvider({"S": secret})})
+    providers.resolve({"k": "${env:S}"})
+    try:
+        raise ValueError(f"with {secret}")
+    except ValueError:
+        record = logging.LogRecord("frazil.x", logging.ERROR, "f", 1, "has\n\x7f%s", (secret,), sys.exc_info())
+    record.created, record.labels = 1_700_000_000.25, {"connector": "c", "table": ["n.t"]}
+    text = EcsFormatter(providers).format(record)
+    assert "cr" + "\\" not in text
+    assert not {"\n", "\x7f"} & set(text)
+    line = json.loads(text)
+    trace = line.pop("error.stack_trace")
+    assert trace.startswith("Traceback") and trace.endswith("ValueError: with [hidden]")
+    assert (line.pop("process.pid"), line.pop("process.thread.name")) == (os.getpid(), "MainThread")
+    assert line == {
+        "@timestamp": "2023-11-14T22:13:20.250+00:00",
+        "log.level": "ERROR",
+        "message": "has\n\x7f[hidden]",
+        "ecs.version": "8.11.0",
+        "service.name": "frazil",
+        "service.version": VERSION,
+        "log.logger": "frazil.x",
+        "labels": {"connector": "c", "table": ["n.t"]},
+        "error.type": "ValueError",
+        "error.message": "with [hidden]",
+    }
+
+
+@pytest.mark.parametrize(("json_lines", "expected"), [(False, "Z INFO frazil.x: hello"), (True, '"message": "hello"')])
+def test_a_worker_logs_as_it_is_asked(json_lines: bool, expected: str) -> None:
+    script = (
+        "import logging; from frazil.declare.providers import ConfigProviders; from frazil.worker.watch import logs; "
+        f"logs.log_to_stderr(ConfigProviders({{}}), json_lines={json_lines}); "
+        "logging.getLogger('frazil.x').info('hello')"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    (line,) = done.stderr.splitlines()
+    assert expected in line
 
 
 def test_control_characters_are_shown() -> None:

@@ -1,10 +1,14 @@
 """The worker's log: lines on stderr, which the service keeps in a file."""
 
+import json
 import logging
 import sys
 import threading
 import time
+from datetime import UTC, datetime
+from typing import Any
 
+from frazil.connectors.keys.versions import VERSION
 from frazil.declare.providers import ConfigProviders
 
 logger = logging.getLogger(__name__)
@@ -23,6 +27,39 @@ class Formatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return self._providers.hide(super().format(record)).translate(_CONTROLS)
+
+
+class EcsFormatter(logging.Formatter):
+    """Objects of JSON with the fields of the Elastic Common Schema, one a line, without the secrets of connectors.
+
+    What a record has as `labels` (connector, tables) is there as well.
+    """
+
+    def __init__(self, providers: ConfigProviders) -> None:
+        super().__init__()
+        self._providers = providers
+
+    def format(self, record: logging.LogRecord) -> str:
+        hide = self._providers.hide
+        line: dict[str, Any] = {
+            "@timestamp": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "log.level": record.levelname,
+            "message": hide(record.getMessage()),
+            "ecs.version": "8.11.0",
+            "service.name": "frazil",
+            "service.version": VERSION,
+            "log.logger": record.name,
+            "process.pid": record.process,
+            "process.thread.name": record.threadName,
+        }
+        if labels := getattr(record, "labels", None):
+            line["labels"] = labels
+        if record.exc_info and record.exc_info[0] is not None:
+            kind, error, _ = record.exc_info
+            line["error.type"] = kind.__name__
+            line["error.message"] = hide(str(error))
+            line["error.stack_trace"] = hide(self.formatException(record.exc_info))
+        return json.dumps(line).translate({127: "\\u007f"})
 
 
 class Flood(logging.Filter):
@@ -52,10 +89,10 @@ class Flood(logging.Filter):
         return count < self._most
 
 
-def log_to_stderr(providers: ConfigProviders) -> None:
-    """Make the root logger write to stderr; libraries that talk much are heard from WARN on."""
+def log_to_stderr(providers: ConfigProviders, *, json_lines: bool = False) -> None:
+    """Make the root logger write to stderr, text or JSON; libraries that talk much are heard from WARN on."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Formatter(providers))
+    handler.setFormatter(EcsFormatter(providers) if json_lines else Formatter(providers))
     handler.addFilter(Flood())
     threading.excepthook = _tell_end
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
