@@ -47,7 +47,9 @@ class Transformer:
         self._reads_headers = chain.reads_headers or typed_keys
         self._read_header = header_reader(chain.header) if chain.header else None
         self._value_is_text = chain.value_is_text
-        self._makes_types = typed_keys or any(TRANSFORMATIONS[step.name].makes_types for step in chain.steps)
+        self._makes_types = typed_keys or any(
+            TRANSFORMATIONS[step.name].makes_types(dict(step.settings)) for step in chain.steps
+        )
         self._shapes = Shapes()
         built = [_compiled_columns(config) for config in chain.steps]
         looks = chain.reads_keys or bool(chain.header)

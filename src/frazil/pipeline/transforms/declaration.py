@@ -64,7 +64,9 @@ class TransformChain:
     @property
     def reads_keys(self) -> bool:
         """Whether the record's own key makes a difference."""
-        return any(step.part == "key" or TRANSFORMATIONS[step.name].reads_keys for step in self.steps)
+        return any(
+            step.part == "key" or TRANSFORMATIONS[step.name].reads_keys(dict(step.settings)) for step in self.steps
+        )
 
     @property
     def reads_headers(self) -> bool:
@@ -229,7 +231,7 @@ def _check_converters(parsed: Parsed) -> None:
 
 def reads_keys(config: Mapping[str, str | None]) -> bool:
     """Whether a transformation works on the keys of records, or copies them."""
-    return any(name.endswith("$Key") or plugin.reads_keys for name, plugin in _named(config))
+    return any(name.endswith("$Key") or plugin.reads_keys({}) for name, plugin in _named(config))
 
 
 def reads_text(config: Mapping[str, str | None]) -> bool:
@@ -288,7 +290,7 @@ def with_change_events(chain: TransformChain | None, format_: str, key: KeyConve
     step = TransformConfig("frazil.cdc.format", "frazil.ChangeEvents", "ChangeEvents", "value", (("format", format_),))
     if chain is None:
         return TransformChain((step,), key, value_is_text=False)
-    return replace(chain, steps=(step, *chain.steps))
+    return replace(chain, steps=(step, *chain.steps), key=key)
 
 
 def with_operations(chain: TransformChain) -> TransformChain:

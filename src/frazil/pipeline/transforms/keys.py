@@ -12,6 +12,7 @@ from frazil.declare.converters import JSON_CONVERTER, READABLE_KEYS, STRING_CONV
 from frazil.pipeline.convert.strict import ConversionError, StageError
 from frazil.pipeline.envelope import Envelope, opened_one
 from frazil.pipeline.rows import Rows
+from frazil.pipeline.transforms.formats.registry import FORMATS
 from frazil.pipeline.transforms.record import Json, Raw, object_or_none, open_value, quoted, read_as_text
 from frazil.pipeline.types import Typed
 
@@ -24,10 +25,14 @@ ReadKey = Callable[[bytes, Headers, str], Json | None]
 
 @dataclass(frozen=True)
 class KeyConverter:
-    """Converter of the keys of records; `envelope` is how they come with their schemas, if they do. Picklable."""
+    """Converter of the keys of records; `envelope` is how they come with their schemas, if they do. Picklable.
+
+    `events` names the format of change events that they belong to, if they do.
+    """
 
     class_name: str = STRING_CONVERTER
     envelope: Envelope | None = None
+    events: str = ""
 
 
 def key_reader(converter: KeyConverter) -> ReadKey:
@@ -44,7 +49,7 @@ def key_reader(converter: KeyConverter) -> ReadKey:
 
 
 def key_fields(rows: Rows, converter: KeyConverter) -> set[tuple[str, ...]]:
-    """The names of the fields that keys of a chunk have, where they are objects: those of its first such key.
+    """The columns that the fields of keys of a chunk stand for, where they are objects: those of its first such key.
 
     JSON is told by itself, with a schema and without.
     """
@@ -60,7 +65,9 @@ def key_fields(rows: Rows, converter: KeyConverter) -> set[tuple[str, ...]]:
         if found is not None and found.keys() == {"schema", "payload"}:
             found = object_or_none(found["payload"])
         if found is not None:
-            return {tuple(found)}
+            events = FORMATS.get(converter.events)
+            names = tuple(found) if events is None else events.key_names(tuple(found))
+            return {names} if names else set()
     return set()
 
 

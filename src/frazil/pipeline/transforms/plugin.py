@@ -86,9 +86,9 @@ class Transformation(Plugin):
     build: Callable[[Options, Part], Apply] | None
     columns: Callable[[Options], ApplyToBlock] | None = None
     warnings: Callable[[str, Options], Iterator[str]] = nothing
-    reads_keys: bool = False
+    reads_keys: Callable[[Options], bool] = never
     makes_objects: bool = False
-    makes_types: bool = False
+    makes_types: Callable[[Options], bool] = never
     writes_operation: bool = False
     reads_headers: Callable[[Options], bool] = never
 

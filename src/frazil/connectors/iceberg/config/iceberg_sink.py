@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os.path import commonprefix
 from typing import TYPE_CHECKING
 
@@ -221,6 +221,7 @@ def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
     common = sink_fields(parsed, keys=brings_changes(config))
     changes, types = row_changes(parsed), column_types(parsed)
     if changes is not None and changes.events:
+        common["key"] = replace(common["key"], events=parsed.text(CDC_FORMAT))
         common["transforms"] = with_change_events(common["transforms"], parsed.text(CDC_FORMAT), common["key"])
     if changes is not None and changes.operation == OPERATION and common["transforms"] is not None:
         common["transforms"] = with_operations(common["transforms"])

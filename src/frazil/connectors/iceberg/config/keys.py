@@ -13,7 +13,7 @@ from frazil.declare.validators import (
     table_names,
 )
 from frazil.pipeline.mapper import mapper_names
-from frazil.pipeline.transforms.classes.change_events import FORMATS
+from frazil.pipeline.transforms.classes.change_events import NAMES
 
 _TABLE_PROGRESS = "the position is kept in the table's own snapshots, so no control topic is needed"
 _WHOLE_BATCH = "a commit holds a whole batch, so there is nothing to wait for and no partial commit"
@@ -81,12 +81,13 @@ ICEBERG_KEYS: tuple[Key, ...] = (
     Key(
         CDC_FORMAT,
         "STRING",
-        "debezium: each record is a change event of Debezium, and changes the row with its key. auto: such records are "
-        "told by their fields, and any other one is the row itself. Heartbeats and records about transactions and "
-        "schemas are left out. Without iceberg.tables.default-id-columns the fields of the record's key identify the "
-        "rows of tables that are created.",
+        "debezium, maxwell, dms, mongo: each record is a change event of Debezium, of Maxwell, of AWS DMS, or of "
+        "Debezium for MongoDB, and changes the row with its key. auto: events of Debezium and AWS DMS are told by "
+        "their fields, and any other record is the row itself. Heartbeats and records about transactions and schemas "
+        "are left out. Without iceberg.tables.default-id-columns the fields of the record's key identify the rows of "
+        "tables that are created.",
         default="none",
-        validator=one_of(*FORMATS),
+        validator=one_of(*NAMES),
     ),
     Key(
         "iceberg.tables.auto-create-enabled",

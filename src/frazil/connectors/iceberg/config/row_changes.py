@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from frazil.connectors.iceberg.config.keys import CDC_FORMAT
+from frazil.declare.converters import READABLE_KEYS, converter_class
 from frazil.declare.definition import Parsed, invalid_value
 from frazil.declare.placeholders import has_placeholder
 from frazil.pipeline.transforms.declaration import transform_chain, writes_operation
+from frazil.pipeline.transforms.formats.registry import FORMATS
 from frazil.pipeline.transforms.plugin import OPERATION
 from frazil.pipeline.transforms.registry import TRANSFORMATIONS
 
@@ -55,6 +57,7 @@ def check_row_changes(parsed: Parsed) -> None:
     operation = parsed.text(CDC_FIELD)
     if parsed.text(CDC_FORMAT) != "none":
         _check_format(parsed)
+        _check_key_of_events(parsed)
     if operation and not has_placeholder(operation) and not all(operation.split(".")):
         parsed.fail(CDC_FIELD, invalid_value(CDC_FIELD, operation, "A name in the path is empty"))
     own = parsed.members(_OWN_ID_COLUMNS)
@@ -85,6 +88,14 @@ def _check_format(parsed: Parsed) -> None:
         parsed.fail(CDC_FORMAT, invalid_value(CDC_FORMAT, parsed.text(CDC_FORMAT), reason))
     elif parsed.flag(UPSERT):
         parsed.warn(f"{UPSERT} has no effect here: with {CDC_FORMAT} every record says what it does to its row")
+
+
+def _check_key_of_events(parsed: Parsed) -> None:
+    """Error for keys that cannot be read where events need them."""
+    events, converter = FORMATS.get(parsed.text(CDC_FORMAT)), converter_class(parsed.text("key.converter"))
+    if events is not None and events.reads_keys and converter is not None and converter not in READABLE_KEYS:
+        reason = f"{CDC_FORMAT}={parsed.text(CDC_FORMAT)} reads keys. Set one of: {', '.join(READABLE_KEYS)}"
+        parsed.fail("key.converter", invalid_value("key.converter", converter, reason))
 
 
 def _check_operation_stays(parsed: Parsed) -> None:

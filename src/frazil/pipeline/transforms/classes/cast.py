@@ -288,5 +288,5 @@ CAST = Transformation(
     check=_check,
     build=_build,
     columns=_columns,
-    makes_types=True,
+    makes_types=lambda options: True,
 )

@@ -71,5 +71,5 @@ DEBEZIUM = Transformation(
     packages=ICEBERG,
     build=_build,
     writes_operation=True,
-    reads_keys=True,
+    reads_keys=lambda options: True,
 )

@@ -133,5 +133,5 @@ JSON_TO_MAP = Transformation(
     packages=ICEBERG,
     build=_build,
     makes_objects=True,
-    makes_types=True,
+    makes_types=lambda options: True,
 )

@@ -160,5 +160,5 @@ TIMESTAMP_CONVERTER = Transformation(
     parts=KEY_OR_VALUE,
     check=_check,
     build=_build,
-    makes_types=True,
+    makes_types=lambda options: True,
 )

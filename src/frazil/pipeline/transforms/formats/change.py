@@ -1,0 +1,106 @@
+"""What a format of change events has to tell of a record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from frazil.pipeline.transforms.debezium_event import TRUNCATED
+from frazil.pipeline.transforms.record import (
+    NULL,
+    DataError,
+    Json,
+    Members,
+    Record,
+    is_null,
+    looked_at,
+    object_or_none,
+    open_value,
+    raw_bytes,
+    text_of,
+)
+
+Operation: TypeAlias = Literal["I", "U", "D"]
+Path: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change: the row after it, or before a delete; `source` names its table, `position` its place in the log."""
+
+    operation: Operation
+    row: Members
+    ts: Json
+    source: str
+    position: Json | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """A form of change events.
+
+    `is_event` tells one by its members. `change` reads one; None for an event about no row. It raises DataError for one
+    that cannot be carried out. `key_names` gives the columns that the fields of a record's key stand for. `reads_keys`:
+    it needs the record's key.
+    """
+
+    is_event: Callable[[Members], bool]
+    change: Callable[[Members, Record], Change | None]
+    key_names: Callable[[tuple[str, ...]], tuple[str, ...]] = lambda names: names
+    reads_keys: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """Where a format has what: `operations` are its words for them, those of `other` are about no row."""
+
+    name: str
+    operation: Path
+    operations: Mapping[str, Operation]
+    other: frozenset[str]
+    truncates: frozenset[str]
+    row: Path
+    ts: Path
+    source: tuple[Path, ...]
+
+    def change(self, event: Members, record: Record) -> Change | None:
+        """See `Format`."""
+        word = _text(event, self.operation)
+        if word in self.other:
+            return None
+        if word in self.truncates:
+            raise DataError(TRUNCATED)
+        operation = self.operations.get(word)
+        if operation is None:
+            raise DataError(f"{'.'.join(self.operation)} is {word!r}, which is no operation of {self.name}")
+        row = _at(event, self.row)
+        opened = None if row is None else object_or_none(row)
+        if opened is None:
+            raise DataError(f"{'.'.join(self.row)} is missing, or not an object, in an event of {self.name}")
+        ts = _at(event, self.ts)
+        source = ".".join(text for path in self.source if (text := _text(event, path)))
+        return Change(operation, opened, NULL if ts is None else ts, source)
+
+
+def key_members(record: Record) -> Members:
+    """Open the key of a record, which may be JSON in a text, with a schema beside it; empty when it is no object."""
+    found: Json | None = looked_at(record, "key")
+    if found is not None and raw_bytes(found)[:1] == b'"':
+        text = text_of(found).encode()
+        found = open_value(text) if text[:1] == b"{" else None
+    opened = (None if found is None else object_or_none(found)) or {}
+    return object_or_none(opened["payload"]) or {} if opened.keys() == {"schema", "payload"} else opened
+
+
+def _at(event: Members, path: Path) -> Json | None:
+    *outer, last = path
+    for name in outer:
+        found = event.get(name)
+        event = (None if found is None else object_or_none(found)) or {}
+    return event.get(last)
+
+
+def _text(event: Members, path: Path) -> str:
+    found = _at(event, path)
+    return "" if found is None or is_null(found) else text_of(found)
