@@ -35,4 +35,4 @@ REFUSED: Mapping[str, str] = {
         )
     },
 }
-"""Why, by the full name of the class."""
+"""Reasons by the full name of the class."""

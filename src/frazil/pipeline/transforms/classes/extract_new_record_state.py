@@ -98,7 +98,7 @@ def _parent(field: str) -> str:
 
 
 def _build(options: Options, part: Part) -> Apply:
-    """What is no change event stays as it is; a truncate is dropped, unless rows follow the database."""
+    """Leave what is no change event as it is; drop a truncate, unless rows follow the database."""
     mode = text(options, "delete.tombstone.handling.mode").lower()
     marks = mode.startswith("rewrite")
     follows = options.get(OPERATIONS) is True

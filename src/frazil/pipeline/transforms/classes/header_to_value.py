@@ -21,7 +21,7 @@ from frazil.pipeline.transforms.record import (
 
 
 def _build(options: Options, part: Part) -> Apply:
-    """Of several headers with one name the last one counts."""
+    """Take the last one of several headers with one name."""
     wanted = dict(zip(items(options, "headers"), items(options, "fields"), strict=True))
     move = text(options, "operation") == "move"
 

@@ -1,4 +1,4 @@
-"""What a format of change events has to tell of a record."""
+"""Changes that a record tells of, and what a format of change events has to say of them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Format:
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """Where a format has what: `operations` are its words for them, those of `other` are about no row."""
+    """Places of all parts of an event; `operations` are the words for them, those of `other` are about no row."""
 
     name: str
     operation: Path

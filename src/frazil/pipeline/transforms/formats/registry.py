@@ -15,4 +15,4 @@ FORMATS: Mapping[str, Format] = {
     "mongo": MONGO_FORMAT,
 }
 TOLD_APART = tuple(name for name, one in FORMATS.items() if not one.reads_keys)
-"""Those that `auto` stands for: the value alone tells all of them."""
+"""Formats that `auto` stands for: the value alone tells their events."""
