@@ -22,12 +22,14 @@ def decoded(values: Values, spec: DecodeSpec, changes: ChangeSpec | None = None)
     parts, shapes = [], _shapes(values)
     for columns in values.columns:
         found, left = _fitted(columns, spec, changes)
-        parts.append(found)
+        if len(left) < len(columns):
+            parts.append(found)
         shapes.append(columns.shape)
         if len(left):
             read = columns.only(left).one_by_one()
-            found.rejected += read.failed
-            parts.append(_decoded(read.values, spec, changes))
+            part = _decoded(read.values, spec, changes)
+            part.rejected += read.failed
+            parts.append(part)
             shapes += _shapes(read.values)
     if values.values or not parts:
         parts.append(_decoded(values, spec, changes))

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, LongType, NestedField, StringType
 
+from frazil.clients.kafka.headers import Headers
 from frazil.errors import (
     BadRecord,
     CommitStateUnknown,
@@ -15,6 +21,8 @@ from frazil.errors import (
     TerminalError,
 )
 from frazil.pipeline import bookings
+from frazil.pipeline.rows import Rows
+from frazil.pipeline.schemas.converter import Run
 from tests.connectors.broker import Killed
 from tests.connectors.iceberg.driver import (
     CHANGES,
@@ -261,3 +269,31 @@ def test_a_table_that_is_dropped_and_made_again_under_a_batch_gets_none_of_its_f
     driver.restart()
     driver.drain()
     assert driver.column(TABLE) == [1], "the batch is stored in the new table"
+
+
+class _Columnar:
+    """An envelope that reads all records of a chunk as columns, as that of Avro does when they are many."""
+
+    SCHEMA = b'{"type":"struct","fields":[{"field":"id","type":"int64"},{"field":"text","type":"string"}]}'
+
+    def split(self, value: bytes, headers: Headers, topic: str) -> tuple[bytes, bytes]:
+        return self.SCHEMA, value
+
+    def runs(self, rows: Rows) -> list[Run]:
+        type_ = pa.struct([("id", pa.int64()), ("text", pa.string())])
+        struct = pa.array([json.loads(value or b"null") for value in rows.values], type_)
+        return [Run(self.SCHEMA, np.arange(len(rows)), struct)]
+
+
+@pytest.mark.parametrize("own", [CREATE, {**CREATE, "iceberg.tables.upsert-mode-enabled": "true"}])
+def test_records_that_are_read_as_columns_are_in_a_table_that_is_made_for_them(own: dict[str, str]) -> None:
+    with memory({}) as (broker, catalog):
+        driver = Driver(broker, catalog, {**own, "iceberg.tables.default-id-columns": "id"})
+        driver.config = replace(driver.config, envelope=_Columnar())
+        driver.restart()
+        broker.send("t", [record(n % 20, text=f"{n}") for n in range(40)])
+        driver.drain()
+        numbers = range(20, 40) if driver.config.row_changes is not None else range(40)
+        assert Counter((row["id"], row["text"]) for row in driver.rows(TABLE)) == Counter(
+            (n % 20, f"{n}") for n in numbers
+        )

@@ -230,7 +230,7 @@ class Batch:
         if result.dead and not self.letters.tolerant:
             table.bad += result.dead
             return "again"
-        if table.table is None and not table.refusal and result.stored:
+        if table.table is None and not table.refusal and (result.stored or result.lacks):
             table.create(NewColumns(result.unknown, result.seen, result.doubtful, result.key_fields))
             return "again"
         if result.lacks and self.config.evolve_schema and table.table is not None:
