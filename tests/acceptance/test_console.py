@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Dialog, Page, expect
 
 from frazil.clients.kafka import topics as kafka_topics
 from tests.browser import chromium
 from tests.corpora.conftest import packages as packages
-from tests.harness import Pipe, Worker, eventually, send
+from tests.harness import Pipe, Worker, event, eventually, send
 
 pytestmark = pytest.mark.spark
 
@@ -109,6 +109,34 @@ def test_a_connector_is_made_watched_paused_and_deleted(visitor: Visitor, worker
     assert visitor.complaints == []
 
 
+def test_a_position_is_forgotten_after_a_look_at_what_is_read_again(
+    visitor: Visitor, worker: Worker, pipe: Pipe
+) -> None:
+    worker.client.put_config(pipe.connector, pipe.config())
+    pipe.send([event(number) for number in range(5)])
+    eventually(lambda: pipe.ids() == list(range(5)))
+    eventually(lambda: pipe.lag() == 0)
+    page = visitor.open(f"/ui/connectors/{pipe.connector}")
+    page.get_by_role("link", name="Position").click()
+    dry_run = page.locator("section", has_text="If the position were forgotten")
+    expect(dry_run).to_contain_text("records from offset 0 on would be read again", timeout=SLOW_MS)
+    expect(dry_run).to_contain_text(f"rows of them that are in {pipe.table_name} would be there twice")
+    page.get_by_role("button", name="Stop").click()
+    asked: list[str] = []
+
+    def agree(dialog: Dialog) -> None:
+        asked.append(dialog.message)
+        dialog.accept()
+
+    page.once("dialog", agree)
+    page.get_by_role("button", name="Forget the position").click(timeout=60_000)
+    expect(page.locator(".outcome")).to_contain_text("have been reset successfully", timeout=SLOW_MS)
+    expect(page.get_by_role("heading", name="No position")).to_be_visible()
+    assert "would be there twice" in asked[0]
+    assert worker.client.offsets(pipe.connector) == []
+    assert visitor.complaints == []
+
+
 def test_every_page_can_be_used_with_keyboard_and_screen_reader_light_dark_and_small(
     browser: Browser, worker: Worker, pipe: Pipe, packages: Path
 ) -> None:
@@ -123,6 +151,7 @@ def test_every_page_can_be_used_with_keyboard_and_screen_reader_light_dark_and_s
             "/ui",
             f"/ui/connectors/{pipe.connector}",
             f"/ui/connectors/{pipe.connector}/edit",
+            f"/ui/connectors/{pipe.connector}/offsets",
             "/ui/new",
             "/ui/tables",
             f"/ui/tables/acceptance/{pipe.name}",

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from frazil.console import connector, forms, letters, overview, tables
+from frazil.console import connector, forms, letters, offsets, overview, tables
 from frazil.console.render import Content, Fragment, Page, not_found, render, render_fragments, render_problem
 from frazil.console.sql import sql_page
 from frazil.errors import FrazilError, NotFound
@@ -94,6 +94,7 @@ def console_routes(view: WorkerView) -> list[Route]:
         "/ui/connectors/{name}": connector.page,
         "/ui/new": forms.new,
         "/ui/connectors/{name}/edit": forms.edit,
+        "/ui/connectors/{name}/offsets": offsets.page,
         "/ui/tables": tables.listing,
         "/ui/tables/{namespace}/{table}": tables.page,
         "/ui/deadletters": letters.page,

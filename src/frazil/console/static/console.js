@@ -16,6 +16,16 @@ async function renew() {
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   document.getElementById("main").replaceChildren(...page.getElementById("main").childNodes);
   localise(document);
+  document.querySelectorAll(".actions button").forEach(act);
+}
+
+async function renewWhenStopped(name) {
+  for (;;) {
+    const answer = await send("GET", `/connectors/${name}/status`);
+    if (!answer.ok || answer.body.connector.state === "STOPPED") break;
+    await new Promise((done) => setTimeout(done, 500));
+  }
+  await renew();
 }
 
 function show(parts) {
@@ -66,8 +76,9 @@ function act(button) {
     button.disabled = true;
     try {
       const answer = await send(button.dataset.method, path);
-      say(answer.ok ? `${button.textContent}: done.` : answer.body?.message ?? `${button.textContent}: status ${answer.status}`, !answer.ok);
-      if (answer.ok && button.dataset.method === "DELETE") location.href = "/ui";
+      if (answer.ok && "again" in button.dataset) await renewWhenStopped(name);
+      say(answer.ok ? answer.body?.message ?? `${button.textContent}: done.` : answer.body?.message ?? `${button.textContent}: status ${answer.status}`, !answer.ok);
+      if (answer.ok && button.dataset.method === "DELETE" && !button.dataset.path) location.href = "/ui";
     } catch (error) {
       say(`The worker does not answer: ${error.message}`, true);
     } finally {
