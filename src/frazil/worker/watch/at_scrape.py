@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -100,10 +101,15 @@ class Waits:
     """Tells how long records wait, from the ends of the partitions at each look."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._ends: dict[tuple[str, str, int], deque[tuple[float, int]]] = {}
 
     def of(self, lag: Lag, now: float) -> dict[tuple[str, str, int], float]:
         """Seconds since the look at which the first record behind each position was there."""
+        with self._lock:  # two may scrape at once
+            return self._found(lag, now)
+
+    def _found(self, lag: Lag, now: float) -> dict[tuple[str, str, int], float]:
         self._ends = {key: self._ends.get(key, deque()) for key in lag}
         found: dict[tuple[str, str, int], float] = {}
         for key, (position, end) in lag.items():
