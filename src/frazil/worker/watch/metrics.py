@@ -7,13 +7,23 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
 
 from frazil.engine.maintenance import MaintenanceReport
 from frazil.pipeline.report import BatchReport, Totals
 from frazil.worker.watch.at_scrape import AtScrape, States
 from frazil.worker.watch.families import OF_BATCHES, Family
 from frazil.worker.watch.positions import Lag
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more for each counter, which nobody reads
 
 
 class Metrics:
@@ -32,6 +42,8 @@ class Metrics:
         self.started_at = time.time()
         self._states = states
         self._lock = threading.Lock()
+        self._known: set[str] = set()
+        """Connectors that have counted something."""
         self._totals = Totals()
         registry, table = self.registry, ["connector", "table"]
         self._of_batches = [(family, _made(family, registry)) for family in OF_BATCHES]
@@ -64,6 +76,8 @@ class Metrics:
 
     def observe_maintenance(self, report: MaintenanceReport) -> None:
         """Count one maintenance run."""
+        with self._lock:
+            self._known.add(report.connector)
         table = report.connector, report.table
         self._maintenance.labels(*table, "failed" if report.failed else "done").inc()
         self._maintenance_seconds.labels(*table).inc(report.seconds)
@@ -74,6 +88,9 @@ class Metrics:
     def observe(self, report: BatchReport) -> None:
         """Count one committed batch."""
         name, now = report.connector, time.time()
+        with self._lock:
+            self._known.add(name)
+            self._totals = self._totals.plus(report)
         for family, metric in self._of_batches:
             values = family.values(report)
             if isinstance(values, Mapping):
@@ -86,8 +103,6 @@ class Metrics:
         for topic, count in report.stored_by_topic.items():
             if count:
                 self._topic_last.labels(name, topic).set(int(now * 1000))
-        with self._lock:
-            self._totals = self._totals.plus(report)
 
     def totals(self) -> Totals:
         """Sums over all connectors."""
@@ -100,17 +115,20 @@ class Metrics:
 
     def exposition(self) -> bytes:
         """Text for a scrape: counts of each connector of this worker from 0 on, and of no other."""
-        present = self._states().keys()
+        present = set(self._states())
         of_batches = [metric for _, metric in self._of_batches]
         maintenance = (self._maintenance, self._maintenance_seconds, self._maintenance_bytes, self._maintenance_last)
-        for metric in (*of_batches, self._topic_last, self._last_commit, *maintenance):
-            known = {sample.labels["connector"] for family in metric.collect() for sample in family.samples}
-            for name in known - present:
+        with self._lock:
+            gone, self._known = self._known - present, self._known & present
+        for name in gone:
+            for metric in (*of_batches, self._topic_last, self._last_commit, *maintenance):
                 metric.remove_by_labels({"connector": name})
         for family, metric in self._of_batches:
             if family.kind in ("counter", "sum") and (family.fixed or not family.label):
                 for name in present:
                     metric.labels(name, *_fixed(family))
+        with self._lock:
+            self._known |= present
         return generate_latest(self.registry)
 
 
