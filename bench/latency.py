@@ -16,10 +16,10 @@ from bench.results import Latency
 from bench.sampling import cpu_between
 from bench.systems import System
 from bench.tables import Commit
+from frazil.clients.kafka.produce import produce
 from frazil.environment.settings import Settings
 from frazil.errors import TerminalError
 from frazil.minio.generators.generate import records
-from frazil.minio.generators.produce import produce
 from frazil.minio.records.tables import TableKind
 
 _SETTLE_S = 5.0

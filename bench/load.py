@@ -11,11 +11,11 @@ from itertools import islice
 from typing import Literal
 
 from bench.environment import Show
+from frazil.clients.kafka.produce import produce
 from frazil.clients.kafka.topics import ensure_topics
 from frazil.environment.settings import Settings
 from frazil.errors import TerminalError
 from frazil.minio.generators.generate import records
-from frazil.minio.generators.produce import produce
 from frazil.minio.records.tables import TableKind
 
 PARTITIONS = 3

@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.keys.overrides import OVERRIDE, group_id
 from frazil.connectors.registry import completed, connector_of
 from frazil.connectors.sink import Sink
-from frazil.connectors.source import topics_of
+from frazil.connectors.source import matching, topics_of
 from frazil.declare.providers import ConfigProviders, Resolved
 from frazil.declare.secrets import hide_secrets
 from frazil.environment.bootstrap import CLIENTS, Bootstrap
@@ -18,6 +19,7 @@ from frazil.environment.settings import Settings
 from frazil.errors import FrazilError
 from frazil.pipeline.offsets import Offsets
 
+_TOPIC_KEYS = ("topics", "topics.regex")
 _CLUSTER_KEYS = (OVERRIDE + "group.id", *(f"{client}.override." for client in CLIENTS))
 
 
@@ -71,28 +73,39 @@ def open_resolved(name: str, resolved: Resolved, settings: Settings) -> Connecto
 
 @dataclass(frozen=True)
 class Standing:
-    """The consumer group of a connector as it sees it; its topics are those that it names, none for a pattern."""
+    """The consumer group of a connector as it sees it, and its topics: the names, or Java's pattern of them.
+
+    A source connector has neither.
+    """
 
     cluster: Bootstrap
     group: str
     topics: tuple[str, ...]
+    pattern: str = ""
 
     @classmethod
     def of(cls, name: str, config: Mapping[str, str], servers: Bootstrap, providers: ConfigProviders) -> Standing:
         """Take what a stored configuration says. Raises ConfigError for a placeholder that cannot be resolved."""
-        own = {key: text for key, text in config.items() if key.startswith(_CLUSTER_KEYS) or key == "topics"}
+        own = {key: text for key, text in config.items() if key.startswith(_CLUSTER_KEYS) or key in _TOPIC_KEYS}
         resolved = providers.resolve(own).config
         topics = (topic.strip() for topic in resolved.get("topics", "").split(","))
-        return cls(servers.overridden(resolved), group_id(name, resolved), tuple(filter(None, topics)))
+        pattern = resolved.get("topics.regex", "").strip()
+        return cls(servers.overridden(resolved), group_id(name, resolved), tuple(filter(None, topics)), pattern)
+
+    def known_topics(self) -> list[str]:
+        """Topics that are named, or that match the pattern now. Raises ServiceUnavailable."""
+        if not self.pattern:
+            return list(self.topics)
+        return matching(self.pattern, kafka_topics.topics(self.cluster))
 
     def position(self) -> Offsets:
         """Next offsets that the consumer group has committed. Raises ServiceUnavailable."""
         return kafka_groups.all_group_offsets(self.cluster, self.group)
 
     def behind(self) -> Mapping[tuple[str, int], kafka_groups.Behind]:
-        """Positions in each partition of the topics that are named. Raises NotFound or ServiceUnavailable."""
-        return kafka_groups.behind(self.cluster, self.topics, self.group)
+        """Positions in each partition of the topics. Raises NotFound or ServiceUnavailable."""
+        return kafka_groups.behind(self.cluster, self.known_topics(), self.group)
 
     def lag(self) -> Offsets:
-        """Records that are not stored yet, of the topics that are named. Raises NotFound or ServiceUnavailable."""
-        return kafka_groups.lag(self.cluster, self.topics, self.group)
+        """Records that are not stored yet. Raises NotFound or ServiceUnavailable."""
+        return kafka_groups.lag(self.cluster, self.known_topics(), self.group)

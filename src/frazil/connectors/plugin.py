@@ -25,7 +25,8 @@ class ConnectorPlugin:
     `open` gets a configuration without placeholders and the cluster as the connector sees it; it raises ConfigError
     for a configuration that cannot run. It imports what only a running sink needs. `complete` adds what a configuration
     leaves to the worker, whose settings it gets. `asks_store` tells whether only the store knows that a configuration
-    can run. `read_again` tells what becomes of stored records that are read once more.
+    can run. `read_again` tells what becomes of stored records that are read once more. `holds_position`: what it stores
+    tells how far it is, so that a new consumer group does not make it begin anew.
     """
 
     class_name: str
@@ -36,6 +37,7 @@ class ConnectorPlugin:
     complete: Callable[[Mapping[str, str], Settings], Mapping[str, str]] = lambda config, settings: config
     asks_store: Callable[[Mapping[str, str]], bool] = lambda config: False
     read_again: Callable[[Mapping[str, str]], str] = lambda config: STORED_AGAIN
+    holds_position: bool = False
 
     @property
     def type(self) -> str:

@@ -49,6 +49,15 @@ class Outcome:
         return self.verdict not in ("waits", "fails")
 
 
+@dataclass(frozen=True)
+class Concern:
+    """Something in the store of a sink that will make trouble: what it is, what it causes, and what to do."""
+
+    what: str
+    effect: str
+    cure: str
+
+
 _BURST_RECORDS = 100_000
 """Number of waiting records that are stored before the commit interval is over."""
 _BATCH_BYTES = 1 << 30
@@ -170,6 +179,10 @@ class Sink(ABC):
     def problems(self) -> list[str]:
         """Refusals, and all else that its store lacks now. Raises as `refusals` does."""
         return self.refusals()
+
+    def concerns(self) -> list[Concern]:
+        """Find what works now, and will make trouble. Raises as `refusals` does."""
+        return []
 
     def verify(self, limits: Limits, progress: Progress) -> list[RangeCheck]:
         """Compare the topics, up to the stored position, with what is stored of them.

@@ -1,5 +1,8 @@
 """Source of a connector: its topics as they are now, and how its tasks fetch records."""
 
+import re
+from collections.abc import Mapping
+
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.consumer_settings import consumer_settings
 from frazil.clients.kafka.ranges import FETCH, RangeReader
@@ -27,6 +30,16 @@ def matching(pattern: str, topics: list[str]) -> list[str]:
     """The topics whose whole names a Java pattern matches, sorted."""
     whole = compile_java(pattern)
     return sorted(filter(whole.matches, topics))
+
+
+def reads(config: Mapping[str, str], topic: str) -> bool:
+    """Whether a sink reads a topic, as its configuration is stored; not known of a pattern that is none."""
+    pattern = config.get("topics.regex", "").strip()
+    try:
+        named = [name.strip() for name in config.get("topics", "").split(",")]
+        return topic in named or bool(pattern and matching(pattern, [topic]))
+    except re.error:
+        return False
 
 
 def task_source(config: SinkConfig, bootstrap: str, *, headers: bool) -> Source:

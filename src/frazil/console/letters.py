@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from starlette.requests import Request
 
 from frazil.clients.kafka import topics as kafka_topics
-from frazil.clients.kafka.ranges import newest_records
+from frazil.clients.kafka.peek import newest_records
 from frazil.console.links import connector_link
 from frazil.console.render import Page
 from frazil.pipeline.letters.letter import Letter, closed_letters, read_letter

@@ -13,6 +13,7 @@ from starlette.requests import Request
 
 from frazil.connectors.keys.versions import VERSION
 from frazil.errors import NotFound
+from frazil.text.amounts import size
 from frazil.worker.pages import WorkerView
 
 Content = str
@@ -72,15 +73,6 @@ def number(value: float | None) -> str:
 def rate(value: float) -> str:
     """Records per second, in as many digits as tell something."""
     return f"{value:,.0f}" if value >= 10 or value == 0 else f"{value:.1f}"
-
-
-def size(value: float) -> str:
-    """Bytes in binary units."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if value < 1024:
-            return f"{value:,.0f} {unit}" if unit == "B" else f"{value:,.1f} {unit}"
-        value /= 1024
-    return f"{value:,.1f} TiB"
 
 
 def moment(epoch_s: float | None) -> datetime | None:

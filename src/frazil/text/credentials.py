@@ -40,6 +40,11 @@ PARAMETER = (
 PARAMETER_REPLACEMENT = rf"\1{REDACTED}"
 
 
+def redact_header(name: str, value: bytes) -> bytes:
+    """Redact the value of a header: all of it where the name says that it is a secret."""
+    return REDACTED.encode() if name.lower() in SENSITIVE_KEYS else redact_bytes(value)
+
+
 def redact_bytes(data: bytes) -> bytes:
     """Redact secrets in bytes, whether they are JSON, another text or neither."""
     text = pa.array([data.decode("latin-1")])

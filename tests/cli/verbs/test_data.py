@@ -96,7 +96,7 @@ def test_lines_are_encoded_by_a_schema_that_the_registry_gets(
     refused = run("produce", "cli.proto", "--values", str(lines), "--schema", str(proto))
     assert "it is no Protobuf schema" in str(refused.exception) and "Nothing was produced" in str(refused.exception)
     refused = run("produce", "cli.avro", "--values", str(lines), "--schema", str(wrong))
-    assert "is neither an Avro schema (there is no type nothing in it) nor a JSON Schema" in str(refused.exception)
+    assert "it is neither an Avro schema (there is no type nothing in it) nor a JSON Schema" in str(refused.exception)
     lines.write_text('{"n": "x"}')
     refused = run("produce", "cli.avro", "--values", str(lines), "--schema", str(avro))
     assert "record 1 does not fit the schema: column n: expected a whole number" in str(refused.exception)
@@ -105,7 +105,7 @@ def test_lines_are_encoded_by_a_schema_that_the_registry_gets(
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["produce", "--schema", "x"], "--schema needs --values"),
+        (["produce", "--schema", "x"], "--schema needs --values or --records"),
         (["produce", "nope"], "`nope` is no topic of log records, which are: "),
         (["produce", "--values", "-"], "--values needs a topic"),
         (["produce", "mine", "--values", "-", "-n", "5"], "takes no -n"),

@@ -13,10 +13,10 @@ import typer
 from frazil.cli.main import app
 from frazil.cli.verbs.demo import behind, next_steps
 from frazil.clients.connect import ConnectClient
+from frazil.clients.kafka.produce import produce
 from frazil.environment.settings import Settings
 from frazil.errors import TerminalError
 from frazil.minio.deployment.deploy import deploy
-from frazil.minio.generators.produce import produce
 from frazil.stack.local import LocalStack
 from tests.cli.programs import finished, output_until, program
 from tests.harness import state_of

@@ -29,7 +29,7 @@ from tests.worker.lifecycle.runners import ScriptedFactory, eventually
 
 SHAPES = {
     "services": ["name", "state", "address", "pid", "reason"],
-    "connectors": ["name", "state", "tasks", "lag", "trace"],
+    "connectors": ["name", "state", "tasks", "lag", "trace", "dead_letters"],
     "tables": ["name", "state", "rows", "snapshot", "last_commit"],
 }
 

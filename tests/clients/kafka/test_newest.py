@@ -6,7 +6,7 @@ import pytest
 
 from frazil.clients.kafka import client as kafka_client
 from frazil.clients.kafka import topics as kafka_topics
-from frazil.clients.kafka.ranges import newest_records
+from frazil.clients.kafka.peek import newest_records
 from frazil.errors import NotFound, ServiceUnavailable
 from frazil.stack.local import LocalStack
 from tests.harness import send

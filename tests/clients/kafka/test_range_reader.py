@@ -13,7 +13,8 @@ from confluent_kafka.admin import AdminClient
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import ranges
 from frazil.clients.kafka import topics as kafka_topics
-from frazil.clients.kafka.ranges import CHUNK, FETCH, Range, RangeReader, newest_records
+from frazil.clients.kafka.peek import newest_records
+from frazil.clients.kafka.ranges import CHUNK, FETCH, Range, RangeReader
 from frazil.clients.kafka.security import secured
 from frazil.errors import ConfigError, PositionLost, ServiceUnavailable
 

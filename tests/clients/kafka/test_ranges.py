@@ -7,7 +7,8 @@ from confluent_kafka import Producer
 
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
-from frazil.clients.kafka.ranges import newest_records, stored_records
+from frazil.clients.kafka.peek import newest_records
+from frazil.clients.kafka.ranges import stored_records
 from frazil.errors import NotFound
 from frazil.stack.local import LocalStack
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from frazil.cli.connect.output import shown_value
 from frazil.cli.connect.session import ContextOption, NamesArgument, RegexOption, chosen, connect, for_each
+from frazil.cli.connect.shown import shown_value
+from frazil.cli.ui.console import agreed
 from frazil.cli.ui.env_file import EnvFileOption, variables_of
 from frazil.cli.ui.program import group, verb
 from frazil.connectors.documents import Document, read_documents
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from frazil.clients.connect import ConnectClient
 
 _PATCH, _DELETE = "patch connector iceberg-sink-apilogs --set tasks.max=4", "delete connector iceberg-sink-apilogs"
+FilesOption = Annotated[
+    list[str], typer.Option("--file", "-f", help="JSON or YAML file, folder of such files, or - for stdin.")
+]
+NameOption = Annotated[str | None, typer.Option("--name", "-n", help="Name of the one connector that has none.")]
 _patch = group("patch", "Change some keys of connectors.", _PATCH)
 _delete = group("delete", "Delete connectors; tables and topics stay.", _DELETE)
 
@@ -30,22 +35,26 @@ _delete = group("delete", "Delete connectors; tables and topics stay.", _DELETE)
     "apply -f sink.yaml -f other.json",
     "apply -f - --name sink  # standard input",
     "apply -f connectors/ --env-file env  # values with ${NAME}",
+    "apply -f connectors/ --prune --dry-run  # what is in no file would go",
 )
 def apply(
-    files: Annotated[
-        list[str], typer.Option("--file", "-f", help="JSON or YAML file, folder of such files, or - for stdin.")
-    ],
-    name: Annotated[str | None, typer.Option("--name", "-n", help="Name of the one connector that has none.")] = None,
+    files: FilesOption,
+    name: NameOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would change and check it; send nothing.")
     ] = False,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Delete the connectors that are in no file as well; asks first.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     env_file: EnvFileOption = None,
     context: ContextOption = None,
 ) -> None:
     """Create or update connectors from files; safe to repeat.
 
     A file has one connector or several, as {"name": ..., "config": {...}} or as one flat object. What is as it should
-    be is left alone, and a connector that is in no file too.
+    be is left alone, and a connector that is in no file too, unless --prune deletes it: last, and only when all else
+    was done. Its tables, topics and position stay.
     """
     documents = read_documents(files, sys.stdin, name, variables=variables_of(env_file))
     if name is not None and len(documents) > 1:
@@ -58,7 +67,9 @@ def apply(
             except FrazilError as error:
                 outcomes["failed"] += 1
                 typer.echo(f"frazil: {document.name} ({document.source}): {error}", err=True)
-    done = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
+        if prune and not (outcomes["failed"] or outcomes["refused"]):
+            outcomes["deleted"] += _prune(client, without_file(client, documents), dry_run=dry_run, yes=yes)
+    done = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items() if count)
     typer.echo(f"{done}; nothing was sent" if dry_run else done)
     if outcomes["failed"] or outcomes["refused"]:
         raise typer.Exit(1)
@@ -74,7 +85,7 @@ def _apply(client: ConnectClient, document: Document, dry_run: bool) -> str:
         before = None
     wanted = {**document.config, "name": document.name}
     outcome = "created" if before is None else "unchanged" if before == wanted else "updated"
-    changes = _changes(before or {}, wanted) if outcome != "unchanged" else []
+    changes = changes_between(before or {}, wanted) if outcome != "unchanged" else []
     errors = client.validate(wanted) if dry_run and changes else []
     if not dry_run and before is None:
         client.create(document.name, wanted, document.initial_state)
@@ -88,7 +99,26 @@ def _apply(client: ConnectClient, document: Document, dry_run: bool) -> str:
     return "refused" if errors else outcome
 
 
-def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+def without_file(client: ConnectClient, documents: Sequence[Document]) -> list[str]:
+    """Connectors of the worker that are none of the documents."""
+    named = {document.name for document in documents}
+    return [name for name in client.connectors() if name not in named]
+
+
+def _prune(client: ConnectClient, names: Sequence[str], *, dry_run: bool, yes: bool) -> int:
+    """Delete connectors, if the user agrees; how many it were, or would be."""
+    if names and not (dry_run or yes):
+        question = f"Delete {', '.join(names)}, which {'is' if len(names) == 1 else 'are'} in no file?"
+        if not agreed(question, f"{question} This cannot be asked here: nothing was deleted; pass --yes."):
+            return 0
+    for name in names:
+        if not dry_run:
+            client.delete(name)
+        typer.echo(f"{name}: {'would be deleted' if dry_run else 'deleted'}")
+    return len(names)
+
+
+def changes_between(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
     """Lines with `-` and `+` for the keys that differ; secrets are hidden."""
     lines = []
     for key in sorted(before.keys() | after.keys()):
@@ -142,7 +172,7 @@ def patch_connector(
                 return "unchanged"
             client.patch_config(name, patch)
             warnings = [f"? {warning}" for warning in warnings_of(after)]
-            return "\n  ".join(["updated", *_changes(before, after), *warnings])
+            return "\n  ".join(["updated", *changes_between(before, after), *warnings])
 
         for_each(chosen(client, names, regex), patched)
 

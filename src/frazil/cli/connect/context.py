@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from frazil.cli.connect.output import Output, OutputOption, show
 from frazil.cli.connect.session import access_of, complete_contexts
+from frazil.cli.ui.output import ListOption, Output, show
 from frazil.cli.ui.program import group
 from frazil.environment.contexts import Context, Contexts
 from frazil.environment.settings import Settings
@@ -73,7 +73,7 @@ def use(name: NameArgument) -> None:
 
 
 @_context("list", "context list", "context list -o json")
-def list_(output: OutputOption = Output.TABLE) -> None:
+def list_(output: ListOption = Output.TABLE) -> None:
     """List contexts; the worker that would be talked to now is named below them."""
     settings = Settings.load()
     contexts = Contexts.load(settings.contexts_file)
@@ -82,7 +82,7 @@ def list_(output: OutputOption = Output.TABLE) -> None:
         for name, context in sorted(contexts.known.items())
     }
     rows = [("*" if one["current"] else "", name, one["url"], one["user"] or "-") for name, one in document.items()]
-    show(output, document, ("", "name", "url", "user"), rows)
+    show(output, document, ("", "name", "url", "user"), rows, names=document)
     if output is Output.TABLE:
         access = access_of(settings)
         typer.echo(f"\nNow: {access.url} ({access.source if access.source != 'KAFKA_CONNECT_URL' else _why(settings)})")

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 import typer
 
 from frazil.cli.connect.offsets import get as show_offsets
-from frazil.cli.connect.output import Output, OutputOption, show, shown_config
 from frazil.cli.connect.plugins import list_plugins as show_plugins
 from frazil.cli.connect.plugins import loggers as show_loggers
 from frazil.cli.connect.session import (
@@ -16,7 +15,8 @@ from frazil.cli.connect.session import (
     complete_connectors,
     connect,
 )
-from frazil.cli.ui.output import show_table
+from frazil.cli.connect.shown import shown_config
+from frazil.cli.ui.output import ListOption, Output, OutputOption, as_text, show, show_table
 from frazil.cli.ui.program import group
 
 NameArgument = Annotated[str, typer.Argument(help="Connector.", autocompletion=complete_connectors)]
@@ -38,7 +38,7 @@ def connectors(
         list[str] | None, typer.Argument(help="Connectors; all when left out.", autocompletion=complete_connectors)
     ] = None,
     regex: RegexOption = False,
-    output: OutputOption = Output.TABLE,
+    output: ListOption = Output.TABLE,
     context: ContextOption = None,
 ) -> None:
     """List connectors with their states."""
@@ -60,7 +60,7 @@ def _one(client: Any, name: str) -> dict[str, Any]:
 
 
 @_get("tasks", "get tasks iceberg-sink-apilogs")
-def tasks(name: NameArgument, output: OutputOption = Output.TABLE, context: ContextOption = None) -> None:
+def tasks(name: NameArgument, output: ListOption = Output.TABLE, context: ContextOption = None) -> None:
     """List the tasks of a connector with their states."""
     with connect(context) as client:
         found = client.status(name)["tasks"]
@@ -69,7 +69,7 @@ def tasks(name: NameArgument, output: OutputOption = Output.TABLE, context: Cont
 
 
 @_get("topics", "get topics iceberg-sink-apilogs")
-def topics(name: NameArgument, output: OutputOption = Output.TABLE, context: ContextOption = None) -> None:
+def topics(name: NameArgument, output: ListOption = Output.TABLE, context: ContextOption = None) -> None:
     """List the topics that a connector has used."""
     with connect(context) as client:
         found = client.topics(name)
@@ -83,7 +83,7 @@ _get("plugins", "get plugins", "get plugins --all")(show_plugins)
 @_get("loggers", "get loggers", "get loggers org.apache.kafka")
 def loggers(
     name: Annotated[str | None, typer.Argument(help="Logger, with those below it; all when left out.")] = None,
-    output: OutputOption = Output.TABLE,
+    output: ListOption = Output.TABLE,
     context: ContextOption = None,
 ) -> None:
     """List the worker's loggers with their levels."""
@@ -118,7 +118,7 @@ def connector(
                 entry["topics"] = None  # a worker that does not track them answers 403
             found.append(entry)
     if output is not Output.TABLE:
-        show(output, found[0] if len(found) == 1 and not regex else found, (), ())
+        typer.echo(as_text(found[0] if len(found) == 1 and not regex else found, output))
         return
     for number, entry in enumerate(found):
         if number:
@@ -153,7 +153,7 @@ def _describe(entry: dict[str, Any]) -> None:
 @_describe_one("plugin", _KEYS)
 def plugin(
     name: Annotated[str, typer.Argument(help="Class of the plugin, or its simple name.")],
-    output: OutputOption = Output.TABLE,
+    output: ListOption = Output.TABLE,
     context: ContextOption = None,
 ) -> None:
     """Show the keys of a plugin."""

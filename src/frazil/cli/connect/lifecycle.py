@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,10 +11,13 @@ import typer
 
 from frazil.cli.connect.session import ContextOption, NamesArgument, RegexOption, chosen, connect, for_each
 from frazil.cli.ui.program import group
+from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable, TerminalError, UsageError
 
 if TYPE_CHECKING:
     from frazil.clients.connect import ConnectClient
+    from frazil.clients.kafka.groups import Behind
+    from frazil.pipeline.offsets import Offsets, TopicPartition
 
 _POLL_S = 0.5
 _FAILED = "FAILED"
@@ -24,7 +27,7 @@ _PAUSE, _RESUME = "pause connector iceberg-sink-apilogs", "resume connector iceb
 _WAIT = "wait connector iceberg-sink-apilogs --for STOPPED"
 _pause = group("pause", "Pause connectors: they keep their tasks and read nothing.", _PAUSE)
 _resume = group("resume", "Let paused or stopped connectors read again.", _RESUME)
-_wait = group("wait", "Wait until connectors are in a state.", _WAIT)
+_wait = group("wait", "Wait until connectors are in a state or have caught up.", _WAIT)
 
 
 @_pause("connector", _PAUSE, "pause connector 'iceberg-.*' -e")
@@ -83,47 +86,103 @@ def _each(
         for_each(chosen(client, names, regex), acted)
 
 
-class State(StrEnum):
-    """States that a connector stays in."""
+class Goal(StrEnum):
+    """Goals of waiting: the states that a connector stays in, and what it has stored."""
 
     RUNNING = "RUNNING"
     PAUSED = "PAUSED"
     STOPPED = "STOPPED"
+    CAUGHT_UP = "CAUGHT-UP"
+    COMMITTED = "COMMITTED"
 
 
-@_wait("connector", _WAIT, "wait connector 'iceberg-.*' -e --for RUNNING")
+@_wait(
+    "connector",
+    _WAIT,
+    "wait connector 'iceberg-.*' -e --for RUNNING",
+    "wait connector iceberg-sink-apilogs --for caught-up --timeout 600",
+)
 def wait_connector(
     names: NamesArgument,
-    state: Annotated[State, typer.Option("--for", help="The state to wait for.", case_sensitive=False)],
+    goal: Annotated[Goal, typer.Option("--for", help="What to wait for.", case_sensitive=False)],
     timeout: Annotated[float, typer.Option("--timeout", min=0, help="Seconds to wait at most.")] = 120,
     regex: RegexOption = False,
     context: ContextOption = None,
 ) -> None:
-    """Wait until connectors and their tasks are in a state: `pause`, `resume` and `stop` answer before they are.
+    """Wait until connectors and their tasks are in a state, or sinks have stored records.
 
-    The exit code is 1 when one fails meanwhile, or is not there in time.
+    `pause`, `resume` and `stop` answer before a connector is in its state. CAUGHT-UP: everything is stored that the
+    topics had when the waiting began. COMMITTED: something more is stored than then, or everything. Both ask Kafka for
+    the position of the connector's group. The exit code is 1 when one fails, is not running any more, or is not there
+    in time.
     """
     deadline = time.monotonic() + timeout
     with connect(context) as client:
-        for_each(chosen(client, names, regex), lambda name: _awaited(client, name, state, deadline))
+        wanted = chosen(client, names, regex)
+        if goal in (Goal.CAUGHT_UP, Goal.COMMITTED):
+            settings = Settings.load()
+            for_each(wanted, lambda name: _stored(client, settings, name, goal, deadline))
+        else:
+            for_each(wanted, lambda name: _awaited(client, name, goal, deadline))
 
 
-def _awaited(client: ConnectClient, name: str, wanted: State, deadline: float) -> str:
+def _awaited(client: ConnectClient, name: str, wanted: Goal, deadline: float) -> str:
     while True:
         status = client.status(name)
-        parts = [status["connector"], *status["tasks"]]
         if _reached(status, wanted):
             return wanted.value
-        failure = next((part for part in parts if part["state"] == _FAILED), None)
-        if failure is not None:
-            raise TerminalError(f"it is {_FAILED}: {failure.get('trace', '').partition(chr(10))[0]}")
-        if time.monotonic() >= deadline:
-            now = " ".join(part["state"] for part in parts)
-            raise ServiceUnavailable(f"it is {now}, and not {wanted.value} yet; `describe connector {name}` says more")
+        _check_failure(status)
+        _check_time(name, deadline, " ".join(part["state"] for part in _parts(status)), f"{wanted.value} yet")
         time.sleep(_POLL_S)
 
 
-def _reached(status: dict[str, Any], wanted: State) -> bool:
-    tasks = [task["state"] for task in status["tasks"]]
-    there = not tasks if wanted is State.STOPPED else set(tasks) == {wanted.value}
+def _stored(client: ConnectClient, settings: Settings, name: str, wanted: Goal, deadline: float) -> str:
+    from frazil.connectors.connector import Standing
+    from frazil.declare.providers import ConfigProviders
+
+    providers = ConfigProviders.load(settings.config_providers, settings.env)
+    standing = Standing.of(name, client.config(name), settings.bootstrap_servers, providers)
+    if not (standing.topics or standing.pattern):
+        raise UsageError(f"it reads no topics of Kafka: a source can be waited for with --for {Goal.RUNNING}")
+    begun = standing.behind()
+    ends = {key: position.end for key, position in begun.items()}
+    first = left = _left(ends, begun)
+    while left and not (wanted is Goal.COMMITTED and left != first):
+        status = client.status(name)
+        _check_failure(status)
+        state = status["connector"]["state"]
+        if state in (Goal.PAUSED, Goal.STOPPED):
+            raise TerminalError(f"it is {state}, with {sum(left.values()):,} records to store; `resume` it")
+        _check_time(name, deadline, f"{sum(left.values()):,} records behind", f"{wanted.value} yet")
+        time.sleep(_POLL_S)
+        left = _left(ends, standing.behind())
+    return wanted.value
+
+
+def _left(ends: Offsets, reached: Mapping[TopicPartition, Behind]) -> Offsets:
+    """Records below the ends that are not stored yet, where there are any; a topic that is gone has none."""
+    left = {key: end - reached[key].position for key, end in ends.items() if key in reached}
+    return {key: count for key, count in left.items() if count > 0}
+
+
+def _parts(status: dict[str, Any]) -> list[dict[str, Any]]:
+    return [status["connector"], *status["tasks"]]
+
+
+def _check_failure(status: dict[str, Any]) -> None:
+    failure = next((part for part in _parts(status) if part["state"] == _FAILED), None)
+    if failure is not None:
+        raise TerminalError(f"it is {_FAILED}: {failure.get('trace', '').partition(chr(10))[0]}")
+
+
+def _check_time(name: str, deadline: float, now: str, wanted: str) -> None:
+    if time.monotonic() >= deadline:
+        raise ServiceUnavailable(f"it is {now}, and not {wanted}; `describe connector {name}` says more")
+
+
+def _reached(status: dict[str, Any], wanted: Goal) -> bool:
+    tasks = {task["state"] for task in status["tasks"]}
+    there = not tasks if wanted is Goal.STOPPED else tasks == {wanted.value}
+    if wanted is Goal.PAUSED and not tasks:  # it was made so
+        there = True
     return bool(status["connector"]["state"] == wanted.value and there)

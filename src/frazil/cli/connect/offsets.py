@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from frazil.cli.connect.output import Output, OutputOption, show
 from frazil.cli.connect.session import ContextOption, NameArgument, connect
 from frazil.cli.ui.console import agreed
+from frazil.cli.ui.output import Output, OutputOption, show
 from frazil.cli.ui.program import group
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from frazil.cli.connect.output import Output, OutputOption, show
 from frazil.cli.connect.session import ContextOption, connect
 from frazil.cli.ui.console import make_console
+from frazil.cli.ui.output import ListOption, Output, show
 from frazil.cli.ui.program import group, verb
 from frazil.cli.ui.progress import progress
 from frazil.environment.settings import Settings
@@ -45,7 +45,7 @@ _All = Annotated[bool, typer.Option("--all", help="Also converters, transformati
 def plugins(
     ctx: typer.Context,
     every: _All = False,
-    output: OutputOption = Output.TABLE,
+    output: ListOption = Output.TABLE,
     context: ContextOption = None,
 ) -> None:
     """List the plugins of the worker, or install some of Kafka Connect."""
@@ -53,7 +53,7 @@ def plugins(
         list_plugins(every, output, context)
 
 
-def list_plugins(every: _All = False, output: OutputOption = Output.TABLE, context: ContextOption = None) -> None:
+def list_plugins(every: _All = False, output: ListOption = Output.TABLE, context: ContextOption = None) -> None:
     """List the plugins of the worker."""
     with connect(context) as client:
         found = client.plugins(connectors_only=not every)
@@ -92,7 +92,7 @@ def install(names: _WANTED) -> None:
 
 
 @_plugins("list", "plugins list")
-def installable(output: OutputOption = Output.TABLE) -> None:
+def installable(output: ListOption = Output.TABLE) -> None:
     """List the plugins that can be installed, and whether they are."""
     from frazil.stack.plugins import PLUGINS, is_installed
 
@@ -133,7 +133,7 @@ def loggers(
     scope: Annotated[
         Scope | None, typer.Option("--scope", help="With a level: this worker, or all of the cluster.")
     ] = None,
-    output: OutputOption = Output.TABLE,
+    output: ListOption = Output.TABLE,
     context: ContextOption = None,
 ) -> None:
     """Show the worker's log levels, or set one until it ends."""

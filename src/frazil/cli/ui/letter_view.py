@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import typer
 
-from frazil.cli.ui.output import Output, show_table
+from frazil.cli.ui.output import Output, as_text, show_table
 from frazil.pipeline.letters.letter import Letter, described
 from frazil.sql.value_text import json_text, printable
-from frazil.text.credentials import REDACTED, SENSITIVE_KEYS, redact_bytes
+from frazil.text.credentials import redact_bytes, redact_header
 from frazil.text.instants import shown
 
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ def grouped(letters: Iterable[Letter]) -> Groups:
 def print_groups(groups: Groups, limit: int, output: Output) -> None:
     """Print a line for each group, `limit` of them, the largest first."""
     rows = groups.objects()
-    if output is Output.JSON:
-        _print_json(rows[:limit])
+    if output is not Output.TABLE:
+        _print_items(rows[:limit], output)
         return
     if not rows:
         typer.echo("There are no such open dead letters.")
@@ -130,8 +130,8 @@ class Newest:
 
 def print_letters(newest: Newest, output: Output) -> None:
     """Print a line for each."""
-    if output is Output.JSON:
-        _print_json([brief(letter) for letter in newest.letters])
+    if output is not Output.TABLE:
+        _print_items([brief(letter) for letter in newest.letters], output)
         return
     if not newest.letters:
         typer.echo("There are no such open dead letters.")
@@ -162,9 +162,9 @@ def print_letter(letter: Letter, is_open: bool, output: Output, read: Mapping[st
     `read` are its key and value as the converters of its connector read them, where they ask a registry.
     """
     hide: Callable[[bytes], bytes] = bytes if raw else redact_bytes
-    headers = [(name, value if raw else _header(name, value)) for name, value in letter.headers]
+    headers = [(name, value if raw or value is None else redact_header(name, value)) for name, value in letter.headers]
     context = {name: hide(text.encode()).decode() for name, text in letter.context.items()}
-    if output is Output.JSON:
+    if output is not Output.TABLE:
         whole = {
             **brief(letter),
             "state": "open" if is_open else "closed",
@@ -174,7 +174,7 @@ def print_letter(letter: Letter, is_open: bool, output: Output, read: Mapping[st
             "value": _json_bytes(None if letter.value is None else hide(letter.value)),
             "read": {part: _json_bytes(hide(data)) for part, data in read.items()},
         }
-        _print_json([whole], single=True)
+        _print_one(whole, output)
         return
     path, reason = letter.cause
     facts = {
@@ -221,9 +221,10 @@ def print_outcomes(outcomes: Iterable[Outcome], say: Callable[[str], None], outp
         counts[outcome.verdict] += 1
         words = _WORDS[outcome.verdict][dry_run]
         reason = masked(outcome.reason)
-        if output is Output.JSON:
+        if output is not Output.TABLE:
             line = {**brief(outcome.letter), "verdict": outcome.verdict, "verdict_reason": reason or None}
-            typer.echo(("," if printed else "[") + "\n " + json_text(line), nl=False)
+            before = "- " if output is Output.YAML else (",\n " if printed else "[\n ")
+            typer.echo(before + json_text(line), nl=output is Output.YAML)
             printed += 1
         elif dry_run or not outcome.closed:
             topic, partition, offset = outcome.letter.position
@@ -234,9 +235,9 @@ def print_outcomes(outcomes: Iterable[Outcome], say: Callable[[str], None], outp
             if alike <= _ALIKE:
                 typer.echo(f"{topic} {partition} {offset}  {words}{': ' if reason else ''}{printable(reason)}")
         say(f"{counts.total():,} dead letters judged")
-    if output is Output.JSON:
+    if output is Output.JSON or (output is Output.YAML and not printed):
         typer.echo("\n]" if printed else "[]")
-    else:
+    elif output is Output.TABLE:
         tell_alike()
         typer.echo(_sum(counts, dry_run=dry_run))
     return not (counts["waits"] or counts["fails"])
@@ -244,8 +245,8 @@ def print_outcomes(outcomes: Iterable[Outcome], say: Callable[[str], None], outp
 
 def print_dropped(groups: Groups, dropped: int, output: Output) -> None:
     """Print the end of `drop`."""
-    if output is Output.JSON:
-        _print_json([{"dropped": dropped, "meant": groups.total, "groups": groups.objects()}], single=True)
+    if output is not Output.TABLE:
+        _print_one({"dropped": dropped, "meant": groups.total, "groups": groups.objects()}, output)
     elif groups.total:
         typer.echo(f"{dropped:,} dead letters dropped." if dropped else "Nothing was dropped.")
 
@@ -298,12 +299,6 @@ def _record(letter: Letter) -> str:
     return "" if letter.record is None else "{}-{}@{}".format(*letter.record)
 
 
-def _header(name: str, value: bytes | None) -> bytes | None:
-    if value is None:
-        return None
-    return REDACTED.encode() if name.lower() in SENSITIVE_KEYS else redact_bytes(value)
-
-
 def _json_bytes(data: bytes | None) -> str | dict[str, str] | None:
     """Text where it is UTF-8, else `{"base64": …}`."""
     try:
@@ -342,7 +337,14 @@ def _print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
     show_table(header, lines, numbers=("count", "partition", "offset"))
 
 
-def _print_json(items: Sequence[object], *, single: bool = False) -> None:
-    """Print items, one in a line."""
-    lines = [json_text(item) for item in items]
-    typer.echo(lines[0] if single else "[" + ",\n ".join(lines) + "]")
+def _print_items(items: Sequence[object], output: Output) -> None:
+    """Print items; in JSON one in a line."""
+    if output is Output.YAML:
+        typer.echo(as_text(list(items), output))
+    else:
+        typer.echo("[" + ",\n ".join(map(json_text, items)) + "]")
+
+
+def _print_one(item: object, output: Output) -> None:
+    """Print an item; in JSON as one line."""
+    typer.echo(as_text(item, output) if output is Output.YAML else json_text(item))

@@ -1,6 +1,7 @@
-"""Forms in which the verbs print: tables for people, JSON for programs."""
+"""Forms in which the verbs print: tables for people; JSON, YAML and bare names for programs."""
 
-from collections.abc import Collection, Sequence
+import json
+from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -11,18 +12,56 @@ from frazil.sql.value_text import json_text, printable_lines
 
 
 class Output(StrEnum):
-    """Form of an answer."""
+    """Form of an answer; NAME is of lists."""
 
     TABLE = "table"
     JSON = "json"
+    YAML = "yaml"
+    NAME = "name"
 
 
-OutputOption = Annotated[Output, typer.Option("--output", "-o", help="For people or for programs.")]
+def _without_names(output: Output) -> Output:
+    if output is Output.NAME:
+        raise typer.BadParameter("'name' is for verbs that list; this one has table, json and yaml")
+    return output
 
 
-def show_json(document: Any) -> None:
-    """Print a document as JSON of several lines."""
-    typer.echo(json_text(document, indent=2))
+OutputOption = Annotated[
+    Output,
+    typer.Option(
+        "--output", "-o", metavar="[table|json|yaml]", callback=_without_names, help="For people or programs."
+    ),
+]
+ListOption = Annotated[Output, typer.Option("--output", "-o", help="For people, for programs, or only the names.")]
+
+
+def show(
+    output: Output,
+    document: Any,
+    header: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    numbers: Collection[str] = (),
+    names: Iterable[str] | None = None,
+) -> None:
+    """Print `document` as JSON or YAML, `rows` below `header` as a table, or `names`: the first column without them."""
+    if output is Output.TABLE:
+        show_table(header, list(rows), numbers=numbers)
+    elif output is Output.NAME:
+        for name in (str(row[0]) for row in rows) if names is None else names:
+            typer.echo(printable_lines(name))
+    else:
+        typer.echo(as_text(document, output))
+
+
+def as_text(document: Any, output: Output) -> str:
+    """A document as JSON or YAML, without a newline at its end."""
+    text = json_text(document, indent=2)
+    if output is not Output.YAML:
+        return text
+    import yaml
+
+    return yaml.safe_dump(json.loads(text), sort_keys=False, allow_unicode=True, width=1_000_000).rstrip("\n")
 
 
 def show_table(

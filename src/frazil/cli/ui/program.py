@@ -14,11 +14,26 @@ PROGRAM = os.environ.get("FRAZIL_PROGRAM") or "frazil"
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "Stack": ("start", "stop", "restart", "status", "logs", "clean", "worker", "demo"),
     "Connectors": (
-        *("get", "describe", "validate", "apply", "patch", "delete", "pause", "resume", "wait", "offsets"),
-        *("verify", "deadletters", "plugins", "loggers", "context"),
+        *(
+            "get",
+            "describe",
+            "validate",
+            "apply",
+            "diff",
+            "export",
+            "patch",
+            "delete",
+            "pause",
+            "resume",
+            "wait",
+            "offsets",
+        ),
+        *("verify", "deadletters", "plugins", "loggers", "backup", "restore", "context"),
     ),
-    "Tables": ("query", "sql", "maintain", "publish"),
-    "MinIO's logs": ("init", "produce", "generate", "continuous", "ask", "report"),
+    "Kafka": ("topics", "groups", "produce"),
+    "Tables": ("query", "sql", "tables", "maintain", "publish"),
+    "MinIO's logs": ("init", "generate", "continuous", "ask", "report"),
+    "Trouble": ("doctor", "support-bundle"),
     "Helpers": ("password", "completion"),
 }
 _PLAIN = {
@@ -29,7 +44,7 @@ _PLAIN = {
     "less_than_equal": "{input!r} is more than {le:g}",
     "value_error": "{error}",
 }
-_HELP_OPTIONS = {"help_option_names": ["-h", "--help"]}
+_HELP_OPTIONS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 Decorator = Callable[[Callable[..., None]], Callable[..., None]]
 
 
@@ -104,7 +119,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    context_settings={**_HELP_OPTIONS, "max_content_width": 100},
+    context_settings=_HELP_OPTIONS,
 )
 
 

@@ -1,12 +1,12 @@
-"""Records of the user's own for any topic: each line of a file or of standard input is the value of one."""
+"""Records of the user's own for any topic, from the lines of a file or of standard input."""
 
 from __future__ import annotations
 
-import struct
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,103 +19,102 @@ from frazil.errors import UsageError
 from frazil.pipeline.convert.strict import ConversionError
 
 if TYPE_CHECKING:
-    from frazil.clients.registry.client import RegistryClient
+    from frazil.clients.kafka.produce import Outgoing
+    from frazil.pipeline.schemas.encode import Encode
 
 
-def send_values(settings: Settings, topic: str, source: Path, schema: Path | None = None) -> None:
-    """Produce the lines of `source` (`-`: standard input) as they are, to a topic that is created when it is missing.
+@dataclass(frozen=True)
+class Lines:
+    """Lines to be sent: the file (`-`: standard input) and its option, and files of schemas that encode them.
 
-    With the file of a `schema` they are what that makes of them, and the registry has it. Raises UsageError when a file
-    cannot be read, or a line does not fit the schema, and what registry and `RecordProducer.send` raise.
+    With `whole` each line is a record in JSON, else the value of one.
     """
+
+    source: Path
+    whole: bool
+    schema: Path | None = None
+    key_schema: Path | None = None
+
+    @property
+    def option(self) -> str:
+        """The option that named the file."""
+        return "--records" if self.whole else "--values"
+
+
+def send_lines(settings: Settings, topic: str, lines: Lines) -> None:
+    """Produce lines to a topic that is created when it is missing; with a schema, the registry gets it.
+
+    Raises UsageError when a file cannot be read, or a line is no record or does not fit its schema, and what registry
+    and `RecordProducer.send` raise.
+    """
+    from frazil.clients.kafka.produce import RecordProducer
     from frazil.clients.kafka.topics import ensure_topics
-    from frazil.minio.generators.produce import RecordProducer
 
     try:
-        lines = nullcontext(sys.stdin.buffer) if str(source) == "-" else source.open("rb")
+        opened = nullcontext(sys.stdin.buffer) if str(lines.source) == "-" else lines.source.open("rb")
     except OSError as error:
-        raise UsageError(f"--values {source} cannot be read: {error.strerror}. Nothing was produced") from None
-    with lines as opened:
-        encode = None if schema is None else _encoder(settings, topic, schema)
+        raise UsageError(
+            f"{lines.option} {lines.source} cannot be read: {error.strerror}. Nothing was produced"
+        ) from None
+    with opened as file:
+        encode = _encoder(settings, f"{topic}-value", "--schema", lines.schema)
+        encode_key = _encoder(settings, f"{topic}-key", "--key-schema", lines.key_schema)
         started = time.monotonic()
         with RecordProducer(settings.bootstrap_servers) as producer:
             created = ensure_topics(settings.bootstrap_servers, {topic: (-1, {})})[topic]
             with progress(make_console(stderr=True)) as show:
-                acknowledged = producer.send(
-                    topic, _encoded(_values(opened, source), encode), None, _shown(topic, show)
-                )
+                records = _records(_lines(file, lines), lines.whole, encode, encode_key)
+                acknowledged = producer.send(topic, records, None, _shown(topic, show))
     seconds = time.monotonic() - started
-    records = "1 record" if acknowledged == 1 else f"{acknowledged:,} records"
-    typer.echo(f"{topic}: {records} in {seconds:.1f} s" + (" (the topic is new)" if created else ""))
+    amount = "1 record" if acknowledged == 1 else f"{acknowledged:,} records"
+    typer.echo(f"{topic}: {amount} in {seconds:.1f} s" + (" (the topic is new)" if created else ""))
 
 
-def _values(lines: Iterator[bytes], source: Path) -> Iterator[bytes]:
+def _lines(opened: Iterator[bytes], lines: Lines) -> Iterator[bytes]:
     """Lines without their end; empty ones are none."""
     try:
-        for line in lines:
+        for line in opened:
             value = line.rstrip(b"\r\n")
             if value:
                 yield value
     except OSError as error:
-        raise UsageError(f"--values {source} cannot be read any further: {error.strerror}") from None
+        raise UsageError(f"{lines.option} {lines.source} cannot be read any further: {error.strerror}") from None
 
 
-def _encoder(settings: Settings, topic: str, file: Path) -> Callable[[bytes], bytes]:
-    """Register a schema for a topic, and make the function that makes a record of a line."""
+def _encoder(settings: Settings, subject: str, option: str, file: Path | None) -> Encode | None:
+    """Register the schema of a file, and make the function that encodes by it; None without a file."""
     from frazil.clients.registry.access import RegistryAccess
     from frazil.clients.registry.client import RegistryClient
-    from frazil.pipeline.schemas.avro import parse_avro
-    from frazil.pipeline.schemas.avro_writer import avro_writer
     from frazil.pipeline.schemas.connect import SchemaError
-    from frazil.pipeline.schemas.json_schemas import json_to_connect
+    from frazil.pipeline.schemas.encode import encoder
 
+    if file is None:
+        return None
     try:
         text = file.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--schema {file} cannot be read: {error}. Nothing was produced") from None
+        raise UsageError(f"{option} {file} cannot be read: {error}. Nothing was produced") from None
     client = RegistryClient(RegistryAccess((settings.registry_url,)))
-    if file.suffix == ".proto":
-        return _protobuf_encoder(client, topic, file, text)
     try:
-        write = avro_writer(parse_avro(text))
-        prefix = _prefix(client.register(f"{topic}-value", text, "AVRO"))
-        return lambda line: prefix + write(line)
-    except SchemaError as not_avro:
-        try:
-            json_to_connect(text)
-        except SchemaError as error:
-            raise UsageError(
-                f"--schema {file} is neither an Avro schema ({not_avro}) nor a JSON Schema ({error}). "
-                "Nothing was produced"
-            ) from None
-    prefix = _prefix(client.register(f"{topic}-value", text, "JSON"))
-    return lambda line: prefix + line
-
-
-def _protobuf_encoder(client: RegistryClient, topic: str, file: Path, text: str) -> Callable[[bytes], bytes]:
-    from frazil.pipeline.schemas.connect import SchemaError
-    from frazil.pipeline.schemas.protobuf_writer import FIRST_MESSAGE, protobuf_writer
-
-    try:
-        write = protobuf_writer(text)
+        return encoder(client, subject, text, protobuf=file.suffix == ".proto")
     except SchemaError as error:
-        raise UsageError(f"--schema {file}: {error}. Nothing was produced") from None
-    prefix = _prefix(client.register(f"{topic}-value", text, "PROTOBUF")) + FIRST_MESSAGE
-    return lambda line: prefix + write(line)
+        raise UsageError(f"{option} {file}: {error}. Nothing was produced") from None
 
 
-def _prefix(number: int) -> bytes:
-    return b"\0" + struct.pack(">i", number)
+def _records(
+    lines: Iterator[bytes], whole: bool, encode: Encode | None, encode_key: Encode | None
+) -> Iterator[bytes | Outgoing]:
+    from frazil.pipeline.record_lines import parse_record
 
-
-def _encoded(values: Iterator[bytes], encode: Callable[[bytes], bytes] | None) -> Iterator[bytes]:
-    for number, value in enumerate(values, start=1):
+    for number, line in enumerate(lines, start=1):
         try:
-            yield value if encode is None else encode(value)
+            if whole:
+                yield parse_record(line, encode, encode_key)
+            else:
+                yield line if encode is None else encode(line)
         except ConversionError as error:
-            raise UsageError(
-                f"record {number} does not fit the schema: {error}. Those before it may be in the topic"
-            ) from None
+            which = "cannot be sent" if whole else "does not fit the schema"
+            raise UsageError(f"record {number} {which}: {error}. Those before it may be in the topic") from None
 
 
 def _shown(topic: str, show: Callable[[str], None]) -> Callable[[int], None]:

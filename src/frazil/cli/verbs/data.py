@@ -15,7 +15,7 @@ import typer
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.program import verb
 from frazil.cli.ui.progress import Records, progress
-from frazil.cli.ui.value_lines import send_values
+from frazil.cli.ui.value_lines import Lines, send_lines
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 
@@ -33,7 +33,12 @@ _MIX_LINES = 12
 _LONGEST_INTERVAL_S = 86_400
 
 
-@verb("produce", "produce apilogs -n 500", "produce orders --values orders.jsonl  # your own records")
+@verb(
+    "produce",
+    "produce apilogs -n 500",
+    "produce orders --values orders.jsonl  # your own records",
+    "produce orders --records orders.jsonl --schema order.avsc  # with keys, headers, times",
+)
 def produce(
     topic: Annotated[
         str | None, typer.Argument(help="Topic; all three log topics when left out. Any topic with --values.")
@@ -48,6 +53,12 @@ def produce(
             help="Produce the lines of this file (`-`: standard input) instead, each as the value of a record.",
         ),
     ] = None,
+    records: Annotated[
+        Path | None,
+        typer.Option(
+            "--records", help="Produce records of this file (`-`: standard input) instead, one in JSON on each line."
+        ),
+    ] = None,
     schema: Annotated[
         Path | None,
         typer.Option(
@@ -55,22 +66,31 @@ def produce(
             help="Avro schema, JSON Schema or .proto file of these values: it encodes them, and the registry gets it.",
         ),
     ] = None,
+    key_schema: Annotated[Path | None, typer.Option("--key-schema", help="The same for the keys of --records.")] = None,
 ) -> None:
     """Produce log records, or records of your own.
 
-    With --values the topic is created when it is missing, with as many partitions as the broker's default says. Empty
-    lines are left out; nothing else is changed or checked. With --schema each line is JSON that becomes Avro, or the
-    first message of a .proto file, or gets the id of its JSON Schema; the registry is that of SCHEMA_REGISTRY_URL, else
-    the stack's.
+    With --values or --records the topic is created when it is missing, with as many partitions as the broker's default
+    says. Empty lines are left out. A line of --records is {"value": ..., "key": ..., "headers": {"name": ...},
+    "partition": 0, "timestamp": "2026-11-29T10:30:00Z"}, of which only the value is needed, and null makes a tombstone;
+    a text, {"base64": ...} and any other JSON are written as they are. With a schema each value is JSON that becomes
+    Avro, or the first message of a .proto file, or gets the id of its JSON Schema; the registry is that of
+    SCHEMA_REGISTRY_URL, else the stack's.
     """
     settings = Settings.load()
-    if values is not None:
-        if topic is None or count is not None:
-            raise UsageError("--values needs a topic, and takes no -n: `produce TOPIC --values FILE`")
-        send_values(settings, topic, values, schema)
+    source = values or records
+    if source is not None:
+        option = "--records" if values is None else "--values"
+        if topic is None or count is not None or (values and records):
+            raise UsageError(
+                f"{option} needs a topic, and takes no -n nor another file of lines: `produce TOPIC {option} FILE`"
+            )
+        if key_schema is not None and records is None:
+            raise UsageError("--key-schema needs --records: `produce TOPIC --records FILE --key-schema FILE`")
+        send_lines(settings, topic, Lines(source, records is not None, schema, key_schema))
         return
-    if schema is not None:
-        raise UsageError("--schema needs --values: `produce TOPIC --values FILE --schema FILE`")
+    if schema is not None or key_schema is not None:
+        raise UsageError("--schema needs --values or --records: `produce TOPIC --values FILE --schema FILE`")
     kinds = _kinds_of_topic(settings, topic)
     count = 100 if count is None else count
     _check_count(count)
@@ -115,7 +135,7 @@ def continuous(
     batch: Annotated[int, typer.Option("-b", "--batch", help="Operations in each round.")] = 5,
 ) -> None:
     """Produce a few operations every few seconds until Ctrl+C."""
-    from frazil.minio.generators.produce import RecordProducer
+    from frazil.clients.kafka.produce import RecordProducer
 
     settings = Settings.load()
     if not 0 < interval <= _LONGEST_INTERVAL_S:
@@ -133,7 +153,7 @@ def continuous(
                     finally:
                         acknowledged[topic] += producer.acknowledged
                 line = ", ".join(f"{topic} {n:,}" for topic, n in acknowledged.items())
-                typer.echo(f"{datetime.now(UTC):%H:%M:%S}  {line}")
+                typer.echo(f"{datetime.now(UTC):%H:%M:%SZ}  {line}")
                 time.sleep(interval)
     except KeyboardInterrupt:
         seconds = time.monotonic() - started
@@ -184,8 +204,8 @@ def _check_count(count: int) -> None:
 
 def send(settings: Settings, kind: TableKind, count: int, odd: float = 0.0) -> tuple[int, Counter[str], float]:
     """Acknowledged records, their mix and the seconds it took."""
+    from frazil.clients.kafka.produce import RecordProducer
     from frazil.minio.generators.generate import records
-    from frazil.minio.generators.produce import RecordProducer
 
     mix: Counter[str] = Counter()
     topic = settings.topics[kind]

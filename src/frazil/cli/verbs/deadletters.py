@@ -218,8 +218,8 @@ def drop(
     from frazil.cli.ui import letter_view
     from frazil.pipeline.letters.ranges import by_partition
 
-    if output is Output.JSON and not (yes or dry_run):
-        raise UsageError("drop -o json cannot ask. Nothing was dropped; pass --yes or --dry-run.")
+    if output is not Output.TABLE and not (yes or dry_run):
+        raise UsageError(f"drop -o {output} cannot ask. Nothing was dropped; pass --yes or --dry-run.")
     with _looked(meant, count) as look:
         groups = letter_view.Groups()
         chosen = by_partition(letter.position for letter in groups.counting(look.letters()))

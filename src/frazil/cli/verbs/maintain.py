@@ -10,7 +10,7 @@ import typer
 
 from frazil.cli.ui.arguments import known_table
 from frazil.cli.ui.console import make_console
-from frazil.cli.ui.output import Output, OutputOption, show_json, show_table
+from frazil.cli.ui.output import Output, OutputOption, as_text, show_table
 from frazil.cli.ui.program import verb
 from frazil.cli.ui.progress import progress
 from frazil.environment.settings import Settings
@@ -131,9 +131,9 @@ def _existing(settings: Settings, table: str) -> str:
 
 def print_results(name: str, results: list[StepResult], output: Output, *, dry_run: bool) -> None:
     """The steps as a table, or as one document."""
-    if output is Output.JSON:
+    if output is not Output.TABLE:
         steps = [asdict(result) | {"seconds": round(result.seconds, 1)} for result in results]
-        show_json({"table": name, "dry_run": dry_run, "steps": steps})
+        typer.echo(as_text({"table": name, "dry_run": dry_run, "steps": steps}, output))
         return
     make_console().print(f"{name}{': nothing was changed; this would be done' if dry_run else ''}")
     numbers = ("BEFORE", "AFTER", "MB FREED", "SECONDS")

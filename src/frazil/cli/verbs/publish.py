@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from frazil.cli.ui.output import Output, OutputOption, show_json
+from frazil.cli.ui.output import Output, OutputOption, as_text
 from frazil.cli.ui.program import verb
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
@@ -31,8 +31,8 @@ def publish(
     settings = Settings.load()
     name = table if "." in table else f"{settings.namespace}.{table}"
     done = move(connect(settings.catalog_properties()), name, branch, to)
-    if output is Output.JSON:
-        show_json(asdict(done))
+    if output is not Output.TABLE:
+        typer.echo(as_text(asdict(done), output))
     elif not done.commits:
         typer.echo(f"{to} of {name} is at the head of {branch} already")
     else:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from frazil.cli.ui.console import make_console
-from frazil.cli.ui.output import Output, OutputOption, show_json, show_table
+from frazil.cli.ui.output import Output, OutputOption, as_text, show_table
 from frazil.cli.ui.program import verb
 from frazil.cli.verbs.stack import requested, services
 from frazil.environment.bootstrap import is_security
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
 MISSING = "MISSING"
 EXTERNAL = "external"
+_LOOK_S = 2
 # Records in dead-letter topics that are gone through to count the open ones.
 _COUNTED = 20_000
 # What a user has paused or stopped is as it should be; RESTARTING waits for a part that does not answer.
@@ -52,6 +56,7 @@ class ConnectorRow:
     """States are Kafka Connect's, or MISSING for a log connector that is not deployed while others of them are.
 
     `lag` is in records, None when it is not known; `trace` is the first line of what a failed connector or task says.
+    `dead_letters` are its open ones, None when they were not counted.
     """
 
     name: str
@@ -59,6 +64,7 @@ class ConnectorRow:
     tasks: list[str] = field(default_factory=list)
     lag: int | None = None
     trace: str = ""
+    dead_letters: int | None = None
 
     @property
     def up(self) -> bool:
@@ -103,8 +109,9 @@ class StackStatus:
         return not self.errors and all(row.up for row in rows)
 
 
-@verb("status", "status -o json")
+@verb("status", "status --watch", "status -o json")
 def status(
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Look again every two seconds until Ctrl+C.")] = False,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Show services, connectors with lag, last commits, dead letters.
@@ -113,13 +120,29 @@ def status(
     does not answer, or, of the three log connectors and tables that `init` makes, one that is missing.
     """
     settings = Settings.load()
-    found = look(settings)
-    if output is Output.TABLE:
-        _print(found, settings.remarks)
-    else:
-        show_json({"up": found.up, **asdict(found)})
+    while True:
+        found = look(settings)
+        if watch:
+            _begin_again(output)
+        if output is Output.TABLE:
+            _print(found, settings.remarks)
+        else:
+            typer.echo(as_text({"up": found.up, **asdict(found)}, output))
+        if not watch:
+            break
+        time.sleep(_LOOK_S)
     if not found.up:
         raise typer.Exit(1)
+
+
+def _begin_again(output: Output) -> None:
+    """Clear a terminal, and say when this was; elsewhere one answer follows the other."""
+    console = make_console()
+    if output is Output.TABLE:
+        console.clear()
+        console.print(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}\n")
+    elif output is Output.YAML:
+        typer.echo("---")
 
 
 def look(settings: Settings) -> StackStatus:
@@ -229,7 +252,7 @@ def _connectors(
         found.connectors.sort(key=lambda row: (places.get(row.name, len(places)), row.name))
         if ask_lag:
             try:
-                found.dead_letters = _dead_letters(settings, configs)
+                _count_letters(settings, configs, found)
             except FrazilError as error:
                 found.errors.append(str(error))
     return tables
@@ -241,15 +264,15 @@ def _has_login(config: Mapping[str, str]) -> bool:
 
 
 def _lag(settings: Settings, providers: ConfigProviders, name: str, config: dict[str, str]) -> int | None:
-    """Records that a connector has not stored yet; None for one that does not name its topics."""
+    """Records that a connector has not stored yet; None for a source."""
     from frazil.connectors.connector import Standing
 
     standing = Standing.of(name, config, settings.bootstrap_servers, providers)
-    return sum(standing.lag().values()) if standing.topics else None
+    return sum(standing.lag().values()) if standing.topics or standing.pattern else None
 
 
-def _dead_letters(settings: Settings, configs: Sequence[dict[str, str]]) -> int | None:
-    """Count the open dead letters; None when that would take long."""
+def _count_letters(settings: Settings, configs: Sequence[dict[str, str]], found: StackStatus) -> None:
+    """Count the open dead letters, unless that would take long."""
     from frazil.clients.kafka import offsets as kafka_offsets
     from frazil.clients.kafka import topics as kafka_topics
     from frazil.pipeline.letters.log import LetterLog
@@ -262,10 +285,12 @@ def _dead_letters(settings: Settings, configs: Sequence[dict[str, str]]) -> int 
         - sum(kafka_offsets.begin_offsets(servers, topics).values())
         > _COUNTED
     ):
-        return None
+        return
     log = LetterLog(servers)
     queues = log.look(topics, lambda done, total: None)
-    return sum(1 for _ in log.letters(queues, None, lambda done, total: None))
+    counts = Counter(letter.connector for letter in log.letters(queues, None, lambda done, total: None))
+    found.dead_letters = counts.total()
+    found.connectors = [replace(row, dead_letters=counts[row.name]) for row in found.connectors]
 
 
 def _tables(settings: Settings, names: Mapping[str, bool], found: StackStatus) -> None:
@@ -306,8 +331,11 @@ def _print(found: StackStatus, remarks: Sequence[str]) -> None:
     )
     _print_rows(
         console,
-        ("connector", "state", "tasks", "lag"),
-        [(r.up, r.name, r.state, " ".join(r.tasks) or "-", _number(r.lag)) for r in found.connectors],
+        ("connector", "state", "tasks", "lag", "dead letters"),
+        [
+            (r.up, r.name, r.state, " ".join(r.tasks) or "-", _number(r.lag), _number(r.dead_letters))
+            for r in found.connectors
+        ],
     )
     _print_rows(
         console,

@@ -11,7 +11,7 @@ import typer
 
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.env_file import EnvFileOption, variables_of
-from frazil.cli.ui.output import Output, OutputOption, show_json, show_table
+from frazil.cli.ui.output import Output, OutputOption, as_text, show_table
 from frazil.cli.ui.program import verb
 from frazil.cli.ui.progress import progress
 from frazil.connectors.documents import read_documents
@@ -76,9 +76,9 @@ def validate(
     providers = ConfigProviders.load(settings.config_providers, settings.env)
     documents = read_documents([file], sys.stdin, fallback=lambda file: file.stem, variables=variables_of(env_file))
     found = [_findings(document.name, document.config, sample, settings, providers) for document in documents]
-    if output is Output.JSON:
+    if output is not Output.TABLE:
         bodies = [json_value(one.body()) for one in found]
-        show_json(bodies[0] if len(bodies) == 1 else bodies)
+        typer.echo(as_text(bodies[0] if len(bodies) == 1 else bodies, output))
     else:
         for one in found:
             _print(one)

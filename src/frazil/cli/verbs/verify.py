@@ -12,7 +12,7 @@ import typer
 
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.letter_connectors import Connectors
-from frazil.cli.ui.output import Output, OutputOption, show_json, show_table
+from frazil.cli.ui.output import Output, OutputOption, as_text, show_table
 from frazil.cli.ui.program import verb
 from frazil.cli.ui.progress import Records, progress
 from frazil.cli.verbs.verify_database import compare_with_database
@@ -83,13 +83,13 @@ def verify(
                 if len(chosen) == 1 and (connectors or config or not isinstance(error, UsageError)):
                     raise
                 failed[name] = error
-    if output is Output.JSON:
+    if output is not Output.TABLE:
         bodies = [_body(name, one) for name, found in checks.items() for one in found]
         bodies += [
             {"connector": name, "error": str(error), "complete": None if isinstance(error, UsageError) else False}
             for name, error in failed.items()
         ]
-        show_json(bodies)
+        typer.echo(as_text(bodies, output))
     else:
         show(checks, failed)
     unknown = [error for error in failed.values() if not isinstance(error, UsageError)]

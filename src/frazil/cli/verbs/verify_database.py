@@ -7,8 +7,10 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+import typer
+
 from frazil.cli.ui.console import make_console
-from frazil.cli.ui.output import Output, show_json, show_table
+from frazil.cli.ui.output import Output, as_text, show_table
 from frazil.cli.ui.progress import progress
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
@@ -33,8 +35,8 @@ def compare_with_database(
         raise UsageError(
             "no table of these connectors is named like a table of a topic PREFIX.SCHEMA.TABLE. Nothing was compared."
         )
-    if output is Output.JSON:
-        show_json([{**asdict(one), "equal": one.equal} for one in found])
+    if output is not Output.TABLE:
+        typer.echo(as_text([{**asdict(one), "equal": one.equal} for one in found], output))
     else:
         show_comparisons(found)
     return all(one.equal for one in found)

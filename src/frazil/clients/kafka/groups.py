@@ -2,7 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from threading import BoundedSemaphore
 from typing import NamedTuple
 
@@ -139,6 +140,92 @@ def behind(bootstrap: str, topics: Iterable[str], group: str) -> dict[tuple[str,
 def lag(bootstrap: str, topics: Iterable[str], group: str) -> Offsets:
     """Records per (topic, partition) that a group has not committed; see `behind`."""
     return {key: found.lag for key, found in behind(bootstrap, topics, group).items()}
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of a consumer group, and the partitions that it reads."""
+
+    client_id: str
+    host: str
+    partitions: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """A consumer group; `state` is Kafka's word for it in capitals, such as STABLE or EMPTY."""
+
+    name: str
+    state: str
+    members: tuple[Member, ...]
+
+
+@until_settled
+def group_names(bootstrap: str) -> list[str]:
+    """Names of all consumer groups, sorted. Raises ServiceUnavailable."""
+    client = admin(bootstrap)
+    found = result(client, client.list_consumer_groups(request_timeout=TIMEOUT_S), bootstrap, "consumer groups")
+    if found.errors:
+        raise translated(found.errors[0], bootstrap, "consumer groups")
+    return sorted(one.group_id for one in found.valid)
+
+
+@until_settled
+def described_groups(bootstrap: str, names: Collection[str]) -> list[Group]:
+    """The consumer groups of these names; those that are gone, or of another kind, are left out.
+
+    Raises ServiceUnavailable.
+    """
+    if not names:
+        return []
+    client = admin(bootstrap)
+    futures = client.describe_consumer_groups(list(names), request_timeout=TIMEOUT_S)
+    found = []
+    for name, future in futures.items():
+        with suppress(NotFound):
+            found.append(result(client, future, bootstrap, f"consumer group {name}"))
+    return [
+        Group(
+            one.group_id,
+            one.state.name,
+            tuple(
+                Member(
+                    member.client_id,
+                    member.host.removeprefix("/"),
+                    tuple((p.topic, p.partition) for p in member.assignment.topic_partitions),
+                )
+                for member in one.members
+            ),
+        )
+        for one in found
+    ]
+
+
+@dataclass(frozen=True)
+class Committed:
+    """Position of a group in a partition that has the offsets `begin` to below `end`."""
+
+    offset: int
+    begin: int
+    end: int
+
+    @property
+    def lag(self) -> int:
+        """Records that the group has not read."""
+        return max(self.end - max(self.offset, self.begin), 0)
+
+    @property
+    def lost(self) -> int:
+        """Records that were deleted before the group has read them."""
+        return max(self.begin - self.offset, 0)
+
+
+def committed_positions(bootstrap: str, group: str) -> dict[tuple[str, int], Committed]:
+    """Positions of a group in the topics that exist. Raises ServiceUnavailable."""
+    offsets = all_group_offsets(bootstrap, group)
+    topics = sorted({topic for topic, _ in offsets})
+    ends, begins = end_offsets(bootstrap, topics), begin_offsets(bootstrap, topics)
+    return {key: Committed(offset, begins[key], ends[key]) for key, offset in sorted(offsets.items())}
 
 
 @contextmanager

@@ -47,13 +47,21 @@ class PolledProducer:
             self._producer.poll(_POLL_S)
 
     def produce(
-        self, topic: str, value: bytes | None = None, *, partition: int = -1, headers: Sequence[tuple[str, bytes]] = ()
+        self,
+        topic: str,
+        value: bytes | None = None,
+        *,
+        key: bytes | None = None,
+        partition: int = -1,
+        headers: Sequence[tuple[str, bytes | None]] = (),
+        timestamp: int | None = None,
     ) -> None:
-        """Queue a record; partition -1 leaves the choice to the partitioner.
+        """Queue a record; partition -1 leaves the choice to the partitioner, no timestamp means now.
 
         Raises BufferError while the queue is full, KafkaException for a record that cannot be sent.
         """
-        self._producer.produce(topic, value, partition=partition, headers=list(headers))
+        when: dict[str, Any] = {} if timestamp is None else {"timestamp": timestamp}
+        self._producer.produce(topic, value, key=key, partition=partition, headers=list(headers), **when)
 
     def topic(self, name: str, timeout: float) -> Any:
         """Metadata of a topic, as librdkafka names it. Raises KafkaException."""

@@ -3,10 +3,17 @@
 import base64
 import struct
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, TopicDescription  # type: ignore[attr-defined]
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    ConfigResource,
+    ConfigSource,
+    NewTopic,
+    TopicDescription,
+)
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from frazil.clients.kafka.client import TIMEOUT_S, admin, result, translated, until_settled
@@ -83,6 +90,72 @@ def topic_ids(bootstrap: str, names: Iterable[str]) -> dict[str, str]:
         bits = (uuid.get_most_significant_bits(), uuid.get_least_significant_bits())
         ids[name] = base64.urlsafe_b64encode(struct.pack(">qq", *bits)).decode().rstrip("=")
     return ids
+
+
+@until_settled
+def own_settings(bootstrap: str, name: str) -> dict[str, str]:
+    """Settings that a topic has of its own, not from its broker. Raises NotFound or ServiceUnavailable."""
+    client = admin(bootstrap)
+    resource = ConfigResource(ConfigResource.Type.TOPIC, name)
+    future = client.describe_configs([resource], request_timeout=TIMEOUT_S)[resource]
+    entries = result(client, future, bootstrap, f"topic {name}")
+    own = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+    return {key: str(entry.value) for key, entry in sorted(entries.items()) if entry.source == own}
+
+
+@until_settled
+def delete_topic(bootstrap: str, name: str) -> None:
+    """Delete a topic with its records; returns once the broker does not know it any more.
+
+    Raises NotFound, ServiceUnavailable, or TerminalError when the cluster refuses.
+    """
+    client = admin(bootstrap)
+    futures = client.delete_topics([name], operation_timeout=TIMEOUT_S, request_timeout=TIMEOUT_S)
+    result(client, futures[name], bootstrap, f"topic {name}")
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A partition of a topic; its brokers are ids, and the leader is None while there is none."""
+
+    number: int
+    leader: int | None
+    replicas: tuple[int, ...]
+    in_sync: tuple[int, ...]
+
+
+@until_settled
+def partitions_of(bootstrap: str, names: Collection[str]) -> dict[str, list[Partition]]:
+    """Partitions of topics, in order. Raises NotFound or ServiceUnavailable."""
+    return {
+        name: [
+            Partition(
+                one.id,
+                None if one.leader is None else one.leader.id,
+                tuple(broker.id for broker in one.replicas),
+                tuple(broker.id for broker in one.isr),
+            )
+            for one in sorted(described.partitions, key=lambda one: one.id)
+        ]
+        for name, described in descriptions(admin(bootstrap), bootstrap, names).items()
+    }
+
+
+@until_settled
+def allowed_operations(bootstrap: str, names: Collection[str]) -> dict[str, frozenset[str]]:
+    """Operations that this client may do on topics, in Kafka's words such as READ; a topic of which the cluster does
+    not tell is left out. Raises NotFound or ServiceUnavailable."""
+    if not names:
+        return {}
+    client = admin(bootstrap)
+    wanted = TopicCollection(list(names))
+    futures = client.describe_topics(wanted, include_authorized_operations=True, request_timeout=TIMEOUT_S)
+    found = {name: result(client, future, bootstrap, f"topic {name}") for name, future in futures.items()}
+    return {
+        name: frozenset(operation.name for operation in one.authorized_operations)
+        for name, one in found.items()
+        if one.authorized_operations
+    }
 
 
 @retry(retry=retry_if_exception_type(NotFound), stop=stop_after_delay(TIMEOUT_S), wait=wait_fixed(0.05), reraise=True)

@@ -45,6 +45,7 @@ PLUGINS = tuple(
         complete=_with_catalog,
         asks_store=lambda config: changes_unnamed_rows(parse_iceberg_sink(config)),
         read_again=_read_again,
+        holds_position=True,
     )
     for package in ("org.apache.iceberg.connect", "io.tabular.iceberg.connect")
 )

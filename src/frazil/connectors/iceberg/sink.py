@@ -13,7 +13,7 @@ from frazil.connectors.iceberg.position.alter import alter_positions
 from frazil.connectors.iceberg.sink_task import IcebergSinkTask
 from frazil.connectors.positions import Changes
 from frazil.connectors.sample import Sample
-from frazil.connectors.sink import Replayer, Sink, SinkContext
+from frazil.connectors.sink import Concern, Replayer, Sink, SinkContext
 from frazil.connectors.source import task_source, topics_of
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
@@ -56,7 +56,7 @@ class IcebergSink(Sink):
 
     def sample(self, count: int, most_rows: int, say: Callable[[str], None]) -> Sample:
         """See `Sink`."""
-        from frazil.clients.kafka.ranges import newest_records
+        from frazil.clients.kafka.peek import newest_records
         from frazil.connectors.iceberg.tools.sample import sample
 
         topics = topics_of(self._config, self._bootstrap)
@@ -76,6 +76,12 @@ class IcebergSink(Sink):
         from frazil.connectors.iceberg.tools.problems import missing_tables
 
         return [*missing_tables(self._config), *self.refusals()]
+
+    def concerns(self) -> list[Concern]:
+        """See `Sink`."""
+        from frazil.connectors.iceberg.tools.problems import small_files
+
+        return small_files(self._config)
 
     def verify(self, limits: Limits, progress: Progress) -> list[RangeCheck]:
         """See `Sink`. All is compared, without limits."""

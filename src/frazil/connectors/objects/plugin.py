@@ -21,6 +21,6 @@ def _open(config: Mapping[str, str], settings: Settings, cluster: Bootstrap) -> 
 
 
 PLUGINS = tuple(
-    ConnectorPlugin(name, object_sink_definition, parse_object_sink, _open)
+    ConnectorPlugin(name, object_sink_definition, parse_object_sink, _open, holds_position=True)
     for name in ("io.confluent.connect.s3.S3SinkConnector", "frazil.ObjectSinkConnector")
 )

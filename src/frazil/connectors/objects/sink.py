@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 from frazil.clients.credentials import with_store_access
@@ -17,7 +18,7 @@ from frazil.connectors.objects.sink_task import ObjectSinkTask
 from frazil.connectors.objects.stored_positions import StoredPositions, positions_object
 from frazil.connectors.objects.verify import ObjectCheck
 from frazil.connectors.positions import Changes, alter_group, check_changes
-from frazil.connectors.sink import Sink, SinkContext
+from frazil.connectors.sink import Concern, Sink, SinkContext
 from frazil.connectors.source import task_source
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
@@ -25,6 +26,8 @@ from frazil.pipeline.offsets import Offsets
 
 if TYPE_CHECKING:
     from frazil.connectors.objects.delta.table import DeltaTarget
+
+_PROBE = b"{}"
 
 
 class ObjectSink(Sink):
@@ -77,6 +80,26 @@ class ObjectSink(Sink):
         remarks.append("Objects that are stored stay, and get the same content when their records are read again.")
         remarks.append("Those of a topic that was made again are replaced by objects of the same names.")
         return remarks
+
+    def problems(self) -> list[str]:
+        """See `Sink`: the bucket has to be there, and to be ours to use."""
+        self._store.check()
+        return []
+
+    def concerns(self) -> list[Concern]:
+        """See `Sink`. A small object beside the position tells whether the store keeps conditions of puts."""
+        probe = positions_object(self._config.layout, f"{self._config.name}.probe")
+        self._store.put(probe, BytesIO(_PROBE), len(_PROBE), ())
+        if self._store.keeps_conditions(probe, _PROBE):
+            return []
+        return [
+            Concern(
+                f"the store of bucket {self._config.store.bucket} ignores conditions of puts (If-None-Match)",
+                "a second worker that runs the connector by mistake is noticed a little later, and Delta tables are "
+                "refused",
+                "use a store, or a release of it, that has conditional puts",
+            )
+        ]
 
     def verify(self, limits: Limits, progress: Progress) -> list[RangeCheck]:
         """See `Sink`."""

@@ -76,17 +76,18 @@ NO_OVERRIDES = Overrides()
 
 def overrides_of(types: Mapping[Path, ColumnType | None]) -> Overrides:
     """Make the overrides from the types of a connector's configuration."""
-    return Overrides(tuple((path, None if found is None else _type(found)) for path, found in types.items()))
+    return Overrides(tuple((path, None if found is None else type_of(found)) for path, found in types.items()))
 
 
-def _type(found: ColumnType) -> Type:
+def type_of(found: ColumnType) -> Type:
+    """Give the type that a configuration has written."""
     match found.kind:
         case "list":
-            return List(_type(found.members[0][1]))
+            return List(type_of(found.members[0][1]))
         case "map":
-            return Map(_type(found.members[0][1]), _type(found.members[1][1]))
+            return Map(type_of(found.members[0][1]), type_of(found.members[1][1]))
         case "struct":
-            return Struct(tuple(Field(name, _type(member)) for name, member in found.members))
+            return Struct(tuple(Field(name, type_of(member)) for name, member in found.members))
         case "decimal":
             return Scalar("decimal", precision=found.numbers[0], scale=found.numbers[1])
         case "fixed":

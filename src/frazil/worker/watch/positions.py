@@ -44,7 +44,7 @@ Lag = Mapping[tuple[str, str, int], Behind]
 
 
 def lag_of_all(bootstrap: Bootstrap, herder: Herder, providers: ConfigProviders) -> Lag:
-    """Find the positions of the connectors that name their topics."""
+    """Find the positions of the sinks that run here."""
     result: dict[tuple[str, str, int], Behind] = {}
     for name in herder.running_here():
         standing = Standing.of(name, herder.info(name).config, bootstrap, providers)

@@ -1,11 +1,12 @@
 """The tables of a connector whose records name them: those of the catalog that have its position."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import ForbiddenError, NoSuchNamespaceError, NoSuchTableError, RESTError
+from pyiceberg.table import Table
 from pyiceberg.typedef import Identifier
 from requests.exceptions import RequestException
 
@@ -22,20 +23,35 @@ def tables_with_position(catalog: Catalog, connector: str) -> list[str]:
     its namespaces.
     """
     prefix = f"{OFFSETS}.{connector}."
+    return [
+        ".".join(table.name())
+        for table in loaded(catalog, all_tables(catalog))
+        if any(name.startswith(prefix) for name in table.properties)
+    ]
 
-    def has_position(table: Identifier) -> bool:
-        try:
-            return any(name.startswith(prefix) for name in catalog.load_table(table).properties)
-        except (NoSuchTableError, ForbiddenError):  # one that it may not read it has not written
-            return False
 
+def all_tables(catalog: Catalog) -> list[Identifier]:
+    """Find all tables of the catalog, sorted. Raises ServiceUnavailable, or ConfigError when it refuses."""
     try:
-        tables = sorted(set(_tables(catalog, ())))
-        with ThreadPoolExecutor(_THREADS) as threads:
-            found = list(threads.map(has_position, tables))
+        return sorted(set(_tables(catalog, ())))
     except (RequestException, RESTError) as error:
         raise catalog_error(catalog.properties, "its tables", error) from error
-    return [".".join(table) for table, has in zip(tables, found, strict=True) if has]
+
+
+def loaded(catalog: Catalog, tables: Iterable[Identifier]) -> list[Table]:
+    """Load those of the tables that are still there and may be read. Raises ServiceUnavailable or ConfigError."""
+
+    def load(identifier: Identifier) -> Table | None:
+        try:
+            return catalog.load_table(identifier)
+        except (NoSuchTableError, ForbiddenError):
+            return None
+
+    try:
+        with ThreadPoolExecutor(_THREADS) as threads:
+            return [table for table in threads.map(load, tables) if table is not None]
+    except (RequestException, RESTError) as error:
+        raise catalog_error(catalog.properties, "its tables", error) from error
 
 
 def existing(catalog: Catalog, names: Collection[str]) -> set[str]:

@@ -11,8 +11,13 @@ from frazil.clients import catalog as catalogs
 from frazil.clients.catalog import catalog_error
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.config.row_changes import no_keys
+from frazil.connectors.iceberg.table.discover import tables_with_position
+from frazil.connectors.iceberg.tools.describe import totals
 from frazil.connectors.iceberg.tools.trial import table_branch
+from frazil.connectors.sink import Concern
 from frazil.errors import ConfigError, NotFound
+
+_MANY_FILES, _SMALL_BYTES, _MANY_DELETES = 1_000, 8_000_000, 500
 
 
 def missing_tables(config: IcebergSinkConfig) -> list[str]:
@@ -40,6 +45,27 @@ def without_keys(config: IcebergSinkConfig) -> list[str]:
         for name, table, _ in _looked_up(config, catalog, unnamed)
         if (made_without if table is None else not table.schema().identifier_field_ids)
     ]
+
+
+def small_files(config: IcebergSinkConfig) -> list[Concern]:
+    """Tables whose files have become many and small, or have many deletes. Raises as `missing_tables`."""
+    catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
+    named = config.route is None or not config.route.names_tables
+    names = config.tables if named else tables_with_position(catalog, config.name)
+    found = []
+    for name, table, _ in _looked_up(config, catalog, names):
+        figures = {} if table is None else totals(table.metadata.snapshot_by_name(config.branch_of(name)))
+        files, size, deletes = (figures.get(key, 0) for key in ("data_files", "bytes", "delete_files"))
+        if (files >= _MANY_FILES and size / files < _SMALL_BYTES) or deletes >= _MANY_DELETES:
+            what = f"table {name} has {files:,} data files of {size / max(files, 1) / 1e6:,.1f} MB on average"
+            found.append(
+                Concern(
+                    f"{what} and {deletes:,} delete files" if deletes else what,
+                    "queries and commits get slower with each file",
+                    f"run `maintain {name}`, or let the connector do it: frazil.maintenance.interval.ms",
+                )
+            )
+    return found
 
 
 def _check_warehouse(catalog: Catalog) -> None:

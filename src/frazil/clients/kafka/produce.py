@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from types import TracebackType
+from typing import NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from frazil.clients.kafka.client import require_listener
+from frazil.clients.kafka.headers import Headers
 from frazil.clients.kafka.producer import PolledProducer
 from frazil.clients.kafka.security import refusal, watched
 from frazil.errors import FrazilError, NotFound, ServiceUnavailable, TerminalError
@@ -18,6 +20,16 @@ _REPORT_EVERY = 2_000
 # Names as librdkafka gives them; a leading underscore marks an error of the client itself.
 _NO_TOPIC = frozenset({"UNKNOWN_TOPIC_OR_PART", "_UNKNOWN_TOPIC"})
 _UNAVAILABLE = frozenset({"_MSG_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN", "_TIMED_OUT"})
+
+
+class Outgoing(NamedTuple):
+    """A record to be sent. Partition -1 leaves the choice to the partitioner; a time is epoch milliseconds."""
+
+    value: bytes | None
+    key: bytes | None = None
+    headers: Headers = ()
+    partition: int = -1
+    timestamp: int | None = None
 
 
 class RecordProducer:
@@ -63,10 +75,15 @@ class RecordProducer:
         return self._acknowledged
 
     def send(
-        self, topic: str, records: Iterable[bytes], total: int | None, on_progress: Callable[[int], None] | None = None
+        self,
+        topic: str,
+        records: Iterable[bytes | Outgoing],
+        total: int | None,
+        on_progress: Callable[[int], None] | None = None,
     ) -> int:
         """Produce all records and wait until the broker has them; returns how many it has acknowledged.
 
+        Bytes are the value of a record without a key.
         `total` is the number of records where it is known, for messages; `on_progress` gets the number acknowledged so
         far.
 
@@ -89,10 +106,11 @@ class RecordProducer:
             on_progress(self._acknowledged)
         return self._acknowledged
 
-    def _produce(self, topic: str, record: bytes) -> None:
+    def _produce(self, topic: str, record: bytes | Outgoing) -> None:
+        value, key, headers, partition, timestamp = Outgoing(record) if isinstance(record, bytes) else record
         while True:
             try:
-                self._producer.produce(topic, record)
+                self._producer.produce(topic, value, key=key, partition=partition, headers=headers, timestamp=timestamp)
             except BufferError:  # the queue is full: wait for deliveries, which the delivery timeout bounds
                 self._producer.wait(0.01)
                 if self._error:
@@ -135,7 +153,9 @@ class RecordProducer:
 
     def _failure(self, topic: str, error: KafkaError, state: str) -> FrazilError:
         if error.name() in _NO_TOPIC:
-            return NotFound(f"topic `{topic}` does not exist at {self._bootstrap}; {state}. Create it with `init`")
+            return NotFound(
+                f"topic `{topic}` does not exist at {self._bootstrap}; {state}. Create it: `topics create {topic}`"
+            )
         if error.name() in _UNAVAILABLE or error.retriable():
             return ServiceUnavailable(
                 f"Kafka at {self._bootstrap} stopped answering for topic `{topic}` ({error.str()}); {state}. "

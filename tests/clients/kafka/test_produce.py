@@ -8,11 +8,11 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from frazil.clients.kafka.offsets import end_offsets
+from frazil.clients.kafka.produce import RecordProducer, produce
 from frazil.clients.kafka.topics import ensure_topics
 from frazil.environment.settings import LOOPBACK
 from frazil.errors import NotFound, ServiceUnavailable, TerminalError
 from frazil.minio.generators.generate import records
-from frazil.minio.generators.produce import RecordProducer, produce
 from frazil.stack.local import LocalStack
 from frazil.stack.ports import unused
 
@@ -94,7 +94,7 @@ def test_a_record_that_is_too_large_to_send(stack: LocalStack, topic: str) -> No
 
 
 def test_no_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("frazil.minio.generators.produce._METADATA_TIMEOUT_S", 1.0)
+    monkeypatch.setattr("frazil.clients.kafka.produce._METADATA_TIMEOUT_S", 1.0)
     (port,) = unused(1)
     with pytest.raises(ServiceUnavailable, match=rf"127\.0\.0\.1:{port} does not answer .*Nothing was changed"):
         produce(f"{LOOPBACK}:{port}", "apilogs", [b"a"], 1)

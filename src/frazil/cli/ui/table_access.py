@@ -1,0 +1,104 @@
+"""Tables that a verb is about, and the connectors that write to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from frazil.cli.ui.arguments import known_table
+from frazil.cli.ui.console import agreed
+from frazil.environment.settings import Settings
+from frazil.errors import FrazilError, UsageError
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table
+
+_AT_REST = ("STOPPED", "FAILED")
+
+
+def complete_tables(incomplete: str) -> list[str]:
+    """Names that a shell offers for a table; none when the catalog does not answer."""
+    from frazil.clients.catalog import connect
+    from frazil.connectors.iceberg.table.discover import all_tables
+
+    try:
+        settings = Settings.load()
+        names = [".".join(name) for name in all_tables(connect(settings.catalog_properties()))]
+    except FrazilError:
+        return []
+    own = [name.removeprefix(f"{settings.namespace}.") for name in names]
+    return [name for name in dict.fromkeys([*own, *names]) if name.startswith(incomplete)]
+
+
+TableArgument = Annotated[
+    str,
+    typer.Argument(help="`namespace.table`, or a table of NAMESPACE_NAME.", autocompletion=complete_tables),
+]
+
+
+def open_table(settings: Settings, table: str) -> tuple[Catalog, Table]:
+    """The catalog and a table that is there, whatever the case of its letters. Raises UsageError."""
+    from frazil.clients.catalog import connect
+    from frazil.connectors.iceberg.table.commit import TableBranch
+    from frazil.sql.summary import known_tables
+
+    catalog = connect(settings.catalog_properties())
+    name = ".".join(known_table(table, settings.namespace, partial(known_tables, catalog)))
+    return catalog, TableBranch(catalog, name, "main").load()
+
+
+@dataclass(frozen=True)
+class Writers:
+    """Connectors of the worker, as it tells them; `unknown` says why it does not."""
+
+    connectors: Mapping[str, Mapping[str, Any]]
+    unknown: str = ""
+
+    @classmethod
+    def ask(cls, settings: Settings) -> Writers:
+        """Ask the worker."""
+        from frazil.clients.connect import ConnectClient
+
+        try:
+            with ConnectClient(settings.connect_access) as client:
+                return cls(client.expanded())
+        except FrazilError as error:
+            return cls({}, str(error))
+
+    def of(self, table: Table) -> dict[str, str]:
+        """States of the connectors that write to a table, by name: unknown where the worker does not have them."""
+        from frazil.connectors.iceberg.tools.describe import writers
+
+        configs = {name: entry["info"]["config"] for name, entry in self.connectors.items()}
+        return {name: self._state(name) for name in writers(table, configs)}
+
+    def _state(self, name: str) -> str:
+        entry = self.connectors.get(name)
+        return "unknown" if entry is None else str(entry["status"]["connector"]["state"])
+
+    def require_rest(self, table: Table, what: str) -> None:
+        """Refuse a change while a connector runs that writes to the table. Raises UsageError."""
+        name = ".".join(table.name())
+        running = [one for one, state in self.of(table).items() if state not in (*_AT_REST, "unknown")]
+        if running:
+            raise UsageError(
+                f"{', '.join(running)} may be writing to {name}: {what}. Nothing was changed; stop it with `stop "
+                f"connector {running[0]}`, repeat this, and `resume` it."
+            )
+        if self.unknown and self.of(table):
+            typer.echo(
+                f"Whether {', '.join(self.of(table))} is writing to {name} is not known: {self.unknown}", err=True
+            )
+
+
+def consented(yes: bool, question: str) -> bool:
+    """Whether a change is wanted. Raises UsageError where nobody can be asked."""
+    if yes or agreed(question, f"{question} This cannot be asked here. Nothing was changed; pass --yes to go on."):
+        return True
+    typer.echo("nothing was changed")
+    return False

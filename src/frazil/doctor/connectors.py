@@ -1,0 +1,170 @@
+"""The connectors: their states, logins and rights, stores and registries, and what retention is about to take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from frazil.clients.kafka import groups as kafka_groups
+from frazil.clients.kafka import offsets as kafka_offsets
+from frazil.clients.kafka import topics as kafka_topics
+from frazil.clients.kafka.ranges import read_ranges
+from frazil.clients.registry.client import RegistryClient, SchemaId
+from frazil.connectors.connector import Connector, Standing, open_connector
+from frazil.connectors.keys.sink_config import part_envelope
+from frazil.connectors.registry import completed, connector_of
+from frazil.doctor.finding import Finding, Look
+from frazil.errors import ConfigError, FrazilError, NotFound
+from frazil.pipeline.letters.queues import DLQ
+from frazil.pipeline.offsets import TopicPartition
+from frazil.pipeline.schemas.converter import RegistryConverter
+from frazil.pipeline.schemas.wire import Part
+
+_HOUR_MS = 3_600_000
+_SHARE = 4
+"""With less than a quarter of the retention left it is time to say so."""
+_SHORT_S = 10.0
+_PARTS: tuple[Part, ...] = ("key", "value")
+
+
+def connectors(look: Look) -> Iterator[Finding]:
+    """All connectors of the worker, one after the other; what one raises is a problem of that one."""
+    for name, entry in sorted(look.connectors.items()):
+        found = list(_of_one(look, name, entry))
+        yield from found
+        if all(one.level == "ok" for one in found):
+            yield Finding(f"connector {name}", "ok", f"it is {entry['status']['connector']['state']}")
+
+
+def _of_one(look: Look, name: str, entry: Mapping[str, object]) -> Iterator[Finding]:
+    part = f"connector {name}"
+    info, status = entry["info"], entry["status"]
+    assert isinstance(info, Mapping) and isinstance(status, Mapping)  # noqa: S101 - as the REST API has them
+    yield from _state(part, name, status)
+    config = {str(key): str(value) for key, value in info["config"].items()}
+    try:
+        if connector_of(config).type != "sink":
+            return
+    except ConfigError:
+        return  # of Kafka Connect's runtime, which says what it needs
+    checks = (_kafka, _retention, _store, _registry)
+    try:
+        opened = open_connector(name, config, look.settings, look.providers)
+    except FrazilError as error:
+        yield Finding(part, "problem", str(error), "it does not start", "correct its configuration: `validate`")
+        return
+    standing = Standing.of(name, config, look.settings.bootstrap_servers, look.providers)
+    for check in checks:
+        try:
+            with opened.hiding():
+                yield from check(part, look, opened, standing)
+        except FrazilError as error:
+            yield Finding(part, "problem", str(error))
+
+
+def _state(part: str, name: str, status: Mapping[str, object]) -> Iterator[Finding]:
+    connector, tasks = status["connector"], status["tasks"]
+    assert isinstance(connector, Mapping) and isinstance(tasks, Sequence)  # noqa: S101 - as the REST API has them
+    parts = [connector, *tasks]
+    trace = next((str(one["trace"]).partition("\n")[0] for one in parts if one.get("trace")), "no reason is told")
+    states = {str(one["state"]) for one in parts}
+    if "FAILED" in states:
+        cure = f"correct the cause, then `restart connector {name}`"
+        yield Finding(part, "problem", f"it is FAILED: {trace}", "it stores nothing", cure)
+    elif "RESTARTING" in states:
+        yield Finding(
+            part, "warning", f"it is RESTARTING: {trace}", "it stores nothing until then", "it goes on by itself"
+        )
+
+
+def _kafka(part: str, look: Look, opened: Connector, standing: Standing) -> Iterator[Finding]:
+    """Whether its login may read its topics and its group, and write dead letters."""
+    topics = standing.known_topics()
+    letters = opened.resolved.config.get(DLQ + "topic.name", "").strip()
+    existing = kafka_topics.topics(standing.cluster)
+    for topic in [topic for topic in topics if topic not in existing]:
+        yield Finding(part, "problem", f"topic {topic} does not exist", "it reads nothing", f"`topics create {topic}`")
+    wanted = {topic: "READ" for topic in topics if topic in existing}
+    if letters in existing:
+        wanted[letters] = "WRITE"
+    for topic, allowed in kafka_topics.allowed_operations(standing.cluster, list(wanted)).items():
+        if wanted[topic] not in allowed:
+            what = "read" if wanted[topic] == "READ" else "write dead letters to"
+            yield Finding(
+                part,
+                "problem",
+                f"its login may not {what} {topic}",
+                "it fails when it gets there",
+                f"allow {wanted[topic]} on the topic in the cluster's ACLs",
+            )
+    kafka_groups.group_offsets(standing.cluster, standing.group, [(topic, 0) for topic in topics if topic in existing])
+
+
+def _retention(part: str, look: Look, opened: Connector, standing: Standing) -> Iterator[Finding]:
+    """Whether Kafka has deleted, or will soon, what was not read."""
+    topics = [topic for topic in standing.known_topics() if topic in kafka_topics.topics(standing.cluster)]
+    begin, end = (read(standing.cluster, topics) for read in (kafka_offsets.begin_offsets, kafka_offsets.end_offsets))
+    reached = kafka_groups.group_offsets(standing.cluster, standing.group, end)
+    for (topic, number), position in sorted(reached.items()):
+        first = begin[topic, number]
+        if position < first:
+            yield Finding(
+                part,
+                "problem",
+                f"{first - position:,} records of {topic}-{number} were deleted before they were read",
+                "they are lost; it fails with PositionLost when it starts again",
+                f"set its position to {first} (`offsets set`), or give it a new name",
+            )
+    behind = {key: offset for key, offset in reached.items() if begin[key] <= offset < end[key]}
+    settings = {topic: kafka_topics.topic_settings(standing.cluster, topic) for topic in {key[0] for key in behind}}
+    for key, age in _ages(standing, behind, end).items():
+        kept = settings[key[0]]
+        limit = int(kept.get("retention.ms", "-1"))
+        if limit < 0 or "delete" not in kept.get("cleanup.policy", "delete"):
+            continue
+        left = limit - age
+        if left < limit // _SHARE:
+            hours, records = max(left, 0) / _HOUR_MS, end[key] - behind[key]
+            yield Finding(
+                part,
+                "warning",
+                f"in {hours:,.1f} hours retention passes what is not read of {key[0]}-{key[1]}: it is {records:,} "
+                "records behind",
+                "records are lost then",
+                f"find out why it is behind, or raise retention.ms of {key[0]} (now {limit / _HOUR_MS:,.0f} hours)",
+            )
+
+
+def _ages(
+    standing: Standing, positions: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int]:
+    """Age in milliseconds of the first record that is not read, by partition."""
+    now = int(time.time() * 1000)
+    stops = {key: min(offset + 1, end[key]) for key, offset in positions.items()}
+    found: dict[TopicPartition, int] = {}
+    for records in read_ranges(standing.cluster, positions, stops):
+        first = records[0]
+        found[first.topic() or "", first.partition() or 0] = now - first.timestamp()[1]
+    return found
+
+
+def _store(part: str, look: Look, opened: Connector, standing: Standing) -> Iterator[Finding]:
+    """Whether catalog and store let it in, and what will make trouble in them."""
+    yield from (Finding(part, "problem", text, "it does not start") for text in opened.sink.problems())
+    for concern in opened.sink.concerns():
+        yield Finding(part, "warning", concern.what, concern.effect, concern.cure)
+
+
+def _registry(part: str, look: Look, opened: Connector, standing: Standing) -> Iterator[Finding]:
+    """Whether the registries of its converters answer and take its login."""
+    config = {**opened.resolved.config, "name": opened.name}
+    parsed = connector_of(config).parse(completed(config, look.settings))
+    converters = [part_envelope(parsed, one) for one in _PARTS]
+    for access in {one.access for one in converters if isinstance(one, RegistryConverter)}:
+        client = RegistryClient(replace(access, connect_timeout=_SHORT_S, read_timeout=_SHORT_S))
+        try:
+            client.schema(SchemaId("id", 1))
+        except NotFound:
+            continue  # it has answered
+    yield from ()

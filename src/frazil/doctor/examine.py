@@ -1,0 +1,32 @@
+"""The look at everything: all checks in order, each for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from frazil.doctor import connectors, machine, parts
+from frazil.doctor.finding import Check, Finding, Look
+from frazil.errors import FrazilError
+
+CHECKS: Mapping[str, Check] = {
+    "versions": machine.versions,
+    "memory": machine.memory,
+    "disk": machine.disk,
+    "open files": machine.open_files,
+    "services": parts.services,
+    "clock": machine.clock,
+    "kafka": parts.kafka,
+    "catalog": parts.catalog,
+    "worker": parts.worker,
+    "connectors": connectors.connectors,
+}
+
+
+def examine(look: Look, say: Callable[[str], None] = lambda text: None) -> Iterator[Finding]:
+    """Look at everything; `say` gets the name of each step. Texts have no secret of a configuration in them."""
+    for name, check in CHECKS.items():
+        say(name)
+        try:
+            yield from check(look)
+        except FrazilError as error:
+            yield Finding(name, "problem", look.providers.hide(str(error)))

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import pytest
+
+from frazil.clients.kafka.groups import set_group_offsets
+from frazil.clients.kafka.produce import produce
+from frazil.clients.kafka.topics import ensure_topics
+from frazil.stack.local import LocalStack
+from tests.cli.connect.conftest import SINK, Program
+
+pytestmark = pytest.mark.stack
+
+
+def test_waiting_for_what_the_topics_have(program: Program, stack: LocalStack, monkeypatch: pytest.MonkeyPatch) -> None:
+    servers = stack.settings.bootstrap_servers
+    monkeypatch.setenv("KAFKA_BOOTSTRAP_SERVERS", servers)
+    ensure_topics(servers, {"wait.stored": (1, {})})
+    produce(servers, "wait.stored", [b"1", b"2", b"3"], 3)
+    keys = {key: value for key, value in SINK.items() if key != "topics"}
+    program.client.put_config("named", {**keys, "topics": "wait.stored"})
+    program.client.put_config("by-pattern", {**keys, "topics.regex": r"wait\.stored"})
+    for name in ("named", "by-pattern"):
+        code, _, err = program.run("wait", "connector", name, "--for", "caught-up", "--timeout", "0")
+        assert (code, f"{name}: it is 3 records behind, and not CAUGHT-UP yet" in err) == (1, True), err
+        set_group_offsets(servers, f"connect-{name}", {("wait.stored", 0): 3})
+        assert program.ok("wait", "connector", name, "--for", "caught-up") == f"{name}: CAUGHT-UP\n"
+        assert program.ok("wait", "connector", name, "--for", "committed") == f"{name}: COMMITTED\n"
+    produce(servers, "wait.stored", [b"4"], 1)
+    program.client.pause("named")
+    program.ok("wait", "connector", "named", "--for", "PAUSED")
+    code, _, err = program.run("wait", "connector", "named", "--for", "committed")
+    assert (code, "named: it is PAUSED, with 1 records to store; `resume` it" in err) == (1, True), err
