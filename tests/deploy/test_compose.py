@@ -21,14 +21,14 @@ OF_COMPOSE = {"FRAZIL_IMAGE", "CONNECT_GROUP_ID"}
 OF_POSTGRES = {"AWS_RDS_DBNAME", "AWS_RDS_USER", "AWS_RDS_PASSWORD", "AWS_RDS_PORT"}
 
 
-@pytest.fixture(params=FILES)
+@pytest.fixture(scope="module", params=FILES)
 def file(request: pytest.FixtureRequest) -> Path:
     return DEPLOY / str(request.param)
 
 
-@pytest.fixture
-def project(file: Path, tmp_path: Path) -> dict[str, Any]:
-    return read(file, tmp_path, profiles(file))
+@pytest.fixture(scope="module")
+def project(file: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return read(file, tmp_path_factory.mktemp("podman"), profiles(file))
 
 
 def profiles(file: Path) -> set[str]:
