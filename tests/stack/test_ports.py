@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import socket
@@ -97,3 +98,21 @@ def test_two_variables_with_the_same_port_are_named() -> None:
     ports.require_different([Port(1, "A"), Port(2, "B"), Port(1, "A")])
     with pytest.raises(ConfigError, match="^A and C are both 1, .* Nothing was started"):
         ports.require_different([Port(1, "A"), Port(2, "B"), Port(1, "C")])
+
+
+def test_a_child_that_has_ended_hides_no_port_from_a_user_without_rights() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        user = os.fork()
+        if user == 0:
+            found: set[int] = set()
+            try:
+                if os.getuid() == 0:
+                    os.setuid(65534)
+                    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE, as after an exec
+                ended = os.fork() or os._exit(0)
+                os.waitid(os.P_PID, ended, os.WEXITED | os.WNOWAIT)
+                found = ports.listening(psutil.Process())
+            finally:
+                os._exit(0 if port in found else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(user, 0)[1]) == 0

@@ -88,7 +88,10 @@ def listening(process: psutil.Process) -> set[int]:
     for member in [process, *process.children(recursive=True)]:
         try:
             connections = member.net_connections(kind="tcp")
-        except psutil.NoSuchProcess:
+        except (
+            psutil.NoSuchProcess,
+            psutil.AccessDenied,
+        ):  # it has ended; until it is reaped, only root may look at it
             continue
         ports.update(c.laddr[1] for c in connections if c.status == psutil.CONN_LISTEN and c.laddr)
     return ports
