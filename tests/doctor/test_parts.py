@@ -41,5 +41,7 @@ def test_what_does_not_answer_is_a_problem_of_its_own(tmp_path: Path, monkeypatc
     steps: list[str] = []
     found = list(examine(Look(Settings({**isolated_settings(tmp_path).env, **away}), ConfigProviders()), steps.append))
     assert steps == list(CHECKS)
+    stopped = list(examine(Look(isolated_settings(tmp_path), ConfigProviders(), [service(tmp_path, port)])))
+    assert [one.what for one in stopped if one.part == "kafka"] == ["it is stopped"], "it is said once"
     problems = {one.part for one in found if one.level == "problem"}
     assert {"kafka", "catalog", "worker"} <= problems

@@ -20,13 +20,21 @@ CHECKS: Mapping[str, Check] = {
     "worker": parts.worker,
     "connectors": connectors.connectors,
 }
+_NEEDS: Mapping[str, str] = {"kafka": "kafka", "catalog": "seaweedfs", "clock": "seaweedfs", "worker": "worker"}
+"""Services of the home without which a check would say once more that they do not run."""
 
 
 def examine(look: Look, say: Callable[[str], None] = lambda text: None) -> Iterator[Finding]:
     """Look at everything; `say` gets the name of each step. Texts have no secret of a configuration in them."""
+    down: set[str] = set()
     for name, check in CHECKS.items():
+        if _NEEDS.get(name) in down:
+            continue
         say(name)
         try:
-            yield from check(look)
+            for finding in check(look):
+                if name == "services" and finding.level == "problem":
+                    down.add(finding.part)
+                yield finding
         except FrazilError as error:
             yield Finding(name, "problem", look.providers.hide(str(error)))
