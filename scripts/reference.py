@@ -25,6 +25,7 @@ from frazil.connectors.objects.config.delta_keys import DELTA_KEYS
 from frazil.connectors.objects.config.keys import OWN_KEYS, RECORD_KEYS, STORAGE_KEYS
 from frazil.connectors.objects.config.partitioner_keys import PARTITIONER_KEYS
 from frazil.connectors.objects.config.s3_keys import S3_KEYS
+from frazil.connectors.sql.config import SQL_KEYS
 from frazil.declare.definition import ConfigDef, Key, Required, as_text
 from frazil.declare.registry_converters import REGISTRY_CONVERTERS, registry_keys
 from frazil.engine.maintenance import MaintenanceReport
@@ -135,6 +136,8 @@ def connector_keys() -> str:
         chosen = [key for key in keys if _group(key) == group]
         header = ("Key", "Type", "Default", "Importance", "Meaning", "Here")
         parts += [f"## {title}", table(header, map(_key_row, chosen))]
+    header = ("Key", "Type", "Default", "Importance", "Meaning", "Here")
+    parts += ["## frazil.SqlConnector, beside those of the Iceberg sink", table(header, map(_object_row, SQL_KEYS))]
     for class_name in REGISTRY_CONVERTERS:
         header = ("Key", "Type", "Default", "Importance", "Meaning", "Here")
         rows = map(_object_row, registry_keys(class_name, "value", None))

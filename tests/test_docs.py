@@ -25,6 +25,8 @@ from frazil.connectors.iceberg.config.keys import ICEBERG_KEYS
 from frazil.connectors.objects.config.keys import OBJECT_KEYS
 from frazil.connectors.objects.config.object_sink import object_sink_definition
 from frazil.connectors.registry import check_config, completed, connector_of
+from frazil.connectors.sql.config import SQL_KEYS
+from frazil.declare.definition import ConfigDef
 from frazil.environment.settings import Settings
 from frazil.environment.variables import VARIABLES
 from frazil.minio.deployment.connectors import connectors
@@ -57,11 +59,14 @@ OTHER_NAMES = {
     "FRAZIL_BENCH_HOME",
     "JDK_JAVA_OPTIONS",
     "JAVA_HOME_25",
+    "DIVIDE_BY_ZERO",
     "JAVA_HOME_25_X64",
     "PYSPARK_DRIVER_PYTHON",
     "SPARK_CONF_DIR",
     "SPARK_HOME",
     "SPARK_LOCAL_IP",
+    "TIMESTAMP_NTZ",
+    "TRY_CAST",
 }
 
 STACK = Settings({"ICEBERG_CATALOG_URI": Settings({}).catalog_uri})
@@ -227,21 +232,23 @@ def test_connectors_of_the_pages_run_on_the_stack(page: Path) -> None:
 
 def test_every_connector_key_is_listed() -> None:
     listed = text_of(Path("docs/reference/connector-keys.md"))
-    assert [key.name for key in ICEBERG_KEYS if f"| `{key.name}`" not in listed] == []
+    assert [key.name for key in (*ICEBERG_KEYS, *SQL_KEYS) if f"| `{key.name}`" not in listed] == []
     listed = text_of(Path("docs/reference/object-sink-keys.md"))
     assert [key.name for key in OBJECT_KEYS if f"| `{key.name}`" not in listed] == []
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=str)
 def test_keys_of_the_pages_exist(page: Path) -> None:
-    known, objects = reference.definition(), object_sink_definition({})
+    known, objects, statements = reference.definition(), object_sink_definition({}), ConfigDef(SQL_KEYS)
     names = re.findall(r"`((?:iceberg|errors|frazil|consumer\.override)\.[a-z][\w.\-*]*)", text_of(page))
     public = "|".join(frazil.__all__)  # of the package
     others = re.compile(  # modules, properties of snapshots
         rf".*\.py|frazil\.(offsets|begin|connector|run|kafka|source|deadletters?|rest|{public})\b.*"
     )
     assert [
-        name for name in names if not others.fullmatch(name) and (known.find(name) or objects.find(name)) is None
+        name
+        for name in names
+        if not others.fullmatch(name) and not any(each.find(name) for each in (known, objects, statements))
     ] == []
 
 

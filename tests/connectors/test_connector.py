@@ -11,6 +11,7 @@ from frazil.connectors.connector import Standing, open_connector
 from frazil.declare.providers import ConfigProviders, EnvironmentProvider
 from frazil.environment.bootstrap import Bootstrap
 from frazil.errors import ConfigError, NotFound, UsageError
+from frazil.pipeline.executor import InlineExecutor
 from tests.connectors.samples import MINIMAL_S3_SINK, MINIMAL_SINK
 from tests.isolation import isolated_settings
 
@@ -47,7 +48,7 @@ def test_object_sinks_have_no_rows_to_sample(tmp_path: Path) -> None:
     keys = {"aws.access.key.id": "a", "aws.secret.access.key": "topsecret"}
     opened = open_connector("s", MINIMAL_S3_SINK | keys, isolated_settings(tmp_path), PROVIDERS)
     with pytest.raises(UsageError, match="--sample is for sinks of tables"), opened.hiding() as sink:
-        sink.sample(5, 5, print)
+        sink.sample(5, 5, print, InlineExecutor)
 
 
 def test_rows_of_tables_are_compared_as_a_whole(tmp_path: Path) -> None:

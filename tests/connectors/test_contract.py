@@ -233,7 +233,7 @@ def test_a_position_outside_of_the_topic_is_remarked(place: Place, kind: str) ->
 def test_a_sink_of_objects_samples_and_replays_nothing(place: Place) -> None:
     sink = place.open("objects").sink
     with pytest.raises(UsageError, match="is for sinks of tables; leave it out to check the configuration of c"):
-        sink.sample(5, 5, lambda step: None)
+        sink.sample(5, 5, lambda step: None, InlineExecutor)
     with pytest.raises(ConfigError, match="dead letters of c cannot be replayed, for it is no sink of tables"):
         sink.replayer([], dry_run=True)
 

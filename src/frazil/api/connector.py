@@ -70,8 +70,10 @@ class Connector:
 
         Raises UsageError for a sink that has no tables.
         """
-        with self._opened.hiding() as sink:
-            return sink.sample(count, rows, lambda step: None)
+        from frazil.engine.on_demand import spark_on_demand
+
+        with self._opened.hiding() as sink, spark_on_demand(self._settings, self.name) as on_spark:
+            return sink.sample(count, rows, lambda step: None, on_spark)
 
     def lag(self) -> Offsets:
         """Records that are not stored yet, by topic and partition, of the topics that are named."""

@@ -26,7 +26,8 @@ class ConnectorPlugin:
     for a configuration that cannot run. It imports what only a running sink needs. `complete` adds what a configuration
     leaves to the worker, whose settings it gets. `asks_store` tells whether only the store knows that a configuration
     can run. `read_again` tells what becomes of stored records that are read once more. `holds_position`: what it stores
-    tells how far it is, so that a new consumer group does not make it begin anew.
+    tells how far it is, so that a new consumer group does not make it begin anew. `aliases` are names beside the simple
+    one.
     """
 
     class_name: str
@@ -38,6 +39,7 @@ class ConnectorPlugin:
     asks_store: Callable[[Mapping[str, str]], bool] = lambda config: False
     read_again: Callable[[Mapping[str, str]], str] = lambda config: STORED_AGAIN
     holds_position: bool = False
+    aliases: tuple[str, ...] = ()
 
     @property
     def type(self) -> str:

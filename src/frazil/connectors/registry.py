@@ -9,6 +9,7 @@ from frazil.connectors.iceberg.plugin import PLUGINS as ICEBERG
 from frazil.connectors.keys.sink_definition import WARNINGS_LEVEL
 from frazil.connectors.objects.plugin import PLUGINS as OBJECTS
 from frazil.connectors.plugin import ConnectorPlugin
+from frazil.connectors.sql.plugin import PLUGINS as SQL
 from frazil.declare.definition import invalid_config_message
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError
@@ -32,7 +33,7 @@ def plugins() -> tuple[ConnectorPlugin, ...]:
                 "package that brings it."
             )
         others.append(found)
-    return (*ICEBERG, *OBJECTS, *others)
+    return (*ICEBERG, *OBJECTS, *SQL, *others)
 
 
 def find_connector(name: str) -> ConnectorPlugin:
@@ -42,7 +43,7 @@ def find_connector(name: str) -> ConnectorPlugin:
     """
     for plugin in plugins():
         simple = plugin.simple_name
-        if name in (plugin.class_name, simple, simple.removesuffix("Connector")):
+        if name in (plugin.class_name, simple, simple.removesuffix("Connector"), *plugin.aliases):
             return plugin
     available = ", ".join(f"{plugin.class_name} ({plugin.type} {plugin.version})" for plugin in plugins())
     raise ConfigError(

@@ -161,11 +161,13 @@ class Sink(ABC):
     def alter(self, changes: Changes | None) -> list[str]:
         """Move the position of a connector that does not run, or forget it with None; returns remarks for the user."""
 
-    def sample(self, count: int, most_rows: int, say: Callable[[str], None]) -> Sample:
+    def sample(
+        self, count: int, most_rows: int, say: Callable[[str], None], on_spark: Callable[[], Executor]
+    ) -> Sample:
         """Judge the newest `count` records of the topics, and show at most `most_rows` rows of each table.
 
-        Nothing is written, and no consumer group is used; `say` shows a step. Raises UsageError where the sink has no
-        such judgement.
+        Nothing is written, and no consumer group is used; `say` shows a step. `on_spark` gives an executor of Spark,
+        which it starts. Raises UsageError where the sink has no such judgement.
         """
         raise UsageError(f"--sample is for sinks of tables; leave it out to check the configuration of {self.name}")
 

@@ -11,9 +11,9 @@ import pickle
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, InvalidStateError
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -158,7 +158,11 @@ class SparkJobs:
 
     def _run_alone(self, job: _Job) -> None:
         try:
-            results = self._spark([job], job.calls, _Called)
+            if job.in_session is not None:
+                with self._group([job]):
+                    results = [job.in_session(self._session)]
+            else:
+                results = self._spark([job], job.calls, _Called)
         except Exception as error:
             job.end(error)
         else:
@@ -166,18 +170,24 @@ class SparkJobs:
 
     def _spark(self, several: Sequence[_Job], calls: Sequence[TaskCall[Any]], step: type[_Called]) -> list[Any]:
         """The results of calls as one job: a plain one of numbers. Calls hold credentials, and go through no file."""
-        group = f"frazil-{uuid.uuid4().hex}"
         context = self._session.sparkContext
         tasks = min(len(calls), self.parallelism) if len(several) > 1 else len(calls)
+        with self._group(several):
+            self.measure()
+            pickled = tuple(cloudpickle.dumps(call) for call in calls)  # type: ignore[no-untyped-call]
+            return list(context.parallelize(range(len(calls)), tasks).map(step(pickled)).collect())
+
+    @contextmanager
+    def _group(self, several: Sequence[_Job]) -> Iterator[None]:
+        """What this thread runs on Spark meanwhile is of these jobs, and ends when one of them is cancelled."""
+        group = f"frazil-{uuid.uuid4().hex}"
         with self._lock:
             if any(job.cancelled for job in several):
                 raise TerminalError("the job was given up before it began")
             self._running[group] = tuple(several)
         try:
-            self.measure()
-            context.setJobGroup(group, _description(several), interruptOnCancel=True)
-            pickled = tuple(cloudpickle.dumps(call) for call in calls)  # type: ignore[no-untyped-call]
-            return list(context.parallelize(range(len(calls)), tasks).map(step(pickled)).collect())
+            self._session.sparkContext.setJobGroup(group, _description(several), interruptOnCancel=True)
+            yield
         finally:
             with self._lock:
                 del self._running[group]
@@ -203,6 +213,13 @@ class ConnectorJobs:
         self._jobs.submit(job)
         return job.future.result()
 
+    def in_session(self, do: Callable[[SparkSession], T], what: str) -> T:
+        """Call a function with the session, in a thread that speaks to the JVM; as `run` otherwise."""
+        job = _Job(self._connector, what, (), None, do)
+        self._jobs.submit(job)
+        result: T = job.future.result()[0]
+        return result
+
     def cancel(self) -> None:
         """End the jobs that run now, for a connector that cannot wait for them."""
         self._jobs.cancel(self._connector)
@@ -210,12 +227,13 @@ class ConnectorJobs:
 
 @dataclass(eq=False)
 class _Job:
-    """The calls of one connector, and the future of their results."""
+    """The calls of one connector, or what it does `in_session`, and the future of their results."""
 
     connector: str
     what: str
     calls: Sequence[TaskCall[Any]]
     records: int | None
+    in_session: Callable[[SparkSession], Any] | None = None
     future: Future[list[Any]] = field(default_factory=Future)
     cancelled: bool = False
 

@@ -19,12 +19,13 @@ from frazil.pipeline.convert.strict import StageError
 from frazil.pipeline.letters.deadletter import Coordinates
 from frazil.pipeline.rows import Rows
 
-StepName = Literal["transform", "route", "convert", "write"]
+StepName = Literal["transform", "route", "convert", "write", "statement"]
 _STAGES: dict[StepName, str] = {
     "transform": "TRANSFORMATION",
     "route": "TASK_PUT",
     "convert": "VALUE_CONVERTER",
     "write": "TASK_PUT",
+    "statement": "TASK_PUT",
 }
 _RUST_PANIC = "pyo3_runtime"
 _MOST_TEXT = 500
@@ -40,6 +41,12 @@ class Unforeseen(Exception):
         self.place = f"{last.filename.rpartition('site-packages/')[2].rpartition('src/')[2]}:{last.lineno}"
         self.kind = type(cause), self.place
 
+    def reason(self) -> str:
+        """Reason of the dead letter of a record that raises it."""
+        cause = self.cause
+        kind = f"{type(cause).__module__}.{type(cause).__qualname__}".removeprefix("builtins.")
+        return f"step {self.step} failed unexpectedly with {kind} at {self.place}: {str(cause)[:_MOST_TEXT]}"
+
 
 class PoisonPill(StageError):
     """A record that makes a step raise; `exception` is the class and the trace of what it raises."""
@@ -47,8 +54,7 @@ class PoisonPill(StageError):
     def __init__(self, raised: Unforeseen) -> None:
         cause = raised.cause
         kind = f"{type(cause).__module__}.{type(cause).__qualname__}".removeprefix("builtins.")
-        text = f"step {raised.step} failed unexpectedly with {kind} at {raised.place}: {str(cause)[:_MOST_TEXT]}"
-        super().__init__(_STAGES[raised.step], raised.place.rpartition(":")[0], text)
+        super().__init__(_STAGES[raised.step], raised.place.rpartition(":")[0], raised.reason())
         self.exception = kind, "".join(traceback.format_exception(cause))
         self.kind = raised.kind
 
@@ -80,6 +86,10 @@ class PoisonPills:
             return False
         noted[at] = PoisonPill(raised)
         return True
+
+    def of_all_tables(self) -> dict[Coordinates, PoisonPill]:
+        """Those that no table can have."""
+        return dict(self._found.get("", {}))
 
     def among(self, rows: Rows, table: str = "") -> dict[int, PoisonPill]:
         """Find those of a table among rows, by their indexes."""

@@ -17,9 +17,9 @@ from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.source_positions import Reached
 from frazil.pipeline.types import Type
 
-SkipReason = Literal["tombstone", "transform", "unrouted", "replayed"]
-"""Reason why a record gives no row: it has no value, a transformation dropped it, no table wants it, or the table has
-what it says."""
+SkipReason = Literal["tombstone", "transform", "unrouted", "replayed", "statement"]
+"""Reason why a record gives no row: it has no value, a transformation dropped it, no table wants it, the table has
+what it says, or the statement of the connector has no row for it."""
 
 
 @dataclass
@@ -31,7 +31,8 @@ class TableResult:
     any of them there are no files. `doubtful`: some of these records may not fit the columns that they lack. `wanted`
     are rows of the table as they were, without which there are no files either. `changes` is what the driver has to
     know about changes of rows; `reached` are positions in the source's log, `key_fields` the names of the fields of
-    record keys. `write_s` is the time in seconds that went into storing files.
+    record keys. `again`: the rows were computed with records that are refused by now, and have to be computed again.
+    `write_s` is the time in seconds that went into storing files.
     """
 
     read: int = 0
@@ -50,6 +51,7 @@ class TableResult:
     next_offsets: Offsets = field(default_factory=dict)
     last_timestamps: Offsets = field(default_factory=dict)
     overflow: bool = False
+    again: bool = False
     write_s: float = 0.0
 
     @property
@@ -75,6 +77,7 @@ class TableResult:
         self.next_offsets = offsets.merge(self.next_offsets, other.next_offsets)
         self.last_timestamps = offsets.merge(self.last_timestamps, other.last_timestamps)
         self.overflow |= other.overflow
+        self.again |= other.again
         self.write_s = max(self.write_s, other.write_s)
 
 

@@ -194,6 +194,7 @@ class _TableGroup:
         self._closed = spec.routing.closed if spec.routing is not None else ""
         self._transforms = spec.transforms
         self._envelope = spec.envelope
+        self._computed = spec.computed
         self._route = router(spec.routing.route) if spec.routing is not None else None
 
     def take(self, chunk: Rows, missing: dict[str, NewColumns]) -> None:
@@ -210,7 +211,10 @@ class _TableGroup:
                 each.refuse(rows, pills)
         rows = sound_rows
         with step("transform"):
-            prepared = prepare(rows, self._transforms, envelope=self._envelope, columns=True)
+            if self._computed is not None:
+                prepared = self._computed.prepared(rows)
+            else:
+                prepared = prepare(rows, self._transforms, envelope=self._envelope, columns=True)
         for each in booking if self._route is None else [self.rest]:
             if each is not None:
                 each.skip("transform", len(prepared.dropped))

@@ -10,6 +10,7 @@ import pyarrow as pa
 from frazil.clients.kafka.ranges import Range
 from frazil.pipeline import offsets
 from frazil.pipeline.changes import ChangeSpec
+from frazil.pipeline.computed import Computed
 from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.envelope import Envelope
 from frazil.pipeline.gaps import Before
@@ -119,13 +120,15 @@ class Routing:
 class TaskSpec:
     """A run over a batch, as its tasks need it.
 
-    Without `routing` every record goes to every table. `envelope`: how records come with their schemas.
+    Without `routing` every record goes to every table. `envelope`: how records come with their schemas. `computed`:
+    the rows are no records, but computed from such.
     """
 
     tables: tuple[TableSpec, ...]
     transforms: TransformChain | None = None
     routing: Routing | None = None
     envelope: Envelope | None = None
+    computed: Computed | None = None
 
     def ranges(self) -> list[Range]:
         """List the ranges of Kafka that the run has to read."""

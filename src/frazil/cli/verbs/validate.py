@@ -121,7 +121,12 @@ def _findings(
             if sample:
                 raise
             found.warnings.append(f"the store was not asked: {error}")
-        return replace(found, sample=sink.sample(sample, _ROWS, say)) if sample and not found.errors else found
+        if not sample or found.errors:
+            return found
+        from frazil.engine.on_demand import spark_on_demand
+
+        with spark_on_demand(settings, name) as on_spark:
+            return replace(found, sample=sink.sample(sample, _ROWS, say, on_spark))
 
 
 def _print(findings: Findings) -> None:

@@ -227,6 +227,8 @@ class Batch:
 
     def _judge(self, table: SinkTable, result: TableResult) -> Literal["clean", "again", "divide"]:
         """Tell whether the result can be committed; prepare the next run, but for a division."""
+        if result.again:
+            return "again"
         if result.dead and not self.letters.tolerant:
             table.bad += result.dead
             return "again"

@@ -21,7 +21,7 @@ def _open(config: Mapping[str, str], settings: Settings, cluster: Bootstrap) -> 
     return IcebergSink(config, settings, cluster)
 
 
-def _with_catalog(config: Mapping[str, str], settings: Settings) -> Mapping[str, str]:
+def with_catalog(config: Mapping[str, str], settings: Settings) -> Mapping[str, str]:
     """The configuration with the worker's catalog and store where it names no catalog; its own properties win."""
     named = any(config.get(f"{CATALOG}.{name}", "").strip() for name in ("uri", "catalog-impl"))
     if named or config.get(f"{CATALOG}.type", "rest").strip() != "rest" or not settings.has_catalog:
@@ -29,7 +29,8 @@ def _with_catalog(config: Mapping[str, str], settings: Settings) -> Mapping[str,
     return {f"{CATALOG}.{name}": text for name, text in settings.catalog_properties().items()} | dict(config)
 
 
-def _read_again(config: Mapping[str, str]) -> str:
+def read_again(config: Mapping[str, str]) -> str:
+    """What becomes of stored records that are read once more."""
     changes = config.get("iceberg.tables.cdc-field", "").strip()
     if changes or config.get("iceberg.tables.upsert-mode-enabled", "").strip().lower() == "true":
         return "they would take the place of the rows with their keys"
@@ -42,9 +43,9 @@ PLUGINS = tuple(
         iceberg_sink_definition,
         parse_iceberg_sink,
         _open,
-        complete=_with_catalog,
+        complete=with_catalog,
         asks_store=lambda config: changes_unnamed_rows(parse_iceberg_sink(config)),
-        read_again=_read_again,
+        read_again=read_again,
         holds_position=True,
     )
     for package in ("org.apache.iceberg.connect", "io.tabular.iceberg.connect")

@@ -18,6 +18,7 @@ from frazil.connectors.source import task_source, topics_of
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
+from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.log import Queue
 
 
@@ -26,10 +27,13 @@ class IcebergSink(Sink):
 
     def __init__(self, config: Mapping[str, str], settings: Settings, bootstrap: Bootstrap) -> None:
         """Raises ConfigError for a configuration that cannot run."""
-        parsed = iceberg_sink_config(config)
+        parsed = self._parsed(config)
         self._config = replace(parsed, catalog_properties=with_credentials(parsed.catalog_properties, settings))
         self._class = config.get("connector.class", "")
         self._bootstrap = bootstrap
+
+    def _parsed(self, config: Mapping[str, str]) -> IcebergSinkConfig:
+        return iceberg_sink_config(config)
 
     @property
     def config(self) -> IcebergSinkConfig:
@@ -54,7 +58,9 @@ class IcebergSink(Sink):
         """See `Sink`."""
         return alter_positions(self._config, self._bootstrap, changes)
 
-    def sample(self, count: int, most_rows: int, say: Callable[[str], None]) -> Sample:
+    def sample(
+        self, count: int, most_rows: int, say: Callable[[str], None], on_spark: Callable[[], Executor]
+    ) -> Sample:
         """See `Sink`."""
         from frazil.clients.kafka.peek import newest_records
         from frazil.connectors.iceberg.tools.sample import sample

@@ -9,6 +9,7 @@ from pyiceberg.catalog import Catalog
 
 from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import topics as kafka_topics
+from frazil.clients.kafka.ranges import Range
 from frazil.connectors.iceberg.batch import Batch
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.position import start_position, takeover
@@ -121,13 +122,16 @@ class IcebergSinkTask(SinkTask):
         tasks = 1 if one_task else min(self._executor.parallelism, -(-records // ROWS_PER_TASK))
         # Repeated events are told by those before them in the partition.
         in_order = self._config.row_changes is not None and self._config.row_changes.events
-        calls = [Task(spec, self._source, share) for share in (dealt if in_order else divided)(ranges, tasks)]
-        results = self._executor.run(calls, described(ranges), records)
+        result = self.read(spec, (dealt if in_order else divided)(ranges, tasks), records)
         ids = self._tables.identity.topic_ids
         start_position.check_topics(self._bootstrap, {one.topic: ids[one.topic] for one in ranges})
-        result = combine(results)
         self._pace.measured(records, result.bytes_read)
         return result
+
+    def read(self, spec: TaskSpec, shares: Sequence[Sequence[Range]], records: int) -> TaskResult:
+        """Write the rows of so many records, those of ranges of Kafka, in a task for each share."""
+        calls = [Task(spec, self._source, share) for share in shares]
+        return combine(self._executor.run(calls, described([one for share in shares for one in share]), records))
 
     def _identify(self, topics: set[str]) -> None:
         """Learn the ids of topics that a pattern stands for since the start."""

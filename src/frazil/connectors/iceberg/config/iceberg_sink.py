@@ -147,8 +147,14 @@ def iceberg_sink_definition(config: Mapping[str, str | None]) -> ConfigDef:
 def parse_iceberg_sink(config: Mapping[str, str | None]) -> Parsed:
     """Parse and check a configuration; errors and warnings are in the result, nothing is raised."""
     parsed = iceberg_sink_definition(config).parse(config)
+    check_iceberg_sink(parsed)
+    return parsed
+
+
+def check_iceberg_sink(parsed: Parsed) -> None:
+    """Rules between keys."""
     check_sink(parsed)
-    check_converters(parsed, text=reads_text(config))
+    check_converters(parsed, text=reads_text(parsed.config))
     check_transforms(parsed)
     check_tables(parsed)
     check_creation(parsed)
@@ -157,7 +163,6 @@ def parse_iceberg_sink(config: Mapping[str, str | None]) -> Parsed:
     _check_code(parsed)
     _check_write_properties(parsed)
     check_row_changes(parsed)
-    return parsed
 
 
 def _check_catalog(parsed: Parsed) -> None:
@@ -217,7 +222,11 @@ def _check_write_properties(parsed: Parsed) -> None:
 
 def iceberg_sink_config(config: Mapping[str, str]) -> IcebergSinkConfig:
     """The typed configuration; raises ConfigError with all errors in Connect's text when there are any."""
-    parsed = parse_iceberg_sink(config)
+    return typed_config(config, parse_iceberg_sink(config))
+
+
+def typed_config(config: Mapping[str, str], parsed: Parsed) -> IcebergSinkConfig:
+    """The typed configuration of one that is parsed; raises as `iceberg_sink_config` does."""
     common = sink_fields(parsed, keys=brings_changes(config))
     changes, types = row_changes(parsed), column_types(parsed)
     if changes is not None and changes.events:

@@ -7,7 +7,6 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import NestedField
 
 from frazil.clients import catalog as catalogs
-from frazil.clients.kafka.ranges import place_of
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.column_limits import admit
 from frazil.connectors.iceberg.table.create import EMPTY, new_table
@@ -18,10 +17,11 @@ from frazil.connectors.iceberg.table.writers import decode_spec, discovery
 from frazil.connectors.iceberg.tools.trial import Trial, decode_of, table_branch, tried
 from frazil.connectors.sample import Judged, Sample, TableSample, Verdict
 from frazil.errors import NotFound
+from frazil.pipeline.computed import Computed
 from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.letters.letter import described
 from frazil.pipeline.results import TableResult
-from frazil.pipeline.rows import by_partition, rows_of
+from frazil.pipeline.rows import Rows, rows_of
 from frazil.pipeline.task_spec import ANY_COLUMNS
 
 _NO_COLUMNS = "the connector would fail. Set iceberg.tables.evolve-schema-enabled=false, or correct the producer"
@@ -33,17 +33,26 @@ def sample(config: IcebergSinkConfig, records: Sequence[Message], most_rows: int
     Raises NotFound for a table of the configuration that does not exist, ConfigError or ServiceUnavailable when the
     catalog cannot be asked.
     """
-    if not records:
-        return Sample()
-    return _Sampler(config).judge(records, most_rows)
+    return Sample() if not records else judge(config, [rows_of([record]) for record in records], most_rows)
+
+
+def judge(
+    config: IcebergSinkConfig, records: Sequence[Rows], most_rows: int, computed: Computed | None = None
+) -> Sample:
+    """Judge records, each by itself; with `computed` they are such rows, those of one record together.
+
+    Raises as `sample` does.
+    """
+    return _Sampler(config, computed).judge(records, most_rows)
 
 
 class _Sampler:
-    def __init__(self, config: IcebergSinkConfig) -> None:
+    def __init__(self, config: IcebergSinkConfig, computed: Computed | None) -> None:
         self._config = config
+        self._computed = computed
         self._catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
 
-    def judge(self, records: Sequence[Message], most_rows: int) -> Sample:
+    def judge(self, records: Sequence[Rows], most_rows: int) -> Sample:
         found = Sample()
         decodes: dict[str, DecodeSpec] = {}
         for name in self._names(records):
@@ -52,21 +61,21 @@ class _Sampler:
             decodes[name] = self._decode(table, records)
         problems = {table.name: table.problem for table in found.tables if decodes[table.name] is ANY_COLUMNS}
         for record in records:
-            trial = tried(self._config, decodes, [rows_of([record])], problems)
+            trial = tried(self._config, decodes, [record], problems, computed=self._computed)
             found.judged += _verdicts(record, trial)
             for table in found.tables:
                 rows = [row for part in trial.rows[table.name] for row in part.to_pylist()]
                 table.rows += rows[: most_rows - len(table.rows)]
         return found
 
-    def _names(self, records: Sequence[Message]) -> list[str]:
+    def _names(self, records: Sequence[Rows]) -> list[str]:
         """The tables of the configuration, or those that the records name."""
         route = self._config.route
         if route is None or not route.names_tables:
             return list(self._config.tables)
-        return sorted(tried(self._config, {}, by_partition(records)).missing)
+        return sorted(tried(self._config, {}, records).missing)
 
-    def _decode(self, table: TableSample, records: Sequence[Message]) -> DecodeSpec:
+    def _decode(self, table: TableSample, records: Sequence[Rows]) -> DecodeSpec:
         """Make the decoding of a table as it would be after the evolution or creation that the records cause."""
         config = self._config
         try:
@@ -88,7 +97,7 @@ class _Sampler:
         table.changes = _changes(loaded.schema(), wider.schema)
         return decode_of(config, loaded, wider.schema, wider.refusal)
 
-    def _decode_new(self, table: TableSample, records: Sequence[Message]) -> DecodeSpec:
+    def _decode_new(self, table: TableSample, records: Sequence[Rows]) -> DecodeSpec:
         """Make the decoding of a table that would be made of these records."""
         result = self._result(table.name, discovery(self._config), records)
         admitted = admit(self._config, None, result.unknown, result.seen)
@@ -101,8 +110,8 @@ class _Sampler:
         table.changes = _changes(Schema(), schema)
         return decode_spec(self._config, schema, admitted.refusal)
 
-    def _result(self, name: str, decode: DecodeSpec, records: Sequence[Message]) -> TableResult:
-        return tried(self._config, {name: decode}, by_partition(records)).results[name]
+    def _result(self, name: str, decode: DecodeSpec, records: Sequence[Rows]) -> TableResult:
+        return tried(self._config, {name: decode}, records, computed=self._computed).results[name]
 
 
 def _changes(before: Schema, after: Schema) -> dict[str, str]:
@@ -129,10 +138,10 @@ def _type_text(column: NestedField) -> str:
     return str(struct_of(Schema(column)).fields[0].type)
 
 
-def _verdicts(record: Message, trial: Trial) -> Iterator[Judged]:
+def _verdicts(record: Rows, trial: Trial) -> Iterator[Judged]:
     for name, of_table in [*trial.results.items(), ("", trial.rest)]:
         if of_table.read:
-            yield Judged(*place_of(record), name, *_verdict(of_table))
+            yield Judged(record.topic, record.partition, int(record.offsets[0]), name, *_verdict(of_table))
 
 
 def _verdict(result: TableResult) -> tuple[Verdict, str]:

@@ -16,6 +16,7 @@ from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.commit import TableBranch
 from frazil.connectors.iceberg.table.schema import mapping_of
 from frazil.connectors.iceberg.table.writers import decode_spec
+from frazil.pipeline.computed import Computed
 from frazil.pipeline.convert.decode import DecodeSpec
 from frazil.pipeline.results import TableResult
 from frazil.pipeline.rows import Rows
@@ -66,10 +67,11 @@ def tried(
     refusals: Mapping[str, str] = MappingProxyType({}),
     *,
     places: bool = False,
+    computed: Computed | None = None,
 ) -> Trial:
     """Make rows of records for the tables of `decodes`; `refusals` says why some of these cannot have any record.
 
-    With `places` rows have the columns of `PLACE` too.
+    With `places` rows have the columns of `PLACE` too. With `computed` the records are such rows.
     """
     kept = {name: KeptRows() for name in decodes}
     tables = [
@@ -77,7 +79,8 @@ def tried(
         for name, decode in decodes.items()
     ]
     routing = None if config.route is None else Routing(config.route, Bounds(), frozenset(decodes))
-    result = run(records, TaskSpec(tuple(tables), config.transforms, routing, config.envelope))
+    spec = TaskSpec(tuple(tables), config.transforms, routing, config.envelope, computed)
+    result = run(records, spec)
     return Trial(result.tables, result.rest, {name: each.parts for name, each in kept.items()}, result.missing)
 
 

@@ -1,0 +1,196 @@
+"""A statement in Spark: scans of topics give it rows, and its own rows go to the tasks that write them.
+
+One job does it all: each task reads a share of the batch from Kafka in a Python worker, Spark's JVM computes the rows,
+and another Python worker writes them.
+"""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import pyarrow as pa
+from py4j.protocol import Py4JJavaError
+from pyspark.accumulators import AccumulatorParam
+from pyspark.errors import PySparkException
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.util import PythonEvalType
+
+from frazil.connectors.sql.columns import shape_of, spark_columns
+from frazil.connectors.sql.scan import Scan, Scanned, ScannedTopic, hidden_columns
+from frazil.connectors.sql.statement import PLACE, Statement, table_relation, topic_relation
+from frazil.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+T = TypeVar("T")
+_Mapping: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+SETTINGS = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.variable.substitute": "false",  # texts of a statement may have ${…}, which stands for secrets elsewhere
+    "spark.sql.runSQLOnFiles": "false",
+}
+_DATA_EXCEPTION = re.compile(r"(\[[A-Z_.]+\][^\n]*?)\s*SQLSTATE: 22", re.DOTALL)
+_ADVICE = re.compile(r" If necessary set \S+ to \S+ to bypass this error\.")
+_MOST_TEXT = 500
+
+
+def data_exception(error: BaseException) -> str | None:
+    """What an error says of the data of a record, such as a division by zero; None for an error that is no such."""
+    if not isinstance(error, (PySparkException, Py4JJavaError)):
+        return None
+    found = _DATA_EXCEPTION.search(str(error))
+    if found is None:
+        return None
+    text = _ADVICE.sub("", re.sub(r"\s+", " ", found[1]).strip())
+    return text[:_MOST_TEXT]
+
+
+class _Reports(AccumulatorParam[dict[Any, Any]]):
+    """Reports of tasks by their names; the same task that ran twice tells the same."""
+
+    def zero(self, value: dict[Any, Any]) -> dict[Any, Any]:
+        return {}
+
+    def addInPlace(self, value1: dict[Any, Any], value2: dict[Any, Any]) -> dict[Any, Any]:
+        value1.update(value2)
+        return value1
+
+
+@dataclass
+class Query:
+    """A statement in a session of its own; used from one thread at a time."""
+
+    session: SparkSession
+    statement: Statement
+    topics: Sequence[ScannedTopic]
+
+    def __post_init__(self) -> None:
+        self._tables: dict[int, pa.Table] = {}
+        self._runs = 0
+        self._reports = self.session.sparkContext.accumulator({}, _Reports())
+        for name, value in SETTINGS.items():
+            self.session.conf.set(name, value)
+
+    @classmethod
+    def of(cls, session: SparkSession, statement: Statement, topics: Sequence[ScannedTopic]) -> Query:
+        """Make a query in a session beside `session`: views and settings reach nobody else."""
+        return cls(session.newSession(), statement, topics)
+
+    def run(
+        self, scans: Sequence[Scan], tables: Sequence[pa.Table], write: Callable[[pa.Table], T]
+    ) -> tuple[list[Scanned], list[Scan], list[T]]:
+        """Compute the rows of scans, and hand them to `write`, one call for each task.
+
+        Gives the reports of the scans, and those that Spark did not make, as no row can come of them: of a condition
+        that is never true, or a join with an empty table. Raises what Spark raises; `data_exception` tells what that
+        says of a record.
+        """
+        self._runs += 1
+        self._reports.value = {}
+        own = {topic.number: [scan for scan in scans if scan.topic.number == topic.number] for topic in self.topics}
+        for topic in self.topics:
+            self._relation(topic, own[topic.number])
+        results = self._written(self.frame(tables), write)
+        reports = self._reports.value.items()
+        found = {(topic, number): report for (run, topic, number), report in reports if run == self._runs}
+        left = [scan for at, several in own.items() for n, scan in enumerate(several) if (at, n) not in found]
+        return list(found.values()), left, results
+
+    def try_rows(self, batches: Mapping[str, Sequence[pa.RecordBatch]], tables: Sequence[pa.Table]) -> pa.Table:
+        """Compute the rows of a few records that are here, by their topics. Raises as `run` does."""
+        for topic in self.topics:
+            found = pa.Table.from_batches(batches.get(topic.name, ()), topic.schema())
+            self.session.createDataFrame(found).createOrReplaceTempView(topic_relation(topic.number))
+        rows = self._written(self.frame(tables), _itself)
+        return pa.concat_tables(rows) if rows else pa.table({})
+
+    def check(self, tables: Sequence[pa.Table]) -> pa.Schema:
+        """Give the columns of the statement's rows. Raises ConfigError for a statement that Spark refuses."""
+        for topic in self.topics:
+            self._relation(topic, [])
+        try:
+            schema = to_arrow_schema(self.frame(tables).schema)
+        except PySparkException as error:
+            raise ConfigError(f"frazil.sql: {_analysis(error)}") from None
+        columns = [column for column in schema if column.name != PLACE]
+        names = [column.name.lower() for column in columns]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ConfigError(f"frazil.sql: columns {', '.join(twice)} are there twice; name them apart with AS")
+        try:
+            for column in columns:
+                shape_of(column.type, f"{column.name}.")
+        except ValueError as error:
+            raise ConfigError(f"frazil.sql: {error}") from None
+        return pa.schema(columns)
+
+    def frame(self, tables: Sequence[pa.Table]) -> DataFrame:
+        """The statement over the relations as they are; tables get theirs here."""
+        for number, table in enumerate(tables):
+            if self._tables.get(number) is not table:
+                frame = self.session.createDataFrame(table).hint("broadcast")
+                frame.createOrReplaceTempView(table_relation(number))
+                self._tables[number] = table
+        return self.session.sql(self.statement.text)
+
+    def _written(self, frame: DataFrame, write: Callable[[pa.Table], T]) -> list[T]:
+        rows = map_in_arrow(frame, _writing(write), "result BINARY").collect()
+        return [pickle.loads(row[0]) for row in rows]  # noqa: S301 - of our own tasks
+
+    def _relation(self, topic: ScannedTopic, scans: Sequence[Scan]) -> None:
+        schema = f"{spark_columns(topic.columns)}, {hidden_columns(topic.metadata)}"
+        number = self.session.range(0, len(scans), 1, max(len(scans), 1))
+        frame = map_in_arrow(number, _scanning(tuple(scans), self._runs, self._reports), schema)
+        frame.createOrReplaceTempView(topic_relation(topic.number))
+
+
+def map_in_arrow(frame: DataFrame, function: _Mapping, schema: str) -> DataFrame:
+    """Do what `DataFrame.mapInArrow` does, which wants pandas to be there for other functions than this."""
+    from pyspark.sql.classic.dataframe import DataFrame
+    from pyspark.sql.udf import UserDefinedFunction
+
+    mapped = UserDefinedFunction(function, schema, "rows", PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+    column = mapped(*(frame[name] for name in frame.columns))
+    made: Any = frame
+    return DataFrame(made._jdf.mapInArrow(column._jc, False, None), frame.sparkSession)  # noqa: SLF001 - as PySpark does
+
+
+def _scanning(scans: tuple[Scan, ...], run: int, reports: Any) -> _Mapping:
+    def scanning(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                report, rows = scans[number]()
+                reports.add({(run, scans[number].topic.number, number): report})
+                yield from rows
+
+    return scanning
+
+
+def _itself(rows: pa.Table) -> pa.Table:
+    return rows
+
+
+def _writing(write: Callable[[pa.Table], Any]) -> _Mapping:
+    def writing(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        found = [batch for batch in batches if batch.num_rows]
+        if found:
+            result = pickle.dumps(write(pa.Table.from_batches(found)))
+            yield pa.RecordBatch.from_arrays([pa.array([result], pa.binary())], ["result"])
+
+    return writing
+
+
+def _analysis(error: PySparkException) -> str:
+    """What Spark says of a statement, in one line, and which part of it that is about."""
+    message = error.getMessage() or str(error)
+    said = re.sub(r"\s+", " ", message.partition("== SQL")[0].partition(";\n")[0]).strip()
+    fragments = [context.fragment() for context in error.getQueryContext() or ()]
+    where = f" (at {fragments[0]})" if fragments and fragments[0] and PLACE not in fragments[0] else ""
+    return said.replace(f"`{PLACE}`, ", "").replace(f", `{PLACE}`", "") + where

@@ -1,0 +1,175 @@
+"""The runs of a statement over a batch: computed and written by Spark, with the records that it fails on left out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+
+from frazil.clients.kafka.ranges import Range
+from frazil.connectors.sql.query import Query, data_exception
+from frazil.connectors.sql.scan import Refused, Scan, Scanned, ScannedTopic
+from frazil.connectors.sql.statement import Statement
+from frazil.connectors.sql.write import Write, Written
+from frazil.errors import UsageError
+from frazil.pipeline.bookings import Bookings
+from frazil.pipeline.executor import Executor
+from frazil.pipeline.poison import PoisonPills, Unforeseen
+from frazil.pipeline.results import TableResult, TaskResult, combine
+from frazil.pipeline.rows import Rows
+from frazil.pipeline.source import Source, described
+from frazil.pipeline.task_spec import TaskSpec
+from frazil.pipeline.tolerating import tolerating
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+T = TypeVar("T")
+
+
+@runtime_checkable
+class SparkExecutor(Executor, Protocol):
+    """An executor that has a session of Spark."""
+
+    def in_session(self, do: Callable[[SparkSession], T], what: str) -> T:
+        """Call a function with the session, as a job that ends with those of the connector; see `Executor.run`."""
+
+
+class StatementFails(Unforeseen):
+    """A statement that fails on the data of a record."""
+
+    def __init__(self, said: str, cause: BaseException) -> None:
+        super().__init__("statement", "", cause)
+        self.said = said
+        self.place = "frazil.sql"
+        self.kind = type(cause), said.partition("]")[0]
+
+    def reason(self) -> str:
+        """See `Unforeseen`."""
+        return f"the statement of frazil.sql fails on it: {self.said}"
+
+
+class StatementRuns:
+    """Runs a statement; `begin` is called before each batch."""
+
+    def __init__(
+        self,
+        statement: Statement,
+        topics: Sequence[ScannedTopic],
+        executor: Executor,
+        tables: Callable[[], Sequence[pa.Table]],
+    ) -> None:
+        """Raises UsageError without Spark, and ConfigError for a statement that Spark refuses."""
+        if not isinstance(executor, SparkExecutor):
+            raise UsageError("a connector with frazil.sql runs on Spark only: give drain a session, drain(spark=…)")
+        self._topics = topics
+        self._executor = executor
+        self._read_tables = tables
+        self._refused: dict[tuple[str, int, int], tuple[str, str]] = {}
+        self._tables = tables()
+        self._query = executor.in_session(lambda session: Query.of(session, statement, topics), "frazil.sql")
+        self._do(lambda query: query.check(self._tables), "check of frazil.sql")
+
+    def begin(self) -> None:
+        """Take the tables as they are now, for all runs over the records of a batch."""
+        self._tables = self._read_tables()
+        self._refused = {}
+
+    def try_rows(self, chunks: Sequence[Rows]) -> tuple[Bookings, pa.Table]:
+        """Compute the rows of records that are here; also what became of those that the statement does not see."""
+        while True:
+            books, batches = Bookings(), defaultdict[str, list[pa.RecordBatch]](list)
+            for rows in chunks:
+                batch = self._topic(rows).scan(rows, PoisonPills(), self._refused, books)
+                if batch is not None:
+                    batches[rows.topic].append(batch)
+            try:
+                return books, self._tried(batches)
+            except StatementFails as error:
+                self._refused |= self._failing(lambda: (rows for rows in chunks), error)
+
+    def run(self, spec: TaskSpec, source: Source, shares: Sequence[Sequence[Range]]) -> TaskResult:
+        """Compute and write the rows of the records of some ranges, a task for each share."""
+        (table,) = (each.name for each in spec.tables)
+        scanned, written = self._computed(spec, source, shares)
+        result = combine(each.result for each in written)
+        own = result.tables.setdefault(table, TableResult())
+        if own.dead:
+            self._refused |= {letter.coordinates: (letter.path, letter.reason) for letter in own.dead}
+            return TaskResult({table: TableResult(files=own.files, again=True)})
+        given = sum(each.given for each in scanned)
+        gave = np.unique(np.concatenate([each.records for each in written], axis=1), axis=1).shape[1] if written else 0
+        own.read += given - gave
+        own.skipped["statement"] += given - gave
+        for each in scanned:
+            own.add(each.result)
+            result.bytes_read += each.size
+        return result
+
+    def _computed(
+        self, spec: TaskSpec, source: Source, shares: Sequence[Sequence[Range]]
+    ) -> tuple[list[Scanned], list[Written]]:
+        names = [topic.name for topic in self._topics]
+        write = Write(replace(spec, transforms=None, envelope=None), names)
+        ranges = sorted((one for share in shares for one in share), key=lambda one: (one.key, one.begin))
+        what = described(ranges)
+        while True:
+            refused = dict(self._refused)
+            scans = [scan for share in shares for scan in self._scans(share, source, refused)]
+            try:
+                scanned, left, written = self._do(lambda query: query.run(scans, self._tables, write), what)  # noqa: B023
+            except Exception as error:
+                said = data_exception(error)
+                if said is None:
+                    raise
+                self._refused |= self._failing(lambda: source.read(ranges), StatementFails(said, error))
+            else:
+                return [*scanned, *self._executor.run([scan.report for scan in left], what)], written
+
+    def _scans(self, share: Sequence[Range], source: Source, refused: Refused) -> Iterable[Scan]:
+        for topic in self._topics:
+            ranges = [one for one in share if one.topic == topic.name]
+            if ranges:
+                keys = {one.key for one in ranges}
+                own = {at: why for at, why in refused.items() if at[:2] in keys}
+                yield Scan(topic, source, ranges, own)
+
+    def _failing(self, read: Callable[[], Generator[Rows]], failed: StatementFails) -> Refused:
+        """Find the records that the statement fails on, by computing ever smaller parts of them.
+
+        Raises TerminalError as `tolerating` does, when it fails on each record or on none alone.
+        """
+        first = [failed]
+
+        def run(chunks: Iterable[Rows], pills: PoisonPills) -> PoisonPills:
+            if first:
+                raise first.pop()
+            return pills
+
+        pills = tolerating(read, run, self._rehearse)
+        return {at: ("", pill.reason) for at, pill in pills.of_all_tables().items()}
+
+    def _rehearse(self, rows: Rows, pills: PoisonPills) -> None:
+        """Compute the rows of a few records; raises StatementFails."""
+        batch = self._topic(rows).scan(rows, pills, self._refused, Bookings())
+        if batch is not None:
+            self._tried({rows.topic: [batch]})
+
+    def _tried(self, batches: Mapping[str, Sequence[pa.RecordBatch]]) -> pa.Table:
+        try:
+            return self._do(lambda query: query.try_rows(batches, self._tables), "search in frazil.sql")
+        except Exception as error:
+            said = data_exception(error)
+            if said is None:
+                raise
+            raise StatementFails(said, error) from error
+
+    def _topic(self, rows: Rows) -> ScannedTopic:
+        return next(topic for topic in self._topics if topic.name == rows.topic)
+
+    def _do(self, do: Callable[[Query], Any], what: str) -> Any:
+        return self._executor.in_session(lambda session: do(self._query), what)

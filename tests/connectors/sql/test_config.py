@@ -1,0 +1,60 @@
+"""Configurations of connectors with a statement."""
+
+from __future__ import annotations
+
+import pytest
+
+from frazil.connectors.registry import find_connector
+from frazil.connectors.sql.config import parse_sql, sql_config
+from tests.connectors.samples import MINIMAL_SINK
+
+GOOD = {
+    **MINIMAL_SINK,
+    "connector.class": "SqlSink",
+    "topics": "t,u",
+    "frazil.sql": "SELECT id FROM t UNION ALL SELECT n FROM u",
+    "frazil.sql.schema": "id BIGINT",
+    "frazil.sql.schema.u": "n BIGINT",
+}
+
+
+def test_the_class_has_its_names() -> None:
+    for name in ("frazil.SqlConnector", "SqlConnector", "SqlSink", "Sql"):
+        assert find_connector(name).class_name == "frazil.SqlConnector"
+
+
+def test_topics_have_columns_of_their_own() -> None:
+    assert parse_sql(GOOD).error_texts() == []
+    _, own = sql_config(GOOD)
+    assert {topic: str(struct) for topic, struct in own.columns.items()} == {
+        "t": "struct<id: long>",
+        "u": "struct<n: long>",
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "said"),
+    [
+        ({"frazil.sql": "SELECT id FROM t JOIN"}, "frazil.sql", "line 1, column"),
+        ({"frazil.sql.schema": ""}, "frazil.sql.schema", "The columns of t are not given"),
+        ({"frazil.sql.schema": "id"}, "frazil.sql.schema", "'id' is no column"),
+        ({"frazil.sql.schema.u": "n TINYINT"}, "frazil.sql.schema.u", "is no type here"),
+        ({"frazil.sql.schema.w": "n INT"}, "frazil.sql.schema.w", "topics does not name"),
+        ({"iceberg.tables": "db.a,db.b"}, "iceberg.tables", "the rows of a statement go to one table"),
+        ({"iceberg.tables.route-field": "x"}, "iceberg.tables.route-field", "Not for a connector with frazil.sql"),
+        ({"iceberg.tables.cdc-field": "op"}, "iceberg.tables.cdc-field", "Not for a connector with frazil.sql"),
+        ({"topics": "", "topics.regex": "t.*"}, "topics.regex", "a statement names its topics"),
+    ],
+)
+def test_errors_are_those_of_their_keys(changes: dict[str, str], key: str, said: str) -> None:
+    assert said in " ".join(parse_sql({**GOOD, **changes}).errors[key])
+
+
+def test_a_placeholder_is_looked_at_when_the_connector_starts() -> None:
+    assert (
+        parse_sql({**GOOD, "frazil.sql": "${file:/x:sql}", "frazil.sql.schema.u": "${file:/x:u}"}).error_texts() == []
+    )
+
+
+def test_a_missing_statement_is_an_error() -> None:
+    assert "frazil.sql" in parse_sql({key: text for key, text in GOOD.items() if key != "frazil.sql"}).errors

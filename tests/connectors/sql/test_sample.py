@@ -1,0 +1,53 @@
+"""What `validate --sample` tells of a statement."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from frazil.clients import catalog as catalogs
+from frazil.connectors.sample import Judged
+from frazil.connectors.sql import runs
+from frazil.connectors.sql.config import sql_config
+from frazil.connectors.sql.sample import sample
+from tests.connectors.iceberg.driver import SIMPLE, TABLE, memory
+from tests.connectors.samples import MINIMAL_SINK
+from tests.connectors.sql.driver import STATEMENT, PythonQuery, Rows, SessionExecutor, failure
+
+
+@pytest.fixture
+def patched() -> Iterator[pytest.MonkeyPatch]:
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+
+
+def test_each_record_is_judged_by_its_rows_and_nothing_is_written(patched: pytest.MonkeyPatch) -> None:
+    def exploded(row: dict[str, Any]) -> Rows:
+        if row["id"] == 3:
+            raise failure()
+        return [{"id": item, "text": row["text"]} for item in row["items"] or ()]
+
+    query = PythonQuery(exploded)
+    patched.setattr(runs, "Query", query)
+    config, own = sql_config({**MINIMAL_SINK, **STATEMENT})
+    with memory({TABLE: SIMPLE}) as (broker, catalog):
+        patched.setattr(catalogs, "connect", lambda *_: catalog)
+        values = [{"id": 0, "text": "a", "items": [1, 2]}, {"id": 1}, {"id": "x"}, {"id": 3}, {"id": 4, "items": [5]}]
+        broker.send("t", [*(json.dumps(value).encode() for value in values), None])
+        found = sample(config, own, catalog, broker.records("t"), 2, SessionExecutor())
+        assert catalog.load_table(TABLE).current_snapshot() is None
+    assert [(one.offset, one.verdict) for one in found.judged] == [
+        (0, "stored"),
+        (1, "skipped"),
+        (2, "dead letter"),
+        (3, "dead letter"),
+        (4, "stored"),
+        (5, "skipped"),
+    ]
+    assert found.judged[1] == Judged("t", 0, 1, TABLE, "skipped", "the statement has no row for it")
+    assert "DIVIDE_BY_ZERO" in found.judged[3].reason
+    assert found.judged[5].reason == "tombstone"
+    assert found.tables[0].rows == [{"id": 1, "text": "a"}, {"id": 2, "text": "a"}]

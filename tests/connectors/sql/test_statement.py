@@ -1,0 +1,127 @@
+"""Statements: what is taken, what Spark gets of it, and what is refused with its place."""
+
+from __future__ import annotations
+
+import pytest
+
+from frazil.connectors.sql.statement import StatementError, parse_statement
+
+PLACED = "`_frazil` AS `_frazil`"
+
+
+@pytest.mark.parametrize(
+    ("sql", "spark"),
+    [
+        ("SELECT * FROM t", "SELECT * EXCEPT (`_frazil`), t.@ FROM `frazil_topic_0` AS t"),
+        (
+            "SELECT x.*, _offset AS o FROM t x WHERE a > 0 -- ends here",
+            "SELECT x.* EXCEPT (`_frazil`, `_offset`), _offset AS o, x.@ FROM `frazil_topic_0` AS x WHERE a > 0",
+        ),
+        (
+            "SELECT t.a, d.b FROM t LEFT JOIN ns.dim d USING (k)",
+            "SELECT t.a, d.b, t.@ FROM `frazil_topic_0` AS t LEFT JOIN `frazil_table_0` AS d USING (k)",
+        ),
+        (
+            "SELECT a FROM ns.dim JOIN t ON dim.k = t.k",
+            "SELECT a, t.@ FROM `frazil_table_0` AS dim JOIN `frazil_topic_0` AS t ON dim.k = t.k",
+        ),
+        (
+            "CREATE TEMPORARY VIEW v AS SELECT a, explode(xs) AS x FROM t; SELECT v.* FROM v WHERE x.n = 1;",
+            "WITH v AS (SELECT a, explode(xs) AS x, t.@ FROM `frazil_topic_0` AS t) "
+            "SELECT v.* EXCEPT (`_frazil`), v.@ FROM v WHERE x.n = 1",
+        ),
+        (
+            "SELECT a FROM (SELECT * FROM t) AS s UNION ALL SELECT b FROM t",
+            "SELECT a, s.@ FROM (SELECT * EXCEPT (`_frazil`), t.@ FROM `frazil_topic_0` AS t) AS s "
+            "UNION ALL SELECT b, t.@ FROM `frazil_topic_0` AS t",
+        ),
+        (
+            "SELECT d.* FROM t LEFT SEMI JOIN ns.a ON t.k = a.k JOIN ns.b d ON d.k = t.k",
+            "SELECT d.*, t.@ FROM `frazil_topic_0` AS t LEFT SEMI JOIN `frazil_table_0` AS a ON t.k = a.k "
+            "JOIN `frazil_table_1` AS d ON d.k = t.k",
+        ),
+        (
+            r"SELECT TRY_CAST(a AS INT), a / b, IF(a, 1, 2), split(a, ','), regexp_extract(a, r'^(\d+)', 1) FROM t",
+            "SELECT TRY_CAST(a AS INT), a / b, IF(a, 1, 2), split(a, ','), regexp_extract(a, '^(\\\\d+)', 1), "
+            "t.@ FROM `frazil_topic_0` AS t",
+        ),
+    ],
+)
+def test_each_select_over_a_topic_tells_the_record_of_its_rows(sql: str, spark: str) -> None:
+    assert parse_statement(sql, ["t"]).text == spark.replace("@", PLACED)
+
+
+def test_a_statement_tells_its_tables_and_the_metadata_that_it_names() -> None:
+    found = parse_statement(
+        "SELECT _topic, _key FROM `a.b-c` JOIN n.x JOIN m.y JOIN n.x z UNION ALL SELECT '', a FROM t", ["t", "a.b-c"]
+    )
+    assert (found.topics, found.tables, found.metadata) == (("t", "a.b-c"), ("n.x", "m.y"), ("_topic", "_key"))
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("", "there is no statement"),
+        ("SELECT a FROM t WHERE (", "line 1, column 23: "),
+        ("SELECT a,\n  reflect('java.lang.Runtime', 'exec') FROM t", "line 2, column 3: there is no function reflect"),
+        ("SELECT java_method('a', 'b') FROM t", "no function java_method"),
+        ("SELECT `reflect`('a', 'b') FROM t", "no function"),
+        ("SELECT system.builtin.reflect('a', 'b') FROM t", "no function reflect"),
+        ("SELECT input_file_name() FROM t", "gives something else each time"),
+        ("SELECT transform(a) USING 'sh' FROM t", "TRANSFORM"),
+        ("SELECT a FROM parquet.`/etc/passwd`", "it reads none of the topics t"),
+        ("SELECT a FROM read_files('/etc/passwd'), t", "no function read_files"),
+        ("SELECT IDENTIFIER('a') FROM t", "no function identifier"),
+        ("SET spark.x = 1; SELECT a FROM t", "SET spark.x = 1 is not allowed"),
+        ("INSERT INTO x SELECT a FROM t", "the last statement is no SELECT"),
+        ("ADD JAR 'x'", "the last statement is no SELECT"),
+        ("CREATE VIEW v AS SELECT a FROM t; SELECT a FROM v", "this CREATE is not allowed"),
+        (
+            "CREATE TEMPORARY VIEW v USING csv OPTIONS (path '/etc/passwd'); SELECT a FROM t",
+            "this CREATE is not allowed",
+        ),
+        ("CREATE TEMPORARY VIEW v (b) AS SELECT a FROM t; SELECT b FROM v", "a view has a plain name"),
+        ("CREATE TEMPORARY VIEW t AS SELECT 1; SELECT a FROM t", "t is the name of a topic"),
+        ("CREATE TEMPORARY FUNCTION f AS 'x'; SELECT a FROM t", "not allowed"),
+        ("SELECT /*+ BROADCAST(t) */ a FROM t", "with hint is not allowed"),
+        ("SELECT a FROM t TABLESAMPLE (1 ROWS)", "with sample is not allowed"),
+        ("SELECT a FROM ns.x VERSION AS OF 3 JOIN t", "not allowed"),
+        ("SELECT v:a FROM t", "v:a is not allowed"),
+        ("SELECT :p FROM t", "not allowed"),
+        ("SELECT count(*) FROM t", "count is over several records"),
+        ("SELECT a FROM t GROUP BY a", "GROUP BY needs several records"),
+        ("SELECT DISTINCT a FROM t", "DISTINCT needs several records"),
+        ("SELECT a FROM t ORDER BY a LIMIT 3", "needs several records"),
+        ("SELECT lag(a) OVER (ORDER BY b) FROM t", "needs several records"),
+        ("SELECT a FROM t UNION SELECT a FROM t", "write UNION ALL"),
+        ("SELECT a FROM t UNION ALL SELECT a FROM ns.x", "would store the others with every batch"),
+        ("SELECT now() FROM t", "_timestamp is the time of the record"),
+        ("SELECT current_timestamp FROM t", "says something of Spark or its clock"),
+        ("SELECT a FROM tt", "line 1, column 15: there is no topic or view tt; there are t"),
+        ("SELECT 1", "it reads none of the topics t"),
+        ("SELECT a FROM t x JOIN t y ON x.a = y.a", "two topics are joined"),
+        ("SELECT a FROM ns.x RIGHT JOIN t ON x.a = t.a", "rows that are from no record"),
+        ("SELECT a FROM ns.x LEFT JOIN t ON x.a = t.a", "rows that are from no record"),
+        ("SELECT a FROM t FULL JOIN ns.x ON x.a = t.a", "rows that are from no record"),
+        ("SELECT a FROM t NATURAL JOIN ns.x", "NATURAL JOIN"),
+        ("SELECT a FROM ns.x WHERE a IN (SELECT a FROM t)", "a subquery in an expression cannot read a topic"),
+        ("SELECT a FROM (SELECT a FROM t)", "needs a name"),
+        ("WITH RECURSIVE r AS (SELECT a FROM t) SELECT a FROM r", "WITH RECURSIVE"),
+        ("SELECT _frazil FROM t", "names that begin with _frazil"),
+        ("SELECT regexp_replace(a, '(a+)\\\\1', '') FROM t", "could keep it busy for hours"),
+        ("SELECT a RLIKE b FROM t", "is a text that stands in the statement"),
+        ("SELECT lpad(a, n, ' ') FROM t", "is a number of at most 10,000"),
+        ("SELECT window(at, '1 day', '1 second') FROM t", "windows that slide"),
+        ("FROM t |> SELECT a |> LIMIT 1", "needs several records"),
+        ("SELECT " + "(" * 2000 + "1" + ")" * 2000 + " FROM t", "nested too deeply"),
+    ],
+)
+def test_what_a_statement_cannot_have_is_refused(sql: str, said: str) -> None:
+    with pytest.raises(StatementError) as raised:
+        parse_statement(sql, ["t"])
+    assert said in str(raised.value)
+
+
+def test_each_topic_is_read() -> None:
+    with pytest.raises(StatementError, match="it does not read u, which topics names"):
+        parse_statement("SELECT a FROM t", ["t", "u"])
