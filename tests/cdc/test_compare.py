@@ -7,37 +7,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import psycopg
-import pyarrow as pa
 import pytest
-from pyiceberg.schema import Schema
-from pyiceberg.types import DecimalType, LongType, NestedField, StringType
 
 from frazil.cdc.compare import Database, compare, tables_of
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, NotFound, ServiceUnavailable
-from frazil.stack.local import LocalStack
-from frazil.stack.postgres import postgres_service
-from tests.connectors.iceberg.memory import MemoryCatalog
-from tests.isolation import isolated_settings
-
-SCHEMA = Schema(
-    NestedField(1, "id", LongType()), NestedField(2, "name", StringType()), NestedField(3, "price", DecimalType(38, 2))
-)
-
-
-@pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    settings = isolated_settings(tmp_path_factory.mktemp("postgres"))
-    service = postgres_service(settings)
-    service.start(lambda text: None)
-    with psycopg.connect(**settings.postgres_access()) as connection:
-        connection.execute("CREATE TABLE goods (id int PRIMARY KEY, name text, price numeric(10,2), extra text)")
-        connection.execute("INSERT INTO goods SELECT g, 'n' || g, g / 4.0 FROM generate_series(1, 3000) g")
-        connection.execute("CREATE TABLE keyless (id int)")
-    yield settings
-    service.stop()
-    LocalStack(settings).clean()
+from tests.cdc.goods import catalog_with, goods
 
 
 @pytest.fixture
@@ -52,15 +27,7 @@ def quiet(text: str) -> None:
 
 
 def table_of(folder: Path, rows: list[dict[str, Any]]) -> Any:
-    catalog = MemoryCatalog(folder, {"shop.goods": SCHEMA})
-    table = catalog.load_table("shop.goods")
-    fields = [("id", pa.int64()), ("name", pa.string()), ("price", pa.decimal128(38, 2))]
-    table.append(pa.Table.from_pylist(rows, schema=pa.schema(fields)))
-    return catalog.load_table("shop.goods")
-
-
-def goods() -> list[dict[str, Any]]:
-    return [{"id": g, "name": f"n{g}", "price": round(Decimal(g) / 4, 2)} for g in range(1, 3001)]
+    return catalog_with(folder, rows).load_table("shop.goods")
 
 
 @pytest.mark.stack

@@ -13,9 +13,9 @@ from typing import Any
 from pyiceberg.table import Table
 
 from frazil.cdc.values import Form, form_of
+from frazil.clients.postgres import connect
 from frazil.connectors.checks.result import Sum, digest
-from frazil.environment.extras import extra
-from frazil.errors import ConfigError, NotFound, ServiceUnavailable
+from frazil.errors import ConfigError, NotFound
 
 _BUCKETS = 4096
 _CHUNK = 10_000
@@ -76,12 +76,9 @@ class Database:
 
     def __init__(self, access: Mapping[str, Any]) -> None:
         """Raises ServiceUnavailable when it does not answer or does not let the user in."""
-        with extra("postgres"):
-            import psycopg
-        try:
-            self._connection = psycopg.connect(**access, connect_timeout=10)
-        except psycopg.OperationalError as error:
-            raise ServiceUnavailable(f"the database does not let us in: {' '.join(str(error).split())}") from None
+        self._connection = connect(access)
+        import psycopg
+
         self._connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         self._connection.read_only = True
 

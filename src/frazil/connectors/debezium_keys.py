@@ -81,7 +81,7 @@ def check_debezium(config: Mapping[str, str | None]) -> None:
 def errors_of(config: Mapping[str, str | None]) -> list[str]:
     """Values that Debezium refuses without naming them; none for other classes."""
     mode = (config.get(_LOCKING) or "").strip()
-    if not _is_postgres(config) or not mode or "${" in mode or mode.lower() in _LOCKING_MODES:
+    if not is_postgres(config) or not mode or "${" in mode or mode.lower() in _LOCKING_MODES:
         return []
     reason = f"PostgreSQL's snapshots know {', '.join(_LOCKING_MODES)}: write none, the default, or remove the key"
     return [invalid_value(_LOCKING, mode, reason)]
@@ -91,13 +91,13 @@ def warnings_of_debezium(config: Mapping[str, str]) -> list[str]:
     """Keys that have no effect, or another one than it seems, with what to write instead; none for other classes."""
     if not is_debezium(config.get("connector.class", "").strip()):
         return []
-    gone = {**_GONE, **(_GONE_IN_POSTGRES if _is_postgres(config) else {})}
+    gone = {**_GONE, **(_GONE_IN_POSTGRES if is_postgres(config) else {})}
     found = [f"{name} has no effect: {gone[name]}" for name in config if name in gone]
     history = [name for name in config if name.startswith("database.history.")]
     if history:
         what = (
             "the connector for PostgreSQL keeps no history of schemas; remove them"
-            if _is_postgres(config)
+            if is_postgres(config)
             else "since Debezium 2.0 they are schema.history.internal.*"
         )
         found.append(f"{', '.join(history)} have no effect: {what}")
@@ -119,7 +119,8 @@ def with_cures(status: dict[str, Any]) -> dict[str, Any]:
     return status
 
 
-def _is_postgres(config: Mapping[str, str | None]) -> bool:
+def is_postgres(config: Mapping[str, str | None]) -> bool:
+    """Whether it is a connector for PostgreSQL."""
     name = (config.get("connector.class") or "").strip()
     return _ALIASES.get(name, name) == _POSTGRES
 

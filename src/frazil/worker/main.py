@@ -40,6 +40,7 @@ from frazil.worker.rest.forward import Forwarder
 from frazil.worker.rest.info import WorkerInfo
 from frazil.worker.rest.security.tls import worker_client
 from frazil.worker.sources.runtime import SourceRuntime
+from frazil.worker.sources.slots import Slots
 from frazil.worker.watch.active_topics import ActiveTopics
 from frazil.worker.watch.history import History
 from frazil.worker.watch.loggers import Loggers
@@ -94,11 +95,14 @@ class Worker:
             None if self._group is None else self._group.statuses,
         )
         self._herder = self._make_herder()
+        self._slots = Slots(self._captured, lambda config: self._providers.resolve(config).config)
+        self._sources: SourceRuntime | None = None
         self._metrics = Metrics(
             lambda: lag_of_all(bootstrap, self._herder, self._providers),
             lambda: connector_states(self._herder),
             self._breakers.states,
             self._herder.restarts,
+            lambda: self._slots.seen,
         )
         runtime = IcebergRuntime(self._spark, settings, logger.info)
         self._maintenance = MaintenanceSchedule(maintainer(runtime), self._metrics.observe_maintenance)
@@ -117,7 +121,7 @@ class Worker:
         settings, group = self._settings, self._group
         properties = self._providers.resolve(self._config.properties).config
         forwarder = None if group is None else Forwarder(group, self._id, lambda: worker_client(properties))
-        sources = self._make_sources(properties)
+        sources = self._sources = self._make_sources(properties)
         pages = self._pages(self._view())
         rest = serve_rest(
             self._herder,
@@ -140,6 +144,7 @@ class Worker:
                 entries = TopicEntries(self._herder, self._topics_file, settings, settings.bootstrap_servers)
                 entries.keep(self._stopping, lambda: group is None or group.leads)
             sources.start()
+            self._slots.start()
             logger.info("worker ready: REST on port %d, actuator on port %d", rest[0].port, actuator.port)
             self._wait(self._session)
             logger.info("stopping: running batches are finished first")
@@ -151,6 +156,7 @@ class Worker:
             if group is not None and forwarder is not None:
                 forwarder.close()
                 group.close()
+            self._slots.close()
             sources.close()
             if self._engine is not None:
                 self._engine.close()
@@ -179,6 +185,12 @@ class Worker:
             lambda config: completed(self._config.with_converters(config), self._settings),
             self._refusals,
         )
+
+    def _captured(self) -> dict[str, dict[str, str]]:
+        """Configurations of the source connectors that run here."""
+        sources = self._sources
+        found = sources.connectors() if sources is not None and sources.here else {}
+        return {name: entry["info"]["config"] for name, entry in found.items()}
 
     def _refusals(self, name: str, config: Mapping[str, str]) -> list[str]:
         """Refusals of the store; none while it cannot be asked, which the connector tells when it starts."""

@@ -17,6 +17,7 @@ from frazil.cli.connect.session import (
 )
 from frazil.cli.connect.shown import shown_config
 from frazil.cli.ui.output import ListOption, Output, OutputOption, as_text, show, show_table
+from frazil.cli.connect.slot import slot_rows
 from frazil.cli.ui.program import group
 
 NameArgument = Annotated[str, typer.Argument(help="Connector.", autocompletion=complete_connectors)]
@@ -138,6 +139,7 @@ def _describe(entry: dict[str, Any]) -> None:
             ("state", status["connector"]["state"]),
             ("worker", status["connector"]["worker_id"]),
             ("topics", "not tracked" if topics is None else " ".join(topics) or "none yet"),
+            *slot_rows(entry["config"]),
             *((f"task {task['id']}", f"{task['state']} {task['worker_id']}") for task in status["tasks"]),
         ],
     )

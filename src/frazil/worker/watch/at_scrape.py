@@ -12,6 +12,7 @@ import psutil
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from frazil.clients.postgres import Slot
 from frazil.connectors.breakers import STATES as BREAKER_STATES
 from frazil.errors import FrazilError
 from frazil.worker.watch.positions import Lag
@@ -19,6 +20,7 @@ from frazil.worker.watch.positions import Lag
 logger = logging.getLogger(__name__)
 
 States = Mapping[str, str]
+Slots = Mapping[tuple[str, str], Slot | None]
 
 STATES = ("UNASSIGNED", "RUNNING", "FAILED", "PAUSED", "STOPPED", "RESTARTING")
 _SAMPLES = 256
@@ -34,11 +36,13 @@ class AtScrape(Collector):
         states: Callable[[], States],
         breakers: Callable[[], States],
         restarts: Callable[[], Mapping[str, int]],
+        slots: Callable[[], Slots],
     ) -> None:
         self._lag = lag
         self._states = states
         self._breakers = breakers
         self._restarts = restarts
+        self._slots = slots
         self._waits = Waits()
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
@@ -62,6 +66,7 @@ class AtScrape(Collector):
             restarts.add_metric([name], float(count))
         yield restarts
         yield from self._lags()
+        yield from _of_slots(self._slots())
         yield from _connect_states(states)
         yield from _processes()
 
@@ -95,6 +100,26 @@ class AtScrape(Collector):
                 partitions.add_metric([connector, "0"], float(len(lags)))
                 most.add_metric([connector, "0"], float(max(lags)))
         yield from (known, records, seconds, partitions, most)
+
+
+def _of_slots(slots: Slots) -> Iterator[GaugeMetricFamily]:
+    labels = ["connector", "slot"]
+    known = GaugeMetricFamily("frazil_source_slot_known", "0 while PostgreSQL does not tell of the slot", labels=labels)
+    lost = GaugeMetricFamily(
+        "frazil_source_slot_lost", "1 when PostgreSQL has removed log that the connector has not read", labels=labels
+    )
+    behind = GaugeMetricFamily(
+        "frazil_source_slot_behind_bytes", "Log of PostgreSQL that the connector has not confirmed", labels=labels
+    )
+    kept = GaugeMetricFamily("frazil_source_slot_kept_bytes", "Log that PostgreSQL keeps for the slot", labels=labels)
+    for place, slot in slots.items():
+        known.add_metric(place, float(slot is not None))
+        if slot is not None:
+            lost.add_metric(place, float(slot.lost))
+            for family, value in ((behind, slot.behind_bytes), (kept, slot.kept_bytes)):
+                if value is not None:
+                    family.add_metric(place, float(value))
+    yield from (known, lost, behind, kept)
 
 
 class Waits:

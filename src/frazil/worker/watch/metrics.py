@@ -19,7 +19,7 @@ from prometheus_client import (
 
 from frazil.engine.maintenance import MaintenanceReport
 from frazil.pipeline.report import BatchReport, Totals
-from frazil.worker.watch.at_scrape import AtScrape, States
+from frazil.worker.watch.at_scrape import AtScrape, Slots, States
 from frazil.worker.watch.families import OF_BATCHES, Family
 from frazil.worker.watch.positions import Lag
 
@@ -35,9 +35,10 @@ class Metrics:
         states: Callable[[], States],
         breakers: Callable[[], States] = dict,
         restarts: Callable[[], Mapping[str, int]] = dict,
+        slots: Callable[[], Slots] = dict,
     ) -> None:
         """`states` are those of the connectors, `breakers` those of the circuit breakers of object sinks, `restarts`
-        how often connectors were started again by themselves."""
+        how often connectors were started again by themselves, `slots` those of source connectors."""
         self.registry = CollectorRegistry()
         self.started_at = time.time()
         self._states = states
@@ -72,7 +73,7 @@ class Metrics:
             registry=registry,
         )
         ProcessCollector(registry=registry)
-        registry.register(AtScrape(lag, states, breakers, restarts))
+        registry.register(AtScrape(lag, states, breakers, restarts, slots))
 
     def observe_maintenance(self, report: MaintenanceReport) -> None:
         """Count one maintenance run."""

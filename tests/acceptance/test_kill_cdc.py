@@ -1,0 +1,157 @@
+"""Worker, source runtime, PostgreSQL, broker and store are killed while a database changes: its tables follow it."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import psycopg
+import pytest
+
+from frazil.cdc.shop import TABLES, Shop
+from frazil.cli.verbs import stack as stack_verbs
+from frazil.cli.verbs.demo_cdc import connectors
+from frazil.cli.verbs.verify_database import compared
+from frazil.clients.connect import ConnectClient
+from frazil.clients.kafka import topics as kafka_topics
+from frazil.environment.settings import Settings
+from frazil.errors import FrazilError, ServiceDied
+from frazil.stack.connect import sources_service
+from frazil.stack.local import LocalStack
+from frazil.stack.plugins import install_plugin
+from frazil.stack.service import Service, Status
+from tests.harness import eventually, state_of
+from tests.isolation import isolated_settings
+
+pytestmark = [pytest.mark.spark, pytest.mark.faults]
+
+SOURCE, SINK = "shop-source", "shop-tables"
+
+
+class Traffic(threading.Thread):
+    """Changes the shop all the time, also after its database has come back."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self.transactions = 0
+        self._access = settings.postgres_access()
+        self._stopped = threading.Event()
+
+    def run(self) -> None:
+        while not self._stopped.is_set():
+            with suppress(psycopg.OperationalError):
+                self._trade()
+            self._stopped.wait(0.5)
+
+    def _trade(self) -> None:
+        shop = Shop(self._access, seed=self.transactions)
+        try:
+            while not self._stopped.wait(0.02):
+                shop.transact()
+                self.transactions += 1
+        finally:
+            shop.close()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self.join()
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[Settings]:
+    """A shop in PostgreSQL that tables follow, with services of its own."""
+    settings = isolated_settings(tmp_path)
+    try:
+        for service in services(settings):
+            service.start(lambda text: None)
+        install_plugin(settings, "debezium-postgres", lambda text: None)
+        opened = Shop(settings.postgres_access())
+        opened.fill(30)
+        opened.close()
+        deploy(settings)
+        yield settings
+    finally:
+        for service in [sources_service(settings, {}), *reversed(services(settings))]:
+            service.stop()
+        LocalStack(settings).clean()
+
+
+def services(settings: Settings) -> list[Service]:
+    return [*stack_verbs.with_postgres(settings), *stack_verbs.services(settings)]
+
+
+def deploy(settings: Settings) -> None:
+    wanted = connectors(settings)
+    names = wanted[SINK]["topics"].split(",")
+    kafka_topics.ensure_topics(settings.bootstrap_servers, {name: (3, {}) for name in names})
+    with ConnectClient(settings.connect_access) as client:
+        for name in (SOURCE, SINK):
+            eventually(lambda name=name: took(client, name, wanted[name]), 120, 1)  # type: ignore[misc]
+        eventually(lambda: state_of(client.status(SOURCE)) == "RUNNING", 120)
+
+
+def took(client: ConnectClient, name: str, config: dict[str, str]) -> bool:
+    with suppress(FrazilError):
+        client.put_config(name, config)
+        return True
+    return False
+
+
+def kill(service: Service) -> None:
+    """SIGKILL to the process of a service; what it has started ends by itself."""
+    pid = service.state().pid
+    if pid is not None:
+        process = psutil.Process(pid)
+        family = [process, *process.children(recursive=True)]
+        process.kill()
+        assert psutil.wait_procs(family, timeout=60)[1] == []
+
+
+def again(service: Service) -> bool:
+    """Start it, also while something of the one before is still there."""
+    with suppress(ServiceDied):
+        service.start(lambda text: None)
+        return True
+    return False
+
+
+def differences(settings: Settings) -> dict[str, str]:
+    """Tables that are not equal to the database's, or not there yet."""
+    try:
+        found = compared(settings, {SINK: connectors(settings)[SINK]}, settings.postgres_access(), lambda text: None)
+    except FrazilError as error:
+        return {"": str(error)}
+    told = {
+        one.target: f"{one.stored} of {one.rows}, missing {one.missing[:3]}, surplus {one.surplus[:3]}, "
+        f"other {one.other[:3]}, doubled {one.doubled}"
+        for one in found
+        if not one.equal
+    }
+    return told if len(found) == len(TABLES) else {"": f"{len(found)} tables", **told}
+
+
+@pytest.mark.timeout(900)
+def test_ten_kills_leave_each_row_as_the_database_has_it(shop: Settings) -> None:
+    chance = random.Random(10)
+    victims = [*services(shop), sources_service(shop, {})] * 2
+    chance.shuffle(victims)
+    traffic = Traffic(shop)
+    traffic.start()
+    try:
+        for victim in victims:
+            before = traffic.transactions
+            eventually(lambda before=before: traffic.transactions > before + 20)  # type: ignore[misc]
+            kill(victim)
+            if victim.name != "sources":  # which is the worker's to start
+                eventually(lambda victim=victim: again(victim), 120, 1)  # type: ignore[misc]
+        for service in services(shop):
+            assert service.state().status is Status.RUNNING, service.name
+    finally:
+        traffic.stop()
+    assert traffic.transactions > 200
+
+    eventually(lambda: not differences(shop), timeout=300, interval=2)
