@@ -38,6 +38,7 @@ class Slots:
         self._configs = configs
         self._resolve = resolve
         self._look_at = look
+        self._told: dict[str, str] = {}
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="slots", daemon=True)
 
@@ -64,12 +65,20 @@ class Slots:
                 found[name, slot] = self._look_at(access, slot, _TIMEOUT_S)
             except FrazilError as error:
                 found[name, slot] = None
-                logger.warning("the slot %s of connector %s is not known: %s", slot, name, error)
+                self._tell(name, f"the slot {slot} of connector {name} is not known: {error}")
+            else:
+                self._told.pop(name, None)
         self.seen = found
+
+    def _tell(self, name: str, reason: str) -> None:
+        """Log a reason when it is another one than before."""
+        if self._told.get(name) != reason:
+            self._told[name] = reason
+            logger.warning("%s", reason)
 
     def _watch(self) -> None:
         while not self._closing.wait(_EVERY_S):
             try:
                 self.look()
-            except FrazilError as error:
-                logger.warning("the slots of source connectors are not known: %s", error)
+            except Exception:
+                logger.exception("the slots of source connectors could not be looked at; they are tried again")
