@@ -29,6 +29,7 @@ from tests.isolation import isolated_settings
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 
+ROUNDS = 2
 SOURCE, SINK = "shop-source", "shop-tables"
 
 
@@ -134,10 +135,10 @@ def differences(settings: Settings) -> dict[str, str]:
     return told if len(found) == len(TABLES) else {"": f"{len(found)} tables", **told}
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1800)
 def test_ten_kills_leave_each_row_as_the_database_has_it(shop: Settings) -> None:
     chance = random.Random(10)
-    victims = [*services(shop), sources_service(shop, {})] * 2
+    victims = [*services(shop), sources_service(shop, {})] * ROUNDS
     chance.shuffle(victims)
     traffic = Traffic(shop)
     traffic.start()
