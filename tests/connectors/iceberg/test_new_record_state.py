@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.connectors.iceberg.driver import CREATE, EVOLVE, Driver, Memory, memory
+from tests.connectors.iceberg.driver import CREATE, EVOLVE, Driver, Memory, memory, record
 from tests.connectors.iceberg.test_cdc_format import TABLE, event, read
 
 UNWRAP = {
@@ -71,3 +71,15 @@ def test_a_row_that_is_marked_as_deleted_stays() -> None:
 def test_dropped_deletes_leave_the_row() -> None:
     with memory({}) as given:
         assert set(rows(given, {**UNWRAP, MODE: "drop"})) == {1, 2, 3}
+
+
+def test_rows_that_the_source_connector_has_unwrapped_tell_their_deletes_in_a_field() -> None:
+    config = {key: value for key, value in UNWRAP.items() if not key.startswith("transforms")}
+    with memory({}) as given:
+        driver = Driver(*given, {**config, "iceberg.tables.cdc-field": "__op"})
+        rows = [(1, "ann", "r", "false"), (2, "bob", "c", "false"), (1, "anna", "u", "false"), (2, None, "d", "true")]
+        for number, name, op, deleted in rows:
+            given[0].send("t", [record(number, name=name, __op=op, __deleted=deleted)])
+        given[0].send("t", [None])
+        driver.drain()
+        assert driver.column(TABLE) == [1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -51,7 +50,7 @@ _FORMER = {
     ("false", "none"): "delete-to-tombstone",
 }
 """Modes by the keys that were there before Debezium 3: drop.tombstones and delete.handling.mode."""
-_names = msgspec.json.Decoder(list[str | None]).decode
+_names = msgspec.json.Decoder(frozenset[str | None]).decode
 
 
 @dataclass(frozen=True)
@@ -66,6 +65,8 @@ class _Reference:
         """Find the field, else one at the top; None when there is neither."""
         holder = event.get(self.parent) if self.parent else event
         opened = None if holder is None else object_or_none(holder)
+        if opened is not None and self.parent:
+            event[self.parent] = opened
         if opened is not None and self.field in opened:
             return copied(opened[self.field])
         if opened is None and isinstance(holder, Typed):
@@ -147,10 +148,10 @@ def _add(row: Members, name: str, value: Json) -> None:
     row[name] = value
 
 
-def _listed(record: Record, header: str) -> Sequence[str | None]:
+def _listed(record: Record, header: str) -> frozenset[str | None]:
     value = next((value for name, value in record.headers if name == header), None)
     if value is None or isinstance(value, bytes) or is_null(value):
-        return ()
+        return frozenset()
     try:
         return _names(raw_bytes(value))
     except msgspec.MsgspecError:
