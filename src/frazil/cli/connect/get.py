@@ -16,8 +16,8 @@ from frazil.cli.connect.session import (
     connect,
 )
 from frazil.cli.connect.shown import shown_config
-from frazil.cli.ui.output import ListOption, Output, OutputOption, as_text, show, show_table
 from frazil.cli.connect.slot import slot_rows
+from frazil.cli.ui.output import ListOption, Output, OutputOption, as_text, show, show_table
 from frazil.cli.ui.program import group
 
 NameArgument = Annotated[str, typer.Argument(help="Connector.", autocompletion=complete_connectors)]
