@@ -117,7 +117,7 @@ def test_a_position_is_forgotten_after_a_look_at_what_is_read_again(
     eventually(lambda: pipe.ids() == list(range(5)))
     eventually(lambda: pipe.lag() == 0)
     page = visitor.open(f"/ui/connectors/{pipe.connector}")
-    page.get_by_role("link", name="Position").click()
+    page.get_by_role("link", name="Position", exact=True).click()
     dry_run = page.locator("section", has_text="If the position were forgotten")
     expect(dry_run).to_contain_text("records from offset 0 on would be read again", timeout=SLOW_MS)
     expect(dry_run).to_contain_text(f"rows of them that are in {pipe.table_name} would be there twice")
