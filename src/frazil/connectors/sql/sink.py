@@ -51,7 +51,7 @@ class SqlSink(IcebergSink):
         self, count: int, most_rows: int, say: Callable[[str], None], on_spark: Callable[[], Executor]
     ) -> Sample:
         """See `Sink`."""
-        from frazil.clients.kafka.ranges import newest_records
+        from frazil.clients.kafka.peek import newest_records
         from frazil.connectors.sql.sample import sample
 
         config = self._config
