@@ -19,11 +19,23 @@ from tests.harness import Pipe, event, eventually, messages, own_worker, send
 pytestmark = [pytest.mark.spark, pytest.mark.outage]
 
 
+EVEN = {
+    "connector.class": "SqlSink",
+    "frazil.sql.schema": "id BIGINT NOT NULL, time TIMESTAMP, bucket STRING, count INT, labels MAP<STRING, STRING>, "
+    "info STRUCT<size: BIGINT, note: STRING>",
+    "frazil.sql": "SELECT * FROM {topic} WHERE id % 2 = 0 AND 1 / (id - 250) <= 1",
+}
+"""A statement that leaves out every second record, and fails on the record 250."""
+
+
 @pytest.mark.timeout(900)
+@pytest.mark.parametrize("statement", [{}, EVEN], ids=["records", "statement"])
 @pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.faults)])
-def test_kills_lose_and_double_nothing(stack: LocalStack, tmp_path: Path, kills: int) -> None:
+def test_kills_lose_and_double_nothing(
+    stack: LocalStack, tmp_path: Path, kills: int, statement: dict[str, str]
+) -> None:
     worker = own_worker(stack.settings, tmp_path)
-    pipe = Pipe(worker.settings, f"killed_{kills}").create()
+    pipe = Pipe(worker.settings, f"killed_{kills}_{len(statement)}").create()
     rng = random.Random(11)
     stop = threading.Event()
     sent = itertools.count()
@@ -47,12 +59,13 @@ def test_kills_lose_and_double_nothing(stack: LocalStack, tmp_path: Path, kills:
                 worker.client.put_config(
                     pipe.connector,
                     pipe.config()
+                    | {key: text.replace("{topic}", pipe.name) for key, text in statement.items()}
                     | {"errors.tolerance": "all", "errors.deadletterqueue.context.headers.enable": "true"}
                     | {"errors.deadletterqueue.topic.replication.factor": "1"},
                 )
             before = pipe.snapshots()
             if kill % 3:
-                eventually(lambda before=before: pipe.snapshots() > before)  # type: ignore[misc]
+                eventually(lambda before=before: pipe.snapshots() > before, timeout=180)  # type: ignore[misc]
             time.sleep(rng.uniform(0, 2.5))
             worker.client.close()
             worker.kill()
@@ -61,11 +74,13 @@ def test_kills_lose_and_double_nothing(stack: LocalStack, tmp_path: Path, kills:
         producer.join()
 
     with worker:
-        eventually(lambda: pipe.lag() == 0, timeout=120)
-        good = [n for n in range(total) if n % 500]
-        assert pipe.ids() == good
+        eventually(lambda: pipe.lag() == 0, timeout=180)
+        bad = {n: b"bad %d" % n for n in range(0, total, 500)}
+        if statement:
+            bad[250] = event(250)
+        assert pipe.ids() == [n for n in range(total) if n not in bad and not (statement and n % 2)]
         letters = messages(pipe.settings.bootstrap_servers, f"{pipe.name}-dlq")
-        assert sorted(m.value() for m in letters) == sorted(b"bad %d" % n for n in range(0, total, 500))
+        assert sorted(m.value() for m in letters) == sorted(bad.values())
 
 
 @pytest.mark.faults

@@ -6,6 +6,7 @@ and another Python worker writes them.
 
 from __future__ import annotations
 
+import logging
 import pickle
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.accumulators import AccumulatorParam
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.util import PythonEvalType
 
@@ -26,6 +28,10 @@ from frazil.errors import ConfigError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+# PySpark prints each error of a statement, with values of the record, beside raising it.
+for _name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+    PySparkLogger.getLogger(_name).setLevel(logging.CRITICAL)
 
 T = TypeVar("T")
 _Mapping: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
