@@ -179,7 +179,7 @@ class SparkJobs:
 
     @contextmanager
     def _group(self, several: Sequence[_Job]) -> Iterator[None]:
-        """What this thread runs on Spark meanwhile is of these jobs, and ends when one of them is cancelled."""
+        """Make what this thread runs on Spark meanwhile one of these jobs, which end when one of them is cancelled."""
         group = f"frazil-{uuid.uuid4().hex}"
         with self._lock:
             if any(job.cancelled for job in several):

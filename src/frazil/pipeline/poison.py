@@ -88,7 +88,7 @@ class PoisonPills:
         return True
 
     def of_all_tables(self) -> dict[Coordinates, PoisonPill]:
-        """Those that no table can have."""
+        """Pills that no table can have."""
         return dict(self._found.get("", {}))
 
     def among(self, rows: Rows, table: str = "") -> dict[int, PoisonPill]:

@@ -30,7 +30,7 @@ def with_catalog(config: Mapping[str, str], settings: Settings) -> Mapping[str, 
 
 
 def read_again(config: Mapping[str, str]) -> str:
-    """What becomes of stored records that are read once more."""
+    """The fate of stored records that are read once more."""
     changes = config.get("iceberg.tables.cdc-field", "").strip()
     if changes or config.get("iceberg.tables.upsert-mode-enabled", "").strip().lower() == "true":
         return "they would take the place of the rows with their keys"

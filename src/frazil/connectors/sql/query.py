@@ -48,7 +48,7 @@ _MOST_TEXT = 500
 
 
 def data_exception(error: BaseException) -> str | None:
-    """What an error says of the data of a record, such as a division by zero; None for an error that is no such."""
+    """The words of an error about the data of a record, such as a division by zero; None for any other error."""
     if not isinstance(error, (PySparkException, Py4JJavaError)):
         return None
     found = _DATA_EXCEPTION.search(str(error))
@@ -194,7 +194,7 @@ def _writing(write: Callable[[pa.Table], Any]) -> _Mapping:
 
 
 def _analysis(error: PySparkException) -> str:
-    """What Spark says of a statement, in one line, and which part of it that is about."""
+    """The words of Spark about a statement, in one line, and the part of it that they are about."""
     message = error.getMessage() or str(error)
     said = re.sub(r"\s+", " ", message.partition("== SQL")[0].partition(";\n")[0]).strip()
     fragments = [context.fragment() for context in error.getQueryContext() or ()]
