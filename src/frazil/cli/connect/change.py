@@ -11,6 +11,7 @@ import typer
 
 from frazil.cli.connect.session import ContextOption, NamesArgument, RegexOption, chosen, connect, for_each
 from frazil.cli.connect.shown import shown_value
+from frazil.cli.ui.arguments import keys_and_values
 from frazil.cli.ui.console import agreed
 from frazil.cli.ui.env_file import EnvFileOption, variables_of
 from frazil.cli.ui.program import group, verb
@@ -151,12 +152,7 @@ def patch_connector(
     """
     from frazil.connectors.registry import warnings_of
 
-    patch: dict[str, str | None] = {}
-    for text in set_ or ():
-        key, equals, value = text.partition("=")
-        if not (equals and key.strip()):
-            raise UsageError(f"--set {text}: expected KEY=VALUE. Nothing was changed.")
-        patch[key.strip()] = value
+    patch: dict[str, str | None] = {**keys_and_values(set_ or (), "Nothing was changed.")}
     for key in remove or ():
         if key in patch:
             raise UsageError(f"{key} is set and removed. Nothing was changed.")

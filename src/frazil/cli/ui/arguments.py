@@ -1,7 +1,7 @@
-"""Times and tables as people write them on a command line."""
+"""Times, tables and settings as people write them on a command line."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 
 from frazil.errors import UsageError
@@ -49,3 +49,14 @@ def known_table(table: str, namespace: str, tables: Callable[[str], list[str]]) 
     if not found:
         raise UsageError(f"there is no table {name} in {place}; known tables: {', '.join(known) or 'none'}")
     return place, found[0]
+
+
+def keys_and_values(texts: Iterable[str], state: str) -> dict[str, str]:
+    """Read KEY=VALUE of several --set. Raises UsageError, which ends with `state`, for any other text."""
+    found = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not (equals and key.strip()):
+            raise UsageError(f"--set {text}: expected KEY=VALUE. {state}")
+        found[key.strip()] = value
+    return found

@@ -11,6 +11,7 @@ import typer
 
 from frazil.cli.ui.arguments import known_table
 from frazil.cli.ui.console import agreed
+from frazil.cli.ui.worker_connectors import worker_connectors
 from frazil.environment.settings import Settings
 from frazil.errors import FrazilError, UsageError
 
@@ -62,13 +63,7 @@ class Writers:
     @classmethod
     def ask(cls, settings: Settings) -> Writers:
         """Ask the worker."""
-        from frazil.clients.connect import ConnectClient
-
-        try:
-            with ConnectClient(settings.connect_access) as client:
-                return cls(client.expanded())
-        except FrazilError as error:
-            return cls({}, str(error))
+        return cls(*worker_connectors(settings))
 
     def of(self, table: Table) -> dict[str, str]:
         """States of the connectors that write to a table, by name: unknown where the worker does not have them."""
@@ -84,16 +79,15 @@ class Writers:
     def require_rest(self, table: Table, what: str) -> None:
         """Refuse a change while a connector runs that writes to the table. Raises UsageError."""
         name = ".".join(table.name())
-        running = [one for one, state in self.of(table).items() if state not in (*_AT_REST, "unknown")]
+        writing = self.of(table)
+        running = [one for one, state in writing.items() if state not in (*_AT_REST, "unknown")]
         if running:
             raise UsageError(
                 f"{', '.join(running)} may be writing to {name}: {what}. Nothing was changed; stop it with `stop "
                 f"connector {running[0]}`, repeat this, and `resume` it."
             )
-        if self.unknown and self.of(table):
-            typer.echo(
-                f"Whether {', '.join(self.of(table))} is writing to {name} is not known: {self.unknown}", err=True
-            )
+        if self.unknown and writing:
+            typer.echo(f"Whether {', '.join(writing)} is writing to {name} is not known: {self.unknown}", err=True)
 
 
 def consented(yes: bool, question: str) -> bool:

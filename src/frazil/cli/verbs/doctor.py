@@ -14,9 +14,10 @@ from frazil.cli.ui.console import make_console
 from frazil.cli.ui.output import Output, OutputOption, as_text
 from frazil.cli.ui.program import verb
 from frazil.cli.ui.progress import progress
+from frazil.cli.ui.worker_connectors import worker_connectors
 from frazil.cli.verbs.stack import requested, services
 from frazil.environment.settings import Settings
-from frazil.errors import FrazilError, UsageError
+from frazil.errors import UsageError
 
 if TYPE_CHECKING:
     from frazil.doctor.finding import Finding, Look
@@ -48,16 +49,11 @@ def doctor(
 
 
 def _look(settings: Settings) -> Look:
-    from frazil.clients.connect import ConnectClient
     from frazil.declare.providers import ConfigProviders
     from frazil.doctor.finding import Look
 
     providers = ConfigProviders.load(settings.config_providers, settings.env)
-    try:
-        with ConnectClient(settings.connect_access) as client:
-            connectors = client.expanded()
-    except FrazilError:  # the check of the worker says why
-        connectors = {}
+    connectors, _ = worker_connectors(settings)  # the check of the worker says why it does not tell
     return Look(settings, providers, [*services(settings), *requested(settings)], connectors)
 
 

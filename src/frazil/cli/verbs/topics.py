@@ -9,10 +9,11 @@ from typing import Annotated
 
 import typer
 
-from frazil.cli.ui.arguments import point_in_time
+from frazil.cli.ui.arguments import keys_and_values, point_in_time
 from frazil.cli.ui.console import agreed
 from frazil.cli.ui.output import ListOption, Output, OutputOption, as_text, show, show_table
 from frazil.cli.ui.program import group
+from frazil.cli.ui.worker_connectors import worker_connectors
 from frazil.environment.settings import Settings
 from frazil.errors import AlreadyExists, FrazilError, UsageError
 
@@ -144,12 +145,7 @@ def create(
     """Create a topic. The exit code is 1 when it exists already."""
     from frazil.clients.kafka.topics import ensure_topics, partition_counts
 
-    config = {}
-    for text in set_ or ():
-        key, equals, value = text.partition("=")
-        if not (equals and key.strip()):
-            raise UsageError(f"--set {text}: expected KEY=VALUE. Nothing was created.")
-        config[key.strip()] = value
+    config = keys_and_values(set_ or (), "Nothing was created.")
     servers = Settings.load().bootstrap_servers
     if not ensure_topics(servers, {name: (partitions or -1, config)}, replication)[name]:
         raise AlreadyExists(f"topic {name} exists already and is left as it is; `topics describe {name}` shows it.")
@@ -257,12 +253,8 @@ def _starts(servers: str, name: str, begin: str, only: int | None) -> dict[tuple
 
 def _readers(settings: Settings, topic: str) -> tuple[dict[str, Mapping[str, str]], str]:
     """Configurations of the connectors that read a topic, by name, and why they are not known."""
-    from frazil.clients.connect import ConnectClient
     from frazil.connectors.source import reads
 
-    try:
-        with ConnectClient(settings.connect_access) as client:
-            configs = {name: entry["info"]["config"] for name, entry in client.expanded().items()}
-    except FrazilError as error:
-        return {}, str(error)
-    return {name: config for name, config in configs.items() if reads(config, topic)}, ""
+    known, unknown = worker_connectors(settings)
+    configs = {name: entry["info"]["config"] for name, entry in known.items()}
+    return {name: config for name, config in configs.items() if reads(config, topic)}, unknown

@@ -8,6 +8,7 @@ from threading import BoundedSemaphore
 from typing import NamedTuple
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka.admin import ConsumerGroupDescription  # type: ignore[attr-defined]
 
 from frazil.clients.kafka.client import TIMEOUT_S, admin, client_config, result, translated, until_settled, unusable
 from frazil.clients.kafka.offsets import Offsets, begin_offsets, end_offsets
@@ -67,13 +68,7 @@ def group_members(bootstrap: str, group: str) -> list[str]:
     """
     with _group_member(bootstrap, group) as consumer:  # waits for the coordinator, see there
         consumer.committed([TopicPartition("none", 0)], timeout=TIMEOUT_S)
-    client = admin(bootstrap)
-    future = client.describe_consumer_groups([group], request_timeout=TIMEOUT_S)[group]
-    try:
-        found = result(client, future, bootstrap, f"consumer group {group}")
-    except NotFound:
-        return []
-    return [member.client_id for member in found.members]
+    return [member.client_id for one in _described(bootstrap, [group]) for member in one.members]
 
 
 @until_settled
@@ -176,14 +171,6 @@ def described_groups(bootstrap: str, names: Collection[str]) -> list[Group]:
 
     Raises ServiceUnavailable.
     """
-    if not names:
-        return []
-    client = admin(bootstrap)
-    futures = client.describe_consumer_groups(list(names), request_timeout=TIMEOUT_S)
-    found = []
-    for name, future in futures.items():
-        with suppress(NotFound):
-            found.append(result(client, future, bootstrap, f"consumer group {name}"))
     return [
         Group(
             one.group_id,
@@ -197,8 +184,20 @@ def described_groups(bootstrap: str, names: Collection[str]) -> list[Group]:
                 for member in one.members
             ),
         )
-        for one in found
+        for one in _described(bootstrap, names)
     ]
+
+
+def _described(bootstrap: str, names: Collection[str]) -> list[ConsumerGroupDescription]:
+    if not names:
+        return []
+    client = admin(bootstrap)
+    futures = client.describe_consumer_groups(list(names), request_timeout=TIMEOUT_S)
+    found = []
+    for name, future in futures.items():
+        with suppress(NotFound):
+            found.append(result(client, future, bootstrap, f"consumer group {name}"))
+    return found
 
 
 @dataclass(frozen=True)

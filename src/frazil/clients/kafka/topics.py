@@ -72,10 +72,7 @@ def partition_counts(bootstrap: str, names: Iterable[str]) -> dict[str, int]:
 @until_settled
 def topic_settings(bootstrap: str, name: str) -> dict[str, str]:
     """Settings of a topic, those of the broker included. Raises NotFound or ServiceUnavailable."""
-    client = admin(bootstrap)
-    resource = ConfigResource(ConfigResource.Type.TOPIC, name)
-    future = client.describe_configs([resource], request_timeout=TIMEOUT_S)[resource]
-    return {key: str(entry.value) for key, entry in result(client, future, bootstrap, f"topic {name}").items()}
+    return {key: str(entry.value) for key, entry in _entries(bootstrap, name).items()}
 
 
 @until_settled
@@ -95,12 +92,16 @@ def topic_ids(bootstrap: str, names: Iterable[str]) -> dict[str, str]:
 @until_settled
 def own_settings(bootstrap: str, name: str) -> dict[str, str]:
     """Settings that a topic has of its own, not from its broker. Raises NotFound or ServiceUnavailable."""
+    own = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+    return {key: str(entry.value) for key, entry in sorted(_entries(bootstrap, name).items()) if entry.source == own}
+
+
+def _entries(bootstrap: str, name: str) -> Mapping[str, Any]:
     client = admin(bootstrap)
     resource = ConfigResource(ConfigResource.Type.TOPIC, name)
     future = client.describe_configs([resource], request_timeout=TIMEOUT_S)[resource]
-    entries = result(client, future, bootstrap, f"topic {name}")
-    own = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
-    return {key: str(entry.value) for key, entry in sorted(entries.items()) if entry.source == own}
+    found: Mapping[str, Any] = result(client, future, bootstrap, f"topic {name}")
+    return found
 
 
 @until_settled

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from pyiceberg.catalog import Catalog
+
 from frazil.clients import catalog as catalogs
 from frazil.clients.credentials import with_credentials
 from frazil.connectors.checks.compare import Limits, Progress, compare
@@ -19,7 +21,9 @@ from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 from frazil.pipeline.executor import Executor
+from frazil.pipeline.letters.deadletter import DeadLetterQueue
 from frazil.pipeline.letters.log import Queue
+from frazil.pipeline.source import Source
 
 
 class IcebergSink(Sink):
@@ -43,16 +47,28 @@ class IcebergSink(Sink):
     def start(self, context: SinkContext, topics: Sequence[str]) -> IcebergSinkTask:
         """See `Sink`."""
         config = self._config
-        chain = config.transforms
-        return IcebergSinkTask(
-            config,
-            self._bootstrap,
+        return self._task(
             catalogs.connect(config.catalog_properties, config.catalog_name),
             topics,
-            task_source(config, self._bootstrap, headers=chain is not None and chain.reads_headers),
+            task_source(config, self._bootstrap, headers=self._reads_headers),
             dead_letter_queue(config, self._bootstrap, self._class, topics, config.catalog_properties),
             context,
         )
+
+    def _task(
+        self,
+        catalog: Catalog,
+        topics: Sequence[str],
+        source: Source,
+        dead_letters: DeadLetterQueue | None,
+        context: SinkContext,
+    ) -> IcebergSinkTask:
+        return IcebergSinkTask(self._config, self._bootstrap, catalog, topics, source, dead_letters, context)
+
+    @property
+    def _reads_headers(self) -> bool:
+        chain = self._config.transforms
+        return chain is not None and chain.reads_headers
 
     def alter(self, changes: Changes | None) -> list[str]:
         """See `Sink`."""

@@ -4,48 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from pyiceberg.catalog import Catalog
+
 from frazil.clients import catalog as catalogs
 from frazil.connectors.checks.compare import Limits, Progress
 from frazil.connectors.checks.result import RangeCheck
-from frazil.connectors.dead_letters import dead_letter_queue
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.sink import IcebergSink
 from frazil.connectors.sample import Sample
 from frazil.connectors.sink import Replayer, SinkContext
-from frazil.connectors.source import task_source
 from frazil.connectors.sql.config import sql_config
 from frazil.connectors.sql.task import SqlSinkTask
-from frazil.environment.bootstrap import Bootstrap
-from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, UsageError
 from frazil.pipeline.executor import Executor
+from frazil.pipeline.letters.deadletter import DeadLetterQueue
 from frazil.pipeline.letters.log import Queue
+from frazil.pipeline.source import Source
 
 
 class SqlSink(IcebergSink):
     """A connector whose statement makes the rows of an Iceberg table."""
 
-    def __init__(self, config: Mapping[str, str], settings: Settings, bootstrap: Bootstrap) -> None:
-        """Raises ConfigError for a configuration that cannot run."""
-        _, self._own = sql_config(config)
-        super().__init__(config, settings, bootstrap)
-
     def _parsed(self, config: Mapping[str, str]) -> IcebergSinkConfig:
-        return sql_config(config)[0]
+        parsed, self._own = sql_config(config)
+        return parsed
 
-    def start(self, context: SinkContext, topics: Sequence[str]) -> SqlSinkTask:
-        """See `Sink`. Raises UsageError without Spark."""
-        config = self._config
-        return SqlSinkTask(
-            self._own,
-            config,
-            self._bootstrap,
-            catalogs.connect(config.catalog_properties, config.catalog_name),
-            topics,
-            task_source(config, self._bootstrap, headers=self._reads_headers),
-            dead_letter_queue(config, self._bootstrap, self._class, topics, config.catalog_properties),
-            context,
-        )
+    def _task(
+        self,
+        catalog: Catalog,
+        topics: Sequence[str],
+        source: Source,
+        dead_letters: DeadLetterQueue | None,
+        context: SinkContext,
+    ) -> SqlSinkTask:
+        """Make the task. Raises UsageError without Spark."""
+        return SqlSinkTask(self._own, self._config, self._bootstrap, catalog, topics, source, dead_letters, context)
 
     def sample(
         self, count: int, most_rows: int, say: Callable[[str], None], on_spark: Callable[[], Executor]
@@ -65,8 +58,7 @@ class SqlSink(IcebergSink):
 
     @property
     def _reads_headers(self) -> bool:
-        chain = self._config.transforms
-        return "_headers" in self._own.statement.metadata or (chain is not None and chain.reads_headers)
+        return "_headers" in self._own.statement.metadata or super()._reads_headers
 
     def verify(self, limits: Limits, progress: Progress) -> list[RangeCheck]:
         """See `Sink`."""
