@@ -14,6 +14,7 @@ from frazil.clients.kafka.ranges import Range
 from frazil.connectors.sink import Runs, SinkContext
 from frazil.connectors.sql import runs
 from frazil.connectors.sql.config import sql_config
+from frazil.connectors.sql.rehearsal import Rehearse
 from frazil.connectors.sql.scan import PLACE_TYPE, Scan, Scanned, ScannedTopic
 from frazil.connectors.sql.statement import PLACE, Statement
 from frazil.connectors.sql.task import SqlSinkTask
@@ -76,6 +77,14 @@ class PythonQuery:
 
     def try_rows(self, batches: Mapping[str, Sequence[pa.RecordBatch]], tables: Sequence[pa.Table]) -> pa.Table:
         return self._rows([batch for several in batches.values() for batch in several], tables)
+
+    def rehearsal(self, number: int, batch: pa.RecordBatch, tables: Sequence[pa.Table]) -> Rehearse:
+        offsets = batch.column(PLACE).field("offset").to_pylist()
+
+        def rehearse(first: int, last: int, but: Sequence[int]) -> None:
+            self._rows([batch.filter([first <= at <= last and at not in but for at in offsets])], tables)
+
+        return rehearse
 
     def _rows(self, batches: Sequence[pa.RecordBatch], tables: Sequence[pa.Table]) -> pa.Table:
         shown = [table.to_pylist() for table in tables]

@@ -146,6 +146,24 @@ def test_topics_are_read_together_and_a_large_batch_in_several_tasks(
     assert driver.task.position == {("t", 0): 60_000, ("u-1", 0): 0, ("u-1", 1): 100}
 
 
+def test_failures_are_found_in_every_branch_of_a_union_and_below_a_condition(
+    patched: pytest.MonkeyPatch, two: Memory, jobs: SparkJobs
+) -> None:
+    broker, _ = two
+    broker.make("u", 1)
+    broker.send("t", [record(n, text="x" if n in (3, 700) else "1") for n in range(1000)])
+    broker.send("u", [record(n, text="x" if n == 5 else "1") for n in range(10)])
+    sql = """
+        SELECT CAST(text AS BIGINT) AS id, 't' AS text FROM t WHERE CAST(text AS INT) > 0
+        UNION ALL SELECT 100 DIV (id - 999), 'again' FROM t WHERE id > 998
+        UNION ALL SELECT CAST(text AS BIGINT), 'u' FROM u
+    """
+    driver = run(patched, two, jobs, sql, topics="t,u", **TOLERANT)
+    assert Counter(row["text"] for row in driver.rows(TABLE)) == {"t": 997, "u": 9}
+    assert sorted(broker.letters("t-dlq")) == [("t", 0, n, "") for n in (3, 700, 999)]
+    assert sorted(broker.letters("u-dlq")) == [("u", 0, 5, "")]
+
+
 def test_records_that_no_row_can_come_of_are_looked_at_all_the_same(
     patched: pytest.MonkeyPatch, two: Memory, jobs: SparkJobs
 ) -> None:

@@ -22,6 +22,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.util import PythonEvalType
 
 from frazil.connectors.sql.columns import shape_of, spark_columns
+from frazil.connectors.sql.rehearsal import Rehearse, divided, rehearsed
 from frazil.connectors.sql.scan import Scan, Scanned, ScannedTopic, hidden_columns
 from frazil.connectors.sql.statement import PLACE, Statement, table_relation, topic_relation
 from frazil.errors import ConfigError
@@ -116,6 +117,18 @@ class Query:
             self.session.createDataFrame(found).createOrReplaceTempView(topic_relation(topic.number))
         rows = self._written(self.frame(tables), _itself)
         return pa.concat_tables(rows) if rows else pa.table({})
+
+    def rehearsal(self, number: int, batch: pa.RecordBatch, tables: Sequence[pa.Table]) -> Rehearse:
+        """Plan the statement over typed rows of a topic, to compute the rows of parts of them; see `rehearsed`.
+
+        The plan is made once and costs ten times what a part does. A call raises as `run` does.
+        """
+        for topic in self.topics:
+            self._relation(topic, [])
+            if topic.number == number:
+                parts = divided(self.session, batch)
+                parts.createOrReplaceTempView(topic_relation(number))
+        return rehearsed(self.frame(tables), batch)
 
     def check(self, tables: Sequence[pa.Table]) -> pa.Schema:
         """Give the columns of the statement's rows. Raises ConfigError for a statement that Spark refuses."""

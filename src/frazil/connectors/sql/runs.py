@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
 
 from frazil.clients.kafka.ranges import Range
 from frazil.connectors.sql.query import Query, data_exception
+from frazil.connectors.sql.rehearsal import Rehearse
 from frazil.connectors.sql.scan import Refused, Scan, Scanned, ScannedTopic
 from frazil.connectors.sql.statement import Statement
 from frazil.connectors.sql.write import Write, Written
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 T = TypeVar("T")
+_SEARCH = "search in frazil.sql"
 
 
 @runtime_checkable
@@ -150,18 +154,45 @@ class StatementRuns:
                 raise first.pop()
             return pills
 
-        pills = tolerating(read, run, self._rehearse)
+        rehearsals: list[_Rehearsal] = []
+        pills = tolerating(lambda: self._rehearsed(read, rehearsals), run, partial(self._rehearse, rehearsals))
         return {at: ("", pill.reason) for at, pill in pills.of_all_tables().items()}
 
-    def _rehearse(self, rows: Rows, pills: PoisonPills) -> None:
-        """Compute the rows of a few records; raises StatementFails."""
-        batch = self._topic(rows).scan(rows, pills, self._refused, Bookings())
-        if batch is not None:
-            self._tried({rows.topic: [batch]})
+    def _rehearsed(self, read: Callable[[], Generator[Rows]], rehearsals: list[_Rehearsal]) -> Generator[Rows]:
+        """Give chunks of records; while one is looked at, the last of the rehearsals is that of its rows."""
+        with closing(read()) as chunks:
+            for rows in chunks:
+                rehearsals.append(_Rehearsal(rows, self._planned(rows)))
+                try:
+                    yield rows
+                finally:
+                    rehearsals.pop()
+
+    def _rehearse(self, rehearsals: Sequence[_Rehearsal], rows: Rows, pills: PoisonPills) -> None:
+        """Compute the rows of some records of a chunk, one after the other; raises StatementFails."""
+        planned = next((each.rehearse for each in reversed(rehearsals) if each.has(rows)), None)
+        rehearse = planned or self._planned(rows)
+        rehearse(int(rows.offsets[0]), int(rows.offsets[-1]), [int(rows.offsets[index]) for index in pills.among(rows)])
+
+    def _planned(self, rows: Rows) -> Rehearse:
+        topic = self._topic(rows)
+
+        def scan(chunks: Iterable[Rows], pills: PoisonPills) -> list[pa.RecordBatch | None]:
+            return [topic.scan(each, pills, self._refused, Bookings()) for each in chunks]
+
+        (batch,) = tolerating(lambda: (each for each in [rows]), scan, lambda each, pills: scan([each], pills))
+        if batch is None:
+            return lambda first, last, but: None
+        rehearse: Rehearse = self._do(lambda query: query.rehearsal(topic.number, batch, self._tables), _SEARCH)
+        return lambda first, last, but: self._judged(lambda query: rehearse(first, last, but))
 
     def _tried(self, batches: Mapping[str, Sequence[pa.RecordBatch]]) -> pa.Table:
+        return self._judged(lambda query: query.try_rows(batches, self._tables))
+
+    def _judged(self, do: Callable[[Query], T]) -> T:
+        """Compute some rows. Raises StatementFails for what the data of a record raise."""
         try:
-            return self._do(lambda query: query.try_rows(batches, self._tables), "search in frazil.sql")
+            return self._do(do, _SEARCH)
         except Exception as error:
             said = data_exception(error)
             if said is None:
@@ -171,5 +202,19 @@ class StatementRuns:
     def _topic(self, rows: Rows) -> ScannedTopic:
         return next(topic for topic in self._topics if topic.name == rows.topic)
 
-    def _do(self, do: Callable[[Query], Any], what: str) -> Any:
+    def _do(self, do: Callable[[Query], T], what: str) -> T:
         return self._executor.in_session(lambda session: do(self._query), what)
+
+
+@dataclass(frozen=True)
+class _Rehearsal:
+    """The records of a chunk, and what computes the rows of parts of them."""
+
+    rows: Rows
+    rehearse: Rehearse
+
+    def has(self, rows: Rows) -> bool:
+        own = self.rows
+        return (own.topic, own.partition) == (rows.topic, rows.partition) and bool(
+            own.offsets[0] <= rows.offsets[0] and rows.offsets[-1] <= own.offsets[-1]
+        )
