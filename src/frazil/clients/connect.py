@@ -144,6 +144,11 @@ class ConnectClient:
         values = [entry.get("value", {}) for entry in answer.get("configs", [])]
         return [f"{value.get('name')}: {error}" for value in values for error in value.get("errors", [])]
 
+    def events(self, connector: str | None, count: int) -> list[dict[str, Any]]:
+        """Events of the worker, of one connector or of all, the newest first."""
+        query = f"&connector={quote(connector, safe='')}" if connector else ""
+        return self._list("GET", f"/admin/events?limit={count}{query}")
+
     def loggers(self) -> dict[str, dict[str, Any]]:
         """Level and time of the last change of every logger, by name."""
         return self._object("GET", "/admin/loggers")

@@ -27,6 +27,7 @@ from frazil.errors import FrazilError, StackError
 from frazil.pipeline.mapper import installed_mappers
 from frazil.pipeline.report import BatchReport
 from frazil.stack.ports import Port, require_different
+from frazil.text.events import event
 from frazil.worker.actuator.app import scrape_route, serve_actuator
 from frazil.worker.actuator.health import connector_states
 from frazil.worker.cluster.group import worker_group
@@ -42,6 +43,7 @@ from frazil.worker.rest.security.tls import worker_client
 from frazil.worker.sources.runtime import SourceRuntime
 from frazil.worker.sources.slots import Slots
 from frazil.worker.watch.active_topics import ActiveTopics
+from frazil.worker.watch.events import EventLog
 from frazil.worker.watch.history import History
 from frazil.worker.watch.loggers import Loggers
 from frazil.worker.watch.logs import log_to_stderr
@@ -77,6 +79,7 @@ class Worker:
         self._topics_file = topics_file
         self._pages = pages
         self._history = History()
+        self._events = EventLog(settings.home / "worker" / "events.jsonl")
         self._stopping = threading.Event()
         self._session: SparkSession | None = None
         self._engine: Engine | None = None
@@ -113,7 +116,7 @@ class Worker:
         Raises PortTaken, JavaNotFound or ServiceUnavailable when the worker cannot start, StackError when the JVM ends;
         connectors go on from their stored positions at the next start.
         """
-        log_to_stderr(self._providers, json_lines=self._settings.log_json)
+        log_to_stderr(self._providers, self._events, json_lines=self._settings.log_json)
         allow_open_files()
         if self._config.warning is not None:
             logger.warning("%s", self._config.warning)
@@ -145,9 +148,10 @@ class Worker:
                 entries.keep(self._stopping, lambda: group is None or group.leads)
             sources.start()
             self._slots.start()
-            logger.info("worker ready: REST on port %d, actuator on port %d", rest[0].port, actuator.port)
+            ports = rest[0].port, actuator.port
+            logger.info("worker ready: REST on port %d, actuator on port %d", *ports, extra=event("worker ready"))
             self._wait(self._session)
-            logger.info("stopping: running batches are finished first")
+            logger.info("stopping: running batches are finished first", extra=event("worker stops"))
             self._maintenance.close()
             self._herder.close()
         finally:
@@ -217,6 +221,7 @@ class Worker:
             self._topics,
             self._loggers,
             None if self._group is None else self._group.configs.set_logger,
+            events=self._events,
         )
 
     def _view(self) -> WorkerView:

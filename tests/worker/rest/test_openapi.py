@@ -79,7 +79,7 @@ def test_its_form(call: Calls) -> None:
     document = call.document
     assert document["openapi"].startswith("3.1.")
     names = [m["operationId"] for p in document["paths"].values() for k, m in p.items() if k != "parameters"]
-    assert len(names) == len(set(names)) == 29
+    assert len(names) == len(set(names)) == 30
     for schema in document["components"]["schemas"].values():
         jsonschema_rs.validator_for({**schema, "components": document["components"]})
     text = json.dumps(document)
@@ -114,6 +114,7 @@ def test_every_documented_status_is_given(
         assert call("GET", f"/connectors/x{path}") == 404
     assert call("GET", "/admin/loggers") == call("GET", LOGGER) == 200
     assert call("GET", "/admin/loggers/no-such-logger") == 404
+    assert [call("GET", f"/admin/events{query}") for query in ("", "?limit=x")] == [200, 400]
     keys = "/connector-plugins/IcebergSink/config"
     assert [call("GET", f"{keys}{more}") for more in ("", "?version=99")] == [200, 400]
     assert call("GET", "/connector-plugins/Nope/config") == 404

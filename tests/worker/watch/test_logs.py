@@ -63,7 +63,8 @@ def test_lines_of_json_have_the_fields_of_ecs_and_no_secret() -> None:
 def test_a_worker_logs_as_it_is_asked(json_lines: bool, expected: str) -> None:
     script = (
         "import logging; from frazil.declare.providers import ConfigProviders; from frazil.worker.watch import logs; "
-        f"logs.log_to_stderr(ConfigProviders({{}}), json_lines={json_lines}); "
+        "from frazil.worker.watch.events import EventLog; "
+        f"logs.log_to_stderr(ConfigProviders({{}}), EventLog(), json_lines={json_lines}); "
         "logging.getLogger('frazil.x').info('hello')"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -33,7 +33,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Kafka": ("topics", "groups", "produce"),
     "Tables": ("query", "sql", "tables", "maintain", "publish"),
     "MinIO's logs": ("init", "generate", "continuous", "ask", "report"),
-    "Trouble": ("doctor", "support-bundle"),
+    "Trouble": ("events", "doctor", "support-bundle"),
     "Helpers": ("password", "completion"),
 }
 _PLAIN = {

@@ -15,6 +15,7 @@ from frazil.connectors.iceberg.position import start_position
 from frazil.connectors.iceberg.table.column_limits import admit
 from frazil.connectors.iceberg.table.commit import Commit, Floor, TableBranch
 from frazil.connectors.iceberg.table.create import EMPTY, create_table, new_table
+from frazil.connectors.iceberg.table.evolve import told_changes
 from frazil.connectors.iceberg.table.schema import mapping_of
 from frazil.connectors.iceberg.table.widen import widen
 from frazil.connectors.iceberg.table.without_effect import without_effect
@@ -26,6 +27,7 @@ from frazil.pipeline.letters.deadletter import DeadLetter
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.results import NewColumns, TableResult
 from frazil.pipeline.task_spec import Bounds, Judge, TableSpec
+from frazil.text.events import event
 
 logger = logging.getLogger(__name__)
 
@@ -180,7 +182,9 @@ class SinkTable(Progress):
             return
         self.no_more_columns = admitted.refusal
         self._warn(admitted.warnings)
-        logger.info("connector %s has created table %s", config.name, self.name)
+        logger.info(
+            "connector %s has created table %s", config.name, self.name, extra=event("table created", config.name)
+        )
 
     def evolve(self, result: TableResult) -> None:
         """Add columns for unknown fields as far as the limits allow, and make absent ones optional.
@@ -197,7 +201,11 @@ class SinkTable(Progress):
             if result.doubtful or told.doubtful:
                 self.judge = self._operation.judge(told.schema, self.name, told.refusal, mapping_of(self.table))
                 return
+        before = self.table.schema()
         widened = widen(self._config, self.table, result, self.target.catalog, ending=ending)
+        if changes := told_changes(before, widened.schema):
+            name = self._config.name
+            logger.info("connector %s, table %s: %s", name, self.name, changes, extra=event("table evolved", name))
         self.no_more_columns = widened.refusal or self.no_more_columns
         self._warn(widened.warnings)
 

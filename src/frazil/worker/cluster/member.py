@@ -15,6 +15,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from frazil.errors import ConfigError, ServiceUnavailable
+from frazil.text.events import event
 
 logger = logging.getLogger(__name__)
 
@@ -170,7 +171,9 @@ class GroupMember:
 
     def _set(self, slots: frozenset[int]) -> None:
         if slots != self._slots:
-            logger.info("group %s: %d of its partitions are of this worker", self._group, len(slots))
+            logger.info(
+                "group %s: %d of its partitions are of this worker", self._group, len(slots), extra=event("rebalanced")
+            )
         self._slots = slots
         self._take_over()
 

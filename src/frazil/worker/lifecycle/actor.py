@@ -15,6 +15,7 @@ from frazil.declare.secrets import hide_secrets
 from frazil.engine import failures
 from frazil.engine.runner_api import STOP_S, Runner, RunnerFactory, RunnerStatus, State, TargetState
 from frazil.errors import Fenced, TransientError
+from frazil.text.events import event
 from frazil.worker.lifecycle.restart_policy import RestartPolicy
 from frazil.worker.lifecycle.threads import ActorThreads
 
@@ -245,7 +246,7 @@ class ConnectorActor:
             return
         self._started_at = time.monotonic()
         self._report(wanted, ActorStatus("RUNNING", "RUNNING", wanted.tasks_max))
-        logger.info("connector %s is running", self._name)
+        logger.info("connector %s is running", self._name, extra=event("running", self._name))
 
     def _watch(self, wanted: Wanted, runner: Runner) -> None:
         if time.monotonic() - self._started_at > self._policy.healthy_s:
@@ -256,7 +257,12 @@ class ConnectorActor:
             self._raised(wanted, error)
             return
         if status.outgrown:
-            logger.info("connector %s starts again with what is new: %s", self._name, status.trace)
+            logger.info(
+                "connector %s starts again with what is new: %s",
+                self._name,
+                status.trace,
+                extra=event("restarting", self._name),
+            )
             self._stop_runner()
             self._start(wanted)
             return
@@ -285,7 +291,7 @@ class ConnectorActor:
         else:
             self._report(wanted, ActorStatus(state, state, 0, trace))
         after = "it stays FAILED until it is restarted" if wait_s is None else f"it is started again in {wait_s:g} s"
-        logger.error("connector %s failed; %s: %s", self._name, after, trace)
+        logger.error("connector %s failed; %s: %s", self._name, after, trace, extra=event(state.lower(), self._name))
         self._stop_runner()
         if wait_s is not None:
             self.restarts += 1
@@ -307,7 +313,7 @@ class ConnectorActor:
                 ),
             )
         else:
-            logger.info("connector %s has stopped", self._name)
+            logger.info("connector %s has stopped", self._name, extra=event("stopped", self._name))
 
     def _report(self, wanted: Wanted, status: ActorStatus) -> None:
         with self._lock:

@@ -11,6 +11,7 @@ from frazil.connectors.registry import connector_of
 from frazil.declare.providers import ConfigProviders
 from frazil.engine.runner_api import STOP_S, RunnerFactory, State, TargetState
 from frazil.errors import AlreadyExists, ConfigError, NotFound, Rebalancing, ServiceUnavailable
+from frazil.text.events import event
 from frazil.worker.lifecycle.actor import NEW, ActorStatus
 from frazil.worker.lifecycle.actors import Actors
 from frazil.worker.lifecycle.checks import Config, ConfigChecks, type_of
@@ -149,6 +150,7 @@ class Herder:
             if name in self._stored:
                 raise AlreadyExists(f"Connector {name} already exists")
             self._save(name, lambda: self._store.put(name, StoredConnector(checked, target)))
+            logger.info("connector %s is created, to be %s", name, target, extra=event("created", name))
             return replace(self.info(name), tasks=0)
 
     def put_config(self, name: str, config: Config) -> tuple[ConnectorInfo, bool]:
@@ -164,6 +166,7 @@ class Herder:
             tasks = self._info(name, stored).tasks
             checked = self._checks.whole(name, config)
             self._save(name, lambda: self._store.put(name, StoredConnector(checked, stored.target_state)))
+            _tell_changed(name, stored.config, checked)
             return replace(self.info(name), tasks=tasks), False
 
     def patch_config(self, name: str, patch: Config) -> ConnectorInfo:
@@ -174,6 +177,7 @@ class Herder:
             self._checks.check(name, merged)
             tasks = self._info(name, stored).tasks
             self._save(name, lambda: self._store.put(name, replace(stored, config=merged)))
+            _tell_changed(name, stored.config, merged)
             return replace(self.info(name), tasks=tasks)
 
     def delete(self, name: str) -> None:
@@ -181,6 +185,7 @@ class Herder:
         with self._writing:
             self._find(name, "Connector {} not found")
             self._store.delete(name)
+            logger.info("connector %s is deleted", name, extra=event("deleted", name))
 
     def pause(self, name: str) -> None:
         """Stop reading and keep the tasks; nothing happens when it is paused already."""
@@ -348,3 +353,10 @@ class Herder:
                 told = self._board.of(name)
                 tasks = len(told.tasks) if told is not None else 0
                 self._board.publish(self._status_of(name, stored, replace(NEW, tasks=tasks)))
+
+
+def _tell_changed(name: str, before: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """Log the names of the keys that are not what they were; their values may be secrets."""
+    keys = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
+    if keys:
+        logger.info("connector %s is changed: %s", name, ", ".join(keys), extra=event("changed", name))

@@ -28,7 +28,7 @@ from frazil.worker.rest.connectors import (
 from frazil.worker.rest.dispatch import Dispatcher
 from frazil.worker.rest.error import ERROR_HANDLERS
 from frazil.worker.rest.forward import Forwarder
-from frazil.worker.rest.info import AllLoggers, Health, OneLogger, Root, WorkerInfo
+from frazil.worker.rest.info import AllLoggers, Events, Health, OneLogger, Root, WorkerInfo
 from frazil.worker.rest.masking import MASK
 from frazil.worker.rest.offsets import Offsets
 from frazil.worker.rest.openapi import OpenApi
@@ -41,7 +41,11 @@ from frazil.worker.rest.sources import Sources
 from frazil.worker.server import Server, serve
 from frazil.worker.sources.runtime import SourceRuntime
 
-ADMIN_ROUTES = [Route("/admin/loggers", AllLoggers), Route("/admin/loggers/{logger}", OneLogger)]
+ADMIN_ROUTES = [
+    Route("/admin/loggers", AllLoggers),
+    Route("/admin/loggers/{logger}", OneLogger),
+    Route("/admin/events", Events),
+]
 """Routes that `admin.listeners` may move to an address of their own."""
 
 PUBLIC_ROUTES = [
@@ -85,7 +89,7 @@ def rest_app(
     answers, `home` is where a browser is led from the root."""
     app = Starlette(
         routes=routes,
-        middleware=[*(policy or RestPolicy()).middleware(), Middleware(PathSegments)],
+        middleware=[*(policy or RestPolicy()).middleware(info.events), Middleware(PathSegments)],
         exception_handlers=ERROR_HANDLERS,
     )
     app.router.redirect_slashes = False

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 OtherWorker = Literal["leader", "owner"]
 """The worker of the group that writes configurations, or the one that runs the connector."""
 
-_HOP, _TO = "frazil-forwarded-by", "frazil-forwarded-to"
+HOP, _TO = "frazil-forwarded-by", "frazil-forwarded-to"
 _SIGNATURE, _ALGORITHM = "x-connect-authorization", "x-connect-request-signature-algorithm"
 _FORGED = "Internal request contained invalid signature."
 _AT = "frazil-config-offset"
@@ -114,7 +114,7 @@ class Forwarder:
         Raises HTTPException 403 when no worker of the group has signed it, Rebalancing when it is for the leader, which
         this one is not.
         """
-        if not {_HOP, _TO}.isdisjoint(request.headers.keys()):
+        if not {HOP, _TO}.isdisjoint(request.headers.keys()):
             query: bytes = request.scope.get("query_string", b"")
             target = sent_path(request.scope) + b"?" + query
             message = _message(request.method, target, request.headers.get(_TO, ""), body)
@@ -133,7 +133,7 @@ class Forwarder:
         Raises Rebalancing with Connect's text when it is not settled which one that is, when it does not answer, and
         for a request that was sent on already.
         """
-        if _HOP in request.headers:
+        if HOP in request.headers:
             raise Rebalancing(CONFLICT)
         target = sent_path(request.scope).decode("latin-1")
         headers = [(key, value) for key, value in request.headers.raw if key.decode().lower() not in _OWN]
@@ -176,7 +176,7 @@ class Forwarder:
         signature = self._group.session.sign(_message(method, url.raw_path, place, body))
         if signature is None:
             raise Rebalancing(NO_LEADER)
-        own = {_HOP: self._worker_id, _TO: place, "connection": "close"}
+        own = {HOP: self._worker_id, _TO: place, "connection": "close"}
         return {**own, _SIGNATURE: signature, _ALGORITHM: ALGORITHM}
 
     def _ask(

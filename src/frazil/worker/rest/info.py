@@ -1,7 +1,7 @@
 """Facts about the worker and its loggers: what the REST API answers with of them."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from starlette.requests import Request
@@ -13,6 +13,7 @@ from frazil.errors import ConfigError, NotFound
 from frazil.worker.rest.http import Operation, Resource, herder_of
 from frazil.worker.rest.schemas import TEXT
 from frazil.worker.watch.active_topics import ActiveTopics
+from frazil.worker.watch.events import KEPT, EventLog
 from frazil.worker.watch.loggers import LEVELS, Loggers
 from frazil.worker.watch.positions import Positions
 
@@ -31,6 +32,7 @@ class WorkerInfo:
     set_on_all: Callable[[str, str], None] | None = None
     version: str = CONNECT_VERSION
     commit: str = f"frazil-{VERSION}"
+    events: EventLog = field(default_factory=EventLog)
 
 
 def info_of(request: Request) -> WorkerInfo:
@@ -70,6 +72,23 @@ class AllLoggers(Resource):
     @Operation("Levels of all loggers that are not OFF", {200: "Loggers"})
     def get(self, request: Request) -> Response:
         return JSONResponse({name: asdict(level) for name, level in info_of(request).loggers.all().items()})
+
+
+class Events(Resource):
+    """Events: what this worker's connectors went through, and what users changed."""
+
+    @Operation(
+        "Newest events of this worker, the newest first",
+        {200: "Events"},
+        errors=(400,),
+        query={"connector": TEXT, "limit": {"type": "integer", "minimum": 1, "maximum": KEPT, "default": 50}},
+    )
+    def get(self, request: Request) -> Response:
+        limit = request.query_params.get("limit", "50")
+        if not (limit.isascii() and limit.isdigit() and 1 <= int(limit[:9]) <= KEPT):
+            raise ConfigError(f"limit is a number from 1 to {KEPT}, not {limit!r}.")
+        found = info_of(request).events.newest(int(limit), request.query_params.get("connector"))
+        return JSONResponse([asdict(each) for each in found])
 
 
 class OneLogger(Resource):

@@ -117,6 +117,7 @@ SCHEMAS: Mapping[str, Json] = {
             )
         ),
     ),
+    "Events": _list(_record(at={"type": "number"}, kind=TEXT, message=TEXT, connector=TEXT, user=TEXT, client=TEXT)),
     "Loggers": _map(ref("LoggerLevel")),
     "LoggerLevel": _record(level={"enum": list(LEVELS)}, last_modified={"type": ["integer", "null"]}),
     "NewLevel": {

@@ -10,6 +10,7 @@ from typing import Any
 
 from frazil.connectors.keys.versions import VERSION
 from frazil.declare.providers import ConfigProviders
+from frazil.worker.watch.events import EventHandler, EventLog
 
 logger = logging.getLogger(__name__)
 
@@ -89,13 +90,16 @@ class Flood(logging.Filter):
         return count < self._most
 
 
-def log_to_stderr(providers: ConfigProviders, *, json_lines: bool = False) -> None:
-    """Make the root logger write to stderr, text or JSON; libraries that talk much are heard from WARN on."""
+def log_to_stderr(providers: ConfigProviders, events: EventLog, *, json_lines: bool = False) -> None:
+    """Make the root logger write to stderr, text or JSON, and keep what is an event.
+
+    Libraries that talk much are heard from WARN on.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(EcsFormatter(providers) if json_lines else Formatter(providers))
     handler.addFilter(Flood())
     threading.excepthook = _tell_end
-    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    logging.basicConfig(level=logging.INFO, handlers=[handler, EventHandler(events, providers)], force=True)
     for noisy in ("py4j", "pyiceberg", "botocore", "httpx", "uvicorn"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)  # what a batch raises is logged with its reason

@@ -21,7 +21,7 @@ from pyiceberg.types import (
 )
 
 from frazil.clients.catalog import connect
-from frazil.connectors.iceberg.table.evolve import evolve, evolved, possible_columns
+from frazil.connectors.iceberg.table.evolve import evolve, evolved, possible_columns, told_changes
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.errors import CommitConflict, ConfigError, FrazilError, ServiceUnavailable
 from frazil.pipeline.convert.infer import Path, infer
@@ -278,3 +278,20 @@ def test_columns_that_identify_rows_stay_required(make_table: MakeTable) -> None
     assert isinstance(struct.fields[0].type, Struct)
     assert struct.fields[0].type.fields[0].firm
     assert not struct.fields[1].firm
+
+
+def test_changes_of_a_schema_are_told() -> None:
+    before = Schema(
+        NestedField(1, "a", IntegerType(), required=True),
+        NestedField(2, "s", StructType(NestedField(3, "x", LongType(), required=True)), required=True),
+    )
+    now = Schema(
+        NestedField(1, "a", LongType(), required=True),
+        NestedField(
+            2, "s", StructType(NestedField(3, "x", LongType()), NestedField(4, "y", StringType())), required=True
+        ),
+    )
+    assert told_changes(before, before) == ""
+    assert told_changes(before, now) == (
+        "column a is long now, not int, column s.x is optional now, new column s.y string"
+    )

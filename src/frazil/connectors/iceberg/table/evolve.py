@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import BadRequestError, CommitFailedException, ValidationError
-from pyiceberg.schema import Schema
+from pyiceberg.schema import Schema, index_by_id
 from pyiceberg.table import Table
 from pyiceberg.table.update.schema import UpdateSchema
 from pyiceberg.types import (
@@ -78,6 +78,21 @@ def evolved(table: Table, unknown: Mapping[Path, Type], absent: Set[Path] = froz
     except (ValueError, ValidationError) as error:
         raise _impossible(table, unknown, error) from error
     return transaction.table_metadata.schema()
+
+
+def told_changes(before: Schema, now: Schema) -> str:
+    """Tell what has changed from one schema of a table to a later one; empty for nothing."""
+    old, new = index_by_id(before), index_by_id(now)
+    told = []
+    for number, column in new.items():
+        name = now.find_column_name(number)
+        if number not in old:
+            told.append(f"new column {name} {column.field_type}")
+        elif column.field_type.is_primitive and column.field_type != old[number].field_type:
+            told.append(f"column {name} is {column.field_type} now, not {old[number].field_type}")
+        elif old[number].required and column.optional:
+            told.append(f"column {name} is optional now")
+    return ", ".join(told)
 
 
 @dataclass(frozen=True)

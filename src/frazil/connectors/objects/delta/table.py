@@ -27,6 +27,7 @@ from frazil.pipeline.convert.infer import column_count, widened
 from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.results import NewColumns
 from frazil.pipeline.types import Field, Scalar, Struct
+from frazil.text.events import event
 
 with extra("delta"):
     from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
@@ -163,6 +164,10 @@ class DeltaTarget:
                 write_deltalake(self._table, whole.empty_table(), mode="append", schema_mode="merge")
         except (DeltaError, OSError, ValueError) as error:
             raise self._translated(error, "cannot get the columns that its records need") from error
+        names = [column.name for column in columns.fields if column not in self._columns.fields]
+        said = "connector %s, Delta table %s: columns %s are new or wider"
+        told = event("table evolved", self._connector)
+        logger.info(said, self._connector, self._place.uri, ", ".join(names), extra=told)
         self._load()
         return True
 

@@ -40,7 +40,7 @@ class BasicAuthentication:
         if scope["type"] != "http" or scope["path"].rstrip("/") in _OPEN_PATHS:
             await self._app(scope, receive, send)
             return
-        user, password = _credentials(Headers(scope=scope).get("authorization", ""))
+        user, password = credentials(Headers(scope=scope).get("authorization", ""))
         if user is None:
             refusal: Response | None = _asked()
         elif self._users.knows(user, password):
@@ -101,7 +101,8 @@ def _asked() -> Response:
     return answer
 
 
-def _credentials(header: str) -> tuple[str | None, str]:
+def credentials(header: str) -> tuple[str | None, str]:
+    """Give the user and the password of a header of basic authentication; None where it is none."""
     scheme, _, encoded = header.partition(" ")
     if scheme.lower() != "basic":
         return None, ""

@@ -13,9 +13,11 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from frazil.errors import ConfigError
+from frazil.worker.rest.security.audit import Audit
 from frazil.worker.rest.security.hosts import HostCheck, OriginCheck
 from frazil.worker.rest.security.login import BasicAuthentication
 from frazil.worker.rest.security.users import Users
+from frazil.worker.watch.events import EventLog
 
 ORIGIN, METHODS = "access.control.allow.origin", "access.control.allow.methods"
 HEADERS = "response.http.headers.config"
@@ -51,8 +53,8 @@ class RestPolicy:
         methods = tuple(method.upper() for method in _items(properties.get(METHODS, ""))) or _DEFAULT_METHODS
         return cls(Users.load(properties, env), origins, methods, _header_rules(properties.get(HEADERS, "")))
 
-    def middleware(self) -> list[Middleware]:
-        """Middleware that requests go through, the outermost first."""
+    def middleware(self, events: EventLog) -> list[Middleware]:
+        """Middleware that requests go through, the outermost first; what changes something is an event."""
         chain = []
         if self.headers:
             chain.append(Middleware(_AnswerHeaders, rules=self.headers))
@@ -68,6 +70,7 @@ class RestPolicy:
                 )
             )
         chain.append(Middleware(OriginCheck, origins=self.origins))
+        chain.append(Middleware(Audit, events=events))
         if self.users is not None:
             chain.append(Middleware(BasicAuthentication, users=self.users))
         return chain

@@ -9,7 +9,7 @@ import os
 import re
 import secrets
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 
@@ -27,10 +27,14 @@ class Role(StrEnum):
 
     def may(self, method: str, path: str) -> bool:
         """Whether users of the role may make such a request."""
-        if self is Role.ADMIN or method in _LOOKING:
+        if self is Role.ADMIN or only_looks(method, path):
             return True
-        allowed = _CHECKS if self is Role.READER else _CHECKS + _OPERATIONS
-        return any(method == one and pattern.fullmatch(path.rstrip("/")) for one, pattern in allowed)
+        return self is Role.OPERATOR and _one_of(_OPERATIONS, method, path)
+
+
+def only_looks(method: str, path: str) -> bool:
+    """Whether a request changes nothing, whoever makes it."""
+    return method in _LOOKING or _one_of(_CHECKS, method, path)
 
 
 _LOOKING = ("GET", "HEAD", "OPTIONS")
@@ -43,6 +47,10 @@ _OPERATIONS = (
     ("POST", re.compile(r"/connectors/[^/]+/(tasks/[^/]+/)?restart")),
     ("PUT", re.compile(r"/admin/loggers/[^/]+")),
 )
+
+
+def _one_of(allowed: Sequence[tuple[str, re.Pattern[str]]], method: str, path: str) -> bool:
+    return any(method == one and pattern.fullmatch(path.rstrip("/")) for one, pattern in allowed)
 
 
 EXTENSIONS = "rest.extension.classes"

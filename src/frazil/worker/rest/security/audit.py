@@ -1,0 +1,58 @@
+"""Audit of the REST API: who changed what, when, from where, and what became of it."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from frazil.worker.rest.forward import HOP
+from frazil.worker.rest.paths import sent_path
+from frazil.worker.rest.security.login import credentials
+from frazil.worker.rest.security.users import only_looks
+from frazil.worker.watch.events import EventLog
+
+_UNAUTHORIZED, _FORBIDDEN = 401, 403
+_CONNECTOR = re.compile(r"/connectors/([^/]+)")
+_MOST_TEXT = 300
+
+
+class Audit:
+    """Adds an event for each request that may change something, those that are refused to a user too.
+
+    Logins that are refused are in the worker's log alone: anybody could fill the events with them.
+    """
+
+    def __init__(self, app: ASGIApp, events: EventLog) -> None:
+        self._app = app
+        self._events = events
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or only_looks(scope["method"], scope["path"]):
+            await self._app(scope, receive, send)
+            return
+
+        async def noting(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._note(scope, message["status"], Headers(raw=message.get("headers", [])).get("location", ""))
+            await send(message)
+
+        await self._app(scope, receive, noting)
+
+    def _note(self, scope: Scope, status: int, location: str) -> None:
+        headers = Headers(scope=scope)
+        if status == _UNAUTHORIZED or (HOP in headers and status != _FORBIDDEN):  # which the first worker notes
+            return
+        path = sent_path(scope).decode("latin-1")
+        found = _CONNECTOR.search(location or path)
+        user, _ = credentials(headers.get("authorization", ""))
+        address = scope.get("client")
+        self._events.add(
+            "request",
+            f"{scope['method']} {path[:_MOST_TEXT]}: {status}",
+            unquote(found[1]) if found else "",
+            user or "",
+            address[0] if address else "",
+        )
