@@ -3,6 +3,7 @@
 FrazilError
 ├── TransientError            the same call may succeed when it is tried again
 │   ├── ServiceUnavailable    broker, object store, catalog or worker does not answer
+│   │   ├── StackUnavailable  a part of the embedded stack, which `start` starts
 │   │   └── StoreUnavailable  the store of an object sink does not take objects
 │   ├── PartitionsAdded       topics or partitions came that a running connector does not know
 │   ├── Rebalancing           the workers of a group are about to settle who does what
@@ -36,6 +37,10 @@ class TransientError(FrazilError):
 
 class ServiceUnavailable(TransientError):
     """Broker, object store, catalog or worker does not answer."""
+
+
+class StackUnavailable(ServiceUnavailable):
+    """A part of the embedded stack does not answer, which `start` starts."""
 
 
 class StoreUnavailable(ServiceUnavailable):

@@ -99,11 +99,41 @@ def test_an_output_that_is_full_is_said() -> None:
     )
 
 
-@pytest.mark.parametrize("arguments", [["query"], ["sql", "SHOW TABLES"]])
-def test_a_catalog_that_does_not_answer(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "part", "command"),
+    [
+        (["query"], "the Iceberg catalog at http", "start seaweedfs"),
+        (["sql", "SHOW TABLES"], "the Iceberg catalog at http", "start seaweedfs"),
+        (["groups", "list"], "Kafka at ", "start kafka"),
+        (["get", "connectors"], "the worker at http", "start"),
+        (["verify", "c"], "the worker at http", "start"),
+    ],
+)
+def test_a_part_of_the_stack_that_does_not_answer_is_told_with_its_address_and_home(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, arguments: list[str], part: str, command: str
+) -> None:
     code, out, err = run(capsys, *arguments)
     assert (code, out) == (1, "")
-    assert re.fullmatch(r"frazil: the Iceberg catalog at http://127\.0\.0\.1:\d+ does not answer .*\n", err)
+    home = re.escape(f"The home of this stack is {tmp_path / 'home'}; FRAZIL_HOME names another.")
+    assert re.fullmatch(rf"frazil: .*{part}.*127\.0\.0\.1:\d+ does not answer .*`{command}`.*(?<!\.)\. {home}\n", err)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "arguments"),
+    [
+        ("ICEBERG_CATALOG_URI", "http://localhost:1", ["query"]),
+        ("KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1", ["groups", "list"]),
+        ("KAFKA_CONNECT_URL", "http://127.0.0.1:1", ["get", "connectors"]),
+    ],
+)
+def test_a_part_of_others_has_no_home(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, variable: str, value: str, arguments: list[str]
+) -> None:
+    monkeypatch.setenv(variable, value)
+    code, _, err = run(capsys, *arguments)
+    assert code == 1
+    assert f"correct {variable}" in err or f"or {variable}" in err
+    assert "The home" not in err
 
 
 @pytest.mark.parametrize(

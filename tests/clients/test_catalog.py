@@ -35,7 +35,7 @@ from frazil.errors import ConfigError, ServiceUnavailable
 )
 def test_what_passes_and_what_does_not(error: RequestException | RESTError, kind: type[Exception]) -> None:
     made = catalog_error({"uri": "http://127.0.0.1:1", "rest.sigv4-enabled": "true"}, "table a.b", error)
-    assert type(made) is kind
+    assert isinstance(made, kind)
     assert "http://127.0.0.1:1" in str(made)
     assert "table a.b" in str(made)
 
@@ -43,7 +43,7 @@ def test_what_passes_and_what_does_not(error: RequestException | RESTError, kind
 @pytest.mark.parametrize(
     ("uri", "hint"),
     [
-        ("http://127.0.0.1:8181", "`start` starts that of the stack"),
+        ("http://127.0.0.1:8181", "Start that of the stack: `start seaweedfs`"),
         ("https://lake.example/_iceberg", "correct iceberg.catalog.uri or ICEBERG_CATALOG_URI"),
         ("http://[broken", "correct iceberg.catalog.uri or ICEBERG_CATALOG_URI"),
     ],

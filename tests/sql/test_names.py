@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from requests import Request
 from requests.exceptions import ConnectionError as NoConnection
 
 from frazil.errors import QueryError, ServiceUnavailable
@@ -41,3 +42,11 @@ def test_an_unknown_schema_lists_the_known_ones() -> None:
 def test_a_part_that_does_not_answer_can_be_asked_again(error: Exception) -> None:
     with pytest.raises(ServiceUnavailable, match="ask again"), answers():
         raise error
+
+
+def test_a_catalog_that_goes_away_is_named_without_what_is_secret() -> None:
+    asked = Request("GET", "http://u:secret@lake.example:8181/v1/config?token=secret")
+    named = "catalog at lake.example:8181 does not answer any more"
+    with pytest.raises(ServiceUnavailable, match=named) as told, answers():
+        raise NoConnection("refused", request=asked)
+    assert "secret" not in str(told.value)

@@ -77,13 +77,37 @@ def test_what_re2_does_not_know_matches_too_but_is_not_linear(pattern: str, text
     assert compiled.matches(text) is matches
 
 
-@pytest.mark.parametrize("pattern", [r"[a-z&&[^b]]", r"x[^\]&&a]"])
-def test_an_intersection_of_classes_is_refused(pattern: str) -> None:
-    with pytest.raises(re.error, match="intersections"):
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        (r"[a-z&&[^b]]", "intersections"),
+        (r"x[^\]&&a]", "intersections"),
+        (r"[a[b]]", "inside of others"),
+        (r"[[:alpha:]]", "inside of others"),
+        *[("a" + times, "illegal repetition") for times in ("{", "{}", "{x}", "{,3}", "{1", "{1,", "{1,2,3}", "{3,2}")],
+        *[(f"a{{{times}}}", "illegal repetition") for times in ("100000000", "1,100000000", "01", "9" * 5000)],
+        (r"(?<n>a)(?<n>b)", "<n> is already defined"),
+        *[(group, "unknown kind of group") for group in ("(?P<n>a)", "(?<1a>a)", "(?#c)", "(?a)a", "(?U)a", "(?u)a")],
+        (r"\C", "illegal escape"),
+        ("(" * 5_000 + ")" * 5_000 + r"\1", "too large"),
+        ("[", "unterminated"),
+    ],
+)
+def test_what_java_refuses_or_reads_in_another_way_is_refused(pattern: str, reason: str) -> None:
+    with pytest.raises(re.error, match=reason):
         compile_java(pattern)
-    assert compile_java(r"a&&b\[&&").matches("a&&b[&&")
 
 
-def test_an_expression_that_does_not_compile() -> None:
-    with pytest.raises(re.error):
-        compile_java("[")
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (r"a&&b\[&&", "a&&b[&&"),
+        (r"a{99999999}|b", "b"),
+        (r"a{0,1}", "a"),
+        (r"a{1,}b{0}", "aa"),
+        (r"\Q{[&&(?P\E\{[{x\[]\p{L}", "{[&&(?P{{a"),
+        (r"(?i:a)(?-i)(?<n>b)", "Ab"),
+    ],
+)
+def test_what_is_written_for_itself_or_in_the_limits_matches(pattern: str, text: str) -> None:
+    assert compile_java(pattern).matches(text)

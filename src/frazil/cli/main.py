@@ -14,7 +14,8 @@ from frazil.cli import connect, verbs
 from frazil.cli.ui.console import make_console
 from frazil.cli.ui.program import PROGRAM
 from frazil.cli.ui.program import app as app
-from frazil.errors import ConfigError, FrazilError, UsageError
+from frazil.environment.settings import Settings
+from frazil.errors import ConfigError, FrazilError, StackUnavailable, UsageError
 
 _COMPLETING = "_FRAZIL_COMPLETE"
 _NOT_WRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -40,6 +41,9 @@ def main(arguments: list[str] | None = None) -> None:
             sys.stdout.flush()
     except (UsageError, ConfigError) as error:
         _fail(str(error), 2)
+    except StackUnavailable as error:
+        home = Settings.load().home
+        _fail(f"{str(error).rstrip('.')}. The home of this stack is {home}; FRAZIL_HOME names another.", 1)
     except FrazilError as error:
         _fail(str(error), 1)
     except KeyboardInterrupt:  # another one, while the first was dealt with

@@ -25,7 +25,7 @@ from requests.exceptions import InvalidSchema, InvalidURL, MissingSchema, Reques
 
 from frazil.clients.catalog_properties import file_access, merged, without_code
 from frazil.environment.settings import LOOPBACK
-from frazil.errors import ConfigError, ServiceUnavailable
+from frazil.errors import ConfigError, ServiceUnavailable, StackUnavailable
 
 _PYICEBERG_NAMES = {
     "rest.access-key-id": "client.access-key-id",
@@ -133,9 +133,7 @@ def catalog_error(
     if isinstance(error, _WRONG_URI):
         return ConfigError(f"{catalog} cannot be asked: {error}. Correct iceberg.catalog.uri or ICEBERG_CATALOG_URI.")
     if isinstance(error, RequestException):
-        return ServiceUnavailable(
-            f"{catalog} does not answer ({type(error).__name__}) when asked for {asked_for}; {_next_step(properties)}"
-        )
+        return _unanswered(properties, f"{catalog} does not answer ({type(error).__name__}) when asked for {asked_for}")
     if isinstance(error, _PASSING):
         return ServiceUnavailable(f"{catalog} failed when asked for {asked_for}: {error}")
     if isinstance(error, ForbiddenError | UnauthorizedError) and not _identified(properties):
@@ -148,15 +146,16 @@ def catalog_error(
     return ConfigError(f"{catalog} refused {asked_for}: {why}. Check the warehouse's name and the access keys.")
 
 
-def _next_step(properties: Mapping[str, str]) -> str:
+def _unanswered(properties: Mapping[str, str], told: str) -> ServiceUnavailable:
     """Tell what to do about a catalog that does not answer: that of the stack is on loopback."""
+    correct = "or correct iceberg.catalog.uri or ICEBERG_CATALOG_URI"
     try:
         embedded = urlsplit(properties.get("uri") or "").hostname == LOOPBACK
     except ValueError:
         embedded = False
     if embedded:
-        return "`start` starts that of the stack, and `status` shows whether it runs"
-    return "look whether it runs there, or correct iceberg.catalog.uri or ICEBERG_CATALOG_URI"
+        return StackUnavailable(f"{told}. Start that of the stack: `start seaweedfs`, {correct}")
+    return ServiceUnavailable(f"{told}. Look whether it runs there, {correct}")
 
 
 def _identified(properties: Mapping[str, str]) -> bool:

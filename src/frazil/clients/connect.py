@@ -11,7 +11,15 @@ from urllib.parse import quote
 import httpx
 
 from frazil.environment.access import ConnectAccess
-from frazil.errors import AlreadyExists, ConfigError, FrazilError, NotFound, ServiceUnavailable, TerminalError
+from frazil.errors import (
+    AlreadyExists,
+    ConfigError,
+    FrazilError,
+    NotFound,
+    ServiceUnavailable,
+    StackUnavailable,
+    TerminalError,
+)
 
 _TIMEOUT = httpx.Timeout(95.0, connect=5.0)
 """A worker ends a request itself after 90 s."""
@@ -189,7 +197,8 @@ class ConnectClient:
         try:
             response = self._http.request(method, path, json=body)
         except httpx.HTTPError as error:
-            raise ServiceUnavailable(
+            kind = StackUnavailable if self._access.embedded else ServiceUnavailable
+            raise kind(
                 f"the worker at {self._url} does not answer {method} {path} ({_reason(error)}); "
                 f"{_next_step(self._access, str(error))}"
             ) from error

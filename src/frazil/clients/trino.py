@@ -15,7 +15,7 @@ from frazil.environment.extras import extra
 from frazil.environment.paths import expanded
 from frazil.environment.settings import Settings
 from frazil.environment.urls import is_this_machine
-from frazil.errors import ConfigError, FrazilError, ServiceUnavailable, TerminalError
+from frazil.errors import ConfigError, FrazilError, ServiceUnavailable, StackUnavailable, TerminalError
 
 with extra("trino"):
     from trino.auth import Authentication, BasicAuthentication, JWTAuthentication
@@ -124,7 +124,7 @@ def failure(settings: Settings, error: Exception) -> FrazilError:
         return ServiceUnavailable(f"{server} failed: {reason}. Check that the store and the catalog answer: `status`")
     causes = [*_causes(error)]
     if not settings.trino_external:
-        return ServiceUnavailable(
+        return StackUnavailable(
             f"{server} does not answer ({type(causes[-1]).__name__}). Start it with `start trino`, or leave out "
             "`--engine trino`"
         )

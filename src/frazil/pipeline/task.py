@@ -131,8 +131,8 @@ class _TableOutput(Bookings):
             rows, values = self._replays.fresh(rows, values)
             self.skip("replayed", before - len(values.values))
             self.result.reached = self._replays.reached
-            if self._key is not None:
-                self.result.key_fields |= key_fields(rows, self._key)
+        if self._key is not None:
+            self.result.key_fields |= key_fields(rows, self._key)
         with step("convert", self.name):
             values, refused = (values, []) if self._judge is None else _judged(self._judge, values)
             found = self._decoded(values)

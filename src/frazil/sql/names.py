@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from types import MappingProxyType
+from urllib.parse import urlsplit
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import BadRequestError, NoSuchNamespaceError, NoSuchTableError, RESTError
@@ -205,8 +206,10 @@ def answers() -> Iterator[None]:
     except _NO_SUCH_NAME:
         raise
     except RequestException as error:
+        asked = urlsplit(str(error.request.url)).netloc.rpartition("@")[2] if error.request else "its address"
         raise ServiceUnavailable(
-            f"the Iceberg catalog does not answer ({type(error).__name__}); check that it runs, then ask again"
+            f"the Iceberg catalog at {asked} does not answer any more ({type(error).__name__}); check that it runs, "
+            "then ask again"
         ) from error
     except RESTError as error:
         raise ServiceUnavailable(f"the Iceberg catalog cannot answer: {error}; nothing was changed") from error

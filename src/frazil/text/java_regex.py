@@ -16,7 +16,13 @@ _REPLACEMENT = re.compile(r"\\(.)|\$\{([A-Za-z][A-Za-z0-9]*)\}|\$([0-9]+)|([\\$]
 _CLASS = r"\[\^?\]?(?:\\.|[^\]\\])*\]"
 _LOOKAHEAD = re.compile(rf"\(\?([=!])((?:\\.|{_CLASS}|[^()\[\\]|\((?:\\.|{_CLASS}|[^()\[\\])*\))*)\)", re.DOTALL)
 """A lookahead with groups up to one level deep."""
-_CLASSES = re.compile(rf"\\.|({_CLASS})", re.DOTALL)
+_PARTS = re.compile(
+    rf"\\Q.*?(?:\\E|\Z)|\\[pPxN]\{{[^}}]*\}}|(?P<byte>\\C)|\\.|(?P<class>{_CLASS})"
+    r"|(?P<brace>\{(?:(?P<least>0|[1-9][0-9]{0,7})(?P<comma>,(?P<most>0|[1-9][0-9]{0,7})?)?\})?)"
+    r"|\(\?(?:[:=!>]|<[=!]|<(?P<name>[A-Za-z][A-Za-z0-9]*)>|[imsx]*(?:-[imsx]*)?[:)])?",
+    re.DOTALL,
+)
+"""What of an expression the engines and Java may understand in different ways; RE2 reads other braces as texts."""
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False
 
@@ -32,8 +38,7 @@ class JavaRegex:
 
     def __init__(self, pattern: str) -> None:
         """Raises re.error for an expression that neither engine knows, or that means something else to them."""
-        if any("&&" in found for found in _CLASSES.findall(pattern)):
-            raise re.error("intersections of character classes (&&) are not supported")
+        _check(pattern)
         linear = _linear(pattern)
         self.is_linear = linear is not None
         self._conditions = linear[0] if linear is not None else []
@@ -65,6 +70,32 @@ def compile_java(pattern: str) -> JavaRegex:
     return JavaRegex(pattern)
 
 
+def _check(pattern: str) -> None:
+    """Raise re.error for what Java refuses or reads in another way, and an engine would take."""
+    names: set[str] = set()
+    for part in _PARTS.finditer(pattern):
+        problem = _problem(part)
+        if part["name"] is not None and part["name"] in names:
+            problem = f"named capturing group <{part['name']}> is already defined"
+        if problem:
+            raise re.error(problem, pattern, part.start())
+        names.add(part["name"])
+
+
+def _problem(part: re.Match[str]) -> str:
+    if part["brace"] and (part["least"] is None or (part["most"] and int(part["least"]) > int(part["most"]))):
+        return "illegal repetition, or one of 100,000,000 times and more; a brace for itself is written \\{"
+    if part["class"]:
+        inside = re.sub(r"\\.", "", part["class"][1:], flags=re.DOTALL)
+        if "&&" in inside:
+            return "intersections of character classes (&&) are not supported"
+        if "[" in inside:
+            return "character classes inside of others are not supported; a bracket for itself is written \\["
+    if part["byte"]:
+        return "illegal escape sequence"
+    return "unknown kind of group, or flags other than i, m, s and x" if part[0] == "(?" else ""
+
+
 def _linear(pattern: str) -> tuple[list[tuple[Any, bool]], Any] | None:
     """Compile with RE2: conditions on how a text begins, with their outcome, and what has to match all of it."""
     conditions: list[tuple[Any, bool]] = []
@@ -80,7 +111,10 @@ def _linear(pattern: str) -> tuple[list[tuple[Any, bool]], Any] | None:
 
 
 def _python(pattern: str) -> re.Pattern[str]:
-    return re.compile(_GROUP_NAME.sub(_python_name, pattern), re.ASCII)
+    try:
+        return re.compile(_GROUP_NAME.sub(_python_name, pattern), re.ASCII)
+    except (OverflowError, RecursionError) as error:
+        raise re.error("it is too large", pattern, 0) from error
 
 
 def _python_name(match: re.Match[str]) -> str:

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from confluent_kafka import Message
 
 from frazil.clients import catalog as catalogs
 from frazil.connectors.iceberg.table.commit import Commit, TableBranch, summary_of
 from frazil.connectors.iceberg.tools.problems import without_keys
+from frazil.connectors.iceberg.tools.sample import sample
 from frazil.connectors.sink import Due
 from frazil.errors import BadRecord, ConfigError
 from tests.connectors.iceberg.driver import CREATE, EVOLVE, SIMPLE, TOLERANT, Driver, Memory, memory
@@ -55,6 +57,10 @@ def event(
 def read(number: int, lsn: int, **row: Any) -> bytes:
     """A row of a snapshot."""
     return event("r", number, lsn, commit=None, snapshot="true", **row)
+
+
+def messages(memory: Memory, end: int) -> list[Message]:
+    return [one for part in memory[0].read_ranges({("t", 0): 0}, {("t", 0): end}) for one in part]
 
 
 def send(memory: Memory, *values: bytes | None, partition: int = 0) -> None:
@@ -228,11 +234,28 @@ def test_a_table_that_would_get_the_fields_of_record_keys_is_no_problem(none: Me
     assert "has no identifier fields" in text
 
 
-def test_a_table_without_record_keys_is_not_made(none: Memory) -> None:
+def test_a_table_without_record_keys_is_not_made_and_a_sample_says_so(
+    none: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     driver = Driver(*none, FORMAT)
     none[0].send("t", [event("c", 1, 5, name="ann")])
+    monkeypatch.setattr(catalogs, "connect", lambda properties, name: none[1])
+    with pytest.raises(ConfigError, match="has no identifier fields"):
+        sample(driver.config, messages(none, 1), 1)
     with pytest.raises(ConfigError, match="has no identifier fields"):
         driver.drain()
+
+
+def test_a_sample_has_the_columns_of_the_record_keys_as_the_table_gets_them(
+    none: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = Driver(*none, FORMAT)
+    send(none, event("c", 1, 5, name="ann"))
+    monkeypatch.setattr(catalogs, "connect", lambda properties, name: none[1])
+    (told,) = sample(driver.config, messages(none, 1), 1).tables
+    assert told.changes == {"id": "long not null", "name": "string"}
+    driver.drain()
+    assert none[1].load_table(TABLE).schema().identifier_field_names() == {"id"}
 
 
 def test_tables_by_topic_have_the_keys_of_their_topics(none: Memory) -> None:

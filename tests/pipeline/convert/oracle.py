@@ -140,7 +140,7 @@ def _struct(text: str, columns: Struct) -> dict[str, Any]:
 
 
 def _value(text: str, type_: Type, required: bool) -> Any:
-    if text == "null":
+    if text == "null" or (text[0] == "[" and not _parts(text) and isinstance(type_, Struct | Map)):
         if required:
             raise Rejected("required")
         return None
@@ -289,6 +289,8 @@ def _nearest(text: str) -> float:
 def _double(text: str | None) -> float:
     exact = _exact(text)
     value = _nearest(text or "")
+    if exact and not value:
+        raise Rejected("next to zero")
     if not set(text or "") & set(".eE") and exact not in (Fraction(value), Fraction(repr(value))):
         raise Rejected("more digits than a double")
     return value

@@ -98,13 +98,18 @@ def test_a_marker_that_names_what_comes_later_does_not_close_it(bootstrap: str, 
     assert numbers(open_letters(log, topic)) == list(range(10))
 
 
-def test_the_worker_does_not_take_markers_for_dead_letters(bootstrap: str, log: LetterLog, topic: str) -> None:
+def test_a_marker_which_anybody_can_write_hides_nothing_from_the_worker(
+    bootstrap: str, log: LetterLog, topic: str
+) -> None:
     write(bootstrap, topic, range(3))
     queue = DeadLetterQueue(bootstrap, "c", "Sink", topic, True)
     before = queue.written(["source"])
     letters = open_letters(log, topic)
-    log.close(log.look([topic], quiet), by_partition(x.position for x in letters), "replayed")
+    log.close([], by_partition(x.position for x in letters), "dropped")
+    assert open_letters(log, topic) == []
+    assert [log.letter(*x.position) for x in letters] == letters
     assert queue.written(["source"]) == before
+    assert queue.written_for(["source"], {}, {}, 0)[0] == before
     assert set(before) == {("source", 0, n, "") for n in range(3)}
     assert sorted(p for several in before.values() for p in several) == sorted(x.position for x in letters)
 

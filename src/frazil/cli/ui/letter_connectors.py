@@ -13,11 +13,11 @@ from frazil.errors import NotFound, ServiceUnavailable, UsageError
 
 @dataclass(frozen=True)
 class Connectors:
-    """Configurations by name. `only` is set when there is one, from a file; `unknown` tells why there may be others."""
+    """Configurations by name. `only` is set when there is one, from a file; `unknown`: why there may be others."""
 
     configs: Mapping[str, Mapping[str, str]]
     only: str | None = None
-    unknown: str = ""
+    unknown: ServiceUnavailable | None = None
 
     @classmethod
     def known(cls, settings: Settings) -> Connectors:
@@ -28,7 +28,7 @@ class Connectors:
             with ConnectClient(settings.connect_access) as client:
                 return cls({name: client.config(name) for name in client.connectors()})
         except ServiceUnavailable as error:
-            return cls({}, unknown=f"{error}. Without it only topics named *-dlq, or with --topic, are read.")
+            return cls({}, unknown=error)
 
     @classmethod
     def read(cls, file: Path, name: str | None) -> Connectors:
@@ -51,8 +51,8 @@ class Connectors:
         if name in self.configs:
             return self.configs[name]
         if self.unknown:
-            raise ServiceUnavailable(
-                f"the configuration of connector {name} is not known: the worker does not answer. No more was changed. "
-                "Start it with `start`, or give the configuration with --config"
+            raise type(self.unknown)(
+                f"the configuration of connector {name} is not known: {self.unknown}, or give it with --config. No "
+                "more was changed"
             )
         raise NotFound(f"connector {name} does not exist; give its configuration with --config")

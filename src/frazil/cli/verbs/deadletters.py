@@ -286,7 +286,8 @@ def _looked(meant: Meant, count: int | None = None, config: Path | None = None) 
     log = LetterLog(settings.bootstrap_servers)
     console = make_console(stderr=True)
     if connectors.unknown:
-        console.print(connectors.unknown, soft_wrap=True)
+        told = "Without it only topics named *-dlq, or with --topic, are read."
+        console.print(f"{connectors.unknown}. {told}", soft_wrap=True)
     with progress(console) as say:
         queues = log.look(names, _advance(say, f"looking for open dead letters in {', '.join(names)}"))
         yield _Look(settings, connectors, log, queues, choice, say)

@@ -108,7 +108,7 @@ def _chosen(settings: Settings, names: Sequence[str], file: Path | None) -> dict
     if names:
         return {name: known.config_of(name) for name in names}
     if known.unknown:
-        known.config_of("")
+        raise known.unknown
     found = {}
     for name, config in known.configs.items():
         try:

@@ -13,7 +13,7 @@ from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixe
 from frazil.clients.kafka.security import refusal, watched
 from frazil.environment.bootstrap import Bootstrap, Client
 from frazil.environment.urls import is_this_machine
-from frazil.errors import ConfigError, FrazilError, NotFound, ServiceUnavailable, TerminalError
+from frazil.errors import ConfigError, FrazilError, NotFound, ServiceUnavailable, StackUnavailable, TerminalError
 
 TIMEOUT_S = 10.0
 T = TypeVar("T")
@@ -172,12 +172,6 @@ def unusable(error: KafkaException) -> ConfigError:
     )
 
 
-def _next_step(bootstrap: str) -> str:
-    if isinstance(bootstrap, Bootstrap) and bootstrap.embedded:
-        return "Start it: `start kafka`"
-    return "Look whether its brokers run and can be reached from here, or correct KAFKA_BOOTSTRAP_SERVERS"
-
-
 def _unavailable(bootstrap: str, detail: str) -> ServiceUnavailable:
     _forget_client(bootstrap)
     reason = refusal(bootstrap)
@@ -191,7 +185,10 @@ def _unavailable(bootstrap: str, detail: str) -> ServiceUnavailable:
     if protocols:
         shown = ", ".join(f"{key}={value}" for key, value in protocols.items())
         hint = f" Perhaps its brokers do not speak the protocol of {shown} at this address: correct or remove that."
+    told = f"Kafka at {bootstrap} does not answer ({detail}). Nothing was changed."
+    if isinstance(bootstrap, Bootstrap) and bootstrap.embedded:
+        return StackUnavailable(f"{told} Start it: `start kafka`, then try again.{hint}")
     return ServiceUnavailable(
-        f"Kafka at {bootstrap} does not answer ({detail}). Nothing was changed. "
-        f"{_next_step(bootstrap)}, then try again.{hint}"
+        f"{told} Look whether its brokers run and can be reached from here, or correct KAFKA_BOOTSTRAP_SERVERS, then "
+        f"try again.{hint}"
     )

@@ -10,11 +10,10 @@ from requests.exceptions import RequestException
 
 from frazil.connectors.iceberg.append import Append
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
-from frazil.connectors.iceberg.config.row_changes import no_keys
 from frazil.connectors.iceberg.position import start_position
 from frazil.connectors.iceberg.table.column_limits import admit
 from frazil.connectors.iceberg.table.commit import Commit, Floor, TableBranch
-from frazil.connectors.iceberg.table.create import EMPTY, create_table, new_table
+from frazil.connectors.iceberg.table.create import EMPTY, create_table, creation_of, new_table
 from frazil.connectors.iceberg.table.evolve import told_changes
 from frazil.connectors.iceberg.table.schema import mapping_of
 from frazil.connectors.iceberg.table.widen import widen
@@ -160,12 +159,8 @@ class SinkTable(Progress):
 
         Raises ConfigError for one whose rows nothing would identify, and as `create_table` does.
         """
-        config, creation = self._config, self._config.creation
-        if config.row_changes is not None and not config.row_changes.id_columns_of(self.name):
-            keys = found.key_fields
-            if not config.row_changes.events or len(keys) != 1 or not all(keys):
-                raise ConfigError(no_keys(self.name))
-            creation = replace(creation, id_columns_of={self.name: next(iter(keys))})
+        config = self._config
+        creation = creation_of(config, self.name, found.key_fields)
         admitted = admit(config, None, found.fields, found.seen)
         if not admitted.fields:
             self.refusal = EMPTY

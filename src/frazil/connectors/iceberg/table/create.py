@@ -1,6 +1,7 @@
 """Creation of tables with the columns that the records of a batch need."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import (
@@ -27,7 +28,9 @@ from requests.exceptions import RequestException
 
 from frazil.clients.catalog import catalog_error
 from frazil.connectors.iceberg.config.creation import Creation
+from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.config.partition_by import PartitionTerm
+from frazil.connectors.iceberg.config.row_changes import no_keys
 from frazil.connectors.iceberg.table.schema import iceberg_type
 from frazil.errors import ConfigError
 from frazil.pipeline.convert.infer import Path
@@ -38,6 +41,19 @@ EMPTY = "Unable to create table from empty object"
 
 _FIRST_PARTITION_ID = 1000
 _SUFFIXES = {"identity": "", "truncate": "_trunc"}
+
+
+def creation_of(config: IcebergSinkConfig, name: str, key_fields: Set[tuple[str, ...]]) -> Creation:
+    """Settings for a new table: the fields of the records' keys identify its rows where nothing else does.
+
+    Raises ConfigError for one whose rows nothing would identify.
+    """
+    changes = config.row_changes
+    if changes is None or changes.id_columns_of(name):
+        return config.creation
+    if not changes.events or len(key_fields) != 1 or not all(key_fields):
+        raise ConfigError(no_keys(name))
+    return replace(config.creation, id_columns_of={name: next(iter(key_fields))})
 
 
 def create_table(catalog: Catalog, name: str, columns: Mapping[Path, Type], creation: Creation) -> None:

@@ -9,7 +9,7 @@ from pyiceberg.types import NestedField
 from frazil.clients import catalog as catalogs
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.column_limits import admit
-from frazil.connectors.iceberg.table.create import EMPTY, new_table
+from frazil.connectors.iceberg.table.create import EMPTY, creation_of, new_table
 from frazil.connectors.iceberg.table.schema import struct_of
 from frazil.connectors.iceberg.table.widen import widen
 from frazil.connectors.iceberg.table.without_effect import without_effect
@@ -104,7 +104,7 @@ class _Sampler:
         if not admitted.fields:
             table.problem = EMPTY
             return ANY_COLUMNS
-        schema, _ = new_table(table.name, admitted.fields, self._config.creation)
+        schema, _ = new_table(table.name, admitted.fields, creation_of(self._config, table.name, result.key_fields))
         table.problem = "the table does not exist and would be created"
         table.warnings += admitted.warnings
         table.changes = _changes(Schema(), schema)

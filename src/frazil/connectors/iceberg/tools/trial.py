@@ -75,7 +75,7 @@ def tried(
     """
     kept = {name: KeptRows() for name in decodes}
     tables = [
-        TableSpec(name, decode, kept[name], refusal=refusals.get(name, ""), places=places)
+        TableSpec(name, decode, kept[name], refusal=refusals.get(name, ""), places=places, key=config.key)
         for name, decode in decodes.items()
     ]
     routing = None if config.route is None else Routing(config.route, Bounds(), frozenset(decodes))
