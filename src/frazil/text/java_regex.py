@@ -22,7 +22,10 @@ _PARTS = re.compile(
     r"|\(\?(?:[:=!>]|<[=!]|<(?P<name>[A-Za-z][A-Za-z0-9]*)>|[imsx]*(?:-[imsx]*)?[:)])?",
     re.DOTALL,
 )
-"""Parts of an expression that the engines and Java may understand in different ways; RE2 reads other braces as texts."""
+"""Parts of an expression that the engines and Java may understand in different ways.
+
+RE2 reads other braces as texts.
+"""
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False
 
