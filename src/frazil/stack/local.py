@@ -12,7 +12,8 @@ from frazil.stack.seaweedfs import seaweedfs_service
 from frazil.stack.service import Progress, Service, start_all
 
 # What frazil writes into a home; `clean` removes these and nothing else that a user may keep there.
-_OWNED = ("conf", "data", "java", "logs", "plugins", "run", "spark", "sql_history", "worker")
+OWNED = ("conf", "data", "java", "logs", "plugins", "run", "spark", "sql_history", "worker")
+"""Names in a home that are of ours."""
 
 
 class LocalStack:
@@ -53,7 +54,7 @@ class LocalStack:
             if ProcessFile(path).find():
                 raise StackError(f"{path.stem} still runs, so nothing was removed. Stop it first, then clean again.")
         remove_data(self.settings)
-        for name in _OWNED:
+        for name in OWNED:
             path = home / name
             if path.is_dir():
                 shutil.rmtree(path)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from frazil.cli.ui.arguments import point_in_time
+from frazil.cli.ui.arguments import point_in_time, seconds
 from frazil.errors import UsageError
 
 NOW = datetime(2026, 3, 1, 0, 30, tzinfo=UTC)
@@ -40,3 +40,16 @@ def test_an_age_counts_from_now_in_any_zone() -> None:
 def test_what_is_no_time(text: str) -> None:
     with pytest.raises(UsageError, match="is not a time; write an age such as"):
         point_in_time(text, NOW)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("0", 0), ("90", 90), ("1.5", 1.5), ("90s", 90), ("10m", 600), ("2h", 7200)]
+)
+def test_durations(text: str, expected: float) -> None:
+    assert seconds(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1.5h", "nan", "1e9", "ten", "5y"])
+def test_what_is_no_duration(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a duration; write seconds, or 90s, 10m, 2h"):
+        seconds(text)

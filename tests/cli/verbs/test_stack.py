@@ -237,6 +237,22 @@ def test_clean_of_a_home_that_does_not_exist(settings: Settings) -> None:
     assert (shown.exit_code, shown.stdout) == (0, f"{settings.home} does not exist: nothing to clean.\n")
 
 
+def test_uninstall_tells_before_it_removes(settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FRAZIL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    assert run("uninstall").stdout == "There is nothing to remove.\n"
+    (settings.home / "data").mkdir(parents=True)
+    (settings.home / "data" / "file").write_bytes(b"x" * 2048)
+    shown = run("uninstall", "--dry-run", "-o", "json")
+    told = {"what": "topics, tables, connectors, logs", "folder": str(settings.home), "bytes": 2048}
+    assert json.loads(shown.stdout) == [told]
+    refused = run("uninstall")
+    assert isinstance(refused.exception, UsageError)
+    assert settings.home.exists()
+    done = run("uninstall", "--yes")
+    assert (done.exit_code, "2.0 KiB" in done.stdout, settings.home.exists()) == (0, True, False)
+
+
 @pytest.mark.stack
 @pytest.mark.parametrize(
     "by", [signal.SIGINT, pytest.param(signal.SIGHUP, marks=pytest.mark.faults)], ids=["SIGINT", "SIGHUP"]

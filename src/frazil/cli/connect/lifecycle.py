@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from frazil.cli.connect.session import ContextOption, NamesArgument, RegexOption, chosen, connect, for_each
+from frazil.cli.ui.arguments import seconds
 from frazil.cli.ui.program import group
 from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable, TerminalError, UsageError
@@ -100,12 +101,12 @@ class Goal(StrEnum):
     "connector",
     _WAIT,
     "wait connector 'iceberg-.*' -e --for RUNNING",
-    "wait connector iceberg-sink-apilogs --for caught-up --timeout 600",
+    "wait connector iceberg-sink-apilogs --for caught-up --timeout 10m",
 )
 def wait_connector(
     names: NamesArgument,
     goal: Annotated[Goal, typer.Option("--for", help="What to wait for.", case_sensitive=False)],
-    timeout: Annotated[float, typer.Option("--timeout", min=0, help="Seconds to wait at most.")] = 120,
+    timeout: Annotated[str, typer.Option("--timeout", help="Time to wait at most: seconds, or 90s, 10m, 2h.")] = "2m",
     regex: RegexOption = False,
     context: ContextOption = None,
 ) -> None:
@@ -116,7 +117,7 @@ def wait_connector(
     the position of the connector's group. The exit code is 1 when one fails, is not running any more, or is not there
     in time.
     """
-    deadline = time.monotonic() + timeout
+    deadline = time.monotonic() + seconds(timeout)
     with connect(context) as client:
         wanted = chosen(client, names, regex)
         if goal in (Goal.CAUGHT_UP, Goal.COMMITTED):

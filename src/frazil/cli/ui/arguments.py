@@ -35,6 +35,16 @@ def point_in_time(text: str, now: datetime) -> datetime:
     return found
 
 
+def seconds(text: str) -> float:
+    """Seconds of a duration such as `90`, `90s`, `10m` or `2h`. Raises UsageError for anything else."""
+    found = _AGO.fullmatch(text.strip())
+    if found:
+        return timedelta(**{_UNITS[found[2]]: int(found[1])}).total_seconds()
+    if re.fullmatch(r"\d{1,9}(\.\d+)?", text.strip()):
+        return float(text)
+    raise UsageError(f"{text} is not a duration; write seconds, or 90s, 10m, 2h")
+
+
 def known_table(table: str, namespace: str, tables: Callable[[str], list[str]]) -> tuple[str, str]:
     """Namespace and name of a table that is there, whatever the case of its letters.
 

@@ -34,7 +34,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Tables": ("query", "sql", "tables", "maintain", "publish"),
     "MinIO's logs": ("init", "generate", "continuous", "ask", "report"),
     "Trouble": ("events", "doctor", "support-bundle"),
-    "Helpers": ("password", "completion"),
+    "Helpers": ("password", "completion", "uninstall"),
 }
 _PLAIN = {
     "int_parsing": "{input!r} is not a whole number",

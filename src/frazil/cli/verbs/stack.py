@@ -120,7 +120,8 @@ def _of_home(settings: Settings) -> list[Service]:
     return [*LocalStack(settings).embedded(), *own]
 
 
-def _in_use(settings: Settings) -> list[Service]:
+def services_in_use(settings: Settings) -> list[Service]:
+    """Services of this home, and of those that nobody has to start the ones that were."""
     from frazil.stack.service import Status
 
     found = _of_home(settings)
@@ -225,7 +226,7 @@ def stop(
         return
     _of_connectors_only(names, regex, context)
     settings = Settings.load()
-    stop_services(_chosen(what, _in_use(settings), _of_home(settings)), make_console())
+    stop_services(_chosen(what, services_in_use(settings), _of_home(settings)), make_console())
 
 
 @verb(
@@ -324,7 +325,7 @@ def clean(yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] 
     if not (yes or agreed(question, unasked)):
         console.print("Nothing was removed.")
         return
-    stop_services(_in_use(settings), console)
+    stop_services(services_in_use(settings), console)
     LocalStack(settings).clean()
     console.print(f"Removed the data in {settings.home}.")
 

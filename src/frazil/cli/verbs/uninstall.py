@@ -1,0 +1,50 @@
+"""The verb `uninstall`."""
+
+from typing import Annotated
+
+import typer
+
+from frazil.cli.ui.console import agreed, make_console
+from frazil.cli.ui.output import Output, OutputOption, as_text, show_table
+from frazil.cli.ui.program import verb
+from frazil.cli.verbs.stack import services_in_use, stop_services
+from frazil.environment.settings import Settings
+from frazil.text.amounts import size
+
+
+@verb("uninstall", "uninstall --dry-run", "uninstall --yes")
+def uninstall(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be removed.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Stop all, and remove data, downloads and contexts.
+
+    It shows first what that is and how large, and asks. Data in a store or a broker of somebody else stay. The program
+    itself is removed by whatever has installed it.
+    """
+    from frazil.stack.leftovers import leftovers, remove
+
+    settings = Settings.load()
+    console = make_console()
+    found = leftovers(settings)
+    if output is not Output.TABLE:
+        told = [{"what": each.what, "folder": str(each.folder), "bytes": each.size} for each in found]
+        typer.echo(as_text(told, output))
+    elif found:
+        rows = [(each.what, str(each.folder), size(each.size)) for each in found]
+        show_table(("what", "folder", "size"), rows, numbers=("size",))
+    else:
+        console.print("There is nothing to remove.")
+    if dry_run or not found:
+        return
+    unasked = "uninstall cannot ask here. Nothing was removed; pass --yes to go on."
+    if not (yes or agreed("Remove all of it? It cannot be brought back.", unasked)):
+        console.print("Nothing was removed.")
+        return
+    messages = make_console(stderr=output is not Output.TABLE)
+    stop_services(services_in_use(settings), messages)
+    remove(settings)
+    messages.print(
+        "Removed. `uv tool uninstall frazil`, `pip uninstall frazil` or the end of your clone does the rest."
+    )
