@@ -34,9 +34,10 @@ format: env ## Format the code
 	@.venv/bin/ruff format .
 	@.venv/bin/ruff check --fix .
 
-docs: env ## Make docs/reference/, .env.sample and the dashboards from the code
+docs: env ## Make docs/reference/, .env.sample and the dashboards from the code, and the pages as a site with search
 	@.venv/bin/python scripts/reference.py
 	@.venv/bin/python scripts/dashboards.py
+	@.venv/bin/zensical build --strict --clean
 
 bench: env ## Compare with Kafka Connect on this machine
 	@.venv/bin/python -m bench
@@ -45,4 +46,4 @@ lock: env ## Renew requirements.lock from pyproject.toml
 	@.venv/bin/uv --system-certs pip compile -q --universal --python-version 3.11 --all-extras --group dev --generate-hashes --no-emit-index-url --no-header pyproject.toml -o requirements.lock
 
 clean: ## Remove the environment and caches of the tools
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage
+	rm -rf .venv site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

@@ -6,12 +6,16 @@ import json
 import os
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 import typer
+import yaml
 from dotenv import dotenv_values
 from scripts import reference
 
@@ -40,6 +44,7 @@ PAGES = sorted(
     )
 )
 WRITTEN = [page for page in PAGES if page not in GENERATED]
+ZENSICAL = Path(sys.executable).with_name("zensical")
 PROGRAMS = ("./kafka-connect-iceberg-sink.sh", "frazil", ".venv/bin/frazil")
 VERBS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 # Words in capitals that are no variables of frazil. What begins with CONNECT_ is a key of the worker.
@@ -273,3 +278,20 @@ def test_every_error_is_in_the_tree() -> None:
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.FrazilError)]
     drawn = re.findall(r"(\w+(?:Error|\b))", text_of(Path("docs/reference/errors.md")))
     assert [kind.__name__ for kind in kinds if kind.__name__ not in drawn] == []
+
+
+def test_the_site_has_every_page_and_no_broken_link(tmp_path: Path) -> None:
+    config = yaml.safe_load(text_of(Path("mkdocs.yml")))
+    parts = [part for part in config["nav"] if "Start" not in part]
+    listed = [
+        Path("docs/index.md"),
+        *(Path("docs") / page for part in parts for pages in part.values() for page in pages),
+    ]
+    assert sorted(listed) == [page for page in PAGES if page.parts[0] == "docs"]
+    for name in ("docs", "mkdocs.yml"):
+        copy = shutil.copytree if name == "docs" else shutil.copy
+        copy(reference.ROOT / name, tmp_path / name)
+    built = subprocess.run([ZENSICAL, "build", "--strict"], cwd=tmp_path, capture_output=True, text=True)
+    assert built.returncode == 0, built.stdout + built.stderr
+    assert "Topics to tables" in (tmp_path / "site" / "index.html").read_text()
+    assert (tmp_path / "site" / "search.json").exists()

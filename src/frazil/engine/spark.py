@@ -87,6 +87,7 @@ def start(settings: Settings) -> SparkSession:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(work / "tmp" / "warehouse"),  # else a folder where the worker was started
         "spark.redaction.regex": _REDACTED,
         "spark.sql.ui.retainedExecutions": "1",
         "spark.ui.retainedJobs": "1",

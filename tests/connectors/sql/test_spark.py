@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -200,3 +201,4 @@ def test_texts_of_a_statement_stand_for_nothing_of_the_worker(
     driver = run(patched, two, jobs, "SELECT id, '${env:PATH} ${spark.app.name}' AS text FROM t")
     assert driver.rows(TABLE) == [{"id": 1, "text": "${env:PATH} ${spark.app.name}"}]
     assert spark.catalog.listTables() == [], "views of a connector are its own"
+    assert not Path("spark-warehouse").exists(), "nothing is made where the worker was started"

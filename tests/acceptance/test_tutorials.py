@@ -1,0 +1,60 @@
+"""Each tutorial works as it is written, on a stack that its first command starts: its commands, and what they print."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from frazil.environment.settings import Settings
+from tests.isolation import isolated_settings
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+
+PAGES = sorted(Path("docs/tutorials").glob("*.md"))
+_BLOCK = re.compile(r"^```(bash|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
+    made = isolated_settings(tmp_path_factory.mktemp("tutorials") / "home", FRAZIL_ENV_FILE=os.devnull)
+    yield made
+    shell(made, made.home.parent, "frazil clean --yes")
+
+
+def shell(settings: Settings, folder: Path, commands: str) -> str:
+    """Both outputs of commands that a shell ran one after the other; each has to succeed."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{settings.env.get('PATH', os.defpath)}"
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", commands.replace("127.0.0.1:8083", f"127.0.0.1:{settings.connect_port}")],
+        cwd=folder,
+        env={**settings.env, "PATH": path, "COLUMNS": "200"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert done.returncode == 0, f"{commands}\n{done.stdout}"
+    return done.stdout
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_tutorial_prints_what_it_says(page: Path, settings: Settings, tmp_path: Path) -> None:
+    shown: list[str] = []
+    for kind, text in _BLOCK.findall(page.read_text()):
+        if kind == "bash":
+            shown += map(words, shell(settings, tmp_path, text).splitlines())
+            continue
+        for wanted in map(words, text.splitlines()):
+            pattern = re.compile(".*".join(re.escape(part.strip()) for part in wanted.split("…")))
+            found = next((number for number, line in enumerate(shown) if pattern.match(line)), None)
+            assert found is not None, f"{wanted!r} is not behind what was found before:\n" + "\n".join(shown)
+            del shown[: found + 1]
