@@ -108,6 +108,7 @@ def _told(plan: Rollback, keep_positions: bool) -> list[str]:
     "alter",
     ALTER,
     "tables alter orders --rename state=status --drop note --yes",
+    "tables alter orders --partition-by 'day(at), bucket(id, 16)'",
     "tables alter orders --set write.target-file-size-bytes=134217728 --unset comment",
 )
 def alter(
@@ -124,6 +125,10 @@ def alter(
         list[str] | None, typer.Option("--optional", metavar="NAME", help="The column may be null from now on.")
     ] = None,
     drop: Annotated[list[str] | None, typer.Option("--drop", metavar="NAME", help="Drop a column; asks first.")] = None,
+    partition_by: Annotated[
+        str | None,
+        typer.Option("--partition-by", metavar="FIELDS", help="Partition fields from now on; '' for none."),
+    ] = None,
     set_: Annotated[
         list[str] | None, typer.Option("--set", "-s", metavar="KEY=VALUE", help="Set a property of the table.")
     ] = None,
@@ -133,12 +138,12 @@ def alter(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be changed.")] = False,
     yes: _YesOption = False,
 ) -> None:
-    """Change columns and properties of a table.
+    """Change columns, partitions and properties of a table.
 
     All of it or nothing. A column inside another is named `a.b`; types are those of frazil.schema.path.*. Data files
-    stay as they are: a dropped column cannot be seen any more, and is in older snapshots still. Renaming and dropping
-    are refused while a connector runs that writes to the table: it would make the column anew, or its records would not
-    fit.
+    stay as they are: a dropped column cannot be seen any more, and is in older snapshots still. --partition-by takes
+    what the key `partition-by` of a sink does. Renaming and dropping are refused while a connector runs that writes to
+    the table: it would make the column anew, or its records would not fit.
     """
     from frazil.connectors.iceberg.tools.alter import alter as change
     from frazil.connectors.iceberg.tools.alter import check_changes
@@ -146,7 +151,7 @@ def alter(
     settings = Settings.load()
     _, found = open_table(settings, table)
     name = ".".join(found.name())
-    changes = _changes(add, rename, widen, optional, drop, set_, unset)
+    changes = _changes(add, rename, widen, optional, drop, set_, unset, partition_by)
     check_changes(found, changes)
     for line in changes.told():
         typer.echo(f"  {line}")
@@ -169,8 +174,15 @@ def _changes(
     drop: Sequence[str] | None,
     set_: Sequence[str] | None,
     unset: Sequence[str] | None,
+    partition_by: str | None,
 ) -> Changes:
+    from frazil.connectors.iceberg.config.partition_by import partition_terms
     from frazil.connectors.iceberg.tools.alter import Changes, parse_type
+
+    try:
+        partition = None if partition_by is None else partition_terms(partition_by)
+    except ValueError as error:
+        raise UsageError(f"--partition-by: {error}. Nothing was changed.") from None
 
     return Changes(
         {_path(name): parse_type(type_) for name, type_ in _pairs("--add", add, " ")},
@@ -180,6 +192,7 @@ def _changes(
         [_path(name) for name in drop or ()],
         dict(_pairs("--set", set_)),
         list(unset or ()),
+        partition,
     )
 
 

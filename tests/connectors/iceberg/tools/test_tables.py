@@ -14,6 +14,7 @@ from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DecimalType, IntegerType, ListType, LongType, NestedField, StringType, StructType
 
+from frazil.connectors.iceberg.config.partition_by import partition_terms
 from frazil.connectors.iceberg.table.commit import Commit, TableBranch
 from frazil.connectors.iceberg.tools.alter import Changes, alter, parse_type
 from frazil.connectors.iceberg.tools.describe import (
@@ -116,6 +117,24 @@ def test_what_cannot_be_changed_leaves_the_table_as_it_is(
     with pytest.raises(UsageError, match=reason):
         alter(table, changes)
     assert catalog.load_table(NAME).metadata == table.metadata
+
+
+def fields(table: Table) -> list[str]:
+    return [f"{one.name} {one.transform}" for one in table.spec().fields]
+
+
+def test_partition_fields_come_go_and_stay(catalog: MemoryCatalog) -> None:
+    first = partition_terms("city, bucket(id, 4)")
+    alter(catalog.load_table(NAME), Changes(partition=first))
+    assert fields(catalog.load_table(NAME)) == ["city identity", "id_bucket bucket[4]"]
+    changes = Changes(added={("at",): parse_type("timestamptz")}, partition=partition_terms("bucket(id, 8), day(at)"))
+    assert list(changes.told()) == ["+ at timestamptz", "partitions: id_bucket, at_day"]
+    with pytest.raises(UsageError, match="n.t cannot be changed so: "):
+        alter(catalog.load_table(NAME), Changes(partition=partition_terms("day(city)")))
+    alter(catalog.load_table(NAME), changes)
+    assert fields(catalog.load_table(NAME))[-2:] == ["id_bucket_8 bucket[8]", "at_day day"]
+    alter(catalog.load_table(NAME), Changes(partition=()))
+    assert not [one for one in fields(catalog.load_table(NAME)) if not one.endswith("void")]
 
 
 def test_columns_that_the_table_needs_are_not_dropped(tmp_path: Path) -> None:

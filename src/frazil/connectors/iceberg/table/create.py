@@ -119,17 +119,23 @@ def _partition_spec(name: str, schema: Schema, terms: Sequence[PartitionTerm]) -
         except ValueError:
             have = ", ".join(schema.column_names)
             raise ConfigError(f"{what}: the records have no field {term.column}, but {have}. {keys}") from None
-        transform = _transform(term)
+        transform = transform_of(term)
         if not transform.can_transform(source.field_type):
             raise ConfigError(f"{what}: the column is of type {source.field_type}. {keys}")
-        title = term.column + _SUFFIXES.get(term.transform, f"_{term.transform}")
+        title = title_of(term)
         if title in {field.name for field in fields}:
             raise ConfigError(f"{what} twice. {keys}")
         fields.append(PartitionField(source.field_id, number, transform, title))
     return PartitionSpec(*fields)
 
 
-def _transform(term: PartitionTerm) -> Transform:  # type: ignore[type-arg]
+def title_of(term: PartitionTerm) -> str:
+    """Name of a partition field, as engines name it."""
+    return term.column + _SUFFIXES.get(term.transform, f"_{term.transform}")
+
+
+def transform_of(term: PartitionTerm) -> Transform:  # type: ignore[type-arg]
+    """Iceberg's transform of a partition field."""
     match term.transform:
         case "identity":
             return IdentityTransform()

@@ -9,8 +9,10 @@ from pyiceberg.exceptions import BadRequestError, CommitFailedException, Validat
 from pyiceberg.table import Table, Transaction
 from pyiceberg.types import IcebergType, PrimitiveType
 
+from frazil.connectors.iceberg.config.partition_by import PartitionTerm
 from frazil.connectors.iceberg.table.attempts import NOT_CONFIRMED, one_attempt
 from frazil.connectors.iceberg.table.commit import OFFSETS
+from frazil.connectors.iceberg.table.create import title_of, transform_of
 from frazil.connectors.iceberg.table.schema import iceberg_type
 from frazil.errors import CommitConflict, CommitStateUnknown, UsageError
 from frazil.pipeline.convert.column_types import column_type
@@ -41,6 +43,8 @@ class Changes:
     dropped: Sequence[Path] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     unset: Sequence[str] = ()
+    partition: Sequence[PartitionTerm] | None = None
+    """Partition fields of the files that are written from now on; None leaves them as they are."""
 
     @property
     def breaks_writers(self) -> bool:
@@ -61,12 +65,16 @@ class Changes:
         yield from (f"- {'.'.join(path)}" for path in self.dropped)
         yield from (f"{key}={value}" for key, value in self.properties.items())
         yield from (f"- property {key}" for key in self.unset)
+        if self.partition is not None:
+            yield f"partitions: {', '.join(map(title_of, self.partition)) or 'none'}"
 
 
 def check_changes(table: Table, changes: Changes) -> None:
     """Refuse what cannot be, or would break the table. Raises UsageError."""
-    if not (changes.of_columns or changes.properties or changes.unset):
-        raise UsageError("nothing to change: give --add, --rename, --widen, --optional, --drop, --set or --unset.")
+    if not (changes.of_columns or changes.properties or changes.unset or changes.partition is not None):
+        raise UsageError(
+            "nothing to change: give --add, --rename, --widen, --optional, --drop, --partition-by, --set or --unset."
+        )
     name, schema = ".".join(table.name()), table.schema()
     for key in (*changes.properties, *changes.unset):
         if key.startswith(f"{OFFSETS}."):
@@ -97,6 +105,8 @@ def alter(table: Table, changes: Changes) -> None:
         transaction = one_attempt(table).transaction()
         if changes.of_columns:
             _columns(transaction, changes)
+        if changes.partition is not None:
+            _partition(transaction, changes.partition)
         if changes.properties:
             transaction.set_properties(dict(changes.properties))
         if changes.unset:
@@ -113,6 +123,22 @@ def alter(table: Table, changes: Changes) -> None:
             f"the catalog did not confirm the change of {name} ({type(error).__name__}: {error}). Look with `tables "
             "describe`, and repeat the command if it is not there."
         ) from error
+
+
+def _partition(transaction: Transaction, terms: Sequence[PartitionTerm]) -> None:
+    metadata = transaction.table_metadata
+    schema, old = metadata.schema(), metadata.spec().fields
+    wanted = {(term.column, transform_of(term)): term for term in terms}
+    have = {(schema.find_column_name(one.source_id), one.transform): one.name for one in old}
+    with transaction.update_spec() as update:
+        for key, name in have.items():
+            if key not in wanted:
+                update.remove_field(name)
+        for key, term in wanted.items():
+            if key not in have:
+                title = title_of(term)
+                taken = title in have.values()  # by a field that goes, such as one of other buckets
+                update.add_field(*key, f"{title}_{term.number}" if taken else title)
 
 
 def _columns(transaction: Transaction, changes: Changes) -> None:
