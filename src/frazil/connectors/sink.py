@@ -34,6 +34,15 @@ Verdict = Literal["stored", "present", "skipped", "waits", "fails"]
 """Verdict on a dead letter: stored now; in the table already; nothing to store (a transform leaves it out); its
 connector has not read past the record yet and may still store it itself; still refused. The first three close it."""
 
+WORDS: Mapping[Verdict, tuple[str, str]] = {
+    "stored": ("stored", "would be stored"),
+    "present": ("in the table already", "in the table already"),
+    "skipped": ("left out by the connector", "would be left out by the connector"),
+    "waits": ("open", "would stay open"),
+    "fails": ("open", "would fail again"),
+}
+"""Words for what became of a dead letter, and for what would become of it."""
+
 
 @dataclass(frozen=True)
 class Outcome:

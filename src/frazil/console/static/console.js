@@ -16,7 +16,7 @@ async function renew() {
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   document.getElementById("main").replaceChildren(...page.getElementById("main").childNodes);
   localise(document);
-  document.querySelectorAll(".actions button").forEach(act);
+  document.querySelectorAll("button[data-method]").forEach(act);
 }
 
 async function renewWhenStopped(name) {
@@ -140,6 +140,6 @@ function edit(form) {
 }
 
 localise(document);
-document.querySelectorAll(".actions button").forEach(act);
+document.querySelectorAll("button[data-method]").forEach(act);
 document.querySelectorAll("form.config[data-name]").forEach(edit);
 if (document.body.dataset.live) follow(document.body.dataset.live);
