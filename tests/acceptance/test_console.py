@@ -110,6 +110,24 @@ def test_a_connector_is_made_watched_paused_and_deleted(visitor: Visitor, worker
     assert visitor.complaints == []
 
 
+def test_what_the_newest_records_would_become_is_shown_beside_the_form(
+    visitor: Visitor, worker: Worker, pipe: Pipe
+) -> None:
+    pipe.send([event(0, colour=EVIL), event(1, count="many")])
+    page = visitor.open("/ui/new")
+    page.get_by_label("Name").fill(pipe.connector)
+    page.get_by_label("Configuration, as JSON").fill(json.dumps(pipe.config(errors__tolerance="all")))
+    page.get_by_role("button", name="Try it on the newest records").click()
+    trial = page.locator(".trial")
+    expect(trial).to_contain_text("Of 2 records", timeout=SLOW_MS)
+    expect(trial).to_contain_text("would get column colour string")
+    expect(trial).to_contain_text("dead letter")
+    expect(trial.get_by_role("group", name=f"First rows of {pipe.table_name}")).to_contain_text(EVIL)
+    assert not visitor.faults()
+    assert pipe.rows() == [] and pipe.connector not in worker.client.connectors()
+    assert visitor.complaints == []
+
+
 def test_a_position_is_forgotten_after_a_look_at_what_is_read_again(
     visitor: Visitor, worker: Worker, pipe: Pipe
 ) -> None:

@@ -178,7 +178,7 @@ class Sink(ABC):
         Nothing is written, and no consumer group is used; `say` shows a step. `on_spark` gives an executor of Spark,
         which it starts. Raises UsageError where the sink has no such judgement.
         """
-        raise UsageError(f"--sample is for sinks of tables; leave it out to check the configuration of {self.name}")
+        raise UsageError(f"a sample is for sinks of tables; leave it out to check the configuration of {self.name}")
 
     def refusals(self) -> list[str]:
         """Reasons why it cannot run that only its store tells; asked before a connector is created or changed.

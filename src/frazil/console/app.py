@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from frazil.console import connector, forms, letters, letters_change, offsets, overview, tables
+from frazil.console import connector, forms, letters, letters_change, offsets, overview, sample, tables
 from frazil.console.render import Content, Fragment, Page, not_found, render, render_fragments, render_problem
 from frazil.console.sql import sql_page
 from frazil.errors import FrazilError, NotFound, UsageError
@@ -104,6 +104,7 @@ def console_routes(view: WorkerView) -> list[Route]:
     }
     sent: dict[str, Make] = {
         "/ui/sql/answer": sql_page,
+        "/ui/sample": sample.page,
         "/ui/deadletters/replay": letters_change.replay,
         "/ui/deadletters/drop": letters_change.drop,
     }

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from frazil.connectors.breakers import Breakers
 from frazil.connectors.connector import Connector
 from frazil.connectors.sink import Runs, SinkContext
-from frazil.engine.jobs import SparkJobs
+from frazil.engine.jobs import ConnectorJobs, SparkJobs
 from frazil.engine.maintenance import MaintenanceSchedule
 from frazil.engine.planner import Planner
 from frazil.engine.runner import SinkRunner
@@ -62,6 +62,10 @@ class Engine:
         """Progress of a connector that runs here; None for any other."""
         runner = self._runners.get(name)
         return None if runner is None else runner.progress()
+
+    def jobs(self, what: str) -> ConnectorJobs:
+        """The executor of what is done once for somebody, beside the connectors."""
+        return self._jobs.of(what)
 
     def warm_up(self) -> None:
         """Start Spark's Python workers, so that the first batch does not pay for them."""

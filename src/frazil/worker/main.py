@@ -224,6 +224,7 @@ class Worker:
             self._settings,
             self._herder,
             self._history,
+            lambda what: self._started().jobs(what),
             lambda name: None if self._engine is None else self._engine.progress(name),
             self._breakers.states,
             self._cluster_id,
@@ -232,9 +233,12 @@ class Worker:
 
     def _runner(self, name: str, resolved: Resolved, changed: Callable[[], None]) -> Runner:
         whole = replace(resolved, config=self._config.with_converters(resolved.config))
+        return self._started().runner(open_resolved(name, whole, self._settings), changed)
+
+    def _started(self) -> Engine:
         if self._engine is None:
             raise StackError("the worker is still starting up")
-        return self._engine.runner(open_resolved(name, whole, self._settings), changed)
+        return self._engine
 
     def _observe(self, report: BatchReport) -> None:
         self._metrics.observe(report)
