@@ -19,7 +19,7 @@ from frazil.declare.providers import ConfigProviders, Resolved
 from frazil.engine import spark
 from frazil.engine.engine import Engine, begin_run
 from frazil.engine.maintenance import MaintenanceSchedule, maintainer
-from frazil.engine.runner_api import Runner
+from frazil.engine.runner_api import Progress, Runner
 from frazil.environment.settings import Settings
 from frazil.environment.spark_options import check_spark
 from frazil.environment.worker import WorkerConfig
@@ -43,10 +43,11 @@ from frazil.worker.sources.runtime import SourceRuntime
 from frazil.worker.sources.slots import Slots
 from frazil.worker.watch.active_topics import ActiveTopics
 from frazil.worker.watch.history import History
+from frazil.worker.watch.lag import Lags
 from frazil.worker.watch.loggers import Loggers
 from frazil.worker.watch.logs import log_to_stderr
 from frazil.worker.watch.metrics import Metrics
-from frazil.worker.watch.positions import ConnectorPositions, lag_of_all
+from frazil.worker.watch.positions import ConnectorPositions
 
 logger = logging.getLogger(__name__)
 
@@ -98,7 +99,7 @@ class Worker:
         self._slots = Slots(self._captured, lambda config: self._providers.resolve(config).config)
         self._sources: SourceRuntime | None = None
         self._metrics = Metrics(
-            lambda: lag_of_all(bootstrap, self._herder, self._providers),
+            Lags(bootstrap, self._herder, self._providers, self._progress).look,
             lambda: connector_states(self._herder),
             self._breakers.states,
             self._herder.restarts,
@@ -225,7 +226,7 @@ class Worker:
             self._herder,
             self._history,
             lambda what: self._started().jobs(what),
-            lambda name: None if self._engine is None else self._engine.progress(name),
+            self._progress,
             self._breakers.states,
             self._cluster_id,
             self._stopping,
@@ -234,6 +235,9 @@ class Worker:
     def _runner(self, name: str, resolved: Resolved, changed: Callable[[], None]) -> Runner:
         whole = replace(resolved, config=self._config.with_converters(resolved.config))
         return self._started().runner(open_resolved(name, whole, self._settings), changed)
+
+    def _progress(self, name: str) -> Progress | None:
+        return None if self._engine is None else self._engine.progress(name)
 
     def _started(self) -> Engine:
         if self._engine is None:

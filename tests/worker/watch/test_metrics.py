@@ -11,8 +11,8 @@ from frazil.engine.maintenance import MaintenanceReport
 from frazil.errors import ServiceUnavailable
 from frazil.pipeline.report import BatchReport
 from frazil.worker.watch.at_scrape import Waits
+from frazil.worker.watch.lag import Lag
 from frazil.worker.watch.metrics import Metrics
-from frazil.worker.watch.positions import Lag
 
 
 def running() -> dict[str, str]:

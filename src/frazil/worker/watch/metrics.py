@@ -21,7 +21,7 @@ from frazil.engine.maintenance import MaintenanceReport
 from frazil.pipeline.report import BatchReport, Totals
 from frazil.worker.watch.at_scrape import AtScrape, Slots, States
 from frazil.worker.watch.families import OF_BATCHES, Family
-from frazil.worker.watch.positions import Lag
+from frazil.worker.watch.lag import Lag
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more for each counter, which nobody reads
 
