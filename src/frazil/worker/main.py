@@ -28,6 +28,7 @@ from frazil.pipeline.mapper import installed_mappers
 from frazil.pipeline.report import BatchReport
 from frazil.stack.ports import Port, require_different
 from frazil.worker.actuator.app import scrape_route, serve_actuator
+from frazil.worker.actuator.environment import sources_of
 from frazil.worker.actuator.health import connector_states
 from frazil.worker.cluster.group import worker_group
 from frazil.worker.lifecycle.herder import Herder
@@ -135,7 +136,15 @@ class Worker:
             [*pages, scrape_route(self._metrics)],
             home=pages[0].path if pages else "",
         )
-        actuator = serve_actuator(self._herder, self._metrics, self._checks(), settings.actuator_port, properties)
+        actuator = serve_actuator(
+            self._herder,
+            self._metrics,
+            self._checks(),
+            settings.actuator_port,
+            properties,
+            self._loggers,
+            sources_of(settings.env, self._config.properties),
+        )
         try:
             self._session = spark.start(settings)
             self._engine = Engine(self._session, self._observe, self._maintenance, self._breakers, self._runs)

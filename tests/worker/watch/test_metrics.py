@@ -131,9 +131,8 @@ def test_a_broker_that_does_not_answer_leaves_the_other_metrics(caplog: pytest.L
 
 
 def test_names() -> None:
-    names = Metrics(lambda: {}, running).names()
-    assert {"kafka_connector_records_processed", "frazil_consumer_lag_records"} <= set(names)
-    assert names == sorted(names)
+    names = {metric.name for metric in Metrics(lambda: {}, running).collect()}
+    assert {"kafka_connector_records_processed", "frazil_consumer_lag_records"} <= names
 
 
 def test_maintenance_is_counted_by_table_and_result() -> None:

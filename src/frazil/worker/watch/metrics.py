@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from prometheus_client import (
     CollectorRegistry,
     Counter,
     Gauge,
     Histogram,
+    Metric,
     ProcessCollector,
     disable_created_metrics,
     generate_latest,
@@ -110,12 +111,17 @@ class Metrics:
         with self._lock:
             return self._totals
 
-    def names(self) -> list[str]:
-        """Names of all metric families, sorted."""
-        return sorted({family.name for family in self.registry.collect()})
-
     def exposition(self) -> bytes:
-        """Text for a scrape: counts of each connector of this worker from 0 on, and of no other."""
+        """Text for a scrape; see `collect`."""
+        self._keep_present()
+        return generate_latest(self.registry)
+
+    def collect(self) -> Iterable[Metric]:
+        """All metrics: counts of each connector of this worker from 0 on, and of no other."""
+        self._keep_present()
+        return self.registry.collect()
+
+    def _keep_present(self) -> None:
         present = set(self._states())
         of_batches = [metric for _, metric in self._of_batches]
         maintenance = (self._maintenance, self._maintenance_seconds, self._maintenance_bytes, self._maintenance_last)
@@ -130,7 +136,6 @@ class Metrics:
                     metric.labels(name, *_fixed(family))
         with self._lock:
             self._known |= present
-        return generate_latest(self.registry)
 
 
 def _fixed(family: Family) -> tuple[str, ...]:
