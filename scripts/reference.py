@@ -358,7 +358,7 @@ def metrics() -> str:
 
 def exposition() -> str:
     """What a scrape gets of a worker whose metrics all have samples."""
-    return _observed().exposition().decode()
+    return _observed().exposition()[0].decode()
 
 
 def _observed() -> Metrics:

@@ -17,6 +17,7 @@ from frazil.engine.maintenance import MaintenanceSchedule
 from frazil.engine.planner import Planner
 from frazil.engine.runner import SinkRunner
 from frazil.engine.runner_api import Progress
+from frazil.engine.traces import Traces
 from frazil.environment.private_file import write_private
 from frazil.pipeline.report import BatchReport
 
@@ -31,6 +32,7 @@ class Engine:
         maintenance: MaintenanceSchedule,
         breakers: Breakers,
         runs: Runs,
+        traces: Traces | None = None,
     ) -> None:
         self._jobs = SparkJobs(session)
         self._planner = Planner()
@@ -38,6 +40,7 @@ class Engine:
         self._maintenance = maintenance
         self._breakers = breakers
         self._runs = runs
+        self._traces = traces
         self._busy: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
         """Locks of the connectors that have runners, which hold them."""
         self._runners: WeakValueDictionary[str, SinkRunner] = WeakValueDictionary()
@@ -46,7 +49,7 @@ class Engine:
         """A runner for the connector, which does nothing until it is started; see `RunnerFactory`."""
         jobs = self._jobs.of(connector.name)
         made = SinkRunner(
-            connector,
+            connector if self._traces is None else self._traces.traced(connector),
             SinkContext(jobs, self._breakers, self._runs),
             jobs,
             self._planner,

@@ -20,6 +20,7 @@ from frazil.engine import spark
 from frazil.engine.engine import Engine, begin_run
 from frazil.engine.maintenance import MaintenanceSchedule, maintainer
 from frazil.engine.runner_api import Progress, Runner
+from frazil.engine.traces import traces_of
 from frazil.environment.settings import Settings
 from frazil.environment.spark_options import check_spark
 from frazil.environment.worker import WorkerConfig
@@ -121,6 +122,7 @@ class Worker:
             logger.warning("%s", self._config.warning)
         _tell_mappers([found.name for found in installed_mappers()])
         settings, group = self._settings, self._group
+        traces = traces_of(settings.env, self._id, self._providers.hide)
         properties = self._providers.resolve(self._config.properties).config
         forwarder = None if group is None else Forwarder(group, self._id, lambda: worker_client(properties))
         sources = self._sources = self._make_sources(properties)
@@ -147,7 +149,7 @@ class Worker:
         )
         try:
             self._session = spark.start(settings)
-            self._engine = Engine(self._session, self._observe, self._maintenance, self._breakers, self._runs)
+            self._engine = Engine(self._session, self._observe, self._maintenance, self._breakers, self._runs, traces)
             self._engine.warm_up()
             self._herder.start(lambda: None if group is None else group.join(self._herder))
             if self._topics_file is not None:
@@ -170,6 +172,8 @@ class Worker:
             sources.close()
             if self._engine is not None:
                 self._engine.close()
+            if traces is not None:
+                traces.close()
             if self._session is not None:
                 spark.stop(self._session)
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
-from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
@@ -73,7 +72,7 @@ def actuator_app(herder: Herder, metrics: Metrics, checks: Checks, loggers: Logg
         "/actuator/metrics/{name}": lambda request: meter(
             metrics.collect(), request.path_params["name"], request.query_params.getlist("tag")
         ),
-        "/actuator/prometheus": lambda _: _scraped(metrics),
+        "/actuator/prometheus": lambda request: _scraped(metrics, request),
         "/actuator/threaddump": lambda _: thread_dump(),
         "/actuator/connector/health": lambda _: _health(connector_health(herder, metrics.totals())),
         "/actuator/connector/metrics": lambda _: connector_metrics(metrics),
@@ -88,7 +87,7 @@ def actuator_app(herder: Herder, metrics: Metrics, checks: Checks, loggers: Logg
 
 def scrape_route(metrics: Metrics) -> Route:
     """`/metrics` for the port of the REST API, where a scraper finds it under the login of that."""
-    return Route("/metrics", _endpoint(lambda _: _scraped(metrics)))
+    return Route("/metrics", _endpoint(lambda request: _scraped(metrics, request)))
 
 
 def _endpoint(answer: Callable[[Request], Mapping[str, object] | Response]) -> Callable[[Request], object]:
@@ -102,8 +101,9 @@ def _endpoint(answer: Callable[[Request], Mapping[str, object] | Response]) -> C
     return endpoint
 
 
-def _scraped(metrics: Metrics) -> Response:
-    return Response(metrics.exposition(), media_type=CONTENT_TYPE_LATEST)
+def _scraped(metrics: Metrics, request: Request) -> Response:
+    text, media_type = metrics.exposition(request.headers.get("accept", ""))
+    return Response(text, headers={"content-type": media_type})
 
 
 def _health(body: Mapping[str, object]) -> Response:

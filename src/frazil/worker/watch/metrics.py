@@ -15,8 +15,8 @@ from prometheus_client import (
     Metric,
     ProcessCollector,
     disable_created_metrics,
-    generate_latest,
 )
+from prometheus_client.exposition import choose_encoder
 
 from frazil.engine.maintenance import MaintenanceReport
 from frazil.pipeline.report import BatchReport, Totals
@@ -93,14 +93,15 @@ class Metrics:
         with self._lock:
             self._known.add(name)
             self._totals = self._totals.plus(report)
+        exemplar = {"trace_id": report.trace_id} if report.trace_id else None
         for family, metric in self._of_batches:
             values = family.values(report)
             if isinstance(values, Mapping):
                 for label, value in values.items():
-                    _take(metric.labels(name, label), family, value)
+                    _take(metric.labels(name, label), family, value, exemplar)
             else:
                 for value in values if isinstance(values, Collection) else (values,):
-                    _take(metric.labels(name, *_fixed(family)), family, value)
+                    _take(metric.labels(name, *_fixed(family)), family, value, exemplar)
         self._last_commit.labels(name).set(now)
         for topic, count in report.stored_by_topic.items():
             if count:
@@ -111,10 +112,11 @@ class Metrics:
         with self._lock:
             return self._totals
 
-    def exposition(self) -> bytes:
-        """Text for a scrape; see `collect`."""
+    def exposition(self, accept: str = "") -> tuple[bytes, str]:
+        """Text for a scrape and its media type: OpenMetrics, which has exemplars, for who accepts it; see `collect`."""
         self._keep_present()
-        return generate_latest(self.registry)
+        encode, media_type = choose_encoder(accept)
+        return encode(self.registry), media_type
 
     def collect(self) -> Iterable[Metric]:
         """All metrics: counts of each connector of this worker from 0 on, and of no other."""
@@ -149,9 +151,9 @@ def _made(family: Family, registry: CollectorRegistry) -> Counter | Gauge | Hist
     return (Counter if family.kind == "counter" else Gauge)(family.name, family.text, labels, registry=registry)
 
 
-def _take(metric: Counter | Gauge | Histogram, family: Family, value: float) -> None:
+def _take(metric: Counter | Gauge | Histogram, family: Family, value: float, exemplar: dict[str, str] | None) -> None:
     if isinstance(metric, Histogram):
-        metric.observe(value)
+        metric.observe(value, exemplar)
     elif isinstance(metric, Counter) or family.kind == "sum":
         metric.inc(value)
     else:
