@@ -45,6 +45,7 @@ from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.lifecycle.store import FileConfigStore
 from frazil.worker.rest import openapi
 from frazil.worker.rest.app import ROUTES
+from frazil.worker.watch.loggers import Loggers
 from frazil.worker.watch.metrics import Metrics
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -76,8 +77,16 @@ _GROUPS = {
 _ACTUATOR = {
     "/actuator": "Links to the other paths.",
     "/actuator/health": "Worker, connectors, broker and catalog: UP, DEGRADED (200) or DOWN (503).",
-    "/actuator/metrics": "Names of all metrics.",
+    "/actuator/health/liveness": "UP while the worker answers at all.",
+    "/actuator/health/readiness": "UP once the worker takes requests, OUT_OF_SERVICE (503) before.",
+    "/actuator/info": "Versions, operating system and process.",
+    "/actuator/env": "Variables and worker keys that are set; secrets are hidden.",
+    "/actuator/loggers": "Levels of all loggers; `/admin/loggers` of the REST API sets them.",
+    "/actuator/loggers/{name}": "Level of one logger.",
+    "/actuator/metrics": "Names of all metrics, in Spring's spelling.",
+    "/actuator/metrics/{name}": "Measurements of a metric, and its tags; `?tag=connector:NAME` chooses.",
     "/actuator/prometheus": "All metrics in Prometheus' text format.",
+    "/actuator/threaddump": "Threads of the worker's Python process, and what each is doing.",
     "/actuator/connector/health": "Share of dead letters (DEGRADED above 5 %, DOWN above 10 %) and connector states.",
     "/actuator/connector/metrics": "Sums over all connectors since the worker started.",
     "/actuator/connector/info": "Version, worker id and the state of each connector.",
@@ -349,7 +358,7 @@ def metrics() -> str:
 
 def exposition() -> str:
     """What a scrape gets of a worker whose metrics all have samples."""
-    return _observed().exposition().decode()
+    return _observed().exposition()[0].decode()
 
 
 def _observed() -> Metrics:
@@ -448,7 +457,7 @@ def _actuator_routes() -> list[Route]:
 
     with TemporaryDirectory() as folder:
         herder = Herder(FileConfigStore(Path(folder, "connectors.json")), no_runner, "127.0.0.1:8083")
-        application = actuator_app(herder, Metrics(dict, dict), {})
+        application = actuator_app(herder, Metrics(dict, dict), {}, Loggers(), {})
         return [route for route in application.routes if isinstance(route, Route)]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, expect
+from pyiceberg.types import LongType
 
 from frazil.clients.kafka import topics as kafka_topics
 from tests.browser import chromium
@@ -109,6 +110,24 @@ def test_a_connector_is_made_watched_paused_and_deleted(visitor: Visitor, worker
     assert visitor.complaints == []
 
 
+def test_what_the_newest_records_would_become_is_shown_beside_the_form(
+    visitor: Visitor, worker: Worker, pipe: Pipe
+) -> None:
+    pipe.send([event(0, colour=EVIL), event(1, count="many")])
+    page = visitor.open("/ui/new")
+    page.get_by_label("Name").fill(pipe.connector)
+    page.get_by_label("Configuration, as JSON").fill(json.dumps(pipe.config(errors__tolerance="all")))
+    page.get_by_role("button", name="Try it on the newest records").click()
+    trial = page.locator(".trial")
+    expect(trial).to_contain_text("Of 2 records", timeout=SLOW_MS)
+    expect(trial).to_contain_text("would get column colour string")
+    expect(trial).to_contain_text("dead letter")
+    expect(trial.get_by_role("group", name=f"First rows of {pipe.table_name}")).to_contain_text(EVIL)
+    assert not visitor.faults()
+    assert pipe.rows() == [] and pipe.connector not in worker.client.connectors()
+    assert visitor.complaints == []
+
+
 def test_a_position_is_forgotten_after_a_look_at_what_is_read_again(
     visitor: Visitor, worker: Worker, pipe: Pipe
 ) -> None:
@@ -134,6 +153,39 @@ def test_a_position_is_forgotten_after_a_look_at_what_is_read_again(
     expect(page.get_by_role("heading", name="No position")).to_be_visible()
     assert "would be there twice" in asked[0]
     assert worker.client.offsets(pipe.connector) == []
+    assert visitor.complaints == []
+
+
+def test_dead_letters_are_replayed_when_the_cause_is_mended_and_the_rest_is_dropped(
+    visitor: Visitor, worker: Worker, pipe: Pipe
+) -> None:
+    config = {**pipe.config(errors__tolerance="all"), "iceberg.tables.evolve-schema-enabled": "false"}
+    worker.client.put_config(pipe.connector, config)
+    pipe.send([event(0), *(event(number, count=2**31) for number in range(1, 4)), event(4, count="many")])
+    eventually(lambda: pipe.lag() == 0)
+    with pipe.table().update_schema() as update:
+        update.update_column("count", LongType())
+    page = visitor.open("/ui/deadletters")
+    big = page.locator("section", has_text=pipe.connector).filter(has_text="3 × column count")
+    big.get_by_label("all 3").check()
+    big.get_by_role("button", name="Replay").click()
+    expect(page.get_by_role("heading", name="Replay 3 dead letters?")).to_be_visible(timeout=SLOW_MS)
+    expect(page.locator("main")).to_contain_text("3 would be stored")
+    assert pipe.ids() == [0]
+    page.get_by_role("button", name="Replay 3").click()
+    expect(page.locator("main")).to_contain_text("3 stored", timeout=SLOW_MS)
+    assert pipe.ids() == [0, 1, 2, 3]
+    page.get_by_role("link", name="Back to the dead letters").click()
+    left = page.locator("section", has_text=pipe.connector)
+    expect(left).to_have_count(1)
+    left.get_by_label("@").check()
+    left.get_by_role("button", name="Drop").click()
+    expect(page.locator("main")).to_contain_text("they stay in their topic until its retention takes them")
+    assert not visitor.faults()
+    page.get_by_role("button", name="Drop 1").click()
+    expect(page.locator("main")).to_contain_text("1 dropped")
+    page.get_by_role("link", name="Back to the dead letters").click()
+    expect(page.locator("section", has_text=pipe.connector)).to_have_count(0)
     assert visitor.complaints == []
 
 

@@ -47,7 +47,7 @@ def test_what_its_sink_raises_has_no_secret(tmp_path: Path) -> None:
 def test_object_sinks_have_no_rows_to_sample(tmp_path: Path) -> None:
     keys = {"aws.access.key.id": "a", "aws.secret.access.key": "topsecret"}
     opened = open_connector("s", MINIMAL_S3_SINK | keys, isolated_settings(tmp_path), PROVIDERS)
-    with pytest.raises(UsageError, match="--sample is for sinks of tables"), opened.hiding() as sink:
+    with pytest.raises(UsageError, match="a sample is for sinks of tables"), opened.hiding() as sink:
         sink.sample(5, 5, print, InlineExecutor)
 
 

@@ -14,6 +14,7 @@ import pytest
 from frazil.console.app import console_routes
 from frazil.engine.runner_api import Progress
 from frazil.environment.settings import Settings
+from frazil.pipeline.executor import InlineExecutor
 from frazil.pipeline.report import BatchReport
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.lifecycle.restart_policy import RestartPolicy
@@ -56,6 +57,7 @@ class Console:
             Settings({"FRAZIL_HOME": str(folder)}),
             self.herder,
             self.history,
+            lambda what: InlineExecutor(),
             self.progress.get,
             dict,
             "cluster-1",

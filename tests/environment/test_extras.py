@@ -61,7 +61,7 @@ def test_a_verb_without_its_extra_says_which_one_to_install(
 
 def test_a_worker_needs_no_extra() -> None:
     hide = "import sys; sys.modules.update(dict.fromkeys(sys.argv[1].split(',')))"
-    packages = "duckdb,trino,deltalake,vl_convert,prompt_toolkit,grpc_tools,psycopg"
+    packages = "duckdb,trino,deltalake,vl_convert,prompt_toolkit,grpc_tools,psycopg,opentelemetry"
     done = subprocess.run(
         [sys.executable, "-c", f"{hide}; import frazil.api.worker", packages],
         capture_output=True,

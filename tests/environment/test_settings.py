@@ -70,6 +70,7 @@ def test_defaults() -> None:
             "KAFKA_CONNECT_CA_FILE",
             "KAFKA_CONNECT_CERT_FILE",
             "KAFKA_CONNECT_KEY_FILE",
+            "OTEL_EXPORTER_OTLP_ENDPOINT",
         )
     ],
 )

@@ -38,3 +38,10 @@ class Sample:
 
     judged: list[Judged] = field(default_factory=list)
     tables: list[TableSample] = field(default_factory=list)
+
+    def kinds(self) -> list[tuple[Judged, int]]:
+        """The first record of each table, verdict and reason, and how many are like it, the most first."""
+        alike: dict[tuple[str, str, str], list[Judged]] = {}
+        for each in self.judged:
+            alike.setdefault((each.table, each.verdict, each.reason), []).append(each)
+        return [(several[0], len(several)) for several in sorted(alike.values(), key=len, reverse=True)]

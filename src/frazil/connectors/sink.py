@@ -34,6 +34,15 @@ Verdict = Literal["stored", "present", "skipped", "waits", "fails"]
 """Verdict on a dead letter: stored now; in the table already; nothing to store (a transform leaves it out); its
 connector has not read past the record yet and may still store it itself; still refused. The first three close it."""
 
+WORDS: Mapping[Verdict, tuple[str, str]] = {
+    "stored": ("stored", "would be stored"),
+    "present": ("in the table already", "in the table already"),
+    "skipped": ("left out by the connector", "would be left out by the connector"),
+    "waits": ("open", "would stay open"),
+    "fails": ("open", "would fail again"),
+}
+"""Words for what became of a dead letter, and for what would become of it."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -169,7 +178,7 @@ class Sink(ABC):
         Nothing is written, and no consumer group is used; `say` shows a step. `on_spark` gives an executor of Spark,
         which it starts. Raises UsageError where the sink has no such judgement.
         """
-        raise UsageError(f"--sample is for sinks of tables; leave it out to check the configuration of {self.name}")
+        raise UsageError(f"a sample is for sinks of tables; leave it out to check the configuration of {self.name}")
 
     def refusals(self) -> list[str]:
         """Reasons why it cannot run that only its store tells; asked before a connector is created or changed.

@@ -15,10 +15,10 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from frazil.console import connector, forms, letters, offsets, overview, tables
+from frazil.console import connector, forms, letters, letters_change, offsets, overview, sample, tables
 from frazil.console.render import Content, Fragment, Page, not_found, render, render_fragments, render_problem
 from frazil.console.sql import sql_page
-from frazil.errors import FrazilError, NotFound
+from frazil.errors import FrazilError, NotFound, UsageError
 from frazil.worker.pages import WorkerView
 
 _LIVE_S = 2.0
@@ -54,6 +54,8 @@ class _Console:
             page = make(self.view, request)
         except NotFound as error:
             return _html(render_problem(str(error)), 404)
+        except UsageError as error:
+            return _html(render_problem(str(error)), 400)
         except FrazilError as error:
             return _html(render_problem(str(error)), 503)
         return _html(render(page), page.status)
@@ -100,11 +102,17 @@ def console_routes(view: WorkerView) -> list[Route]:
         "/ui/deadletters": letters.page,
         "/ui/sql": sql_page,
     }
+    sent: dict[str, Make] = {
+        "/ui/sql/answer": sql_page,
+        "/ui/sample": sample.page,
+        "/ui/deadletters/replay": letters_change.replay,
+        "/ui/deadletters/drop": letters_change.drop,
+    }
     return [
         *(Route(path, console.page(make)) for path, make in pages.items()),
         Route("/ui/live", console.live(overview.parts)),
         Route("/ui/live/connectors/{name}", console.live(connector.parts)),
-        Route("/ui/sql/answer", console.page(sql_page), methods=["POST"]),
+        *(Route(path, console.page(make), methods=["POST"]) for path, make in sent.items()),
         Route("/ui/static/{name}", _asset),
         Route("/ui/{rest:path}", console.page(not_found)),
     ]

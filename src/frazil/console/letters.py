@@ -2,51 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import heapq
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from starlette.requests import Request
 
 from frazil.clients.kafka import topics as kafka_topics
-from frazil.clients.kafka.peek import newest_records
 from frazil.console.links import connector_link
 from frazil.console.render import Page
-from frazil.pipeline.letters.letter import Letter, closed_letters, read_letter
+from frazil.errors import UsageError
+from frazil.pipeline.letters.deadletter import Coordinates
+from frazil.pipeline.letters.letter import Letter, described
+from frazil.pipeline.letters.log import LetterLog
 from frazil.pipeline.letters.queues import queue_topics
+from frazil.pipeline.letters.ranges import Ranges, by_partition
+from frazil.pipeline.offsets import TopicPartition
+from frazil.sql.value_text import byte_lines
+from frazil.text.credentials import redact_bytes, redact_text
 from frazil.worker.pages import WorkerView
 
-_NEWEST = 500
-"""Messages that are read of the topics of all connectors together."""
+_NEWEST, _MOST, _STEP = 500, 50_000, 10
+"""Messages that are read of the topics of all connectors together, at first and at most, and how many times more each
+further look reads."""
+_REASONS = 50
 _OF_ONE_REASON = 20
-_BYTES = 2000
+_BYTES, _IN_A_LINE = 2000, 120
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A dead letter on the page: when it was written, its record if it tells, why, and its key and value as text."""
+
+    position: Coordinates
+    at_ms: int
+    record: Coordinates | None
+    reason: str
+    key: str
+    value: str
+
+    @classmethod
+    def of(cls, letter: Letter) -> Shown:
+        reason = redact_text(described(*letter.cause))
+        return cls(letter.position, letter.timestamp, letter.record, reason, text_of(letter.key), text_of(letter.value))
+
+    @property
+    def place(self) -> str:
+        """The dead letter as a form names it."""
+        topic, partition, offset = self.position
+        return f"{topic}/{partition}/{offset}"
 
 
 @dataclass
 class Reason:
-    """Open dead letters of one connector and one reason, the newest first."""
+    """Open dead letters of one connector and one reason."""
 
     connector: str
     text: str
-    count: int = 0
-    letters: list[Letter] = field(default_factory=list)
+    positions: list[Coordinates] = field(default_factory=list)
+    _newest: list[tuple[int, Coordinates, Shown]] = field(default_factory=list)
+
+    def add(self, letter: Letter) -> None:
+        """Count a dead letter, and keep it while it is one of the newest."""
+        self.positions.append(letter.position)
+        item = letter.timestamp, letter.position
+        if len(self._newest) < _OF_ONE_REASON:
+            heapq.heappush(self._newest, (*item, Shown.of(letter)))
+        elif item > self._newest[0][:2]:
+            heapq.heapreplace(self._newest, (*item, Shown.of(letter)))
 
     @property
     def link(self) -> str:
         return connector_link(self.connector)
 
+    @property
+    def letters(self) -> list[Shown]:
+        """The newest of them, the newest first."""
+        return [shown for *_, shown in sorted(self._newest, reverse=True)]
+
+    @property
+    def places(self) -> str:
+        """All of them as a form names them."""
+        return places_text(by_partition(self.positions))
+
 
 def page(view: WorkerView, request: Request) -> Page:
     """Make the page. Raises ServiceUnavailable."""
     cluster = view.settings.bootstrap_servers
+    asked = request.query_params.get("newest", "")
+    newest = min(int(asked), _MOST) if asked.isascii() and asked.isdecimal() and len(asked) < 10 else _NEWEST
     topics = queue_topics(kafka_topics.topics(cluster), [info.config for info in view.herder.infos()])
-    messages = newest_records(cluster, topics, _NEWEST) if topics else []
-    closed = closed_letters(messages)
-    letters = [letter for letter in map(read_letter, messages) if letter is not None]
-    open_ones = [one for one in letters if one.offset not in closed.get((one.topic, one.partition), ())]
+    log = LetterLog(cluster)
+    queues = log.look(topics, newest=newest)
+    found = reasons(log.letters(queues))
+    older = sum(queue.older for queue in queues)
     return Page(
         "Dead letters",
         "letters.html",
-        {"reasons": reasons(open_ones), "topics": topics, "newest": _NEWEST, "shown": text_of},
+        {
+            "reasons": found[:_REASONS],
+            "more": len(found[_REASONS:]),
+            "topics": topics,
+            "newest": newest,
+            "older": older,
+            "further": min(newest * _STEP, _MOST) if older and newest < _MOST else None,
+        },
         here="deadletters",
     )
 
@@ -54,17 +114,45 @@ def page(view: WorkerView, request: Request) -> Page:
 def reasons(letters: Iterable[Letter]) -> list[Reason]:
     """Dead letters by connector and reason, the reason of the newest first."""
     found: dict[tuple[str, str], Reason] = {}
-    for letter in sorted(letters, key=lambda one: one.timestamp, reverse=True):
-        reason = found.setdefault((letter.connector, letter.kind), Reason(letter.connector, letter.kind))
-        reason.count += 1
-        if len(reason.letters) < _OF_ONE_REASON:
-            reason.letters.append(letter)
-    return list(found.values())
+    newest: dict[tuple[str, str], int] = {}
+    for letter in letters:
+        key = letter.connector, letter.kind
+        if key not in found:
+            found[key] = Reason(letter.connector, redact_text(letter.kind))
+        found[key].add(letter)
+        newest[key] = max(newest.get(key, 0), letter.timestamp)
+    return [found[key] for key in sorted(found, key=lambda key: (-newest[key], key))]
+
+
+def places_text(places: Mapping[TopicPartition, Ranges]) -> str:
+    """Dead letters as a form names them: `orders-dlq/0/5,7-9`, with blanks between partitions."""
+    return " ".join(f"{topic}/{partition}/{ranges}" for (topic, partition), ranges in places.items())
+
+
+def places_of(texts: Iterable[str]) -> dict[TopicPartition, Ranges]:
+    """Dead letters that a form names. Raises UsageError for texts that `places_text` does not give."""
+    found: dict[TopicPartition, Ranges] = {}
+    for key, ranges in _places(texts):
+        found[key] = found[key] | ranges if key in found else ranges
+    return found
+
+
+def _places(texts: Iterable[str]) -> Iterator[tuple[TopicPartition, Ranges]]:
+    for place in (place for text in texts for place in text.split()):
+        topic, partition, offsets = ["", "", "", *place.split("/")][-3:]
+        try:
+            yield (topic, int(partition)), Ranges.parse(offsets)
+        except ValueError:
+            raise UsageError(f"{place!r} names no dead letters. Nothing was done.") from None
 
 
 def text_of(value: bytes | None) -> str:
-    """The begin of a key or value as text; bytes that are none are shown as escapes."""
+    """Begin of a key or value without credentials: a short one as it is, else as JSON in lines, text or hexadecimal."""
     if value is None:
         return "null"
-    text = value[:_BYTES].decode(errors="backslashreplace")
+    begin = redact_bytes(value[:_BYTES])
+    short = begin.decode(errors="replace")
+    if len(short) <= _IN_A_LINE and short.isprintable() and "\ufffd" not in short:
+        return short
+    text = "\n".join(byte_lines(begin))
     return f"{text} … ({len(value):,} bytes)" if len(value) > _BYTES else text

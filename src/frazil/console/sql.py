@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from urllib.parse import parse_qs
-
-from anyio import from_thread
 from starlette.requests import Request
 
 from frazil.console.render import Page
+from frazil.console.sent import fields_of
 from frazil.errors import FrazilError, UsageError
 from frazil.minio.questions.views import QUESTION_VIEWS
 from frazil.sql.result import Result
@@ -15,8 +13,6 @@ from frazil.sql.value_text import text_of
 from frazil.worker.pages import WorkerView
 
 _ROWS = 1000
-_LONGEST = 100_000
-"""Bytes of a form."""
 _EXAMPLE = "SHOW TABLES"
 
 
@@ -26,7 +22,7 @@ def sql_page(view: WorkerView, request: Request) -> Page:
     Statements are answered as by the verb `sql`; those that write are refused.
     """
     if request.method != "POST":
-        statement = request.query_params.get("q", _EXAMPLE)[:_LONGEST]
+        statement = request.query_params.get("q", _EXAMPLE)
         return _page(view, statement)
     try:
         statement = _sent(request)
@@ -68,10 +64,7 @@ def _is_number(answer: Result, index: int) -> bool:
 
 def _sent(request: Request) -> str:
     """The statement of a form. Raises UsageError for a body that is none."""
-    if int(request.headers.get("content-length", "0") or 0) > _LONGEST:
-        raise UsageError(f"a statement has at most {_LONGEST:,} bytes")
-    body = from_thread.run(request.body)
-    found = parse_qs(body[:_LONGEST].decode(errors="replace"), keep_blank_values=True).get("q", [""])[0]
+    found = fields_of(request).get("q", [""])[0]
     if not found.strip():
         raise UsageError("there is no statement; write one, such as SHOW TABLES")
     return found

@@ -12,11 +12,12 @@ from pyspark.sql import SparkSession
 from frazil.connectors.breakers import Breakers
 from frazil.connectors.connector import Connector
 from frazil.connectors.sink import Runs, SinkContext
-from frazil.engine.jobs import SparkJobs
+from frazil.engine.jobs import ConnectorJobs, SparkJobs
 from frazil.engine.maintenance import MaintenanceSchedule
 from frazil.engine.planner import Planner
 from frazil.engine.runner import SinkRunner
 from frazil.engine.runner_api import Progress
+from frazil.engine.traces import Traces
 from frazil.environment.private_file import write_private
 from frazil.pipeline.report import BatchReport
 
@@ -31,6 +32,7 @@ class Engine:
         maintenance: MaintenanceSchedule,
         breakers: Breakers,
         runs: Runs,
+        traces: Traces | None = None,
     ) -> None:
         self._jobs = SparkJobs(session)
         self._planner = Planner()
@@ -38,6 +40,7 @@ class Engine:
         self._maintenance = maintenance
         self._breakers = breakers
         self._runs = runs
+        self._traces = traces
         self._busy: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
         """Locks of the connectors that have runners, which hold them."""
         self._runners: WeakValueDictionary[str, SinkRunner] = WeakValueDictionary()
@@ -46,7 +49,7 @@ class Engine:
         """A runner for the connector, which does nothing until it is started; see `RunnerFactory`."""
         jobs = self._jobs.of(connector.name)
         made = SinkRunner(
-            connector,
+            connector if self._traces is None else self._traces.traced(connector),
             SinkContext(jobs, self._breakers, self._runs),
             jobs,
             self._planner,
@@ -62,6 +65,10 @@ class Engine:
         """Progress of a connector that runs here; None for any other."""
         runner = self._runners.get(name)
         return None if runner is None else runner.progress()
+
+    def jobs(self, what: str) -> ConnectorJobs:
+        """The executor of what is done once for somebody, beside the connectors."""
+        return self._jobs.of(what)
 
     def warm_up(self) -> None:
         """Start Spark's Python workers, so that the first batch does not pay for them."""

@@ -178,7 +178,7 @@ class SinkRunner:
         if report.read or report.files:
             level = logging.WARNING if report.dead_letters else logging.INFO
             labels = {"connector": report.connector, "table": list(report.places)}
-            logger.log(level, "%s", report.line(), extra={"labels": labels})
+            logger.log(level, "%s", report.line(), extra={"labels": labels, "trace_id": report.trace_id})
 
 
 BEFORE_S = 5.0

@@ -6,7 +6,7 @@ from typing import Literal
 
 from frazil.errors import ConfigError
 
-Extra = Literal["delta", "postgres", "protobuf", "report", "shell", "sql", "trino"]
+Extra = Literal["delta", "otel", "postgres", "protobuf", "report", "shell", "sql", "trino"]
 
 
 def missing(package: str, name: Extra) -> str:

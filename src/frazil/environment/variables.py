@@ -208,6 +208,13 @@ _DECLARED: Final = (
     ),
     # Worker
     Variable(
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        _WORKER,
+        "Where traces of batches go, by OTLP over HTTP; the other variables of OpenTelemetry count as well.",
+        "worker",
+        kind="url",
+    ),
+    Variable(
         "KAFKA_CONNECT_URL",
         _WORKER,
         "URL of a Connect REST API of yours, frazil's or another. When it is set no worker is started.",

@@ -23,6 +23,7 @@ class BatchReport:
     `newest` are Kafka's times, in epoch ms, of the newest records by table, of object sinks by topic.
     `end_offsets` maps (topic, partition) to the next offset to read.
     `places` are the tables or buckets of the connector, `nouns` what a stored record and a file are called there.
+    `trace_id` is that of the trace of the batch, where it has one.
     """
 
     connector: str
@@ -45,6 +46,7 @@ class BatchReport:
     places: Sequence[str] = ()
     nouns: tuple[str, str] = ("row", "file")
     newest: dict[str, int] = field(default_factory=dict)
+    trace_id: str = ""
 
     def line(self) -> str:
         """Describe the commits of the batch in one line."""

@@ -3,11 +3,15 @@
 import json
 import math
 import re
+from collections.abc import Sequence
 from datetime import date, datetime, time
 from typing import Any
 
+import msgspec
+
 # Delete, the C1 controls, line separators, and what turns the direction of writing: inside strings only, as JSON goes.
 _CONTROLS = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+_HEX_WIDTH = 16
 
 
 def json_value(value: Any) -> Any:
@@ -56,6 +60,17 @@ def printable(text: str, keep: str = "") -> str:
 def printable_lines(text: str) -> str:
     """Make text of several lines printable: line ends and tabs stay."""
     return printable(text, keep="\n\t")
+
+
+def byte_lines(data: bytes) -> Sequence[str]:
+    """JSON in lines, other text as it is with what is no UTF-8 escaped, and anything else in hexadecimal; printable."""
+    try:
+        return [printable(line) for line in msgspec.json.format(data, indent=2).decode().splitlines()]
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        text = data.decode(errors="backslashreplace")
+    if b"\x00" not in data and sum(c.isprintable() or c.isspace() for c in text) >= 0.9 * len(text):
+        return [printable(line) for line in text.splitlines()] or [""]
+    return [f"{start:08x}  {data[start : start + _HEX_WIDTH].hex(' ')}" for start in range(0, len(data), _HEX_WIDTH)]
 
 
 def unique_names(columns: tuple[str, ...]) -> list[str]:

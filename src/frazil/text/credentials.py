@@ -51,3 +51,8 @@ def redact_bytes(data: bytes) -> bytes:
     for pattern, replacement in ((PARAMETER, PARAMETER_REPLACEMENT), (JSON_ENTRY, JSON_REPLACEMENT)):
         text = pc.replace_substring_regex(text, pattern, replacement)
     return str(text[0].as_py()).encode("latin-1")
+
+
+def redact_text(text: str) -> str:
+    """Redact secrets in a text."""
+    return redact_bytes(text.encode()).decode()

@@ -19,7 +19,8 @@ from frazil.declare.providers import ConfigProviders, Resolved
 from frazil.engine import spark
 from frazil.engine.engine import Engine, begin_run
 from frazil.engine.maintenance import MaintenanceSchedule, maintainer
-from frazil.engine.runner_api import Runner
+from frazil.engine.runner_api import Progress, Runner
+from frazil.engine.traces import traces_of
 from frazil.environment.settings import Settings
 from frazil.environment.spark_options import check_spark
 from frazil.environment.worker import WorkerConfig
@@ -29,6 +30,7 @@ from frazil.pipeline.report import BatchReport
 from frazil.stack.ports import Port, require_different
 from frazil.text.events import event
 from frazil.worker.actuator.app import scrape_route, serve_actuator
+from frazil.worker.actuator.environment import sources_of
 from frazil.worker.actuator.health import connector_states
 from frazil.worker.cluster.group import worker_group
 from frazil.worker.lifecycle.herder import Herder
@@ -45,10 +47,11 @@ from frazil.worker.sources.slots import Slots
 from frazil.worker.watch.active_topics import ActiveTopics
 from frazil.worker.watch.events import EventLog
 from frazil.worker.watch.history import History
+from frazil.worker.watch.lag import Lags
 from frazil.worker.watch.loggers import Loggers
 from frazil.worker.watch.logs import log_to_stderr
 from frazil.worker.watch.metrics import Metrics
-from frazil.worker.watch.positions import ConnectorPositions, lag_of_all
+from frazil.worker.watch.positions import ConnectorPositions
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +104,7 @@ class Worker:
         self._slots = Slots(self._captured, lambda config: self._providers.resolve(config).config)
         self._sources: SourceRuntime | None = None
         self._metrics = Metrics(
-            lambda: lag_of_all(bootstrap, self._herder, self._providers),
+            Lags(bootstrap, self._herder, self._providers, self._progress).look,
             lambda: connector_states(self._herder),
             self._breakers.states,
             self._herder.restarts,
@@ -122,6 +125,7 @@ class Worker:
             logger.warning("%s", self._config.warning)
         _tell_mappers([found.name for found in installed_mappers()])
         settings, group = self._settings, self._group
+        traces = traces_of(settings.env, self._id, self._providers.hide)
         properties = self._providers.resolve(self._config.properties).config
         forwarder = None if group is None else Forwarder(group, self._id, lambda: worker_client(properties))
         sources = self._sources = self._make_sources(properties)
@@ -137,10 +141,18 @@ class Worker:
             [*pages, scrape_route(self._metrics)],
             home=pages[0].path if pages else "",
         )
-        actuator = serve_actuator(self._herder, self._metrics, self._checks(), settings.actuator_port, properties)
+        actuator = serve_actuator(
+            self._herder,
+            self._metrics,
+            self._checks(),
+            settings.actuator_port,
+            properties,
+            self._loggers,
+            sources_of(settings.env, self._config.properties),
+        )
         try:
             self._session = spark.start(settings)
-            self._engine = Engine(self._session, self._observe, self._maintenance, self._breakers, self._runs)
+            self._engine = Engine(self._session, self._observe, self._maintenance, self._breakers, self._runs, traces)
             self._engine.warm_up()
             self._herder.start(lambda: None if group is None else group.join(self._herder))
             if self._topics_file is not None:
@@ -164,6 +176,8 @@ class Worker:
             sources.close()
             if self._engine is not None:
                 self._engine.close()
+            if traces is not None:
+                traces.close()
             if self._session is not None:
                 spark.stop(self._session)
 
@@ -229,7 +243,8 @@ class Worker:
             self._settings,
             self._herder,
             self._history,
-            lambda name: None if self._engine is None else self._engine.progress(name),
+            lambda what: self._started().jobs(what),
+            self._progress,
             self._breakers.states,
             self._cluster_id,
             self._stopping,
@@ -237,9 +252,15 @@ class Worker:
 
     def _runner(self, name: str, resolved: Resolved, changed: Callable[[], None]) -> Runner:
         whole = replace(resolved, config=self._config.with_converters(resolved.config))
+        return self._started().runner(open_resolved(name, whole, self._settings), changed)
+
+    def _progress(self, name: str) -> Progress | None:
+        return None if self._engine is None else self._engine.progress(name)
+
+    def _started(self) -> Engine:
         if self._engine is None:
             raise StackError("the worker is still starting up")
-        return self._engine.runner(open_resolved(name, whole, self._settings), changed)
+        return self._engine
 
     def _observe(self, report: BatchReport) -> None:
         self._metrics.observe(report)

@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 from frazil.engine.runner_api import Progress
 from frazil.environment.settings import Settings
+from frazil.pipeline.executor import Executor
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.watch.history import History
 
@@ -18,6 +19,7 @@ from frazil.worker.watch.history import History
 class WorkerView:
     """View of a worker that pages have.
 
+    `executor` gives the executor of what is done once, which is called so; it raises StackError at first.
     `progress` gives the position of a connector that runs here, and the ends of what it reads; `breakers` are the
     states of circuit breakers; `stopping` is set when the worker ends.
     """
@@ -25,6 +27,7 @@ class WorkerView:
     settings: Settings
     herder: Herder
     history: History
+    executor: Callable[[str], Executor]
     progress: Callable[[str], Progress | None]
     breakers: Callable[[], Mapping[str, str]]
     cluster_id: str

@@ -161,3 +161,28 @@ def test_a_broker_that_is_gone(free_ports: Callable[[int], list[int]], monkeypat
         log.look(["t"], quiet)
     with pytest.raises(ServiceUnavailable, match=r"could not be marked as replayed .* nothing is stored twice"):
         log.close([], {("t", 0): Ranges.of([1])}, "replayed")
+
+
+def test_chosen_letters_are_read_while_they_are_open(bootstrap: str, log: LetterLog, topic: str) -> None:
+    write(bootstrap, topic, range(200))
+    letters = open_letters(log, topic)
+    queues = log.look([topic], quiet)
+    wanted = by_partition(letter.position for letter in letters[50:80])
+    assert numbers(sorted(log.chosen(queues, wanted), key=lambda x: x.record or ("", 0, 0))) == list(range(50, 80))
+    log.close(queues, by_partition([letters[60].position]), "dropped")
+    assert 60 not in numbers(list(log.chosen(queues, wanted)))
+    place = letters[0].partition
+    beyond = {(topic, place): Ranges([(0, 10**9)]), (topic, 7): Ranges([(0, 5)]), ("other", 0): Ranges([(0, 5)])}
+    assert {letter.partition for letter in log.chosen(queues, beyond)} == {place}
+
+
+def test_a_look_at_the_newest_tells_what_it_left_out(bootstrap: str, log: LetterLog, topic: str) -> None:
+    write(bootstrap, topic, range(100))
+    letters = open_letters(log, topic)
+    log.close(log.look([topic], quiet), by_partition(letter.position for letter in letters[:90]), "replayed")
+    [whole] = log.look([topic], quiet)
+    [queue] = log.look([topic], quiet, newest=20)
+    assert (whole.older, queue.older) == (0, sum(whole.end.values()) - 20)
+    seen = list(log.letters([queue]))
+    assert seen and all(queue.begin[letter.partition] <= letter.offset for letter in seen)
+    assert set(numbers(seen)) <= set(range(90, 100))

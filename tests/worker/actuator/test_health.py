@@ -54,6 +54,7 @@ def test_parts_that_do_not_answer_make_the_worker_down(herder: Herder) -> None:
                 "details": {"error": "catalog at http://127.0.0.1:8181 does not answer"},
             },
         },
+        "groups": ["liveness", "readiness"],
     }
 
 

@@ -65,7 +65,7 @@ def test_metrics_tell_of_slots() -> None:
         ("b", "debezium"): None,
         ("c", "new"): Slot(False, True, None, None, None),
     }
-    text = Metrics(dict, dict, slots=lambda: seen).exposition().decode()
+    text = Metrics(dict, dict, slots=lambda: seen).exposition()[0].decode()
     lines = [line for line in text.splitlines() if line.startswith("frazil_source_slot_")]
     assert lines == [
         'frazil_source_slot_known{connector="a",slot="own"} 1.0',

@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from frazil.clients.kafka.groups import Behind
 from frazil.connectors.iceberg.maintenance.policy import Step, StepResult
@@ -11,8 +12,8 @@ from frazil.engine.maintenance import MaintenanceReport
 from frazil.errors import ServiceUnavailable
 from frazil.pipeline.report import BatchReport
 from frazil.worker.watch.at_scrape import Waits
+from frazil.worker.watch.lag import Lag
 from frazil.worker.watch.metrics import Metrics
-from frazil.worker.watch.positions import Lag
 
 
 def running() -> dict[str, str]:
@@ -64,7 +65,7 @@ def test_checking_by_a_schema_is_timed_where_there_is_one() -> None:
 
 
 def lines(metrics: Metrics) -> list[str]:
-    return metrics.exposition().decode().splitlines()
+    return metrics.exposition()[0].decode().splitlines()
 
 
 def test_batches_are_summed_per_connector_and_topic() -> None:
@@ -130,10 +131,22 @@ def test_a_broker_that_does_not_answer_leaves_the_other_metrics(caplog: pytest.L
     assert "broker 127.0.0.1:1 does not answer" in caplog.text
 
 
+def test_who_accepts_openmetrics_gets_the_traces_of_durations_as_exemplars() -> None:
+    metrics = Metrics(lambda: {("c", "t", 0): Behind(2, 7)}, running)
+    metrics.observe(replace(report(), trace_id="0af7651916cd43dd8448eb211c80319c"))
+    plain, plain_type = metrics.exposition("*/*")
+    assert plain_type.startswith("text/plain") and b"trace_id" not in plain
+    text, media_type = metrics.exposition("application/openmetrics-text;version=1.0.0,text/plain;q=0.5")
+    assert media_type.startswith("application/openmetrics-text")
+    families = list(text_string_to_metric_families(text.decode()))  # type: ignore[no-untyped-call]
+    found = {family.name for family in families for one in family.samples if one.exemplar}
+    assert {"frazil_batch_duration_seconds", "frazil_commit_duration_seconds"} <= found
+    assert {family.name for family in families} == {family.name for family in metrics.collect()}
+
+
 def test_names() -> None:
-    names = Metrics(lambda: {}, running).names()
-    assert {"kafka_connector_records_processed", "frazil_consumer_lag_records"} <= set(names)
-    assert names == sorted(names)
+    names = {metric.name for metric in Metrics(lambda: {}, running).collect()}
+    assert {"kafka_connector_records_processed", "frazil_consumer_lag_records"} <= names
 
 
 def test_maintenance_is_counted_by_table_and_result() -> None:

@@ -9,29 +9,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import msgspec
 import typer
 
 from frazil.cli.ui.output import Output, as_text, show_table
+from frazil.connectors.sink import WORDS, Outcome
 from frazil.pipeline.letters.letter import Letter, described
-from frazil.sql.value_text import json_text, printable
-from frazil.text.credentials import redact_bytes, redact_header
+from frazil.sql.value_text import byte_lines, json_text, printable
+from frazil.text.credentials import redact_bytes, redact_header, redact_text
 from frazil.text.instants import shown
 
-if TYPE_CHECKING:
-    from frazil.connectors.sink import Outcome
-
-_HEX_WIDTH = 16
 _ALIKE = 3
-_WORDS = {
-    "stored": ("stored", "would be stored"),
-    "present": ("in the table already", "in the table already"),
-    "skipped": ("left out by the connector", "would be left out by the connector"),
-    "waits": ("open", "would stay open"),
-    "fails": ("open", "would fail again"),
-}
 
 
 @dataclass
@@ -219,7 +208,7 @@ def print_outcomes(outcomes: Iterable[Outcome], say: Callable[[str], None], outp
 
     for outcome in outcomes:
         counts[outcome.verdict] += 1
-        words = _WORDS[outcome.verdict][dry_run]
+        words = WORDS[outcome.verdict][dry_run]
         reason = masked(outcome.reason)
         if output is not Output.TABLE:
             line = {**brief(outcome.letter), "verdict": outcome.verdict, "verdict_reason": reason or None}
@@ -277,7 +266,7 @@ def moment(milliseconds: int) -> str:
 @lru_cache(maxsize=4096)
 def masked(text: str) -> str:
     """The text without credentials; many dead letters have the same one."""
-    return redact_bytes(text.encode()).decode() if text else text
+    return redact_text(text) if text else text
 
 
 def _open(count: int) -> str:
@@ -287,9 +276,9 @@ def _open(count: int) -> str:
 def _sum(counts: Counter[str], *, dry_run: bool) -> str:
     if not counts:
         return "There are no such open dead letters."
-    parts = [f"{counts[verdict]:,} {_WORDS[verdict][dry_run]}" for verdict in _WORDS if counts[verdict]]
+    parts = [f"{counts[verdict]:,} {WORDS[verdict][dry_run]}" for verdict in WORDS if counts[verdict]]
     if not dry_run:
-        parts = [f"{counts[v]:,} {_WORDS[v][0]}" for v in ("stored", "present", "skipped") if counts[v]]
+        parts = [f"{counts[v]:,} {WORDS[v][0]}" for v in ("stored", "present", "skipped") if counts[v]]
         if counts["waits"] + counts["fails"]:
             parts.append(f"{counts['waits'] + counts['fails']:,} stay open")
     return ", ".join(parts) + (". Nothing was changed." if dry_run else ".")
@@ -311,24 +300,13 @@ def _print_bytes(name: str, data: bytes | None) -> None:
     if data is None:
         typer.echo(f"{name:<12} null")
         return
-    lines = _lines(data)
+    lines = byte_lines(data)
     if len(lines) == 1 and len(lines[0]) <= 80:
         typer.echo(f"{name:<12} {lines[0]}")
         return
     typer.echo(f"{name} ({len(data):,} bytes)")
     for line in lines:
         typer.echo(f"  {line}")
-
-
-def _lines(data: bytes) -> Sequence[str]:
-    """JSON in lines, other text as it is with what is no UTF-8 escaped, and anything else in hexadecimal."""
-    try:
-        return [printable(line) for line in msgspec.json.format(data, indent=2).decode().splitlines()]
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        text = data.decode(errors="backslashreplace")
-    if b"\x00" not in data and sum(c.isprintable() or c.isspace() for c in text) >= 0.9 * len(text):
-        return [printable(line) for line in text.splitlines()] or [""]
-    return [f"{start:08x}  {data[start : start + _HEX_WIDTH].hex(' ')}" for start in range(0, len(data), _HEX_WIDTH)]
 
 
 def _print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -144,7 +144,7 @@ def _print(findings: Findings) -> None:
         console.print("The topics have no records.")
         return
     console.print()
-    _print_verdicts(console, found.judged)
+    _print_verdicts(console, found.kinds())
     for of_table in found.tables:
         console.print()
         if of_table.problem:
@@ -157,22 +157,18 @@ def _print(findings: Findings) -> None:
             console.print(f"{of_table.name} {json_text(json_value(row))}", soft_wrap=True)
 
 
-def _print_verdicts(console: Console, judged: Sequence[Judged]) -> None:
-    """A line for each table, verdict and reason, with the first record of it."""
-    alike: dict[tuple[str, str, str], list[Judged]] = {}
-    for each in judged:
-        alike.setdefault((each.table or "(none)", each.verdict, each.reason), []).append(each)
-    most = sorted(alike.items(), key=lambda item: -len(item[1]))
+def _print_verdicts(console: Console, kinds: Sequence[tuple[Judged, int]]) -> None:
+    """Print a line for each kind, with the first record of it."""
     show_table(
         ("TABLE", "VERDICT", "RECORDS", "FIRST", "REASON"),
         [
-            (table, verdict, f"{len(each):,}", f"{each[0].topic}-{each[0].partition}@{each[0].offset}", reason)
-            for (table, verdict, reason), each in most[:_SHOWN]
+            (one.table or "(none)", one.verdict, f"{count:,}", f"{one.topic}-{one.partition}@{one.offset}", one.reason)
+            for one, count in kinds[:_SHOWN]
         ],
         numbers=("RECORDS",),
     )
-    if len(most) > _SHOWN:
-        console.print(f"{len(most) - _SHOWN:,} more kinds; -o json has every record.")
+    if len(kinds) > _SHOWN:
+        console.print(f"{len(kinds) - _SHOWN:,} more kinds; -o json has every record.")
 
 
 def _counted(number: int, what: str) -> str:

@@ -16,7 +16,7 @@ async function renew() {
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   document.getElementById("main").replaceChildren(...page.getElementById("main").childNodes);
   localise(document);
-  document.querySelectorAll(".actions button").forEach(act);
+  document.querySelectorAll("button[data-method]").forEach(act);
 }
 
 async function renewWhenStopped(name) {
@@ -125,6 +125,23 @@ function edit(form) {
     list(".findings", errors);
     if (name) list(".changes", Object.entries(differences(before, config)).map(([key, value]) => value === null ? `${key}: removed` : `${key}: ${before[key] ?? "not set"} → ${value}`));
   };
+  const button = document.querySelector("button.try");
+  const trial = document.querySelector(".trial");
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    trial.textContent = "reading …";
+    try {
+      const sent = new URLSearchParams({ name: name || form.querySelector("#name").value, config: area.value });
+      const answer = await fetch("/ui/sample", { method: "POST", body: sent });
+      const text = await answer.text();
+      if (answer.headers.get("Content-Type").startsWith("text/html")) trial.innerHTML = text;
+      else trial.textContent = JSON.parse(text).message;
+    } catch (error) {
+      trial.textContent = `The worker does not answer: ${error.message}`;
+    } finally {
+      button.disabled = false;
+    }
+  });
   let pending;
   area.addEventListener("input", () => { clearTimeout(pending); pending = setTimeout(() => check().catch((error) => say(error.message, true)), 400); });
   form.addEventListener("submit", async (event) => {
@@ -140,6 +157,6 @@ function edit(form) {
 }
 
 localise(document);
-document.querySelectorAll(".actions button").forEach(act);
+document.querySelectorAll("button[data-method]").forEach(act);
 document.querySelectorAll("form.config[data-name]").forEach(edit);
 if (document.body.dataset.live) follow(document.body.dataset.live);

@@ -8,17 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 
 from confluent_kafka import KafkaError, Message
 
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
+from frazil.clients.kafka.peek import shares
 from frazil.clients.kafka.producer import PolledProducer
 from frazil.clients.kafka.ranges import place_of, read_ranges
 from frazil.clients.kafka.security import secured
 from frazil.errors import NotFound, ServiceUnavailable, TerminalError
 from frazil.pipeline.letters.letter import CLOSED, CLOSED_AT, STATE, Letter, State, closed_letters, read_letter
 from frazil.pipeline.letters.ranges import Ranges
+from frazil.pipeline.offsets import TopicPartition
 
 Advance = Callable[[int, int], None]
 """Callback with how many records of how many were read."""
@@ -31,7 +34,8 @@ _RANGES_PER_MARKER = 500
 class Queue:
     """A dead-letter topic as it was when it was looked at; `closed` grows with what is closed since.
 
-    `begin`, `end` and `closed` are by partition; `end` is the offset of the next record.
+    `begin`, `end` and `closed` are by partition; `end` is the offset of the next record. `older` messages lie before
+    what was looked at.
     """
 
     topic: str
@@ -39,6 +43,7 @@ class Queue:
     begin: Mapping[int, int]
     end: Mapping[int, int]
     closed: dict[int, Ranges] = field(default_factory=dict)
+    older: int = 0
 
     def is_open(self, partition: int, offset: int) -> bool:
         """Whether the dead letter is open: no marker names it."""
@@ -51,8 +56,10 @@ class LetterLog:
     def __init__(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
 
-    def look(self, topics: Sequence[str], advance: Advance) -> list[Queue]:
-        """The topics with their closed dead letters; reads all of them once.
+    def look(
+        self, topics: Sequence[str], advance: Advance = lambda done, total: None, newest: int | None = None
+    ) -> list[Queue]:
+        """The topics with their closed dead letters; reads all of them once, or so many of the newest messages.
 
         Raises NotFound for a topic that does not exist, or ServiceUnavailable.
         """
@@ -63,12 +70,17 @@ class LetterLog:
             kafka_offsets.begin_offsets(self._bootstrap, topics),
             kafka_offsets.end_offsets(self._bootstrap, topics),
         )
+        starts = begins
+        if newest is not None:
+            share = shares({key: end - begins[key] for key, end in ends.items()}, newest)
+            starts = {key: end - share.get(key, 0) for key, end in ends.items()}
         queues = [
             Queue(
                 topic,
                 ids[topic],
-                {partition: offset for (name, partition), offset in begins.items() if name == topic},
+                {partition: offset for (name, partition), offset in starts.items() if name == topic},
                 {partition: offset for (name, partition), offset in ends.items() if name == topic},
+                older=sum(start - begins[key] for key, start in starts.items() if key[0] == topic),
             )
             for topic in topics
         ]
@@ -77,7 +89,9 @@ class LetterLog:
             queue.closed = {p: ranges for (name, p), ranges in closed.items() if name == queue.topic}
         return queues
 
-    def letters(self, queues: Sequence[Queue], since_ms: int | None, advance: Advance) -> Iterator[Letter]:
+    def letters(
+        self, queues: Sequence[Queue], since_ms: int | None = None, advance: Advance = lambda done, total: None
+    ) -> Iterator[Letter]:
         """The open dead letters, those of one partition in the order of their offsets.
 
         `since_ms` (epoch milliseconds) leaves out what lies before the first that is as new. Raises
@@ -87,6 +101,23 @@ class LetterLog:
         for message in self._messages(queues, since_ms, advance):
             letter = read_letter(message)
             if letter is not None and by_topic[letter.topic].is_open(letter.partition, letter.offset):
+                yield letter
+
+    def chosen(self, queues: Sequence[Queue], wanted: Mapping[TopicPartition, Ranges]) -> Iterator[Letter]:
+        """The open dead letters among those that are wanted; reads what lies between the first and the last of them.
+
+        Raises ServiceUnavailable.
+        """
+        by_topic = {queue.topic: queue for queue in queues}
+        ends = {(queue.topic, partition): end for queue in queues for partition, end in queue.end.items()}
+        spans = {key: ranges.pairs() for key, ranges in wanted.items() if ranges and key in ends}
+        begin = {key: pairs[0][0] for key, pairs in spans.items()}
+        end = {key: min(pairs[-1][1] + 1, ends[key]) for key, pairs in spans.items()}
+        for message in chain.from_iterable(read_ranges(self._bootstrap, begin, end)):
+            letter = read_letter(message)
+            if letter is None or letter.offset not in wanted[letter.topic, letter.partition]:
+                continue
+            if by_topic[letter.topic].is_open(letter.partition, letter.offset):
                 yield letter
 
     def letter(self, topic: str, partition: int, offset: int) -> Letter:

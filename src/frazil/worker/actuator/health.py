@@ -66,7 +66,12 @@ def worker_health(herder: Herder, checks: Checks) -> dict[str, object]:
             components[name] = {"status": "DOWN", "details": {"error": str(error)}}
         else:
             components[name] = {"status": "UP"}
-    return {"status": status, "components": components}
+    return {"status": status, "components": components, "groups": ["liveness", "readiness"]}
+
+
+def readiness(herder: Herder) -> dict[str, str]:
+    """The body of /actuator/health/readiness: whether the worker takes requests."""
+    return {"status": "UP" if herder.started else "OUT_OF_SERVICE"}
 
 
 def connector_health(herder: Herder, totals: Totals) -> dict[str, object]:

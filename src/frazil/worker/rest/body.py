@@ -22,12 +22,18 @@ class Body:
 
 async def read_body(request: Request) -> Body:
     """The whole body; raises HTTPException 413 when it is larger than `MAX_BODY_BYTES`, ConfigError for no JSON."""
+    content = await read_bytes(request)
+    return Body(content, parse_json(content))
+
+
+async def read_bytes(request: Request) -> bytes:
+    """The whole body, whatever it is; raises HTTPException 413 when it is larger than `MAX_BODY_BYTES`."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
         if len(body) > MAX_BODY_BYTES:
             raise HTTPException(413, f"The request body is larger than {MAX_BODY_BYTES} bytes; nothing was changed.")
-    return Body(bytes(body), parse_json(bytes(body)))
+    return bytes(body)
 
 
 def parse_json(body: bytes) -> Any:

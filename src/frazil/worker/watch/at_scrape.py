@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 from frazil.clients.postgres import Slot
 from frazil.connectors.breakers import STATES as BREAKER_STATES
 from frazil.errors import FrazilError
-from frazil.worker.watch.positions import Lag
+from frazil.worker.watch.lag import Lag
 
 logger = logging.getLogger(__name__)
 

@@ -33,7 +33,7 @@ class Formatter(logging.Formatter):
 class EcsFormatter(logging.Formatter):
     """Objects of JSON with the fields of the Elastic Common Schema, one a line, without the secrets of connectors.
 
-    What a record has as `labels` (connector, tables) is there as well.
+    What a record has as `labels` (connector, tables) and as `trace_id` is there as well.
     """
 
     def __init__(self, providers: ConfigProviders) -> None:
@@ -55,6 +55,8 @@ class EcsFormatter(logging.Formatter):
         }
         if labels := getattr(record, "labels", None):
             line["labels"] = labels
+        if trace_id := getattr(record, "trace_id", ""):
+            line["trace.id"] = trace_id
         if record.exc_info and record.exc_info[0] is not None:
             kind, error, _ = record.exc_info
             line["error.type"] = kind.__name__

@@ -5,23 +5,24 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from prometheus_client import (
     CollectorRegistry,
     Counter,
     Gauge,
     Histogram,
+    Metric,
     ProcessCollector,
     disable_created_metrics,
-    generate_latest,
 )
+from prometheus_client.exposition import choose_encoder
 
 from frazil.engine.maintenance import MaintenanceReport
 from frazil.pipeline.report import BatchReport, Totals
 from frazil.worker.watch.at_scrape import AtScrape, Slots, States
 from frazil.worker.watch.families import OF_BATCHES, Family
-from frazil.worker.watch.positions import Lag
+from frazil.worker.watch.lag import Lag
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # a series more for each counter, which nobody reads
 
@@ -92,14 +93,15 @@ class Metrics:
         with self._lock:
             self._known.add(name)
             self._totals = self._totals.plus(report)
+        exemplar = {"trace_id": report.trace_id} if report.trace_id else None
         for family, metric in self._of_batches:
             values = family.values(report)
             if isinstance(values, Mapping):
                 for label, value in values.items():
-                    _take(metric.labels(name, label), family, value)
+                    _take(metric.labels(name, label), family, value, exemplar)
             else:
                 for value in values if isinstance(values, Collection) else (values,):
-                    _take(metric.labels(name, *_fixed(family)), family, value)
+                    _take(metric.labels(name, *_fixed(family)), family, value, exemplar)
         self._last_commit.labels(name).set(now)
         for topic, count in report.stored_by_topic.items():
             if count:
@@ -110,12 +112,18 @@ class Metrics:
         with self._lock:
             return self._totals
 
-    def names(self) -> list[str]:
-        """Names of all metric families, sorted."""
-        return sorted({family.name for family in self.registry.collect()})
+    def exposition(self, accept: str = "") -> tuple[bytes, str]:
+        """Text for a scrape and its media type: OpenMetrics, which has exemplars, for who accepts it; see `collect`."""
+        self._keep_present()
+        encode, media_type = choose_encoder(accept)
+        return encode(self.registry), media_type
 
-    def exposition(self) -> bytes:
-        """Text for a scrape: counts of each connector of this worker from 0 on, and of no other."""
+    def collect(self) -> Iterable[Metric]:
+        """All metrics: counts of each connector of this worker from 0 on, and of no other."""
+        self._keep_present()
+        return self.registry.collect()
+
+    def _keep_present(self) -> None:
         present = set(self._states())
         of_batches = [metric for _, metric in self._of_batches]
         maintenance = (self._maintenance, self._maintenance_seconds, self._maintenance_bytes, self._maintenance_last)
@@ -130,7 +138,6 @@ class Metrics:
                     metric.labels(name, *_fixed(family))
         with self._lock:
             self._known |= present
-        return generate_latest(self.registry)
 
 
 def _fixed(family: Family) -> tuple[str, ...]:
@@ -144,9 +151,9 @@ def _made(family: Family, registry: CollectorRegistry) -> Counter | Gauge | Hist
     return (Counter if family.kind == "counter" else Gauge)(family.name, family.text, labels, registry=registry)
 
 
-def _take(metric: Counter | Gauge | Histogram, family: Family, value: float) -> None:
+def _take(metric: Counter | Gauge | Histogram, family: Family, value: float, exemplar: dict[str, str] | None) -> None:
     if isinstance(metric, Histogram):
-        metric.observe(value)
+        metric.observe(value, exemplar)
     elif isinstance(metric, Counter) or family.kind == "sum":
         metric.inc(value)
     else:

@@ -1,16 +1,13 @@
-"""Positions of connectors as the REST API shows and changes them, and their lag."""
+"""Positions of connectors as the REST API shows and changes them."""
 
 from collections.abc import Mapping
 from typing import Protocol
 
-from frazil.clients.kafka.groups import Behind
 from frazil.connectors.connector import Standing, open_connector
 from frazil.connectors.positions import Changes
 from frazil.declare.providers import ConfigProviders
-from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
 from frazil.pipeline.offsets import Offsets
-from frazil.worker.lifecycle.herder import Herder
 
 
 class Positions(Protocol):
@@ -37,17 +34,3 @@ class ConnectorPositions:
         connector = open_connector(name, config, self._settings, self._providers)
         with connector.hiding() as sink:
             return sink.alter(changes)
-
-
-Lag = Mapping[tuple[str, str, int], Behind]
-"""Positions of connectors, by (connector, topic, partition)."""
-
-
-def lag_of_all(bootstrap: Bootstrap, herder: Herder, providers: ConfigProviders) -> Lag:
-    """Find the positions of the sinks that run here."""
-    result: dict[tuple[str, str, int], Behind] = {}
-    for name in herder.running_here():
-        standing = Standing.of(name, herder.info(name).config, bootstrap, providers)
-        for (topic, partition), behind in standing.behind().items():
-            result[name, topic, partition] = behind
-    return result

@@ -86,7 +86,7 @@ def test_a_client_that_names_no_host(serve: Serve) -> None:
 def test_the_actuator(herder: Herder) -> None:
     (port,) = unused(1)
     metrics = Metrics(lambda: {}, lambda: {})
-    server = serve_actuator(herder, metrics, {}, port, {ALLOWED: "metrics.example"})
+    server = serve_actuator(herder, metrics, {}, port, {ALLOWED: "metrics.example"}, Loggers(), {})
     try:
         path = "/actuator/health"
         for host, expected in (("127.0.0.1", 200), ("metrics.example", 200), ("evil.example", 403)):

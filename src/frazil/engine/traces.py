@@ -1,0 +1,296 @@
+"""Traces of batches, sent by OTLP: a batch is a trace, whose spans are its runs over the records, their tasks, and its
+commit. Records with a `traceparent` are linked.
+
+A sink that is traced is wrapped, and nothing else knows of it. Without the variables of OpenTelemetry none is, and its
+packages are not imported.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from pyspark.sql import SparkSession
+
+from frazil.clients.kafka.ranges import Range
+from frazil.connectors.connector import Connector
+from frazil.connectors.keys.sink_config import SinkConfig
+from frazil.connectors.keys.versions import VERSION
+from frazil.connectors.positions import Changes
+from frazil.connectors.sink import Due, MaintainedTables, Sink, SinkContext, SinkTask
+from frazil.engine.jobs import ConnectorJobs
+from frazil.environment.extras import extra
+from frazil.errors import ConfigError
+from frazil.pipeline.executor import TaskCall
+from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.report import BatchReport
+from frazil.pipeline.rows import Rows
+from frazil.pipeline.source import Source
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span, Tracer
+
+T = TypeVar("T")
+
+_ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+_PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
+_PROTOCOL = "http/protobuf"
+_TRACEPARENT = "traceparent"
+_COUNTS = ("stored", "dead_letters", "skipped", "files", "bytes_written")
+_LINKS = 128
+"""Links of a batch, which are as many as OpenTelemetry keeps of one span."""
+
+
+def traces_of(env: Mapping[str, str], worker_id: str, hide: Callable[[str], str]) -> Traces | None:
+    """Traces as OpenTelemetry's variables ask for them; None when they do not. `hide` takes secrets out of texts.
+
+    Raises ConfigError for an exporter or a protocol that there is not, and without the extra `otel`.
+    """
+
+    def given(name: str) -> str:
+        return env.get(name, "").strip()
+
+    exporter = given("OTEL_TRACES_EXPORTER") or ("otlp" if any(map(given, _ENDPOINTS)) else "none")
+    if exporter == "none" or given("OTEL_SDK_DISABLED").lower() == "true":
+        return None
+    protocol = next(filter(None, map(given, _PROTOCOLS)), _PROTOCOL)
+    for what, value, known in (("OTEL_TRACES_EXPORTER", exporter, "otlp"), (_PROTOCOLS[1], protocol, _PROTOCOL)):
+        if value != known:
+            raise ConfigError(f"{what} is {value}; traces are sent by {known} only. The worker was not started.")
+    return Traces(env, worker_id, hide)
+
+
+class Traces:
+    """Sends the traces of the batches of all connectors of a worker."""
+
+    def __init__(self, env: Mapping[str, str], worker_id: str, hide: Callable[[str], str]) -> None:
+        with extra("otel"):
+            from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+            from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+            from opentelemetry.sdk.trace import TracerProvider
+            from opentelemetry.sdk.trace.export import BatchSpanProcessor
+        # Those of an environment file: the library looks nowhere else.
+        os.environ.update({name: text for name, text in env.items() if name.startswith("OTEL_")})
+        own = {"service.name": "frazil", "service.version": VERSION, "service.instance.id": worker_id}
+        self._provider = TracerProvider(resource=Resource.create(own).merge(OTELResourceDetector().detect()))
+        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+        self._tracer = self._provider.get_tracer("frazil", VERSION)
+        self._hide = hide
+
+    def traced(self, connector: Connector) -> Connector:
+        """The connector, whose batches are traced."""
+        return replace(connector, sink=_TracedSink(connector.sink, _Batches(connector.name, self._tracer, self._hide)))
+
+    def close(self) -> None:
+        """Send what waits, and end."""
+        self._provider.shutdown()
+
+
+class _Batches:
+    """The traces of one connector, which has one batch at a time."""
+
+    def __init__(self, connector: str, tracer: Tracer, hide: Callable[[str], str]) -> None:
+        self._connector = connector
+        self._tracer = tracer
+        self._hide = hide
+        self._span: Span | None = None
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Surround a batch."""
+        from opentelemetry.trace import SpanKind
+
+        told = {"messaging.system": "kafka", "messaging.operation.type": "process", "frazil.connector": self._connector}
+        self._span = self._tracer.start_span(f"batch {self._connector}", kind=SpanKind.CONSUMER, attributes=told)
+        try:
+            with self._failing(self._span):
+                yield
+        finally:
+            self._span.end()
+            self._span = None
+
+    def committed(self, report: BatchReport) -> BatchReport:
+        """Note what a batch has committed; its report with the id of the trace, if that is sampled."""
+        span, now = self._span, time.time_ns()
+        if span is None:
+            return report
+        if report.commit_s:
+            self._child("commit", now - round(report.commit_s * 1e9), now, {"frazil.files": report.files})
+        counts = {name: getattr(report, name) for name in _COUNTS}
+        span.set_attributes(
+            {
+                "messaging.batch.message_count": report.read,
+                "frazil.places": list(report.places),
+                **{f"frazil.{name}": count for name, count in counts.items()},
+            }
+        )
+        told = span.get_span_context()
+        return replace(report, trace_id=f"{told.trace_id:032x}" if told.trace_flags.sampled else "")
+
+    def run(self, jobs: ConnectorJobs, calls: Sequence[TaskCall[T]], what: str, records: int | None) -> list[T]:
+        """Run calls as `ConnectorJobs.run` does; within a batch they are spans of it."""
+        if self._span is None:
+            return jobs.run(calls, what, records)
+        with self._run(what) as span:
+            found = jobs.run([_Timed(call) for call in calls], what, records)
+            for number, ran in enumerate(found):
+                self._child(f"task {number}", ran.begin_ns, ran.end_ns, {}, span)
+            self._link({parent for ran in found for parent in ran.parents})
+        return [ran.result for ran in found]
+
+    @contextmanager
+    def _run(self, what: str) -> Iterator[Span]:
+        from opentelemetry.trace import set_span_in_context
+
+        assert self._span is not None  # noqa: S101 - asked before
+        span = self._tracer.start_span("tasks", set_span_in_context(self._span), attributes={"frazil.ranges": what})
+        try:
+            with self._failing(span):
+                yield span
+        finally:
+            span.end()
+
+    def _child(
+        self, name: str, begin_ns: int, end_ns: int, attributes: Mapping[str, int], parent: Span | None = None
+    ) -> None:
+        from opentelemetry.trace import set_span_in_context
+
+        within = parent or self._span
+        assert within is not None  # noqa: S101 - asked before
+        context = set_span_in_context(within)
+        self._tracer.start_span(name, context, start_time=begin_ns, attributes=attributes).end(end_ns)
+
+    def _link(self, parents: set[str]) -> None:
+        from opentelemetry.trace import get_current_span
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+        for parent in sorted(parents)[:_LINKS]:
+            told = get_current_span(TraceContextTextMapPropagator().extract({_TRACEPARENT: parent})).get_span_context()
+            if told.is_valid and self._span is not None:
+                self._span.add_link(told)
+
+    @contextmanager
+    def _failing(self, span: Span) -> Iterator[None]:
+        from opentelemetry.trace import StatusCode
+
+        try:
+            yield
+        except BaseException as error:
+            span.set_status(StatusCode.ERROR, self._hide(str(error)))
+            span.set_attribute("error.type", type(error).__name__)
+            raise
+
+
+class _TracedSink(Sink):
+    """A sink whose task is traced; it is there to be run."""
+
+    def __init__(self, sink: Sink, batches: _Batches) -> None:
+        self._sink = sink
+        self._batches = batches
+
+    @property
+    def config(self) -> SinkConfig:
+        """See `Sink`."""
+        return self._sink.config
+
+    def start(self, context: SinkContext, topics: Sequence[str]) -> SinkTask:
+        """See `Sink`."""
+        jobs = _TracedJobs(cast(ConnectorJobs, context.executor), self._batches)
+        return _TracedTask(self._sink.start(replace(context, executor=jobs), topics), self._batches)
+
+    def alter(self, changes: Changes | None) -> list[str]:
+        """See `Sink`."""
+        return self._sink.alter(changes)
+
+
+class _TracedTask(SinkTask):
+    def __init__(self, task: SinkTask, batches: _Batches) -> None:
+        self._task = task
+        self._batches = batches
+
+    @property
+    def position(self) -> Offsets:
+        """See `SinkTask`."""
+        return self._task.position
+
+    def due(self, ends: Offsets, now_ms: int) -> Due:
+        """See `SinkTask`."""
+        return self._task.due(ends, now_ms)
+
+    def step(self, due: Due, committed: Callable[[BatchReport], None]) -> None:
+        """See `SinkTask`."""
+        with self._batches.batch():
+            self._task.step(due, lambda report: committed(self._batches.committed(report)))
+
+    def maintained(self) -> MaintainedTables | None:
+        """See `SinkTask`."""
+        return self._task.maintained()
+
+
+class _TracedJobs:
+    """The executor of a connector; see `Executor`."""
+
+    def __init__(self, jobs: ConnectorJobs, batches: _Batches) -> None:
+        self._jobs = jobs
+        self._batches = batches
+
+    @property
+    def parallelism(self) -> int:
+        """See `Executor`."""
+        return self._jobs.parallelism
+
+    def run(self, calls: Sequence[TaskCall[T]], what: str, records: int | None = None) -> list[T]:
+        """See `Executor`."""
+        return self._batches.run(self._jobs, calls, what, records)
+
+    def in_session(self, do: Callable[[SparkSession], T], what: str) -> T:
+        """See `ConnectorJobs`."""
+        return self._jobs.in_session(do, what)
+
+
+@dataclass(frozen=True)
+class _Ran:
+    """Result of a task, when it ran, and the `traceparent`s of its records."""
+
+    result: Any
+    begin_ns: int
+    end_ns: int
+    parents: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Timed:
+    """Call of a task that is traced; see `TaskCall`."""
+
+    call: TaskCall[Any]
+
+    def __call__(self) -> _Ran:
+        parents: dict[str, None] = {}
+        call: Any = self.call
+        if isinstance(source := getattr(call, "source", None), Source):
+            call = replace(call, source=_Watched(source.consumer, True, replace(source, headers=True), parents))
+        begin = time.time_ns()
+        result = call()
+        return _Ran(result, begin, time.time_ns(), tuple(parents))
+
+
+@dataclass(frozen=True)
+class _Watched(Source):
+    """A source that notes the `traceparent`s of the first records that have one."""
+
+    source: Source
+    parents: dict[str, None]
+
+    def read(self, ranges: Sequence[Range]) -> Generator[Rows]:
+        """See `Source`."""
+        for rows in self.source.read(ranges):
+            for headers in rows.headers or ():
+                if len(self.parents) >= _LINKS:
+                    break
+                found = [value for name, value in headers if name == _TRACEPARENT and value]
+                self.parents.update((value.decode(errors="replace"), None) for value in found)
+            yield rows
