@@ -98,6 +98,8 @@ def test_changed_only_while_its_connector_is_at_rest(
             first = str(orders.snapshots()[0].snapshot_id)
             refused = run(*(first if one == "0s" else one for one in arguments), "--yes")
             assert "writer may be writing to" in str(refused.exception), refused.output
+        refused = run("rename", name, "other")
+        assert "writer may be writing to" in str(refused.exception), refused.output
         client.stop("writer")
         asked = run("alter", name, "--drop", "note")
         assert f"Drop note of {NAMESPACE}.{name}? This cannot be asked here" in str(asked.exception)
@@ -133,6 +135,18 @@ def test_branches_tags_and_the_end(orders: Table, catalog: Catalog) -> None:
     assert ok("refs", name, "-o", "name").split() == ["main"]
     assert "its files are still at" in ok("drop", name, "--yes")
     assert not catalog.table_exists(orders.name())
+
+
+def test_renamed_with_its_positions(orders: Table, catalog: Catalog) -> None:
+    name = orders.name()[-1]
+    new = f"{name}_new"
+    assert ok("rename", name, new) == f"{NAMESPACE}.{name}: is {NAMESPACE}.{new} now\n"
+    assert json.loads(ok("describe", new, "-o", "json"))["positions"][0]["connector"] == "writer"
+    catalog.create_table(orders.name(), orders.schema())
+    for wanted, said in ((name, "there is a table of that name"), ("nowhere.x", "")):
+        refused = run("rename", new, wanted)
+        assert refused.exit_code and said in str(refused.exception), refused.output
+    assert catalog.table_exists((NAMESPACE, new))
 
 
 def test_dropped_with_its_files(orders: Table, catalog: Catalog) -> None:

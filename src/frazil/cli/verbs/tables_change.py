@@ -1,4 +1,4 @@
-"""The verbs of `tables` that change one: roll back, alter, branches and tags, drop."""
+"""The verbs of `tables` that change one: roll back, alter, branches and tags, rename, drop."""
 
 from __future__ import annotations
 
@@ -295,12 +295,35 @@ def drop(
     Writers.ask(settings).require_rest(found, "its next commit would fail, or make the table anew")
     rows = totals(found.current_snapshot()).get("rows", 0)
     if consented(yes, f"Drop {name} with {rows:,} rows{' and its files' if purge else ''}?"):
-        _drop(lambda: catalog.purge_table(name) if purge else catalog.drop_table(name), settings, name)
+        act = catalog.purge_table if purge else catalog.drop_table
+        _told_by_catalog(lambda: act(name), settings, f"to drop {name}")
         typer.echo(f"{name}: dropped" + ("" if purge else f"; its files are still at {found.location()}"))
 
 
-def _drop(act: Callable[[], None], settings: Settings, name: str) -> None:
-    from pyiceberg.exceptions import NoSuchTableError, RESTError
+@tables("rename", "tables rename orders orders_old")
+def rename(
+    table: TableArgument,
+    new: Annotated[str, typer.Argument(help="Its new name, in the same namespace unless it has another one.")],
+) -> None:
+    """Rename a table; files, snapshots and positions of connectors go with it.
+
+    It is refused while a connector runs that writes to it. A connector writes to the table that its configuration
+    names: change that too before it runs again.
+    """
+    settings = Settings.load()
+    catalog, found = open_table(settings, table)
+    name = ".".join(found.name())
+    wanted = new if "." in new else ".".join((*found.name()[:-1], new))
+    writers = Writers.ask(settings)
+    writers.require_rest(found, "its next commit would fail, or make the table anew")
+    _told_by_catalog(lambda: catalog.rename_table(name, wanted), settings, f"to rename {name} to {wanted}")
+    typer.echo(f"{name}: is {wanted} now")
+    for writer in sorted(writers.of(found).keys() & writers.connectors.keys()):
+        typer.echo(f"connector {writer} still names {name}: `patch connector {writer} -s iceberg.tables={wanted}`")
+
+
+def _told_by_catalog(act: Callable[[], object], settings: Settings, what: str) -> None:
+    from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, RESTError, TableAlreadyExistsError
     from requests.exceptions import RequestException
 
     from frazil.clients.catalog import catalog_error
@@ -309,6 +332,10 @@ def _drop(act: Callable[[], None], settings: Settings, name: str) -> None:
     try:
         act()
     except NoSuchTableError:
-        raise NotFound(f"table {name} is gone already") from None
+        raise NotFound(f"{what} is too late: the table is gone already") from None
+    except NoSuchNamespaceError:
+        raise NotFound(f"{what} needs a namespace that is there. Nothing was changed.") from None
+    except TableAlreadyExistsError:
+        raise UsageError(f"{what} is not possible: there is a table of that name. Nothing was changed.") from None
     except (RESTError, RequestException) as error:
-        raise catalog_error(settings.catalog_properties(), f"to drop {name}", error) from error
+        raise catalog_error(settings.catalog_properties(), what, error) from error
