@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,17 +44,6 @@ EVENTS = Schema(
 EVENTS_SPEC = PartitionSpec(
     PartitionField(2, 1000, DayTransform(), "time_day"), PartitionField(3, 1001, IdentityTransform(), "bucket")
 )
-
-
-def eventually(check: Callable[[], Any], timeout: float = 60, interval: float = 0.25) -> Any:
-    """The first true value of `check`; fails with its last value after `timeout` seconds."""
-    deadline = time.monotonic() + timeout
-    while True:
-        value = check()
-        if value:
-            return value
-        assert time.monotonic() < deadline, f"not true within {timeout} s; last value {value!r}"
-        time.sleep(interval)
 
 
 def state_of(status: Mapping[str, Any]) -> str:

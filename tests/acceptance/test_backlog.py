@@ -12,7 +12,8 @@ import psutil
 import pytest
 
 from frazil.stack.local import LocalStack
-from tests.harness import Pipe, Worker, eventually, own_worker
+from tests.harness import Pipe, Worker, own_worker
+from tests.waits import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 
@@ -72,7 +73,7 @@ def test_a_day_of_two_hundred_buckets(stack: LocalStack, tmp_path: Path) -> None
         memory.start()
         begun = time.monotonic()
         worker.client.put_config(pipe.connector, pipe.config(frazil__batch__max__records=str(BATCH)))
-        eventually(lambda: pipe.lag() == 0, timeout=600)
+        eventually(lambda: pipe.lag() == 0)
         memory.stop()
         print(
             f"{RECORDS / (time.monotonic() - begun):,.0f} rec/s; Python worker {memory.python >> 20} MB, "

@@ -14,7 +14,8 @@ from playwright.sync_api import Browser, Dialog, Page, expect
 from frazil.clients.kafka import topics as kafka_topics
 from tests.browser import chromium
 from tests.corpora.conftest import packages as packages
-from tests.harness import Pipe, Worker, event, eventually, send
+from tests.harness import Pipe, Worker, event, send
+from tests.waits import eventually
 
 pytestmark = pytest.mark.spark
 

@@ -21,8 +21,9 @@ from frazil.environment.settings import Settings
 from frazil.stack.local import LocalStack
 from frazil.stack.ports import unused
 from tests.acceptance.test_lifecycle import steady
-from tests.harness import Pipe, event, eventually
+from tests.harness import Pipe, event
 from tests.light_worker import properties, write
+from tests.waits import eventually
 
 pytestmark = pytest.mark.spark
 
@@ -56,7 +57,7 @@ class Process:
         with (self._home / "worker.log").open("ab") as log:
             self.process = psutil.Popen(command, env=self._env, stdout=log, stderr=subprocess.STDOUT)
         try:
-            eventually(self._ready, timeout=READY_S)
+            eventually(self._ready)
         except BaseException:
             self.end(signal.SIGKILL)
             raise
@@ -121,7 +122,7 @@ def test_killed_and_sleeping_workers_lose_and_double_nothing(stack: LocalStack, 
         first = members[0]
         deploy(first, pipes)
         everyone = {member.worker_id for member in members}
-        eventually(lambda: all_run_on(first, everyone), timeout=60)
+        eventually(lambda: all_run_on(first, everyone))
         sent = [flows.enter_context(steady(pipe, pause=0.2)) for pipe in pipes]
         eventually(lambda: all(len(pipe.ids()) > 100 for pipe in pipes))
         for round_ in range(6):
@@ -133,17 +134,17 @@ def test_killed_and_sleeping_workers_lose_and_double_nothing(stack: LocalStack, 
                 victim.end(signal.SIGKILL)
             else:
                 victim.signal(signal.SIGSTOP)
-            eventually(lambda: all_run_on(asked, others), timeout=SESSION_S + GRACE_S)  # noqa: B023
+            eventually(lambda: all_run_on(asked, others))  # noqa: B023
             print(f"round {round_}: moved in {time.monotonic() - begun:.1f} s")
             if round_ % 3:
                 victim.start()
             else:
                 time.sleep(3)
                 victim.signal(signal.SIGCONT)
-            eventually(lambda: victim.states() == asked.states() and all_run_on(asked, everyone), timeout=60)  # noqa: B023
+            eventually(lambda: victim.states() == asked.states() and all_run_on(asked, everyone))  # noqa: B023
         flows.close()
         for pipe, numbers in zip(pipes, sent, strict=True):
-            eventually(lambda pipe=pipe: pipe.lag() == 0, timeout=120)  # type: ignore[misc]
+            eventually(lambda pipe=pipe: pipe.lag() == 0)  # type: ignore[misc]
             assert pipe.ids() == numbers
 
 
@@ -154,8 +155,8 @@ def test_thirty_connectors_on_one_worker(stack: LocalStack, tmp_path: Path) -> N
     pipes = [Pipe(stack.settings, f"many_{number}").create(partitions=1) for number in range(30)]
     with group(stack.settings, tmp_path, 1) as (member,):
         deploy(member, pipes)
-        eventually(lambda: all_run_on(member, {member.worker_id}), timeout=120)
+        eventually(lambda: all_run_on(member, {member.worker_id}))
         for pipe in pipes:
             pipe.send([event(number) for number in range(100)])
         for pipe in pipes:
-            eventually(lambda pipe=pipe: len(pipe.ids()) == 100, timeout=120)  # type: ignore[misc]
+            eventually(lambda pipe=pipe: len(pipe.ids()) == 100)  # type: ignore[misc]

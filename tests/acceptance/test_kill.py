@@ -14,7 +14,8 @@ import psutil
 import pytest
 
 from frazil.stack.local import LocalStack
-from tests.harness import Pipe, event, eventually, messages, own_worker, send
+from tests.harness import Pipe, event, messages, own_worker, send
+from tests.waits import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.outage]
 
@@ -65,7 +66,7 @@ def test_kills_lose_and_double_nothing(
                 )
             before = pipe.snapshots()
             if kill % 3:
-                eventually(lambda before=before: pipe.snapshots() > before, timeout=180)  # type: ignore[misc]
+                eventually(lambda before=before: pipe.snapshots() > before)  # type: ignore[misc]
             time.sleep(rng.uniform(0, 2.5))
             worker.client.close()
             worker.kill()
@@ -74,7 +75,7 @@ def test_kills_lose_and_double_nothing(
         producer.join()
 
     with worker:
-        eventually(lambda: pipe.lag() == 0, timeout=180)
+        eventually(lambda: pipe.lag() == 0)
         bad = {n: b"bad %d" % n for n in range(0, total, 500)}
         if statement:
             bad[250] = event(250)

@@ -25,7 +25,8 @@ from pyiceberg.types import LongType, NestedField, StringType
 from frazil.environment.settings import Settings
 from frazil.stack.local import LocalStack
 from tests.connectors.iceberg.proxy import CatalogProxy, Fault
-from tests.harness import EVENTS, EVENTS_SPEC, Pipe, Worker, event, eventually, messages, own_worker
+from tests.harness import EVENTS, EVENTS_SPEC, Pipe, Worker, event, messages, own_worker
+from tests.waits import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.outage]
 
@@ -194,7 +195,7 @@ class Victim:
 def _put(worker: Worker, victim: Victim, verb: str, state: str, timeout: float) -> None:
     url = f"{worker.settings.connect_url}/connectors/{victim.pipe.connector}/{verb}"
     httpx.put(url, timeout=60).raise_for_status()
-    eventually(lambda: worker.state(victim.pipe.connector) == state, timeout)
+    eventually(lambda: worker.state(victim.pipe.connector) == state)
 
 
 def killed_there(stack: LocalStack, home: Path, names: Sequence[str], prefix: str, *, first: bool) -> None:
@@ -215,7 +216,7 @@ def killed_there(stack: LocalStack, home: Path, names: Sequence[str], prefix: st
                 victim.send(BEFORE)
                 worker.client.put_config(victim.pipe.connector, victim.config())
             for victim in victims:
-                eventually(lambda victim=victim: victim.pipe.lag() == 0, timeout)  # type: ignore[misc]
+                eventually(lambda victim=victim: victim.pipe.lag() == 0)  # type: ignore[misc]
                 _put(worker, victim, "pause", "PAUSED", timeout)
         for victim in victims:
             victim.proxy.faults = [*["pass"] * (victim.point.setting_up if first else 0), *victim.point.faults]  # type: ignore[list-item]
@@ -234,14 +235,14 @@ def killed_there(stack: LocalStack, home: Path, names: Sequence[str], prefix: st
 
         worker.start()
         for victim in victims:
-            eventually(lambda victim=victim: worker.state(victim.pipe.connector) == "RUNNING", timeout)  # type: ignore[misc]
-            eventually(lambda victim=victim: victim.pipe.lag() == 0, timeout)  # type: ignore[misc]
+            eventually(lambda victim=victim: worker.state(victim.pipe.connector) == "RUNNING")  # type: ignore[misc]
+            eventually(lambda victim=victim: victim.pipe.lag() == 0)  # type: ignore[misc]
         for victim in victims:
             assert victim.snapshots() == at_kill[victim.pipe.name] + (not victim.point.stored), victim.pipe.name
             victim.check(numbers)
             victim.send(AFTERWARDS)
         for victim in victims:
-            eventually(lambda victim=victim: victim.pipe.lag() == 0, timeout)  # type: ignore[misc]
+            eventually(lambda victim=victim: victim.pipe.lag() == 0)  # type: ignore[misc]
             victim.check([*numbers, *AFTERWARDS])
 
 

@@ -22,8 +22,9 @@ from frazil.errors import NotFound
 from frazil.stack.local import LocalStack
 from frazil.stack.service import Service
 from tests.connectors.iceberg.proxy import CatalogProxy
-from tests.harness import Pipe, Worker, event, eventually, own_worker
+from tests.harness import Pipe, Worker, event, own_worker
 from tests.isolation import isolated_settings
+from tests.waits import eventually
 
 pytestmark = pytest.mark.spark
 
@@ -120,7 +121,7 @@ def test_a_topic_that_is_made_again_at_once_while_it_is_read(worker: Worker, pip
 
     admin = kafka_client.admin(bootstrap)
     admin.delete_topics([pipe.name])[pipe.name].result(10)
-    eventually(lambda: made_again(bootstrap, pipe.name, before), interval=0.02)
+    eventually(lambda: made_again(bootstrap, pipe.name, before))
     pipe.send([event(n) for n in range(1000, 1100)], partition=0)
 
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
@@ -150,7 +151,7 @@ def test_two_workers_on_one_connector_store_every_record_once(
         with steady(pipe, pause=0.02) as sent:
             eventually(lambda: len(pipe.ids()) > 200)
             time.sleep(15)
-        eventually(lambda: set(pipe.ids()) == set(sent), timeout=90)
+        eventually(lambda: set(pipe.ids()) == set(sent))
         assert pipe.ids() == sent
         states = {each.state(pipe.connector) for each in (worker, other)}
         assert states in ({"RUNNING"}, {"RUNNING", "FAILED"})
@@ -321,9 +322,9 @@ def test_a_store_that_is_down_for_a_while_loses_nothing(parts: tuple[Service, Se
         eventually(lambda: worker.state(pipe.connector) in ("FAILED", "RESTARTING"))
         time.sleep(3)
         seaweedfs.start(lambda text: None)
-        eventually(lambda: worker.state(pipe.connector) == "RUNNING", timeout=90)
+        eventually(lambda: worker.state(pipe.connector) == "RUNNING")
         time.sleep(2)
-    eventually(lambda: pipe.lag() == 0, timeout=90)
+    eventually(lambda: pipe.lag() == 0)
     assert pipe.ids() == sent
 
 
@@ -337,12 +338,12 @@ def test_a_broker_that_is_down_for_a_while_shows_and_loses_nothing(parts: tuple[
     pipe.send([event(n) for n in range(100, 200)])
     broker.stop()
 
-    eventually(lambda: worker.state(pipe.connector) == "RESTARTING", timeout=45)
+    eventually(lambda: worker.state(pipe.connector) == "RESTARTING")
 
     trace = worker.trace(pipe.connector)
     assert trace.startswith("frazil.errors.ServiceUnavailable: Kafka ")
     broker.start(lambda text: None)
-    eventually(lambda: worker.state(pipe.connector) == "RUNNING", timeout=90)
+    eventually(lambda: worker.state(pipe.connector) == "RUNNING")
     pipe.send([event(n) for n in range(200, 300)])
     eventually(lambda: len(pipe.ids()) == 300)
     assert pipe.ids() == list(range(300))

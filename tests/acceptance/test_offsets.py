@@ -12,7 +12,8 @@ import pytest
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.environment.settings import Settings
 from frazil.stack.local import LocalStack
-from tests.harness import Pipe, Worker, event, eventually, own_worker
+from tests.harness import Pipe, Worker, event, own_worker
+from tests.waits import eventually
 
 pytestmark = pytest.mark.spark
 

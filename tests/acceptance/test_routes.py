@@ -11,7 +11,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
 from frazil.clients.kafka import groups as kafka_groups
-from tests.harness import Pipe, Worker, eventually, messages
+from tests.harness import Pipe, Worker, messages
+from tests.waits import eventually
 
 pytestmark = pytest.mark.spark
 

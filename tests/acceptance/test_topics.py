@@ -15,7 +15,8 @@ from frazil.clients.kafka import client as kafka_client
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.iceberg.table.commit import TOPIC_IDS
-from tests.harness import Pipe, Worker, event, eventually, send
+from tests.harness import Pipe, Worker, event, send
+from tests.waits import eventually
 
 pytestmark = pytest.mark.spark
 

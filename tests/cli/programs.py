@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 from frazil.environment.settings import Settings
-from tests.harness import eventually
+from tests.waits import eventually
 
 
 def program(settings: Settings, *arguments: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:

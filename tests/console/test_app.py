@@ -25,7 +25,8 @@ from frazil.worker.server import serve
 from frazil.worker.watch.active_topics import ActiveTopics
 from frazil.worker.watch.history import History
 from frazil.worker.watch.loggers import Loggers
-from tests.worker.lifecycle.runners import ScriptedFactory, eventually
+from tests.waits import eventually
+from tests.worker.lifecycle.runners import ScriptedFactory
 from tests.worker.watch.positions import KeptPositions
 
 EVIL = '"><script>alert(1)</script>'

@@ -15,8 +15,8 @@ import yaml
 from scripts.dashboards import DASHBOARDS
 
 from frazil.stack.ports import unused
-from tests.harness import eventually
 from tests.programs import program
+from tests.waits import eventually
 
 QUERIES = {
     f"{dashboard.name}: {panel.title}: {legend}": expression

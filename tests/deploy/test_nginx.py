@@ -19,8 +19,8 @@ from botocore.config import Config
 
 from frazil.stack.local import LocalStack
 from frazil.stack.ports import unused
-from tests.harness import eventually
 from tests.programs import program
+from tests.waits import eventually
 
 FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "nginx"
 PART = 8 << 20

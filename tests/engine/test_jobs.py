@@ -16,7 +16,7 @@ from frazil.engine import jobs as spark_jobs
 from frazil.engine.jobs import SparkJobs
 from frazil.errors import FrazilError, ServiceUnavailable, TerminalError
 from tests.engine.session import Job, Session
-from tests.harness import eventually
+from tests.waits import eventually
 
 SOON = 10.0
 
@@ -48,7 +48,7 @@ class Jobs:
     ) -> Future[list[Any]]:
         unfinished = self.unfinished()
         future = self._connectors.submit(self.jobs.of(connector).run, several, what, records)
-        eventually(lambda: future.done() or self.unfinished() > unfinished, SOON, 0.001)
+        eventually(lambda: future.done() or self.unfinished() > unfinished)
         return future
 
     def unfinished(self) -> int:

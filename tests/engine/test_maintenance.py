@@ -11,7 +11,7 @@ from frazil.connectors.keys.maintenance import MaintenanceConfig
 from frazil.connectors.sink import MaintainedTables
 from frazil.engine.maintenance import MaintenanceReport, MaintenanceSchedule
 from frazil.errors import ServiceUnavailable
-from tests.harness import eventually
+from tests.waits import eventually
 
 HOURLY = MaintenanceConfig(3_600_000, 7_200_000, 5)
 DONE = StepResult(Step.EXPIRE, "snapshots", 9, 5, 100)

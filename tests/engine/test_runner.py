@@ -36,14 +36,14 @@ from frazil.pipeline.report import BatchReport
 from tests.connectors.broker import BOOTSTRAP, Broker
 from tests.connectors.samples import MINIMAL_SINK
 from tests.engine.session import Session
-from tests.harness import eventually
+from tests.waits import eventually
 
 POLL_S = 0.005
 SOON = 10.0
 
 
 def soon(check: Callable[[], Any]) -> None:
-    eventually(check, SOON, POLL_S)
+    eventually(check)
 
 
 class KeptTask(SinkTask):

@@ -14,7 +14,7 @@ import pytest
 from frazil.errors import QueryError
 from frazil.sql.session import machine_limit, session
 from frazil.sql.translation.text_functions import FUNCTIONS
-from tests.harness import eventually
+from tests.waits import eventually
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_ctrl_c_is_what_it_is_everywhere() -> None:
                 child.send_signal(signal.SIGINT)
                 return child.poll() is not None
 
-            eventually(has_ended, 60, 0.5)
+            eventually(has_ended)
             assert (child.stdout.read(), child.returncode) == ("interrupted\n", 0)
         finally:
             child.kill()

@@ -17,7 +17,7 @@ import pytest
 from frazil.stack.process import ProcessFile, is_alive, kill
 from frazil.stack.service import Service
 from frazil.stack.tether import Tether, keep
-from tests.worker.lifecycle.runners import eventually
+from tests.waits import eventually
 
 OWNER = """
 import sys, time
@@ -85,7 +85,7 @@ def test_a_service_ends_with_its_owner(tmp_path: Path, number: int, silence: str
             time.sleep(1.5)
             assert is_alive(process)
             owner.send_signal(number)
-            eventually(lambda: not is_alive(process), timeout=15)
+            eventually(lambda: not is_alive(process))
         finally:
             owner.kill()
 

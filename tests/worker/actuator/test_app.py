@@ -17,7 +17,8 @@ from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.server import serve
 from frazil.worker.watch.metrics import Metrics
 from tests.connectors.samples import MINIMAL_SINK
-from tests.worker.lifecycle.runners import ScriptedFactory, eventually
+from tests.waits import eventually
+from tests.worker.lifecycle.runners import ScriptedFactory
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from frazil.clients.kafka import client as kafka_client
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.stack.local import LocalStack
 from frazil.worker.cluster.member import GroupMember, Timing
-from tests.worker.lifecycle.runners import eventually
+from tests.waits import eventually
 
 pytestmark = pytest.mark.stack
 

@@ -15,7 +15,8 @@ from frazil.errors import ConfigError, Fenced, ServiceUnavailable, TransientErro
 from frazil.worker.lifecycle.actor import ActorStatus, ConnectorActor, Wanted
 from frazil.worker.lifecycle.restart_policy import RestartPolicy
 from frazil.worker.lifecycle.threads import ActorThreads
-from tests.worker.lifecycle.runners import ScriptedFactory, ScriptedRunner, eventually
+from tests.waits import eventually
+from tests.worker.lifecycle.runners import ScriptedFactory, ScriptedRunner
 
 RUNNING = ActorStatus("RUNNING", "RUNNING", 2)
 QUICK = RestartPolicy(first_s=0.05, longest_s=0.1)

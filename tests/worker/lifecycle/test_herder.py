@@ -14,7 +14,8 @@ from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.lifecycle.restart_policy import RestartPolicy
 from frazil.worker.lifecycle.store import FileConfigStore, StoredConnector
 from tests.connectors.samples import MINIMAL_SINK
-from tests.worker.lifecycle.runners import ScriptedFactory, eventually
+from tests.waits import eventually
+from tests.worker.lifecycle.runners import ScriptedFactory
 
 
 def sink(name: str, **changes: str) -> dict[str, str | None]:

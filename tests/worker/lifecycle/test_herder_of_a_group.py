@@ -13,7 +13,8 @@ from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.lifecycle.restart_policy import RestartPolicy
 from frazil.worker.lifecycle.status import ConnectorStatus
 from frazil.worker.lifecycle.store import FileConfigStore
-from tests.worker.lifecycle.runners import ScriptedFactory, eventually
+from tests.waits import eventually
+from tests.worker.lifecycle.runners import ScriptedFactory
 from tests.worker.rest.requests import sink
 
 

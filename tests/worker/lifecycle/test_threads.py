@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from frazil.worker.lifecycle.threads import ActorThreads
-from tests.worker.lifecycle.runners import eventually
+from tests.waits import eventually
 
 
 @pytest.fixture

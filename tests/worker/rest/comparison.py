@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import httpx
 
-from tests.worker.lifecycle.runners import eventually
+from tests.waits import eventually
 
 Json = Any
 JSON = {"content-type": "application/json"}
@@ -116,7 +116,7 @@ def run(side: Side, steps: list[Step]) -> list[Answer]:
 def _send(client: httpx.Client, side: Side, step: Step) -> Answer:
     if step.until is not None:
         path, _, state = step.until.partition("=")
-        eventually(lambda: _state(client, path) == state, timeout=30)
+        eventually(lambda: _state(client, path) == state)
     content = side.fill(step.raw) if step.raw is not None else None
     headers = dict(step.headers)
     if step.body is not None:
@@ -142,7 +142,7 @@ def _settled(
         rebalances = found[-1].status_code in (409, 500) and "rebalance" in found[-1].text
         return not rebalances or step.differs == (409, 409)
 
-    eventually(ask, timeout=30)
+    eventually(ask)
     return found[-1]
 
 

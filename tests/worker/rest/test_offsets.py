@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from frazil.errors import CommitConflict, Fenced
-from tests.worker.lifecycle.runners import ScriptedFactory, eventually
+from tests.waits import eventually
+from tests.worker.lifecycle.runners import ScriptedFactory
 from tests.worker.rest.requests import assert_error, create, wait_for
 from tests.worker.watch.positions import KeptPositions
 

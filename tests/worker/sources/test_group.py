@@ -21,8 +21,9 @@ from frazil.stack.java import find_java
 from frazil.stack.local import LocalStack
 from frazil.stack.ports import unused
 from frazil.stack.process import ProcessFile, is_alive
-from tests.harness import eventually, messages
+from tests.harness import messages
 from tests.light_worker import properties, write
+from tests.waits import eventually
 from tests.worker.rest.requests import sink
 
 pytestmark = [pytest.mark.stack, pytest.mark.faults, pytest.mark.timeout(400)]
@@ -122,7 +123,7 @@ def test_source_connectors_go_where_the_leader_is(members: list[Member], stack: 
         with lines.open("a") as file:
             file.write(f"{text}\n")
         expected.append(f'"{text}"'.encode())
-        eventually(lambda: len(messages(bootstrap, topic)) >= len(expected), timeout=60)
+        eventually(lambda: len(messages(bootstrap, topic)) >= len(expected))
 
     add("before")
     for number in (signal.SIGKILL, signal.SIGSTOP):
@@ -133,8 +134,8 @@ def test_source_connectors_go_where_the_leader_is(members: list[Member], stack: 
             lost.end(number)
         else:
             lost.process.send_signal(number)
-        eventually(lambda: not is_alive(runtime), timeout=SESSION_S + GRACE_S)  # noqa: B023
-        eventually(lambda: left.state("lines") == "RUNNING", timeout=SESSION_S + GRACE_S + RUNTIME_S)  # noqa: B023
+        eventually(lambda: not is_alive(runtime))  # noqa: B023
+        eventually(lambda: left.state("lines") == "RUNNING")  # noqa: B023
         print(f"{signal.Signals(number).name}: runs elsewhere after {time.monotonic() - begun:.1f} s")
         add(signal.Signals(number).name)
         if number == signal.SIGKILL:

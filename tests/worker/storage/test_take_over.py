@@ -19,8 +19,8 @@ from frazil.stack.local import LocalStack
 from frazil.worker.lifecycle.store import StoredConnector
 from frazil.worker.storage.configs import ConfigTopic
 from frazil.worker.storage.statuses import StatusTopic
-from tests.harness import eventually
 from tests.isolation import isolated_settings
+from tests.waits import eventually
 
 pytestmark = pytest.mark.stack
 

@@ -18,7 +18,8 @@ from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import NotFound, PositionLost, ServiceUnavailable
 from frazil.pipeline.offsets import Offsets
 from frazil.stack.local import LocalStack
-from tests.harness import Transactions, eventually
+from tests.harness import Transactions
+from tests.waits import eventually
 
 pytestmark = pytest.mark.stack
 

@@ -33,8 +33,8 @@ from frazil.stack.local import LocalStack
 from tests.connectors.iceberg.conftest import MakeTable
 from tests.connectors.iceberg.proxy import CatalogProxy, Fault
 from tests.connectors.samples import MINIMAL_SINK
-from tests.harness import eventually
 from tests.pipeline.test_task import batch
+from tests.waits import eventually
 
 pytestmark = pytest.mark.stack
 
@@ -455,7 +455,7 @@ def test_a_commit_that_the_catalog_applies_after_the_command_gave_up_has_its_fil
         bench.replay(uri=proxy.uri)
     assert ids(table) == []
     proxy.let_go()
-    eventually(lambda: proxy.commits == 1, interval=0.02)
+    eventually(lambda: proxy.commits == 1)
     assert ids(table) == [0], "it names files that are there"
     assert bench.replay() == ["present"]
 
