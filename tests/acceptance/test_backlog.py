@@ -73,7 +73,7 @@ def test_a_day_of_two_hundred_buckets(stack: LocalStack, tmp_path: Path) -> None
         memory.start()
         begun = time.monotonic()
         worker.client.put_config(pipe.connector, pipe.config(frazil__batch__max__records=str(BATCH)))
-        eventually(lambda: pipe.lag() == 0)
+        eventually(lambda: pipe.lag() == 0, timeout=600)
         memory.stop()
         print(
             f"{RECORDS / (time.monotonic() - begun):,.0f} rec/s; Python worker {memory.python >> 20} MB, "

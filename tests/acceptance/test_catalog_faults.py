@@ -16,7 +16,7 @@ from pyiceberg.types import LongType, NestedField, StringType
 from tests.acceptance.test_lifecycle import steady
 from tests.connectors.iceberg.proxy import CatalogProxy, Fault
 from tests.harness import Pipe, Worker, event
-from tests.waits import eventually
+from tests.waits import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.spark
 
@@ -28,8 +28,6 @@ BRANCH = {"iceberg.tables.default-commit-branch": "audit"}
 CREATED = {"iceberg.tables.auto-create-enabled": "true"}
 LOST: Sequence[Fault] = ("500 after", "503 after", "504 after", "close after")
 REFUSED: Sequence[Fault] = ("500 before", "503 before", "409 before", "close before")
-SILENCE_S = 60
-"""How long the worker waits for an answer of the catalog."""
 
 
 def upsert(number: int) -> bytes:
@@ -80,7 +78,7 @@ def test_a_catalog_that_takes_a_commit_and_is_silent(worker: Worker, pipe: Pipe,
         proxy.faults = [fault]
         pipe.send([event(n) for n in range(20)])
         connect(worker, pipe, proxy, {})
-        assert proxy.held.wait(60)
+        assert proxy.held.wait(PATIENCE_S)
         eventually(lambda: pipe.lag() == 0)
         proxy.let_go()
         pipe.send([event(n) for n in range(20, 30)])

@@ -23,14 +23,9 @@ from frazil.stack.ports import unused
 from tests.acceptance.test_lifecycle import steady
 from tests.harness import Pipe, event
 from tests.light_worker import properties, write
-from tests.waits import eventually
+from tests.waits import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.spark
-
-SESSION_S, GRACE_S = 6, 10
-READY_S = 180
-JVM_END_S = 120
-"""The second Spark JVM of a class path writes its class archive as it ends, also when its worker was killed."""
 
 
 class Process:
@@ -79,12 +74,12 @@ class Process:
     def end(self, number: int) -> None:
         family = self.family()
         self.process.send_signal(number)
-        self.process.wait(30)
-        _, alive = psutil.wait_procs(family, timeout=JVM_END_S)
+        self.process.wait(PATIENCE_S)
+        _, alive = psutil.wait_procs(family, timeout=PATIENCE_S)
         assert not alive, f"processes outlived their worker: {alive}"
 
     def states(self) -> dict[str, tuple[str, str]]:
-        found = httpx.get(f"{self.url}/connectors?expand=status", timeout=30, trust_env=False).json()
+        found = httpx.get(f"{self.url}/connectors?expand=status", timeout=PATIENCE_S, trust_env=False).json()
         connectors = {name: entry["status"]["connector"] for name, entry in found.items()}
         return {name: (connector["state"], connector["worker_id"]) for name, connector in connectors.items()}
 
@@ -104,7 +99,7 @@ def group(settings: Settings, folder: Path, size: int) -> Iterator[list[Process]
 def deploy(member: Process, pipes: list[Pipe]) -> None:
     for pipe in pipes:
         url = f"{member.url}/connectors/{pipe.connector}/config"
-        answer = httpx.put(url, json=pipe.config(tasks__max="1"), timeout=60, trust_env=False)
+        answer = httpx.put(url, json=pipe.config(tasks__max="1"), timeout=PATIENCE_S, trust_env=False)
         assert answer.status_code == 201, answer.text
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from frazil.stack.local import LocalStack
 from tests.harness import Pipe, event, messages, own_worker, send
-from tests.waits import eventually
+from tests.waits import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.outage]
 
@@ -99,7 +99,7 @@ def test_a_signal_for_the_whole_process_group_stops_in_order(
         process = psutil.Process(worker.pid)
         family = process.children(recursive=True)
         os.killpg(process.pid, number)
-        psutil.wait_procs([process, *family], timeout=120)
+        psutil.wait_procs([process, *family], timeout=PATIENCE_S)
         log = worker.log()
         assert f"connector {pipe.connector} has stopped" in log
         assert not any(word in log for word in ("ERROR", "Traceback", "given up"))

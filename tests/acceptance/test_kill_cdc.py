@@ -26,7 +26,7 @@ from frazil.stack.plugins import install_plugin
 from frazil.stack.service import Service, Status
 from tests.harness import state_of
 from tests.isolation import isolated_settings
-from tests.waits import eventually
+from tests.waits import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 
@@ -110,7 +110,7 @@ def kill(service: Service) -> None:
         process = psutil.Process(pid)
         family = [process, *process.children(recursive=True)]
         process.kill()
-        assert psutil.wait_procs(family, timeout=60)[1] == []
+        assert psutil.wait_procs(family, timeout=PATIENCE_S)[1] == []
 
 
 def again(service: Service) -> bool:

@@ -24,7 +24,7 @@ from frazil.stack.service import Service
 from tests.connectors.iceberg.proxy import CatalogProxy
 from tests.harness import Pipe, Worker, event, own_worker
 from tests.isolation import isolated_settings
-from tests.waits import eventually
+from tests.waits import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.spark
 
@@ -100,7 +100,7 @@ def test_a_topic_that_was_made_again_stops_the_connector(worker: Worker, pipe: P
     eventually(lambda: worker.state(pipe.connector) == "STOPPED")
 
     admin = kafka_client.admin(pipe.settings.bootstrap_servers)
-    admin.delete_topics([pipe.name])[pipe.name].result(10)
+    admin.delete_topics([pipe.name])[pipe.name].result(PATIENCE_S)
     eventually(lambda: pipe.name not in kafka_topics.topics(pipe.settings.bootstrap_servers))
     kafka_topics.ensure_topics(pipe.settings.bootstrap_servers, {pipe.name: (3, {})})
     pipe.send([event(2)])
@@ -120,7 +120,7 @@ def test_a_topic_that_is_made_again_at_once_while_it_is_read(worker: Worker, pip
     before = kafka_topics.topic_ids(bootstrap, [pipe.name])
 
     admin = kafka_client.admin(bootstrap)
-    admin.delete_topics([pipe.name])[pipe.name].result(10)
+    admin.delete_topics([pipe.name])[pipe.name].result(PATIENCE_S)
     eventually(lambda: made_again(bootstrap, pipe.name, before))
     pipe.send([event(n) for n in range(1000, 1100)], partition=0)
 
@@ -198,7 +198,7 @@ def test_a_topic_that_is_deleted_while_it_is_read_stops_the_connector(worker: Wo
     eventually(lambda: pipe.ids() == [1])
 
     admin = kafka_client.admin(pipe.settings.bootstrap_servers)
-    admin.delete_topics([pipe.name])[pipe.name].result(10)
+    admin.delete_topics([pipe.name])[pipe.name].result(PATIENCE_S)
 
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
     trace = worker.trace(pipe.connector)
@@ -215,7 +215,7 @@ def test_records_that_retention_takes_before_they_are_read_stop_the_connector(wo
     pipe.send([event(n) for n in range(2, 10)], partition=0)
     admin = kafka_client.admin(pipe.settings.bootstrap_servers)
     for future in admin.delete_records([TopicPartition(pipe.name, 0, 8)]).values():
-        future.result(10)
+        future.result(PATIENCE_S)
 
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
     trace = worker.trace(pipe.connector)
@@ -253,7 +253,7 @@ class Stuck(CatalogProxy):
     def answer(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:
         if handler.command == "POST" and b'"updates"' in body:
             self.reached.set()
-            self.free.wait(60)
+            self.free.wait(PATIENCE_S)
         super().answer(handler, body)
 
 
@@ -265,7 +265,7 @@ def test_a_connector_stops_in_ten_seconds_though_its_batch_hangs(worker: Worker,
     with stuck.running():
         try:
             worker.client.put_config(pipe.connector, pipe.config() | {"iceberg.catalog.uri": stuck.uri})
-            assert stuck.reached.wait(60)
+            assert stuck.reached.wait(PATIENCE_S)
             begun = time.monotonic()
             assert httpx.put(f"{url}/stop").status_code == 204
             eventually(lambda: worker.state(pipe.connector) == "STOPPED")

@@ -28,7 +28,6 @@ def maintain(worker: Worker, table: str, *options: str) -> dict[str, dict[str, A
         env={**worker.settings.env, "FRAZIL_ENV_FILE": os.devnull},
         capture_output=True,
         text=True,
-        timeout=240,
     )
     assert run.returncode == 0, run.stdout + run.stderr
     return {step["step"]: step for step in json.loads(run.stdout)["steps"]}

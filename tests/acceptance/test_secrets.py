@@ -12,7 +12,7 @@ from tests.harness import EVENTS, EVENTS_SPEC, Pipe, event, own_worker
 from tests.isolation import isolated_settings
 from tests.secure_kafka import USER_PASSWORD, secure_kafka
 from tests.tls import PASSWORD
-from tests.waits import eventually
+from tests.waits import PATIENCE_S, eventually
 
 STORE_SECRET, MISTAKEN, PROVIDED = "s3cr3t-of-the-store", "m1staken-s3cr3t", "pr0vided-s3cr3t"
 LOGGERS = ("root", "py4j", "botocore", "org.apache", "org.apache.iceberg", "software.amazon.awssdk", "org.apache.hc")
@@ -39,7 +39,7 @@ def test_no_secret_is_in_the_log_at_the_lowest_level(tmp_path: Path) -> None:
         ):
             for logger in LOGGERS:
                 url = f"{worker.settings.connect_url}/admin/loggers/{logger}"
-                httpx.put(url, json={"level": "TRACE"}, timeout=60).raise_for_status()
+                httpx.put(url, json={"level": "TRACE"}, timeout=PATIENCE_S).raise_for_status()
             maintained = {"frazil.maintenance.interval.ms": "60000", "errors.tolerance": "all"}
             escaped = USER_PASSWORD.replace('"', '\\"')
             jaas = "org.apache.kafka.common.security.plain.PlainLoginModule required"

@@ -20,7 +20,7 @@ from frazil.environment.settings import Settings
 from frazil.errors import FrazilError
 from frazil.stack.ports import unused
 from tests.harness import Pipe, Worker, event
-from tests.waits import eventually
+from tests.waits import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(900)]
 
@@ -52,7 +52,7 @@ class KafkaConnect:
         assert pid is not None
         process = psutil.Process(pid)
         process.kill()
-        process.wait(20)
+        process.wait(PATIENCE_S)
 
     def runs(self, connector: str) -> bool:
         try:
@@ -89,12 +89,9 @@ class Lane:
                 self.sent += 10
             time.sleep(0.2)
 
-    def all_visible(self, timeout: float = 150) -> None:
+    def all_visible(self) -> None:
         """Every record is a row, once."""
-        deadline = time.monotonic() + timeout
-        while len(ids := self.pipe.ids()) < self.sent:
-            assert time.monotonic() < deadline, f"{len(ids)} of {self.sent} rows"
-            time.sleep(0.5)
+        eventually(lambda: len(self.pipe.ids()) >= self.sent)
         assert self.pipe.ids() == list(range(self.sent))
 
     def pending_files(self) -> int:

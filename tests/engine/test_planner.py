@@ -18,7 +18,7 @@ from frazil.environment.bootstrap import Bootstrap
 from frazil.errors import ServiceUnavailable, TerminalError
 from frazil.pipeline.offsets import Offsets
 from tests.connectors.broker import BOOTSTRAP, Broker
-from tests.waits import eventually
+from tests.waits import PATIENCE_S, eventually
 
 POLL_S = 0.005
 
@@ -297,7 +297,7 @@ def test_runners_that_come_and_go_at_the_same_time_are_all_offered(broker: Broke
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE_S)
         assert not thread.is_alive()
     eventually(lambda: loops() == 0)
 
@@ -309,12 +309,12 @@ def test_a_closed_planner_begins_no_more_turns() -> None:
 
     def long() -> None:
         began.set()
-        assert end.wait(10)
+        assert end.wait(PATIENCE_S)
         turns.append("first")
 
     planner._turns._most = 1  # noqa: SLF001 - so that the second one waits
     planner.take_turn(long)
-    assert began.wait(10)
+    assert began.wait(PATIENCE_S)
     planner.take_turn(lambda: turns.append("second"))
     planner.close()
     end.set()

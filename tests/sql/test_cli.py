@@ -34,7 +34,7 @@ def run(log_tables: LogTables, *arguments: str, stdin: str = "", **variables: st
     """One process as a user starts it: start-up is part of what is tested."""
     env = {**os.environ, **log_tables.stack.settings.env, "NAMESPACE_NAME": NAMESPACE, "TRINO_URL": "", **variables}
     command = [sys.executable, "-W", "error", "-c", PROGRAM, *arguments]
-    return subprocess.run(command, env=env, input=stdin, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, env=env, input=stdin, capture_output=True, text=True)
 
 
 def test_query_shows_every_table(log_tables: LogTables) -> None:

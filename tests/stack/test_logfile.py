@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import shutil
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 
 from frazil.stack import logfile
 from frazil.stack.logfile import bound, follow, keep, start_keeper, tail, tail_since
-from tests.waits import eventually
+from tests.waits import PATIENCE_S, eventually
 
 
 def test_tail_of_an_absent_log_is_empty(tmp_path: Path) -> None:
@@ -133,20 +134,15 @@ def test_logs_are_bounded_while_a_service_runs(
     assert (tmp_path / "logs" / "a.log.1").stat().st_size == 1000
     service.kill()
     service.wait()
-    keeper.join(10)
+    keeper.join(PATIENCE_S)
     assert not keeper.is_alive()
 
 
 def test_a_home_has_one_keeper(tmp_path: Path, service: subprocess.Popen[bytes]) -> None:
-    first = threading.Thread(target=keep, args=(tmp_path, LOOK_S))
-    first.start()
-    eventually(lambda: (tmp_path / "run" / "logs.lock").exists())
-    keep(tmp_path, LOOK_S)
-    assert first.is_alive()
-    service.kill()
-    service.wait()
-    first.join(10)
-    assert not first.is_alive()
+    with (tmp_path / "run" / "logs.lock").open("a") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        keep(tmp_path, LOOK_S)
+    assert service.poll() is None
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"pid": "x"}', f'{{"pid": {1 << 70}}}'])

@@ -36,7 +36,6 @@ def sql(log_tables: LogTables, *arguments: str, stdin: str = "") -> subprocess.C
         env=environment(log_tables),
         input=stdin.encode(),
         capture_output=True,
-        timeout=180,
         check=False,
     )
 

@@ -15,7 +15,7 @@ from frazil.connectors.objects import uploads
 from frazil.connectors.objects.open_object import Finished
 from frazil.connectors.objects.uploads import Uploads
 from frazil.errors import StoreUnavailable
-from tests.waits import eventually
+from tests.waits import PATIENCE_S, eventually
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Slow:
 
     def put(self, name: str, body: IO[bytes], size: int, tags: tuple[tuple[str, str], ...]) -> None:
         self.asked.append(name)
-        assert self.free.acquire(timeout=10)
+        assert self.free.acquire(timeout=PATIENCE_S)
         if name == "bad":
             raise StoreUnavailable("503")
         assert len(body.read()) == size
@@ -70,7 +70,7 @@ def test_bytes_on_their_way_are_bounded(slow: Slow, sent: Uploads, monkeypatch: 
     third.join(0.1)
     assert third.is_alive()
     slow.free.release(3)
-    third.join(10)
+    third.join(PATIENCE_S)
     assert not third.is_alive()
     sent.wait()
     assert sorted(slow.names) == ["a", "b", "c"]
@@ -112,7 +112,7 @@ def test_objects_that_wait_for_their_turn_are_given_up(monkeypatch: pytest.Monke
     closing.start()
     time.sleep(0.05)
     slow.free.release(6)
-    closing.join(10)
+    closing.join(PATIENCE_S)
     assert not closing.is_alive()
     assert len(slow.asked) == 2
 

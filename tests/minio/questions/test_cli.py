@@ -24,7 +24,7 @@ def run(asked: Asked, *arguments: str) -> subprocess.CompletedProcess[str]:
     """One process as a user starts it."""
     env = {**os.environ, **asked.settings.env}
     command = [sys.executable, "-W", "error", "-m", "frazil.cli.main", *arguments]
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, env=env, capture_output=True, text=True)
 
 
 def test_the_questions_are_listed(asked: Asked) -> None:
@@ -93,7 +93,7 @@ def test_wrong_usage(asked: Asked, arguments: tuple[str, ...], code: int, messag
 def test_tables_that_do_not_exist(asked: Asked) -> None:
     env = {**os.environ, **asked.settings.env, "NAMESPACE_NAME": "nosuch"}
     command = [sys.executable, "-m", "frazil.cli.main", "ask", "errors"]
-    shown = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+    shown = subprocess.run(command, env=env, capture_output=True, text=True)
     assert (shown.returncode, shown.stdout) == (1, "")
     assert "nosuch" in shown.stderr
 

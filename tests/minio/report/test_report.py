@@ -74,7 +74,6 @@ def report(settings: Settings, folder: Path, *arguments: str) -> subprocess.Comp
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=120,
         check=False,
     )
 

@@ -10,7 +10,7 @@ from frazil.engine.runner_api import TargetState
 from frazil.worker.lifecycle.actors import Actors
 from frazil.worker.lifecycle.restart_policy import RestartPolicy
 from frazil.worker.lifecycle.store import StoredConnector
-from tests.waits import eventually
+from tests.waits import PATIENCE_S, eventually
 from tests.worker.lifecycle.runners import ScriptedFactory
 
 NAMES = [f"c{number}" for number in range(200)]
@@ -73,7 +73,7 @@ def test_starts_that_block_hold_up_no_other_connector(actors: Actors, factory: S
 
 
 def assert_released(name: str, release: threading.Event) -> None:
-    assert not name.startswith("blocked") or release.wait(30)
+    assert not name.startswith("blocked") or release.wait(PATIENCE_S)
 
 
 def test_no_thread_is_left_when_all_have_stopped(factory: ScriptedFactory) -> None:

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import httpx
 
-from tests.waits import eventually
+from tests.waits import PATIENCE_S, eventually
 
 Json = Any
 JSON = {"content-type": "application/json"}
@@ -109,7 +109,7 @@ class Answer:
 def run(side: Side, steps: list[Step]) -> list[Answer]:
     """Send all requests in order, each over a connection of its own: Jetty ends one whose request it refuses."""
     limits = httpx.Limits(max_keepalive_connections=0)
-    with httpx.Client(base_url=side.url, timeout=60, trust_env=False, limits=limits) as client:
+    with httpx.Client(base_url=side.url, timeout=PATIENCE_S, trust_env=False, limits=limits) as client:
         return [_send(client, side, step) for step in steps]
 
 

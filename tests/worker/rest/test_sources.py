@@ -29,7 +29,7 @@ from frazil.worker.watch.loggers import Loggers
 from tests.connectors.samples import MINIMAL_SINK
 from tests.harness import messages
 from tests.isolation import isolated_settings
-from tests.waits import eventually
+from tests.waits import PATIENCE_S, eventually
 from tests.worker.watch.positions import KeptPositions
 
 pytestmark = pytest.mark.stack
@@ -185,7 +185,7 @@ def test_answers_of_the_runtime_have_no_secret_where_the_worker_hides_them(
     info = WorkerInfo("cluster-1", KeptPositions(), ActiveTopics(), Loggers())
     server = serve(rest_app(herder, info, sources=runtime, masks=True), LOOPBACK, 0, "KAFKA_CONNECT_PORT")
     try:
-        with httpx.Client(base_url=f"http://{LOOPBACK}:{server.port}", timeout=120, trust_env=False) as client:
+        with httpx.Client(base_url=f"http://{LOOPBACK}:{server.port}", timeout=PATIENCE_S, trust_env=False) as client:
             patiently(runtime.ensure)
             answers = [
                 client.post("/connectors", json={"name": "hidden", "config": source}),

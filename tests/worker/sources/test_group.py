@@ -23,13 +23,12 @@ from frazil.stack.ports import unused
 from frazil.stack.process import ProcessFile, is_alive
 from tests.harness import messages
 from tests.light_worker import properties, write
-from tests.waits import eventually
+from tests.waits import PATIENCE_S, eventually
 from tests.worker.rest.requests import sink
 
 pytestmark = [pytest.mark.stack, pytest.mark.faults, pytest.mark.timeout(400)]
 
 SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
-SESSION_S, GRACE_S, RUNTIME_S = 6, 10, 30
 
 
 class Member:
@@ -47,7 +46,7 @@ class Member:
         ]
         self._runtime = ProcessFile(home / "run" / "sources.json")
         self._log = home / "worker.log"
-        self.client = httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=60)
+        self.client = httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=PATIENCE_S)
         self.start()
 
     def start(self) -> None:
@@ -68,7 +67,7 @@ class Member:
     def end(self, number: int = signal.SIGTERM) -> None:
         self.process.send_signal(signal.SIGCONT)
         self.process.send_signal(number)
-        self.process.wait(60)
+        self.process.wait(PATIENCE_S)
 
     def state(self, name: str) -> str:
         answer = self.client.get(f"/connectors/{name}/status")

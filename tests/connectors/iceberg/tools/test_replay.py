@@ -34,7 +34,7 @@ from tests.connectors.iceberg.conftest import MakeTable
 from tests.connectors.iceberg.proxy import CatalogProxy, Fault
 from tests.connectors.samples import MINIMAL_SINK
 from tests.pipeline.test_task import batch
-from tests.waits import eventually
+from tests.waits import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.stack
 
@@ -255,7 +255,7 @@ def test_a_topic_that_is_made_anew_has_other_dead_letters(bench: Bench, table: T
     bench.write(big(0))
     bench.replay()
     admin = kafka_client.admin(bench.bootstrap)
-    admin.delete_topics([bench.queue])[bench.queue].result(20)
+    admin.delete_topics([bench.queue])[bench.queue].result(PATIENCE_S)
     while bench.queue in kafka_topics.topics(bench.bootstrap):
         pass
     kafka_topics.ensure_topics(bench.bootstrap, {bench.queue: (2, {})})
