@@ -4,6 +4,7 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from importlib.resources import files
 from typing import Any, cast
 
@@ -71,6 +72,8 @@ def test_ctrl_c_is_what_it_is_everywhere() -> None:
 
             def has_ended() -> bool:
                 child.send_signal(signal.SIGINT)
+                with suppress(subprocess.TimeoutExpired):
+                    child.wait(0.5)
                 return child.poll() is not None
 
             eventually(has_ended)
