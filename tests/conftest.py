@@ -7,10 +7,13 @@ import os
 import re
 import signal
 from collections.abc import Callable, Generator, Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
+import typer.main
+import typer.testing
 
 from frazil.environment.settings import Settings
 from frazil.errors import NotFound
@@ -31,6 +34,10 @@ _LOG_LINES = 40
 hypothesis.settings.register_profile("frazil", deadline=None, max_examples=50)
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=1000)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "frazil"))
+
+# To build the tree of all verbs takes longer than what most of them do.
+setattr(typer.main, "get_command", cache(typer.main.get_command))  # noqa: B010
+setattr(typer.testing, "_get_command", typer.main.get_command)  # noqa: B010
 
 
 def pytest_configure() -> None:

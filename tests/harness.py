@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 import httpx
 import psutil
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from prometheus_client.parser import text_string_to_metric_families
 from pyiceberg.catalog import Catalog
 from pyiceberg.partitioning import PartitionField, PartitionSpec
@@ -30,6 +29,7 @@ from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.security import secured
 from frazil.environment.settings import Settings
 from frazil.stack.ports import unused
+from tests.waits import PATIENCE_S
 
 MAX_MESSAGE = {"max.message.bytes": str(16 << 20)}
 
@@ -44,17 +44,6 @@ EVENTS = Schema(
 EVENTS_SPEC = PartitionSpec(
     PartitionField(2, 1000, DayTransform(), "time_day"), PartitionField(3, 1001, IdentityTransform(), "bucket")
 )
-
-
-def eventually(check: Callable[[], Any], timeout: float = 60, interval: float = 0.25) -> Any:
-    """The first true value of `check`; fails with its last value after `timeout` seconds."""
-    deadline = time.monotonic() + timeout
-    while True:
-        value = check()
-        if value:
-            return value
-        assert time.monotonic() < deadline, f"not true within {timeout} s; last value {value!r}"
-        time.sleep(interval)
 
 
 def state_of(status: Mapping[str, Any]) -> str:
@@ -126,15 +115,22 @@ def messages(bootstrap: str, topic: str) -> list[Any]:
             **secured(bootstrap, "consumer"),
             "group.id": "test",
             "enable.auto.commit": False,
+            "enable.partition.eof": True,
             "fetch.message.max.bytes": 16 << 20,
         }
     )
     found: list[Any] = []
+    unread = {partition for _, partition in ends}
     try:
         consumer.assign([TopicPartition(t, p, 0) for t, p in ends])
-        deadline = time.monotonic() + 20
-        while len(found) < sum(ends.values()) and time.monotonic() < deadline:
-            found += consumer.consume(100, timeout=1)
+        while unread:
+            message = consumer.poll(PATIENCE_S)
+            assert message is not None
+            if (error := message.error()) is None:
+                found.append(message)
+            else:
+                assert error.code() == KafkaError._PARTITION_EOF, error  # noqa: SLF001
+                unread.discard(message.partition())
     finally:
         consumer.close()
     return sorted(found, key=lambda m: (m.partition(), m.offset()))
@@ -175,7 +171,7 @@ class Worker(AbstractContextManager["Worker"]):
         process = psutil.Process(self.pid)
         family = process.children(recursive=True)
         process.kill()
-        gone, alive = psutil.wait_procs([process, *family], timeout=60)
+        gone, alive = psutil.wait_procs([process, *family], timeout=PATIENCE_S)
         assert not alive, f"processes outlived their worker: {alive}"
 
     def state(self, connector: str) -> str:

@@ -15,6 +15,7 @@ from frazil.worker.server import serve
 from frazil.worker.watch.active_topics import ActiveTopics
 from frazil.worker.watch.loggers import Loggers
 from frazil.worker.watch.positions import Positions
+from tests.waits import PATIENCE_S
 from tests.worker.lifecycle.runners import ScriptedFactory
 from tests.worker.watch.positions import KeptPositions
 
@@ -31,4 +32,4 @@ def rest_worker(home: Path, positions: Positions | None = None) -> Iterator[tupl
         yield f"http://{LOOPBACK}:{server.port}", factory
     finally:
         server.stop()
-        assert herder.close(timeout=10.0)
+        assert herder.close(timeout=PATIENCE_S)

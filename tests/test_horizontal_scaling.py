@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from scripts.horizontal_scaling import main, report
 from scripts.scaling_runs import Load, Moment, Outcome
 
 from frazil.cli.ui.console import file_console
+from tests.waits import PATIENCE_S, eventually
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "test-horizontal-scaling.sh"
 
@@ -84,7 +84,6 @@ def test_a_killed_spark_worker_loses_nothing(tmp_path: Path) -> None:
         env={**os.environ, "TMPDIR": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=280,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     heading, *runs, last = done.stdout.splitlines()
@@ -112,13 +111,10 @@ def test_ctrl_c_leaves_nothing_running(tmp_path: Path) -> None:
         text=True,
         start_new_session=True,
     ) as process:
-        deadline = time.monotonic() + 120
-        while not list(tmp_path.glob("*/run/spark-worker-1.json")):
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.5)
+        eventually(lambda: process.poll() is not None or list(tmp_path.glob("*/run/spark-worker-1.json")))
+        assert process.poll() is None
         os.killpg(process.pid, signal.SIGINT)
-        _, said = process.communicate(timeout=90)
+        _, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, said
     assert "Interrupted. Everything that the test has started is stopped" in said
     assert list(tmp_path.iterdir()) == []

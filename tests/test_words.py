@@ -43,6 +43,8 @@ def words(text: str) -> Iterator[str]:
 def riddles(text: str) -> list[str]:
     """What a reader of a module could not look up."""
     found = _CODED_TEST.findall(text)
+    if not any(pattern.search(text) for pattern in (_PAGE, _SECTION, _CODE)):
+        return found
     for said in words(text):
         found += [page for page in _PAGE.findall(said) if page not in PAGES]
         found += _SECTION.findall(said) + _CODE.findall(said)

@@ -100,7 +100,7 @@ class Authority:
 
 
 def _keytool(*arguments: str) -> None:
-    subprocess.run(["keytool", *arguments], check=True, capture_output=True, timeout=60)
+    subprocess.run(["keytool", *arguments], check=True, capture_output=True)
 
 
 def unencrypted(pem: str) -> bytes:

@@ -12,7 +12,8 @@ import psutil
 import pytest
 
 from frazil.stack.local import LocalStack
-from tests.harness import Pipe, Worker, eventually, own_worker
+from tests.harness import Pipe, Worker, own_worker
+from tests.waits import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.harness import Pipe, Worker, event, eventually, messages
+from tests.harness import Pipe, Worker, event, messages
+from tests.waits import eventually
 
 pytestmark = pytest.mark.spark
 
@@ -118,7 +119,7 @@ def test_a_flood_of_bad_records_is_divided_and_nothing_is_lost(worker: Worker, p
         pipe.send([bad, event(number)], partition=number % 3)
     worker.client.put_config(pipe.connector, pipe.config() | TOLERANT)
 
-    eventually(lambda: pipe.lag() == 0, timeout=120)
+    eventually(lambda: pipe.lag() == 0)
 
     assert pipe.ids() == list(range(90))
     assert pipe.snapshots() <= 4  # in halves, not in ever smaller pieces

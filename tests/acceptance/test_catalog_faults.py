@@ -15,7 +15,8 @@ from pyiceberg.types import LongType, NestedField, StringType
 
 from tests.acceptance.test_lifecycle import steady
 from tests.connectors.iceberg.proxy import CatalogProxy, Fault
-from tests.harness import Pipe, Worker, event, eventually
+from tests.harness import Pipe, Worker, event
+from tests.waits import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.spark
 
@@ -27,8 +28,6 @@ BRANCH = {"iceberg.tables.default-commit-branch": "audit"}
 CREATED = {"iceberg.tables.auto-create-enabled": "true"}
 LOST: Sequence[Fault] = ("500 after", "503 after", "504 after", "close after")
 REFUSED: Sequence[Fault] = ("500 before", "503 before", "409 before", "close before")
-SILENCE_S = 60
-"""How long the worker waits for an answer of the catalog."""
 
 
 def upsert(number: int) -> bytes:
@@ -79,8 +78,8 @@ def test_a_catalog_that_takes_a_commit_and_is_silent(worker: Worker, pipe: Pipe,
         proxy.faults = [fault]
         pipe.send([event(n) for n in range(20)])
         connect(worker, pipe, proxy, {})
-        assert proxy.held.wait(60)
-        eventually(lambda: pipe.lag() == 0, timeout=SILENCE_S + 60)
+        assert proxy.held.wait(PATIENCE_S)
+        eventually(lambda: pipe.lag() == 0)
         proxy.let_go()
         pipe.send([event(n) for n in range(20, 30)])
         eventually(lambda: pipe.lag() == 0)
@@ -96,10 +95,10 @@ def test_a_catalog_that_ends_with_the_commit(worker: Worker, pipe: Pipe) -> None
         proxy.faults = ["drop all"]
         pipe.send([event(n) for n in range(20)])
         connect(worker, pipe, proxy, {})
-        eventually(lambda: worker.state(pipe.connector) == "RESTARTING", timeout=120)
+        eventually(lambda: worker.state(pipe.connector) == "RESTARTING")
         assert pipe.ids() == list(range(20))
         proxy.down = False
-        eventually(lambda: worker.state(pipe.connector) == "RUNNING", timeout=90)
+        eventually(lambda: worker.state(pipe.connector) == "RUNNING")
         pipe.send([event(n) for n in range(20, 30)])
         eventually(lambda: pipe.lag() == 0)
         assert pipe.ids() == list(range(30))
@@ -150,14 +149,14 @@ def test_an_unreliable_catalog_under_load(worker: Worker) -> None:
         with ExitStack() as flows:
             sent = {name: flows.enter_context(steady(pipe, pause=0.5)) for name, pipe in pipes.items()}
             for round_ in range(6):
-                eventually(lambda: all(proxy.requested > 4 * (round_ + 1) for proxy in proxies), timeout=150)  # noqa: B023
+                eventually(lambda: all(proxy.requested > 4 * (round_ + 1) for proxy in proxies))  # noqa: B023
                 for name, numbers in sent.items():
                     pipes[name].send([event(-1 - round_, **{f"field_{round_}": round_})])
                     assert worker.state(pipes[name].connector) in ("RUNNING", "RESTARTING"), numbers[-1]
         for proxy in proxies:
             proxy.good = True
         for name, pipe in pipes.items():
-            eventually(lambda pipe=pipe: pipe.lag() == 0, timeout=150)  # type: ignore[misc]
+            eventually(lambda pipe=pipe: pipe.lag() == 0)  # type: ignore[misc]
             assert worker.state(pipe.connector) == "RUNNING"
             branch = "audit" if name == "branched" else "main"
             head = pipe.table().metadata.snapshot_by_name(branch)

@@ -15,7 +15,8 @@ from pyiceberg.types import LongType
 from frazil.clients.kafka import topics as kafka_topics
 from tests.browser import chromium
 from tests.corpora.conftest import packages as packages
-from tests.harness import Pipe, Worker, event, eventually, send
+from tests.harness import Pipe, Worker, event, send
+from tests.waits import eventually
 
 pytestmark = pytest.mark.spark
 

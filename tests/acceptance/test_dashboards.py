@@ -11,7 +11,8 @@ from scripts.reference import ROOT
 
 from tests.acceptance.objects import ObjectPipe
 from tests.deploy.prometheus import QUERIES, prometheus
-from tests.harness import Pipe, Worker, event, eventually
+from tests.harness import Pipe, Worker, event
+from tests.waits import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 
@@ -39,7 +40,7 @@ def test_every_panel_has_data_of_a_worker_that_stores(worker: Worker, pipe: Pipe
         of_maintenance = {place for place, expression in QUERIES.items() if "frazil_maintenance" in expression}
         with prometheus(tmp_path, target, "/metrics", rules) as scraped:
             # the first maintenance comes after ten minutes
-            eventually(lambda: set(scraped.unanswered()) <= of_maintenance, timeout=90)
+            eventually(lambda: set(scraped.unanswered()) <= of_maintenance)
             for name in ("kafka_connect_sink_task_metrics_sink_record_read_total", "frazil_consumer_lag_seconds"):
                 assert {one["metric"]["connector"] for one in scraped.ask(name)} >= {pipe.connector, objects.connector}
             (newest,) = scraped.ask(f'time() - frazil_newest_record_timestamp_seconds{{table="{pipe.table_name}"}}')

@@ -17,7 +17,8 @@ from pyiceberg.types import LongType
 from frazil.environment.settings import Settings
 from tests.cli.programs import finished, program
 from tests.connectors.iceberg.proxy import CatalogProxy
-from tests.harness import Pipe, Worker, event, eventually
+from tests.harness import Pipe, Worker, event
+from tests.waits import eventually
 
 pytestmark = pytest.mark.spark
 
@@ -211,7 +212,7 @@ def test_a_record_that_its_connector_stores_after_all_is_closed(worker: Worker, 
         eventually(lambda: proxy.requested > 0)
         assert len(open_letters(pipe)) == 2
         widen(pipe)
-        eventually(lambda: pipe.lag() == 0, timeout=120)
+        eventually(lambda: pipe.lag() == 0)
         worker.client.put_config(pipe.connector, pipe.config() | TOLERANT)
     assert pipe.ids() == [1, 3]
     [left] = open_letters(pipe)

@@ -21,15 +21,11 @@ from frazil.environment.settings import Settings
 from frazil.stack.local import LocalStack
 from frazil.stack.ports import unused
 from tests.acceptance.test_lifecycle import steady
-from tests.harness import Pipe, event, eventually
+from tests.harness import Pipe, event
 from tests.light_worker import properties, write
+from tests.waits import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.spark
-
-SESSION_S, GRACE_S = 6, 10
-READY_S = 180
-JVM_END_S = 120
-"""The second Spark JVM of a class path writes its class archive as it ends, also when its worker was killed."""
 
 
 class Process:
@@ -56,7 +52,7 @@ class Process:
         with (self._home / "worker.log").open("ab") as log:
             self.process = psutil.Popen(command, env=self._env, stdout=log, stderr=subprocess.STDOUT)
         try:
-            eventually(self._ready, timeout=READY_S)
+            eventually(self._ready)
         except BaseException:
             self.end(signal.SIGKILL)
             raise
@@ -78,12 +74,12 @@ class Process:
     def end(self, number: int) -> None:
         family = self.family()
         self.process.send_signal(number)
-        self.process.wait(30)
-        _, alive = psutil.wait_procs(family, timeout=JVM_END_S)
+        self.process.wait(PATIENCE_S)
+        _, alive = psutil.wait_procs(family, timeout=PATIENCE_S)
         assert not alive, f"processes outlived their worker: {alive}"
 
     def states(self) -> dict[str, tuple[str, str]]:
-        found = httpx.get(f"{self.url}/connectors?expand=status", timeout=30, trust_env=False).json()
+        found = httpx.get(f"{self.url}/connectors?expand=status", timeout=PATIENCE_S, trust_env=False).json()
         connectors = {name: entry["status"]["connector"] for name, entry in found.items()}
         return {name: (connector["state"], connector["worker_id"]) for name, connector in connectors.items()}
 
@@ -103,7 +99,7 @@ def group(settings: Settings, folder: Path, size: int) -> Iterator[list[Process]
 def deploy(member: Process, pipes: list[Pipe]) -> None:
     for pipe in pipes:
         url = f"{member.url}/connectors/{pipe.connector}/config"
-        answer = httpx.put(url, json=pipe.config(tasks__max="1"), timeout=60, trust_env=False)
+        answer = httpx.put(url, json=pipe.config(tasks__max="1"), timeout=PATIENCE_S, trust_env=False)
         assert answer.status_code == 201, answer.text
 
 
@@ -121,7 +117,7 @@ def test_killed_and_sleeping_workers_lose_and_double_nothing(stack: LocalStack, 
         first = members[0]
         deploy(first, pipes)
         everyone = {member.worker_id for member in members}
-        eventually(lambda: all_run_on(first, everyone), timeout=60)
+        eventually(lambda: all_run_on(first, everyone))
         sent = [flows.enter_context(steady(pipe, pause=0.2)) for pipe in pipes]
         eventually(lambda: all(len(pipe.ids()) > 100 for pipe in pipes))
         for round_ in range(6):
@@ -133,17 +129,17 @@ def test_killed_and_sleeping_workers_lose_and_double_nothing(stack: LocalStack, 
                 victim.end(signal.SIGKILL)
             else:
                 victim.signal(signal.SIGSTOP)
-            eventually(lambda: all_run_on(asked, others), timeout=SESSION_S + GRACE_S)  # noqa: B023
+            eventually(lambda: all_run_on(asked, others))  # noqa: B023
             print(f"round {round_}: moved in {time.monotonic() - begun:.1f} s")
             if round_ % 3:
                 victim.start()
             else:
                 time.sleep(3)
                 victim.signal(signal.SIGCONT)
-            eventually(lambda: victim.states() == asked.states() and all_run_on(asked, everyone), timeout=60)  # noqa: B023
+            eventually(lambda: victim.states() == asked.states() and all_run_on(asked, everyone))  # noqa: B023
         flows.close()
         for pipe, numbers in zip(pipes, sent, strict=True):
-            eventually(lambda pipe=pipe: pipe.lag() == 0, timeout=120)  # type: ignore[misc]
+            eventually(lambda pipe=pipe: pipe.lag() == 0)  # type: ignore[misc]
             assert pipe.ids() == numbers
 
 
@@ -154,8 +150,8 @@ def test_thirty_connectors_on_one_worker(stack: LocalStack, tmp_path: Path) -> N
     pipes = [Pipe(stack.settings, f"many_{number}").create(partitions=1) for number in range(30)]
     with group(stack.settings, tmp_path, 1) as (member,):
         deploy(member, pipes)
-        eventually(lambda: all_run_on(member, {member.worker_id}), timeout=120)
+        eventually(lambda: all_run_on(member, {member.worker_id}))
         for pipe in pipes:
             pipe.send([event(number) for number in range(100)])
         for pipe in pipes:
-            eventually(lambda pipe=pipe: len(pipe.ids()) == 100, timeout=120)  # type: ignore[misc]
+            eventually(lambda pipe=pipe: len(pipe.ids()) == 100)  # type: ignore[misc]

@@ -14,7 +14,8 @@ import psutil
 import pytest
 
 from frazil.stack.local import LocalStack
-from tests.harness import Pipe, event, eventually, messages, own_worker, send
+from tests.harness import Pipe, event, messages, own_worker, send
+from tests.waits import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.outage]
 
@@ -65,7 +66,7 @@ def test_kills_lose_and_double_nothing(
                 )
             before = pipe.snapshots()
             if kill % 3:
-                eventually(lambda before=before: pipe.snapshots() > before, timeout=180)  # type: ignore[misc]
+                eventually(lambda before=before: pipe.snapshots() > before)  # type: ignore[misc]
             time.sleep(rng.uniform(0, 2.5))
             worker.client.close()
             worker.kill()
@@ -74,7 +75,7 @@ def test_kills_lose_and_double_nothing(
         producer.join()
 
     with worker:
-        eventually(lambda: pipe.lag() == 0, timeout=180)
+        eventually(lambda: pipe.lag() == 0)
         bad = {n: b"bad %d" % n for n in range(0, total, 500)}
         if statement:
             bad[250] = event(250)
@@ -98,7 +99,7 @@ def test_a_signal_for_the_whole_process_group_stops_in_order(
         process = psutil.Process(worker.pid)
         family = process.children(recursive=True)
         os.killpg(process.pid, number)
-        psutil.wait_procs([process, *family], timeout=120)
+        psutil.wait_procs([process, *family], timeout=PATIENCE_S)
         log = worker.log()
         assert f"connector {pipe.connector} has stopped" in log
         assert not any(word in log for word in ("ERROR", "Traceback", "given up"))

@@ -24,8 +24,9 @@ from frazil.stack.connect import sources_service
 from frazil.stack.local import LocalStack
 from frazil.stack.plugins import install_plugin
 from frazil.stack.service import Service, Status
-from tests.harness import eventually, state_of
+from tests.harness import state_of
 from tests.isolation import isolated_settings
+from tests.waits import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 
@@ -91,8 +92,8 @@ def deploy(settings: Settings) -> None:
     kafka_topics.ensure_topics(settings.bootstrap_servers, {name: (3, {}) for name in names})
     with ConnectClient(settings.connect_access) as client:
         for name in (SOURCE, SINK):
-            eventually(lambda name=name: took(client, name, wanted[name]), 120, 1)  # type: ignore[misc]
-        eventually(lambda: state_of(client.status(SOURCE)) == "RUNNING", 120)
+            eventually(lambda name=name: took(client, name, wanted[name]))  # type: ignore[misc]
+        eventually(lambda: state_of(client.status(SOURCE)) == "RUNNING")
 
 
 def took(client: ConnectClient, name: str, config: dict[str, str]) -> bool:
@@ -109,7 +110,7 @@ def kill(service: Service) -> None:
         process = psutil.Process(pid)
         family = [process, *process.children(recursive=True)]
         process.kill()
-        assert psutil.wait_procs(family, timeout=60)[1] == []
+        assert psutil.wait_procs(family, timeout=PATIENCE_S)[1] == []
 
 
 def again(service: Service) -> bool:
@@ -148,11 +149,11 @@ def test_ten_kills_leave_each_row_as_the_database_has_it(shop: Settings) -> None
             eventually(lambda before=before: traffic.transactions > before + 20)  # type: ignore[misc]
             kill(victim)
             if victim.name != "sources":  # which is the worker's to start
-                eventually(lambda victim=victim: again(victim), 120, 1)  # type: ignore[misc]
+                eventually(lambda victim=victim: again(victim))  # type: ignore[misc]
         for service in services(shop):
             assert service.state().status is Status.RUNNING, service.name
     finally:
         traffic.stop()
     assert traffic.transactions > 200
 
-    eventually(lambda: not differences(shop), timeout=300, interval=2)
+    eventually(lambda: not differences(shop))

@@ -25,7 +25,8 @@ from pyiceberg.types import LongType, NestedField, StringType
 from frazil.environment.settings import Settings
 from frazil.stack.local import LocalStack
 from tests.connectors.iceberg.proxy import CatalogProxy, Fault
-from tests.harness import EVENTS, EVENTS_SPEC, Pipe, Worker, event, eventually, messages, own_worker
+from tests.harness import EVENTS, EVENTS_SPEC, Pipe, Worker, event, messages, own_worker
+from tests.waits import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.outage]
 
@@ -191,10 +192,10 @@ class Victim:
             self.point.check(self.pipe, table, list(numbers))
 
 
-def _put(worker: Worker, victim: Victim, verb: str, state: str, timeout: float) -> None:
+def _put(worker: Worker, victim: Victim, verb: str, state: str) -> None:
     url = f"{worker.settings.connect_url}/connectors/{victim.pipe.connector}/{verb}"
-    httpx.put(url, timeout=60).raise_for_status()
-    eventually(lambda: worker.state(victim.pipe.connector) == state, timeout)
+    httpx.put(url, timeout=PATIENCE_S).raise_for_status()
+    eventually(lambda: worker.state(victim.pipe.connector) == state)
 
 
 def killed_there(stack: LocalStack, home: Path, names: Sequence[str], prefix: str, *, first: bool) -> None:
@@ -203,7 +204,6 @@ def killed_there(stack: LocalStack, home: Path, names: Sequence[str], prefix: st
     Topics and tables, which have to be new, have names with this prefix. All of them run at once, so each waits for the
     others.
     """
-    timeout = 60 + 10 * len(names)
     worker = own_worker(stack.settings, home)
     victims = [Victim(f"{prefix}_killed_{name}", POINTS[name], stack.settings) for name in names]
     with ExitStack() as proxies, worker:
@@ -215,17 +215,17 @@ def killed_there(stack: LocalStack, home: Path, names: Sequence[str], prefix: st
                 victim.send(BEFORE)
                 worker.client.put_config(victim.pipe.connector, victim.config())
             for victim in victims:
-                eventually(lambda victim=victim: victim.pipe.lag() == 0, timeout)  # type: ignore[misc]
-                _put(worker, victim, "pause", "PAUSED", timeout)
+                eventually(lambda victim=victim: victim.pipe.lag() == 0)  # type: ignore[misc]
+                _put(worker, victim, "pause", "PAUSED")
         for victim in victims:
             victim.proxy.faults = [*["pass"] * (victim.point.setting_up if first else 0), *victim.point.faults]  # type: ignore[list-item]
             victim.send(KILLED_WITH)
             if first:
                 worker.client.put_config(victim.pipe.connector, victim.config())
             else:
-                _put(worker, victim, "resume", "RUNNING", timeout)
+                _put(worker, victim, "resume", "RUNNING")
         for victim in victims:
-            assert victim.proxy.held.wait(timeout), f"{victim.pipe.name} did not come to its point"
+            assert victim.proxy.held.wait(PATIENCE_S), f"{victim.pipe.name} did not come to its point"
         worker.client.close()
         worker.kill()
         at_kill = {victim.pipe.name: victim.snapshots() for victim in victims}
@@ -234,14 +234,14 @@ def killed_there(stack: LocalStack, home: Path, names: Sequence[str], prefix: st
 
         worker.start()
         for victim in victims:
-            eventually(lambda victim=victim: worker.state(victim.pipe.connector) == "RUNNING", timeout)  # type: ignore[misc]
-            eventually(lambda victim=victim: victim.pipe.lag() == 0, timeout)  # type: ignore[misc]
+            eventually(lambda victim=victim: worker.state(victim.pipe.connector) == "RUNNING")  # type: ignore[misc]
+            eventually(lambda victim=victim: victim.pipe.lag() == 0)  # type: ignore[misc]
         for victim in victims:
             assert victim.snapshots() == at_kill[victim.pipe.name] + (not victim.point.stored), victim.pipe.name
             victim.check(numbers)
             victim.send(AFTERWARDS)
         for victim in victims:
-            eventually(lambda victim=victim: victim.pipe.lag() == 0, timeout)  # type: ignore[misc]
+            eventually(lambda victim=victim: victim.pipe.lag() == 0)  # type: ignore[misc]
             victim.check([*numbers, *AFTERWARDS])
 
 
@@ -269,10 +269,10 @@ class Late(CatalogProxy):
         is_first = is_commit and not self.kept.is_set()
         if is_first:
             self.kept.set()
-            assert self.second.wait(100), "nobody has committed after the worker was killed"
+            assert self.second.wait(PATIENCE_S), "nobody has committed after the worker was killed"
         elif is_commit and not self.applied.is_set():
             self.second.set()
-            assert self.applied.wait(30)
+            assert self.applied.wait(PATIENCE_S)
         super().answer(handler, body)
         if is_first:
             self.applied.set()
@@ -286,12 +286,12 @@ def test_a_commit_that_is_applied_after_the_kill_is_the_workers_own(stack: Local
     with late.running(), worker:
         pipe.send([event(n) for n in range(30)])
         worker.client.put_config(pipe.connector, pipe.config() | {"iceberg.catalog.uri": late.uri})
-        assert late.kept.wait(60)
+        assert late.kept.wait(PATIENCE_S)
         worker.client.close()
         worker.kill()
 
         worker.start()
-        assert late.applied.wait(60)
+        assert late.applied.wait(PATIENCE_S)
         pipe.send([event(n) for n in range(30, 60)])
         eventually(lambda: pipe.lag() == 0)
         assert pipe.ids() == list(range(60))

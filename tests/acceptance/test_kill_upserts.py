@@ -19,7 +19,8 @@ from pyiceberg.transforms import BucketTransform
 from pyiceberg.types import LongType, NestedField, StringType
 
 from frazil.stack.local import LocalStack
-from tests.harness import Pipe, eventually, own_worker
+from tests.harness import Pipe, own_worker
+from tests.waits import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults]
 
@@ -88,7 +89,7 @@ def killed_again_and_again(stack: LocalStack, home: Path, kills: int, mode: str)
         changes.stop()
 
     with worker:
-        eventually(lambda: pipe.lag() == 0, timeout=120)
+        eventually(lambda: pipe.lag() == 0)
         rows = pipe.rows()
         assert {row["id"]: row["value"] for row in rows} == changes.expected
         assert len(rows) == len(changes.expected)

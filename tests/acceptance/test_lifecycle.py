@@ -22,8 +22,9 @@ from frazil.errors import NotFound
 from frazil.stack.local import LocalStack
 from frazil.stack.service import Service
 from tests.connectors.iceberg.proxy import CatalogProxy
-from tests.harness import Pipe, Worker, event, eventually, own_worker
+from tests.harness import Pipe, Worker, event, own_worker
 from tests.isolation import isolated_settings
+from tests.waits import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.spark
 
@@ -99,7 +100,7 @@ def test_a_topic_that_was_made_again_stops_the_connector(worker: Worker, pipe: P
     eventually(lambda: worker.state(pipe.connector) == "STOPPED")
 
     admin = kafka_client.admin(pipe.settings.bootstrap_servers)
-    admin.delete_topics([pipe.name])[pipe.name].result(10)
+    admin.delete_topics([pipe.name])[pipe.name].result(PATIENCE_S)
     eventually(lambda: pipe.name not in kafka_topics.topics(pipe.settings.bootstrap_servers))
     kafka_topics.ensure_topics(pipe.settings.bootstrap_servers, {pipe.name: (3, {})})
     pipe.send([event(2)])
@@ -119,8 +120,8 @@ def test_a_topic_that_is_made_again_at_once_while_it_is_read(worker: Worker, pip
     before = kafka_topics.topic_ids(bootstrap, [pipe.name])
 
     admin = kafka_client.admin(bootstrap)
-    admin.delete_topics([pipe.name])[pipe.name].result(10)
-    eventually(lambda: made_again(bootstrap, pipe.name, before), interval=0.02)
+    admin.delete_topics([pipe.name])[pipe.name].result(PATIENCE_S)
+    eventually(lambda: made_again(bootstrap, pipe.name, before))
     pipe.send([event(n) for n in range(1000, 1100)], partition=0)
 
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
@@ -150,7 +151,7 @@ def test_two_workers_on_one_connector_store_every_record_once(
         with steady(pipe, pause=0.02) as sent:
             eventually(lambda: len(pipe.ids()) > 200)
             time.sleep(15)
-        eventually(lambda: set(pipe.ids()) == set(sent), timeout=90)
+        eventually(lambda: set(pipe.ids()) == set(sent))
         assert pipe.ids() == sent
         states = {each.state(pipe.connector) for each in (worker, other)}
         assert states in ({"RUNNING"}, {"RUNNING", "FAILED"})
@@ -197,7 +198,7 @@ def test_a_topic_that_is_deleted_while_it_is_read_stops_the_connector(worker: Wo
     eventually(lambda: pipe.ids() == [1])
 
     admin = kafka_client.admin(pipe.settings.bootstrap_servers)
-    admin.delete_topics([pipe.name])[pipe.name].result(10)
+    admin.delete_topics([pipe.name])[pipe.name].result(PATIENCE_S)
 
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
     trace = worker.trace(pipe.connector)
@@ -214,7 +215,7 @@ def test_records_that_retention_takes_before_they_are_read_stop_the_connector(wo
     pipe.send([event(n) for n in range(2, 10)], partition=0)
     admin = kafka_client.admin(pipe.settings.bootstrap_servers)
     for future in admin.delete_records([TopicPartition(pipe.name, 0, 8)]).values():
-        future.result(10)
+        future.result(PATIENCE_S)
 
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
     trace = worker.trace(pipe.connector)
@@ -252,7 +253,7 @@ class Stuck(CatalogProxy):
     def answer(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:
         if handler.command == "POST" and b'"updates"' in body:
             self.reached.set()
-            self.free.wait(60)
+            self.free.wait(PATIENCE_S)
         super().answer(handler, body)
 
 
@@ -264,7 +265,7 @@ def test_a_connector_stops_in_ten_seconds_though_its_batch_hangs(worker: Worker,
     with stuck.running():
         try:
             worker.client.put_config(pipe.connector, pipe.config() | {"iceberg.catalog.uri": stuck.uri})
-            assert stuck.reached.wait(60)
+            assert stuck.reached.wait(PATIENCE_S)
             begun = time.monotonic()
             assert httpx.put(f"{url}/stop").status_code == 204
             eventually(lambda: worker.state(pipe.connector) == "STOPPED")
@@ -321,9 +322,9 @@ def test_a_store_that_is_down_for_a_while_loses_nothing(parts: tuple[Service, Se
         eventually(lambda: worker.state(pipe.connector) in ("FAILED", "RESTARTING"))
         time.sleep(3)
         seaweedfs.start(lambda text: None)
-        eventually(lambda: worker.state(pipe.connector) == "RUNNING", timeout=90)
+        eventually(lambda: worker.state(pipe.connector) == "RUNNING")
         time.sleep(2)
-    eventually(lambda: pipe.lag() == 0, timeout=90)
+    eventually(lambda: pipe.lag() == 0)
     assert pipe.ids() == sent
 
 
@@ -337,12 +338,12 @@ def test_a_broker_that_is_down_for_a_while_shows_and_loses_nothing(parts: tuple[
     pipe.send([event(n) for n in range(100, 200)])
     broker.stop()
 
-    eventually(lambda: worker.state(pipe.connector) == "RESTARTING", timeout=45)
+    eventually(lambda: worker.state(pipe.connector) == "RESTARTING")
 
     trace = worker.trace(pipe.connector)
     assert trace.startswith("frazil.errors.ServiceUnavailable: Kafka ")
     broker.start(lambda text: None)
-    eventually(lambda: worker.state(pipe.connector) == "RUNNING", timeout=90)
+    eventually(lambda: worker.state(pipe.connector) == "RUNNING")
     pipe.send([event(n) for n in range(200, 300)])
     eventually(lambda: len(pipe.ids()) == 300)
     assert pipe.ids() == list(range(300))

@@ -17,7 +17,8 @@ from frazil.minio.deployment.connectors import connectors
 from frazil.minio.generators.generate import records
 from frazil.minio.records import tables
 from frazil.pipeline.convert.decode import DecodeSpec, RecordDecoder
-from tests.harness import Worker, eventually, messages, send
+from tests.harness import Worker, messages, send
+from tests.waits import eventually
 
 pytestmark = pytest.mark.spark
 
@@ -165,8 +166,7 @@ def test_odd_records_end_as_rows_or_dead_letters(worker: Worker, logs: Settings)
     send(logs.bootstrap_servers, topic, made)
 
     eventually(
-        lambda: not any(kafka_groups.lag(logs.bootstrap_servers, [topic], "connect-iceberg-sink-errorlogs").values()),
-        timeout=90,
+        lambda: not any(kafka_groups.lag(logs.bootstrap_servers, [topic], "connect-iceberg-sink-errorlogs").values())
     )
 
     new_rows = len(rows(logs, "errorlogs")) - stored

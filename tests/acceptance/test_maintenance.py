@@ -15,7 +15,8 @@ import httpx
 import pytest
 from pyiceberg.table import Table
 
-from tests.harness import Pipe, Worker, event, eventually
+from tests.harness import Pipe, Worker, event
+from tests.waits import eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(900)]
 
@@ -27,7 +28,6 @@ def maintain(worker: Worker, table: str, *options: str) -> dict[str, dict[str, A
         env={**worker.settings.env, "FRAZIL_ENV_FILE": os.devnull},
         capture_output=True,
         text=True,
-        timeout=240,
     )
     assert run.returncode == 0, run.stdout + run.stderr
     return {step["step"]: step for step in json.loads(run.stdout)["steps"]}
@@ -54,7 +54,7 @@ def test_a_connector_and_maintenance_side_by_side(worker: Worker, pipe: Pipe) ->
     producer = threading.Thread(target=produce)
     producer.start()
     try:
-        eventually(lambda: pipe.snapshots() >= 8, timeout=120)
+        eventually(lambda: pipe.snapshots() >= 8)
         steps = maintain(worker, pipe.table_name, "--hot-minutes", "0", "--keep-days", "0", "--keep-snapshots", "1")
         after = pipe.snapshots()
         eventually(lambda: pipe.snapshots() > after + 2)

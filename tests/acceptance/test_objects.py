@@ -22,7 +22,8 @@ from frazil.clients.kafka import groups as kafka_groups
 from frazil.stack.local import LocalStack
 from tests.acceptance.objects import ObjectPipe
 from tests.gate import Gate
-from tests.harness import Transactions, Worker, eventually, messages, own_worker
+from tests.harness import Transactions, Worker, messages, own_worker
+from tests.waits import eventually
 
 pytestmark = pytest.mark.spark
 
@@ -95,7 +96,7 @@ def test_a_schedule_that_the_store_does_not_take_is_stored_later(worker: Worker,
         eventually(lambda: worker.state(objects.connector) == "RUNNING")
         gate.shut()
         objects.send([b'{"n":%d}' % n for n in range(3)], partition=0)
-        eventually(lambda: worker.state(objects.connector) == "RESTARTING", interval=0.05)
+        eventually(lambda: worker.state(objects.connector) == "RESTARTING")
         failed = time.monotonic()
         gate.open()
         while time.monotonic() < failed + backoff_s / 2:
@@ -193,7 +194,7 @@ def _kill(stack: LocalStack, home: Path, name: str, kills: int, more: dict[str, 
             worker.client.close()
             worker.kill()
         with worker:
-            eventually(lambda: len(pipe.lines()) >= sum(map(len, sent.values())), timeout=120)
+            eventually(lambda: len(pipe.lines()) >= sum(map(len, sent.values())))
             eventually(lambda: sum(position(pipe).values()) == 10_000 * kills)
     assert watch.changed == []
     assert {part: pipe.lines(part) for part in sent} == sent
@@ -265,7 +266,7 @@ def test_a_store_that_is_down_under_load(stack: LocalStack, tmp_path: Path) -> N
         assert "does not take" in worker.trace(pipe.connector)
         assert {"closed", "open"} <= states
         gate.open()
-        eventually(lambda: sum(position(pipe).values()) == total, timeout=240)
+        eventually(lambda: sum(position(pipe).values()) == total)
         eventually(lambda: worker.state(pipe.connector) == "RUNNING")
         eventually(lambda: breaker_state(worker, pipe.connector) == "closed")
         peak = max(peak, _memory(worker.pid))

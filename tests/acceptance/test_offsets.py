@@ -12,7 +12,8 @@ import pytest
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.environment.settings import Settings
 from frazil.stack.local import LocalStack
-from tests.harness import Pipe, Worker, event, eventually, own_worker
+from tests.harness import Pipe, Worker, event, own_worker
+from tests.waits import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.spark
 
@@ -26,7 +27,7 @@ class Rest:
         self._url = f"{worker.settings.connect_url}/connectors/{connector}"
 
     def __call__(self, method: str, path: str, body: Any = None) -> httpx.Response:
-        return httpx.request(method, self._url + path, json=body, timeout=60)
+        return httpx.request(method, self._url + path, json=body, timeout=PATIENCE_S)
 
     def stop(self) -> None:
         assert self("PUT", "/stop").status_code == 204

@@ -16,7 +16,8 @@ from frazil.clients.registry.access import RegistryAccess
 from frazil.clients.registry.client import RegistryClient
 from frazil.environment.settings import Settings
 from frazil.pipeline.schemas.protobuf_files import compile_protobuf, message_class, message_of
-from tests.harness import Pipe, Worker, eventually, messages
+from tests.harness import Pipe, Worker, messages
+from tests.waits import eventually
 
 pytestmark = pytest.mark.spark
 

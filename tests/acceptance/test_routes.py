@@ -11,7 +11,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
 from frazil.clients.kafka import groups as kafka_groups
-from tests.harness import Pipe, Worker, eventually, messages
+from tests.harness import Pipe, Worker, messages
+from tests.waits import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.spark
 
@@ -42,7 +43,9 @@ def snapshots(pipe: Pipe, *names: str) -> list[int]:
 
 
 def ask(worker: Worker, pipe: Pipe, verb: str) -> None:
-    httpx.put(f"{worker.settings.connect_url}/connectors/{pipe.connector}/{verb}", timeout=60).raise_for_status()
+    httpx.put(
+        f"{worker.settings.connect_url}/connectors/{pipe.connector}/{verb}", timeout=PATIENCE_S
+    ).raise_for_status()
 
 
 def test_expressions_choose_the_tables(worker: Worker, pipe: Pipe) -> None:

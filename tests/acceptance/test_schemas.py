@@ -11,7 +11,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import IntegerType, NestedField, StringType
 
-from tests.harness import Pipe, Worker, eventually, messages
+from tests.harness import Pipe, Worker, messages
+from tests.waits import eventually
 
 pytestmark = pytest.mark.spark
 

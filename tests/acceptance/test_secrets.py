@@ -8,10 +8,11 @@ import httpx
 import pytest
 
 from frazil.stack.local import LocalStack
-from tests.harness import EVENTS, EVENTS_SPEC, Pipe, event, eventually, own_worker
+from tests.harness import EVENTS, EVENTS_SPEC, Pipe, event, own_worker
 from tests.isolation import isolated_settings
 from tests.secure_kafka import USER_PASSWORD, secure_kafka
 from tests.tls import PASSWORD
+from tests.waits import PATIENCE_S, eventually
 
 STORE_SECRET, MISTAKEN, PROVIDED = "s3cr3t-of-the-store", "m1staken-s3cr3t", "pr0vided-s3cr3t"
 LOGGERS = ("root", "py4j", "botocore", "org.apache", "org.apache.iceberg", "software.amazon.awssdk", "org.apache.hc")
@@ -38,7 +39,7 @@ def test_no_secret_is_in_the_log_at_the_lowest_level(tmp_path: Path) -> None:
         ):
             for logger in LOGGERS:
                 url = f"{worker.settings.connect_url}/admin/loggers/{logger}"
-                httpx.put(url, json={"level": "TRACE"}, timeout=60).raise_for_status()
+                httpx.put(url, json={"level": "TRACE"}, timeout=PATIENCE_S).raise_for_status()
             maintained = {"frazil.maintenance.interval.ms": "60000", "errors.tolerance": "all"}
             escaped = USER_PASSWORD.replace('"', '\\"')
             jaas = "org.apache.kafka.common.security.plain.PlainLoginModule required"
@@ -57,10 +58,10 @@ def test_no_secret_is_in_the_log_at_the_lowest_level(tmp_path: Path) -> None:
             for secret in (MISTAKEN, "${env:PROVIDED}"):
                 wrong = {"iceberg.catalog.s3.secret-access-key": secret}
                 worker.client.put_config(refused.connector, refused.config() | wrong)
-                eventually(lambda: worker.state(refused.connector) == "FAILED", timeout=150)
+                eventually(lambda: worker.state(refused.connector) == "FAILED")
             for pipe in pipes.values():
-                eventually(lambda pipe=pipe: len(pipe.ids()) == 50, timeout=120)  # type: ignore[misc]
-            eventually(lambda: " s and freed " in worker.log(), timeout=150)
+                eventually(lambda pipe=pipe: len(pipe.ids()) == 50)  # type: ignore[misc]
+            eventually(lambda: " s and freed " in worker.log())
             log = worker.log()
             assert " DEBUG " in log
             assert "org.apache.spark" in log or " TRACE " in log

@@ -24,12 +24,13 @@ from frazil.clients.kafka.produce import produce
 from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable
 from frazil.stack.local import LocalStack
-from tests.harness import EVENTS, Pipe, event, eventually, messages, own_worker
+from tests.harness import EVENTS, Pipe, event, messages, own_worker
 from tests.isolation import isolated_settings
 from tests.rest_worker import rest_worker
 from tests.secure_kafka import USER_PASSWORD, SecureKafka, secure_kafka
 from tests.tls import PASSWORD
 from tests.token_endpoint import CLIENT, CLIENT_SECRET, SCOPE
+from tests.waits import eventually
 
 pytestmark = pytest.mark.stack
 

@@ -10,7 +10,8 @@ import pytest
 from frazil.clients.kafka import client as kafka_client
 from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import offsets as kafka_offsets
-from tests.harness import Pipe, Transactions, Worker, event, eventually
+from tests.harness import Pipe, Transactions, Worker, event
+from tests.waits import eventually
 
 pytestmark = pytest.mark.spark
 

@@ -19,7 +19,8 @@ from frazil.connectors.iceberg.position.takeover import written_files
 from frazil.environment.settings import Settings
 from frazil.errors import FrazilError
 from frazil.stack.ports import unused
-from tests.harness import Pipe, Worker, event, eventually
+from tests.harness import Pipe, Worker, event
+from tests.waits import PATIENCE_S, eventually
 
 pytestmark = [pytest.mark.spark, pytest.mark.faults, pytest.mark.timeout(900)]
 
@@ -51,7 +52,7 @@ class KafkaConnect:
         assert pid is not None
         process = psutil.Process(pid)
         process.kill()
-        process.wait(20)
+        process.wait(PATIENCE_S)
 
     def runs(self, connector: str) -> bool:
         try:
@@ -88,12 +89,9 @@ class Lane:
                 self.sent += 10
             time.sleep(0.2)
 
-    def all_visible(self, timeout: float = 150) -> None:
+    def all_visible(self) -> None:
         """Every record is a row, once."""
-        deadline = time.monotonic() + timeout
-        while len(ids := self.pipe.ids()) < self.sent:
-            assert time.monotonic() < deadline, f"{len(ids)} of {self.sent} rows"
-            time.sleep(0.5)
+        eventually(lambda: len(self.pipe.ids()) >= self.sent)
         assert self.pipe.ids() == list(range(self.sent))
 
     def pending_files(self) -> int:
@@ -124,12 +122,12 @@ def test_there_and_back_and_there_again(worker: Worker, pipe: Pipe, connect: Kaf
     connect.client.put_config(name, lane.config())
     eventually(lambda: connect.runs(name))
     lane.trickle(8)
-    eventually(lane.pipe.ids, timeout=150)
+    eventually(lane.pipe.ids)
 
     # One task is idle, so the files of the other are announced and not committed when all of it dies.
     for _ in range(5):
         lane.trickle(3, 0)
-        eventually(lambda: lane.pending_files() > 0, timeout=60, interval=0.05)
+        eventually(lambda: lane.pending_files() > 0)
         connect.kill()
         if lane.pending_files() > 0:
             break
@@ -139,7 +137,7 @@ def test_there_and_back_and_there_again(worker: Worker, pipe: Pipe, connect: Kaf
     assert len(pipe.ids()) < lane.sent
     worker.client.put_config(name, lane.config())
     eventually(lambda: "still runs in Kafka Connect" in trace(worker, name))
-    eventually(lambda: "not committed them yet: only its control topic" in trace(worker, name), timeout=150)
+    eventually(lambda: "not committed them yet: only its control topic" in trace(worker, name))
     assert worker.state(name) == "RESTARTING"
 
     connect.start(SHORT_MS)
@@ -148,9 +146,9 @@ def test_there_and_back_and_there_again(worker: Worker, pipe: Pipe, connect: Kaf
     lane.all_visible()
     lane.trickle(3)
     connect.client.pause(name)
-    eventually(lambda: lane.pending_files() == 0, timeout=180)
+    eventually(lambda: lane.pending_files() == 0)
     connect.client.stop(name)
-    eventually(lambda: worker.state(name) == "RUNNING", timeout=150)
+    eventually(lambda: worker.state(name) == "RUNNING")
     lane.all_visible()
 
     lane.trickle(3)
@@ -165,7 +163,7 @@ def test_there_and_back_and_there_again(worker: Worker, pipe: Pipe, connect: Kaf
 
     connect.client.stop(name)
     worker.client.resume(name)
-    eventually(lambda: worker.state(name) == "RUNNING", timeout=150)
+    eventually(lambda: worker.state(name) == "RUNNING")
     lane.trickle(3)
     lane.all_visible()
 
@@ -176,5 +174,5 @@ def test_there_and_back_and_there_again(worker: Worker, pipe: Pipe, connect: Kaf
         lane.trickle(1)  # it is told with the next commit
         return worker.state(name) == "FAILED"
 
-    eventually(failed_meanwhile, timeout=120)
+    eventually(failed_meanwhile)
     assert "Kafka Connect's sink has committed to" in trace(worker, name)

@@ -15,7 +15,8 @@ from frazil.clients.kafka import client as kafka_client
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.iceberg.table.commit import TOPIC_IDS
-from tests.harness import Pipe, Worker, event, eventually, send
+from tests.harness import Pipe, Worker, event, send
+from tests.waits import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.spark
 
@@ -49,13 +50,13 @@ def test_retention_passed_the_position_of_a_connector_that_stood_still(worker: W
     pipe.send([event(n) for n in range(5)], partition=0)
     worker.client.put_config(pipe.connector, pipe.config())
     eventually(lambda: pipe.lag() == 0)
-    httpx.put(f"{url}/stop", timeout=60).raise_for_status()
+    httpx.put(f"{url}/stop", timeout=PATIENCE_S).raise_for_status()
     pipe.send([event(n) for n in range(5, 15)], partition=0)
     admin = kafka_client.admin(pipe.settings.bootstrap_servers)
     for future in admin.delete_records([TopicPartition(pipe.name, 0, 9)]).values():
-        future.result(10)
+        future.result(PATIENCE_S)
 
-    httpx.put(f"{url}/resume", timeout=60).raise_for_status()
+    httpx.put(f"{url}/resume", timeout=PATIENCE_S).raise_for_status()
     eventually(lambda: worker.state(pipe.connector) == "FAILED")
 
     trace = worker.trace(pipe.connector)
@@ -64,9 +65,9 @@ def test_retention_passed_the_position_of_a_connector_that_stood_still(worker: W
         "has 9 to 15: 4 records were deleted by retention. Nothing was read."
     )
     assert pipe.ids() == list(range(5))
-    httpx.put(f"{url}/stop", timeout=60).raise_for_status()
-    httpx.delete(f"{url}/offsets", timeout=60).raise_for_status()
-    httpx.put(f"{url}/resume", timeout=60).raise_for_status()
+    httpx.put(f"{url}/stop", timeout=PATIENCE_S).raise_for_status()
+    httpx.delete(f"{url}/offsets", timeout=PATIENCE_S).raise_for_status()
+    httpx.put(f"{url}/resume", timeout=PATIENCE_S).raise_for_status()
     eventually(lambda: pipe.ids() == [*range(5), *range(9, 15)])
 
 

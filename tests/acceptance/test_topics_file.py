@@ -21,7 +21,8 @@ from frazil.environment.settings import Settings
 from frazil.stack.local import LocalStack
 from tests.acceptance.objects import BUCKET, ObjectPipe
 from tests.acceptance.verified import verified
-from tests.harness import Worker, eventually, messages, own_worker
+from tests.harness import Worker, messages, own_worker
+from tests.waits import eventually
 
 pytestmark = pytest.mark.spark
 
@@ -155,7 +156,7 @@ def _killed(stack: LocalStack, folder: Path, kills: int) -> None:
         worker.client.close()
         worker.kill()
     with worker:
-        eventually(lambda: plain.lag() == delta.lag() == 0, timeout=120)
+        eventually(lambda: plain.lag() == delta.lag() == 0)
         wanted = sorted(2 * list(range(2000 * kills)))
         assert sorted(row["n"] for row in plain.lines()) == wanted
         assert sorted(delta.table().to_pyarrow_table()["n"].to_pylist()) == wanted

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from frazil.clients.kafka import groups as kafka_groups
-from tests.harness import Pipe, Worker, event, eventually, messages
+from tests.harness import Pipe, Worker, event, messages
+from tests.waits import eventually
 
 pytestmark = pytest.mark.spark
 

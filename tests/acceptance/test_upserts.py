@@ -17,7 +17,8 @@ from pyiceberg.types import LongType, NestedField, StringType
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.connectors.iceberg.tools.publish import publish
 from frazil.errors import ConfigError
-from tests.harness import Pipe, Worker, eventually, messages
+from tests.harness import Pipe, Worker, messages
+from tests.waits import eventually
 
 pytestmark = pytest.mark.spark
 

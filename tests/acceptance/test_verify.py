@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.acceptance.verified import verified
-from tests.harness import Pipe, Worker, event, eventually
+from tests.harness import Pipe, Worker, event
+from tests.waits import eventually
 
 pytestmark = pytest.mark.spark
 

@@ -121,5 +121,5 @@ def test_no_name_is_that_of_a_room() -> None:
     rooms = {path.stem for path in (ROOT / "src" / "frazil").iterdir()} - {"errors", "__init__"}
     assert rooms.isdisjoint(frazil.__all__)
     code = "import frazil; a = frazil.query('SELECT 1'); b = frazil.query('SELECT 2'); print(a.rows(), b.rows())"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "[(1,)] [(2,)]\n"), done.stderr

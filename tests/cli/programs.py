@@ -1,4 +1,4 @@
-"""The program in a process of its own, as a user runs and interrupts it."""
+"""The program in a process of its own, as a user runs and interrupts it, or in this one, without its start."""
 
 from __future__ import annotations
 
@@ -6,9 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 
+import pytest
+from typer.testing import CliRunner
+
+from frazil.cli.main import main
 from frazil.environment.settings import Settings
-from tests.harness import eventually
+from tests.waits import eventually
 
 
 def program(settings: Settings, *arguments: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
@@ -22,6 +27,22 @@ def program(settings: Settings, *arguments: str, stdin: int = subprocess.DEVNULL
         text=True,
         preexec_fn=_heed_interrupts,
     )
+
+
+def run_here(env: Mapping[str, str], *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[bytes]:
+    """Let the program run in this process, to its end: to start one takes longer than most of what it does."""
+    with CliRunner().isolation(stdin, env) as (out, err, _):
+        with pytest.raises(SystemExit) as ended:
+            main(list(arguments))
+        sys.stderr.flush()
+        return subprocess.CompletedProcess(arguments, int(ended.value.code or 0), out.getvalue(), err.getvalue())
+
+
+def text_here(env: Mapping[str, str], *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """Like `run_here`, with the output as text."""
+    ran = run_here(env, *arguments, stdin=stdin)
+    out, err = (written.decode().replace("\r\n", "\n") for written in (ran.stdout, ran.stderr))
+    return subprocess.CompletedProcess(ran.args, ran.returncode, out, err)
 
 
 def _heed_interrupts() -> None:

@@ -13,6 +13,7 @@ from frazil.cli.main import main
 from frazil.cli.ui.program import GROUPS
 from frazil.environment.variables import VARIABLES
 from frazil.stack.ports import unused
+from tests.waits import PATIENCE_S
 
 HEAVY = ("pyspark", "pyiceberg", "pyarrow", "pandas", "duckdb", "sqlglot", "boto3", "confluent_kafka", "httpx")
 
@@ -205,7 +206,7 @@ def test_a_reader_that_goes_away_ends_the_program_without_a_trace(tmp_path: Path
     os.close(theirs)
     assert os.read(ours, 10)
     os.close(ours)
-    assert writer.communicate(timeout=30)[1] == ""
+    assert writer.communicate(timeout=PATIENCE_S)[1] == ""
     assert writer.returncode == 1
 
 
@@ -214,7 +215,7 @@ def test_output_that_is_written_at_the_very_end_to_nobody() -> None:
     os.close(ours)
     writer = process("-h", stdout=theirs, env={**os.environ, "PYTHONUNBUFFERED": ""})
     os.close(theirs)
-    assert writer.communicate(timeout=30)[1] == ""
+    assert writer.communicate(timeout=PATIENCE_S)[1] == ""
     assert writer.returncode == 1
 
 

@@ -14,7 +14,7 @@ from frazil.errors import ConfigError, NotFound, ServiceUnavailable, TerminalErr
 from frazil.minio.deployment.connectors import connectors
 from frazil.stack.ports import unused
 from tests.rest_worker import rest_worker
-from tests.worker.lifecycle.runners import eventually
+from tests.waits import eventually
 
 CONFIG = connectors(Settings({}))["iceberg-sink-apilogs"]
 NAME = "odd name/ä?#%"

@@ -26,7 +26,8 @@ from frazil.worker.server import serve
 from frazil.worker.watch.active_topics import ActiveTopics
 from frazil.worker.watch.history import History
 from frazil.worker.watch.loggers import Loggers
-from tests.worker.lifecycle.runners import ScriptedFactory, eventually
+from tests.waits import PATIENCE_S, eventually
+from tests.worker.lifecycle.runners import ScriptedFactory
 from tests.worker.watch.positions import KeptPositions
 
 EVIL = '"><script>alert(1)</script>'
@@ -171,7 +172,7 @@ def test_what_is_not_there_is_told_as_a_page(console: Console) -> None:
 
 def test_a_page_that_is_open_gets_what_changes(console: Console) -> None:
     console.run("orders")
-    with console.client.stream("GET", "/ui/live", timeout=30) as events:
+    with console.client.stream("GET", "/ui/live", timeout=PATIENCE_S) as events:
         assert events.headers["content-type"].startswith("text/event-stream")
         found = (json.loads(line[6:]) for line in events.iter_lines() if line.startswith("data: "))
         first = next(found)
@@ -185,7 +186,7 @@ def test_a_page_that_is_open_gets_what_changes(console: Console) -> None:
 
 
 def test_a_worker_that_stops_does_not_wait_for_open_pages(console: Console) -> None:
-    with console.client.stream("GET", "/ui/live", timeout=30) as events:
+    with console.client.stream("GET", "/ui/live", timeout=PATIENCE_S) as events:
         lines = events.iter_lines()
         next(lines)
         console.stopping.set()

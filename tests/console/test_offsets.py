@@ -6,7 +6,7 @@ import pytest
 
 from tests.connectors.broker import Broker
 from tests.console.test_app import Console
-from tests.worker.lifecycle.runners import eventually
+from tests.waits import eventually
 
 
 def test_a_position_can_be_forgotten_while_the_connector_is_stopped(

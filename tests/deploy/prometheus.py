@@ -15,8 +15,8 @@ import yaml
 from scripts.dashboards import DASHBOARDS
 
 from frazil.stack.ports import unused
-from tests.harness import eventually
 from tests.programs import program
+from tests.waits import PATIENCE_S, eventually
 
 QUERIES = {
     f"{dashboard.name}: {panel.title}: {legend}": expression
@@ -84,7 +84,7 @@ def prometheus(folder: Path, target: str, path: str, rules: Path) -> Iterator[Pr
             yield Prometheus(client)
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(PATIENCE_S)
 
 
 def chosen(query: str) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from frazil.worker.actuator.app import scrape_route
 from frazil.worker.server import serve
 from frazil.worker.watch.metrics import Metrics
 from tests.deploy.prometheus import Prometheus, chosen, prometheus
-from tests.harness import eventually
+from tests.waits import eventually
 from tests.worker.watch.test_metrics import report
 
 GRAFANA = reference.ROOT / "deploy" / "grafana"
@@ -58,7 +58,7 @@ def test_dashboards_are_fresh() -> None:
 
 
 def test_every_panel_has_data_with_the_labels_of_its_legend(scraped: Prometheus) -> None:
-    eventually(lambda: not scraped.unanswered() or None, timeout=30)
+    eventually(lambda: not scraped.unanswered() or None)
     for path in dashboards.files():
         document = json.loads(path.read_text())
         for variable in document["templating"]["list"]:

@@ -19,8 +19,8 @@ from botocore.config import Config
 
 from frazil.stack.local import LocalStack
 from frazil.stack.ports import unused
-from tests.harness import eventually
 from tests.programs import program
+from tests.waits import PATIENCE_S, eventually
 
 FOLDER = Path(__file__).resolve().parents[2] / "deploy" / "nginx"
 PART = 8 << 20
@@ -60,7 +60,7 @@ def nginx(folder: Path, role: str, nodes: list[int]) -> Iterator[int]:
         yield port
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(PATIENCE_S)
 
 
 @pytest.mark.parametrize("role", ["source", "dest"])

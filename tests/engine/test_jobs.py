@@ -16,9 +16,7 @@ from frazil.engine import jobs as spark_jobs
 from frazil.engine.jobs import SparkJobs
 from frazil.errors import FrazilError, ServiceUnavailable, TerminalError
 from tests.engine.session import Job, Session
-from tests.harness import eventually
-
-SOON = 10.0
+from tests.waits import PATIENCE_S, eventually
 
 
 def answer(value: Any) -> Any:
@@ -48,7 +46,7 @@ class Jobs:
     ) -> Future[list[Any]]:
         unfinished = self.unfinished()
         future = self._connectors.submit(self.jobs.of(connector).run, several, what, records)
-        eventually(lambda: future.done() or self.unfinished() > unfinished, SOON, 0.001)
+        eventually(lambda: future.done() or self.unfinished() > unfinished)
         return future
 
     def unfinished(self) -> int:
@@ -62,18 +60,18 @@ class Jobs:
         def held(job: Job) -> None:
             if job.description.startswith("connector busy"):
                 begun.release()
-                assert end.wait(SOON)
+                assert end.wait(PATIENCE_S)
 
         self.session.before, before = held, self.session.before
         waiting = []
         for number in range(self.session.defaultParallelism):
             waiting.append(self.ask(f"busy{number}", calls(0)))
-            assert begun.acquire(timeout=SOON)
+            assert begun.acquire(timeout=PATIENCE_S)
         self.session.before = lambda job: held(job) if job.description.startswith("connector busy") else before(job)
         self.session.jobs.clear()
         yield
         end.set()
-        assert not wait(waiting, SOON).not_done
+        assert not wait(waiting, PATIENCE_S).not_done
 
 
 @pytest.fixture
@@ -84,17 +82,17 @@ def jobs() -> Iterator[Jobs]:
 
 
 def test_a_job_gives_the_results_of_its_calls_in_order(jobs: Jobs) -> None:
-    assert jobs.ask("c", calls(3, 1, 2)).result(SOON) == [3, 1, 2]
+    assert jobs.ask("c", calls(3, 1, 2)).result(PATIENCE_S) == [3, 1, 2]
     (job,) = jobs.session.jobs
     assert (job.description, job.calls, job.tasks) == ("connector c: t-0 0..9", 3, 3)
-    assert jobs.ask("c", []).result(SOON) == []
+    assert jobs.ask("c", []).result(PATIENCE_S) == []
     assert len(jobs.session.jobs) == 1
 
 
 def test_small_jobs_that_wait_at_the_same_moment_share_one(jobs: Jobs) -> None:
     with jobs.busy():
         futures = [jobs.ask(name, calls(name, n)) for n, name in enumerate(["a", "b", "a", "c"])]
-    assert [future.result(SOON) for future in futures] == [["a", 0], ["b", 1], ["a", 2], ["c", 3]]
+    assert [future.result(PATIENCE_S) for future in futures] == [["a", 0], ["b", 1], ["a", 2], ["c", 3]]
     (job,) = jobs.session.jobs
     assert (job.description, job.calls, job.tasks) == ("connector a: t-0 0..9; with connectors b, a, c", 8, 2)
 
@@ -103,7 +101,7 @@ def test_a_shared_job_reads_no_more_records_than_it_may(jobs: Jobs, monkeypatch:
     monkeypatch.setattr(spark_jobs, "_SHARED_RECORDS", 100)
     with jobs.busy():
         futures = [jobs.ask(f"c{n}", calls(n), records) for n, records in enumerate([60, 40, 1, 100, 300, 5])]
-    assert [future.result(SOON) for future in futures] == [[n] for n in range(6)]
+    assert [future.result(PATIENCE_S) for future in futures] == [[n] for n in range(6)]
     assert sorted(job.calls for job in jobs.session.jobs) == [1, 1, 1, 1, 2]
 
 
@@ -111,11 +109,11 @@ def test_a_shared_job_reads_no_more_records_than_it_may(jobs: Jobs, monkeypatch:
 def test_a_large_job_and_one_of_unknown_size_wait_for_no_other(jobs: Jobs, records: int | None) -> None:
     with jobs.busy():
         small = jobs.ask("small", calls("s"))
-        assert jobs.ask("large", calls(1, 2, 3, 4, 5), records).result(SOON) == [1, 2, 3, 4, 5]
+        assert jobs.ask("large", calls(1, 2, 3, 4, 5), records).result(PATIENCE_S) == [1, 2, 3, 4, 5]
         assert not small.done()
         (job,) = jobs.session.jobs
         assert (job.description, job.tasks) == ("connector large: t-0 0..9", 5)
-    assert small.result(SOON) == ["s"]
+    assert small.result(PATIENCE_S) == ["s"]
 
 
 def test_one_slow_job_does_not_hold_up_the_others(jobs: Jobs) -> None:
@@ -124,15 +122,15 @@ def test_one_slow_job_does_not_hold_up_the_others(jobs: Jobs) -> None:
     def before(job: Job) -> None:
         if job.description.startswith("connector slow"):
             begun.set()
-            assert end.wait(SOON)
+            assert end.wait(PATIENCE_S)
 
     jobs.session.before = before
     slow = jobs.ask("slow", calls(1))
-    assert begun.wait(SOON)
+    assert begun.wait(PATIENCE_S)
     for number in range(20):
-        assert jobs.ask("quick", calls(number)).result(SOON) == [number]
+        assert jobs.ask("quick", calls(number)).result(PATIENCE_S) == [number]
     end.set()
-    assert slow.result(SOON) == [1]
+    assert slow.result(PATIENCE_S) == [1]
 
 
 def test_an_error_of_one_connector_is_its_own_alone(jobs: Jobs) -> None:
@@ -140,9 +138,9 @@ def test_an_error_of_one_connector_is_its_own_alone(jobs: Jobs) -> None:
         good = jobs.ask("good", calls(1))
         bad = jobs.ask("bad", [partial(answer, 2), partial(fail, ServiceUnavailable("the store is away"))])
         also = jobs.ask("also", calls(3))
-    assert (good.result(SOON), also.result(SOON)) == ([1], [3])
+    assert (good.result(PATIENCE_S), also.result(PATIENCE_S)) == ([1], [3])
     with pytest.raises(ServiceUnavailable, match="the store is away"):
-        bad.result(SOON)
+        bad.result(PATIENCE_S)
     assert len(jobs.session.jobs) == 1, "an error that is foreseen ends no job"
 
 
@@ -154,9 +152,9 @@ def test_a_shared_job_that_fails_as_a_whole_is_run_again_for_each_alone(jobs: Jo
     jobs.session.before = dies
     with jobs.busy():
         good, bad, also = (jobs.ask(name, calls(name)) for name in ("good", "bad", "also"))
-    assert (good.result(SOON), also.result(SOON)) == (["good"], ["also"])
+    assert (good.result(PATIENCE_S), also.result(PATIENCE_S)) == (["good"], ["also"])
     with pytest.raises(ServiceUnavailable, match="ended in the middle of a batch"):
-        bad.result(SOON)
+        bad.result(PATIENCE_S)
     assert sorted(job.calls for job in jobs.session.jobs) == [1, 1, 1, 3]
 
 
@@ -164,9 +162,9 @@ def test_an_error_that_nobody_has_foreseen_ends_its_connector_alone_and_stays_as
     oops = ZeroDivisionError("oops")
     with jobs.busy():
         good, bad = jobs.ask("good", calls(1)), jobs.ask("bad", [partial(fail, oops)])
-    assert good.result(SOON) == [1]
+    assert good.result(PATIENCE_S) == [1]
     with pytest.raises(ZeroDivisionError, match="oops"):
-        bad.result(SOON)
+        bad.result(PATIENCE_S)
 
 
 def test_an_error_of_sparks_whose_cause_is_known_is_one_of_ours(jobs: Jobs) -> None:
@@ -175,7 +173,7 @@ def test_an_error_of_sparks_whose_cause_is_known_is_one_of_ours(jobs: Jobs) -> N
 
     jobs.session.before = full
     with pytest.raises(ServiceUnavailable, match="a disk of the worker is full") as raised:
-        jobs.ask("c", calls(1)).result(SOON)
+        jobs.ask("c", calls(1)).result(PATIENCE_S)
     assert isinstance(raised.value.__cause__, OSError)
 
 
@@ -190,10 +188,10 @@ def test_a_cancelled_job_fails_and_those_that_share_it_get_their_results(jobs: J
     jobs.session.before = cancel
     with jobs.busy():
         stays, gone, also = (jobs.ask(name, calls(name)) for name in ("stays", "gone", "also"))
-    assert (stays.result(SOON), also.result(SOON)) == (["stays"], ["also"])
+    assert (stays.result(PATIENCE_S), also.result(PATIENCE_S)) == (["stays"], ["also"])
     assert shared.is_set()
     with pytest.raises(TerminalError, match="given up"):
-        gone.result(SOON)
+        gone.result(PATIENCE_S)
     assert all("gone" not in job.description for job in jobs.session.jobs[1:]), "it is not run again"
 
 
@@ -201,9 +199,9 @@ def test_a_job_that_is_cancelled_while_it_waits_does_not_begin(jobs: Jobs) -> No
     with jobs.busy():
         stays, gone = jobs.ask("stays", calls(1)), jobs.ask("gone", calls(2))
         jobs.jobs.of("gone").cancel()
-    assert stays.result(SOON) == [1]
+    assert stays.result(PATIENCE_S) == [1]
     with pytest.raises(TerminalError, match="given up before it began"):
-        gone.result(SOON)
+        gone.result(PATIENCE_S)
     assert not any("gone" in job.description for job in jobs.session.jobs)
 
 
@@ -214,18 +212,18 @@ def test_a_large_job_that_is_cancelled_before_a_thread_is_free_does_not_begin(
 
     def held(job: Job) -> None:
         begun.release()
-        assert end.wait(SOON)
+        assert end.wait(PATIENCE_S)
 
     jobs.session.before = held
     others = [jobs.ask("other", calls(1), None) for _ in range(spark_jobs._THREADS)]  # noqa: SLF001
     for _ in others:
-        assert begun.acquire(timeout=SOON)
+        assert begun.acquire(timeout=PATIENCE_S)
     gone = jobs.ask("gone", calls(2), None)
     jobs.jobs.of("gone").cancel()
     end.set()
     with pytest.raises(TerminalError, match="given up before it began"):
-        gone.result(SOON)
-    assert [other.result(SOON) for other in others] == [[1]] * len(others)
+        gone.result(PATIENCE_S)
+    assert [other.result(PATIENCE_S) for other in others] == [[1]] * len(others)
     assert not jobs.session.cancelled
 
 
@@ -234,18 +232,18 @@ def test_cancelling_ends_the_running_jobs_of_one_connector_only(jobs: Jobs) -> N
 
     def held(job: Job) -> None:
         begun.release()
-        assert end.wait(SOON)
+        assert end.wait(PATIENCE_S)
 
     jobs.session.before = held
     mine, other = jobs.ask("mine", calls(1), None), jobs.ask("other", calls(2), None)
     for _ in range(2):
-        assert begun.acquire(timeout=SOON)
+        assert begun.acquire(timeout=PATIENCE_S)
     jobs.jobs.of("mine").cancel()
     end.set()
-    assert other.result(SOON) == [2]
+    assert other.result(PATIENCE_S) == [2]
     with pytest.raises(RuntimeError, match="Job cancelled"):
-        mine.result(SOON)
-    assert jobs.ask("mine", calls(3)).result(SOON) == [3], "the next start of the connector has jobs again"
+        mine.result(PATIENCE_S)
+    assert jobs.ask("mine", calls(3)).result(PATIENCE_S) == [3], "the next start of the connector has jobs again"
 
 
 def test_whoever_waits_when_the_worker_ends_is_told(jobs: Jobs) -> None:
@@ -253,10 +251,10 @@ def test_whoever_waits_when_the_worker_ends_is_told(jobs: Jobs) -> None:
         waiting = jobs.ask("c", calls(1))
         jobs.jobs.close()
         with pytest.raises(CancelledError):
-            waiting.result(SOON)
+            waiting.result(PATIENCE_S)
     for records in (10, None):
         with pytest.raises(TerminalError, match="the worker ends"):
-            jobs.ask("late", calls(1), records).result(SOON)
+            jobs.ask("late", calls(1), records).result(PATIENCE_S)
 
 
 def test_those_whose_shared_job_ends_with_the_session_are_told(jobs: Jobs) -> None:
@@ -269,7 +267,7 @@ def test_those_whose_shared_job_ends_with_the_session_are_told(jobs: Jobs) -> No
         futures = [jobs.ask(name, calls(1)) for name in ("a", "b")]
     for future in futures:
         with pytest.raises(CancelledError):
-            future.result(SOON)
+            future.result(PATIENCE_S)
 
 
 @pytest.mark.spark
@@ -287,11 +285,11 @@ def test_on_spark_jobs_are_shared_and_errors_come_as_they_were(spark: SparkSessi
         bad = connectors.submit(jobs.of("bad").run, [partial(fail, ServiceUnavailable("away"))], "t-0 0..9", 10)
         worse = connectors.submit(jobs.of("worse").run, [partial(fail, ZeroDivisionError("oops"))], "t-0 0..9", 10)
         large = connectors.submit(jobs.of("large").run, calls(*range(5)), "t-0 0..9", None)
-        assert [future.result(120) for future in futures] == [[n, -n] for n in range(20)]
-        assert large.result(120) == list(range(5))
+        assert [future.result(PATIENCE_S) for future in futures] == [[n, -n] for n in range(20)]
+        assert large.result(PATIENCE_S) == list(range(5))
         with pytest.raises(ServiceUnavailable, match="^away$"):
-            bad.result(120)
+            bad.result(PATIENCE_S)
         with pytest.raises(Exception, match="ZeroDivisionError: oops") as raised:
-            worse.result(120)
+            worse.result(PATIENCE_S)
         assert not isinstance(raised.value, FrazilError)
     jobs.close()

@@ -11,7 +11,7 @@ from frazil.connectors.keys.maintenance import MaintenanceConfig
 from frazil.connectors.sink import MaintainedTables
 from frazil.engine.maintenance import MaintenanceReport, MaintenanceSchedule
 from frazil.errors import ServiceUnavailable
-from tests.harness import eventually
+from tests.waits import PATIENCE_S, eventually
 
 HOURLY = MaintenanceConfig(3_600_000, 7_200_000, 5)
 DONE = StepResult(Step.EXPIRE, "snapshots", 9, 5, 100)
@@ -122,12 +122,12 @@ def test_closing_ends_the_thread_and_hides_what_it_breaks() -> None:
 
     def maintain(properties: Mapping[str, str], table: str, policy: Policy) -> Sequence[StepResult]:
         began.set()
-        assert end.wait(10)
+        assert end.wait(PATIENCE_S)
         raise RuntimeError("the session has ended")
 
     schedule = MaintenanceSchedule(maintain, reports.append, 0)
     schedule.add("c", tables(a="main", b="main"))
-    assert began.wait(10)
+    assert began.wait(PATIENCE_S)
     schedule.close()
     end.set()
     eventually(lambda: not any(thread.name == "maintenance" for thread in threading.enumerate()))

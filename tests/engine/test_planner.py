@@ -18,7 +18,7 @@ from frazil.environment.bootstrap import Bootstrap
 from frazil.errors import ServiceUnavailable, TerminalError
 from frazil.pipeline.offsets import Offsets
 from tests.connectors.broker import BOOTSTRAP, Broker
-from tests.harness import eventually
+from tests.waits import PATIENCE_S, eventually
 
 POLL_S = 0.005
 
@@ -67,7 +67,7 @@ def loops() -> int:
 def looked(runner: Waiting, times: int = 1) -> None:
     """Return when the runner was offered so many times more."""
     before = len(runner.offers)
-    eventually(lambda: len(runner.offers) >= before + times, timeout=10, interval=POLL_S)
+    eventually(lambda: len(runner.offers) >= before + times)
 
 
 def test_each_runner_is_offered_the_ends_of_what_it_reads(broker: Broker, planner: Planner) -> None:
@@ -165,7 +165,7 @@ def test_a_runner_fails_when_its_topic_is_not_to_be_seen_twice_in_a_row(broker: 
     broker.delete("t")
     planner.add(lost)
     planner.add(other)
-    eventually(lambda: lost.failures, timeout=10, interval=POLL_S)
+    eventually(lambda: lost.failures)
     (error,) = lost.failures
     assert isinstance(error, ServiceUnavailable), "the next start says what has become of it"
     assert "cannot be looked at any more: topic t does not exist" in str(error)
@@ -195,7 +195,7 @@ def test_a_partition_without_a_leader_is_waited_for_but_not_for_ever(
     assert (runner.failures, broker.faults["look_at_ends"]) == ([], [])
     monkeypatch.setattr("frazil.engine.planner.TIMEOUT_S", 3 * POLL_S)
     broker.faults["look_at_ends"] = [Settling("no leader yet")] * 100
-    eventually(lambda: runner.failures, timeout=10, interval=POLL_S)
+    eventually(lambda: runner.failures)
     planner.remove(runner)
 
 
@@ -217,7 +217,7 @@ def test_a_cluster_that_does_not_answer_fails_its_runners_and_the_loop_goes_on(
         planner.add(runner)
     for runner in several:
         runner.is_waiting = True
-    eventually(lambda: any(runner.failures for runner in several), timeout=10, interval=POLL_S)
+    eventually(lambda: any(runner.failures for runner in several))
     found = [str(failure) for runner in several for failure in runner.failures]
     assert set(found) == {told}
     later = Waiting("t")
@@ -255,7 +255,7 @@ def test_a_bad_look_at_a_runner_that_was_just_removed_does_not_count_when_it_is_
     monkeypatch.setattr(kafka_offsets, "look_at_ends", bad)
     planner.add(stays)
     planner.add(runner)
-    eventually(lambda: bad_looks, timeout=10, interval=POLL_S)
+    eventually(lambda: bad_looks)
     planner.add(runner)
     looked(runner)
     assert (len(bad_looks), runner.failures) == (2, [])
@@ -272,7 +272,7 @@ def test_the_loop_of_a_cluster_ends_with_its_last_runner_and_begins_again_with_t
     looked(runner)
     planner.remove(runner)
     planner.remove(runner)
-    eventually(lambda: loops() == 0, timeout=10, interval=POLL_S)
+    eventually(lambda: loops() == 0)
     offers = len(runner.offers)
     looked(elsewhere, 2)
     assert len(runner.offers) == offers
@@ -297,9 +297,9 @@ def test_runners_that_come_and_go_at_the_same_time_are_all_offered(broker: Broke
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE_S)
         assert not thread.is_alive()
-    eventually(lambda: loops() == 0, timeout=10, interval=POLL_S)
+    eventually(lambda: loops() == 0)
 
 
 def test_a_closed_planner_begins_no_more_turns() -> None:
@@ -309,15 +309,15 @@ def test_a_closed_planner_begins_no_more_turns() -> None:
 
     def long() -> None:
         began.set()
-        assert end.wait(10)
+        assert end.wait(PATIENCE_S)
         turns.append("first")
 
     planner._turns._most = 1  # noqa: SLF001 - so that the second one waits
     planner.take_turn(long)
-    assert began.wait(10)
+    assert began.wait(PATIENCE_S)
     planner.take_turn(lambda: turns.append("second"))
     planner.close()
     end.set()
-    eventually(lambda: turns, timeout=10, interval=POLL_S)
+    eventually(lambda: turns)
     time.sleep(0.05)
     assert turns == ["first"]

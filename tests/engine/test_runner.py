@@ -36,14 +36,13 @@ from frazil.pipeline.report import BatchReport
 from tests.connectors.broker import BOOTSTRAP, Broker
 from tests.connectors.samples import MINIMAL_SINK
 from tests.engine.session import Session
-from tests.harness import eventually
+from tests.waits import PATIENCE_S, eventually
 
 POLL_S = 0.005
-SOON = 10.0
 
 
 def soon(check: Callable[[], Any]) -> None:
-    eventually(check, SOON, POLL_S)
+    eventually(check)
 
 
 class KeptTask(SinkTask):
@@ -178,7 +177,7 @@ class Gate:
 
     def __call__(self) -> None:
         self.entered.set()
-        assert self._open.wait(SOON)
+        assert self._open.wait(PATIENCE_S)
 
     def open(self) -> None:
         self._open.set()
@@ -207,7 +206,7 @@ def test_no_turn_is_taken_while_one_runs(worker: Worker) -> None:
     runner = worker.runner(sink)
     worker.send()
     runner.start()
-    assert gate.entered.wait(SOON)
+    assert gate.entered.wait(PATIENCE_S)
     looks = sink.tasks[0].looks
     worker.send()
     time.sleep(10 * POLL_S)
@@ -231,7 +230,7 @@ def test_the_backlog_of_one_connector_does_not_hold_up_another(worker: Worker) -
     large.during = gate
     worker.send(30)
     worker.runner(large).start()
-    assert gate.entered.wait(SOON)
+    assert gate.entered.wait(PATIENCE_S)
     second = worker.runner(small)
     second.start()
     soon(lambda: second._has_turn)  # noqa: SLF001 - it waits behind the first one
@@ -328,13 +327,13 @@ def test_a_stop_lets_the_running_batch_finish_and_begins_no_other(worker: Worker
     runner = worker.runner(sink)
     worker.send(5)
     runner.start()
-    assert gate.entered.wait(SOON)
+    assert gate.entered.wait(PATIENCE_S)
     stopping = threading.Thread(target=runner.stop)
     stopping.start()
     soon(lambda: runner._stopping)  # noqa: SLF001
     assert stopping.is_alive()
     gate.open()
-    stopping.join(SOON)
+    stopping.join(PATIENCE_S)
     assert not stopping.is_alive()
     assert worker.batches == [("c", {("t", 0): 1})]
     looks = sink.tasks[0].looks
@@ -352,7 +351,7 @@ def test_a_turn_that_has_not_begun_when_the_connector_stops_reads_nothing(worker
     first.during = gate
     worker.send()
     worker.runner(first).start()
-    assert gate.entered.wait(SOON)
+    assert gate.entered.wait(PATIENCE_S)
     runner = worker.runner(second)
     runner.start()
     soon(lambda: runner._has_turn)  # noqa: SLF001
@@ -373,7 +372,7 @@ def test_a_batch_that_takes_too_long_is_cancelled_and_the_next_start_waits_for_i
     monkeypatch.setattr(worker.engine._jobs, "cancel", cancelled.append)  # noqa: SLF001
     worker.send()
     runner.start()
-    assert gate.entered.wait(SOON)
+    assert gate.entered.wait(PATIENCE_S)
     began = time.monotonic()
     runner.stop(0.2)
     assert 0.15 < time.monotonic() - began < 5
@@ -401,7 +400,7 @@ def test_a_batch_that_ends_in_the_time_of_its_cancelling_is_waited_for(
     monkeypatch.setattr(worker.engine._jobs, "cancel", lambda connector: gate.open())  # noqa: SLF001
     worker.send()
     runner.start()
-    assert gate.entered.wait(SOON)
+    assert gate.entered.wait(PATIENCE_S)
     runner.stop(1.0)
     assert len(worker.batches) == 1
 
@@ -412,7 +411,7 @@ def test_the_next_start_waits_for_a_batch_that_ends_soon(worker: Worker) -> None
     runner = worker.runner(sink)
     worker.send()
     runner.start()
-    assert gate.entered.wait(SOON)
+    assert gate.entered.wait(PATIENCE_S)
     runner.stop(0.02)
     threading.Timer(0.1, gate.open).start()
     worker.runner(sink).start()

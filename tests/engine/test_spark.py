@@ -92,7 +92,7 @@ def test_the_second_session_maps_the_classes_of_the_first(tmp_path: Path) -> Non
     assert archive is not None
     assert archive.options() == []  # as a first start does
     for _ in range(2):
-        done = subprocess.run([sys.executable, "-c", _PROGRAM], env=env, capture_output=True, text=True, timeout=120)
+        done = subprocess.run([sys.executable, "-c", _PROGRAM], env=env, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert "cds" not in done.stdout + done.stderr
         found = json.loads(done.stdout)
@@ -104,7 +104,7 @@ def test_the_second_session_maps_the_classes_of_the_first(tmp_path: Path) -> Non
 @pytest.mark.faults
 def test_an_application_that_the_cluster_has_ended(tmp_path: Path) -> None:
     env = isolated_settings(tmp_path / "home", SPARK_MASTER="local[1]").env
-    done = subprocess.run([sys.executable, "-c", _ENDED], env=env, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", _ENDED], env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [False, True, True]
 
@@ -119,7 +119,7 @@ def test_a_master_that_does_not_answer(tmp_path: Path, free_ports: Callable[[int
         "from frazil.environment.settings import Settings; from frazil.engine import spark; "
         "spark.start(Settings.load())"
     )
-    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=200)
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True)
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
     assert last.startswith(f"frazil.errors.StackError: Spark at SPARK_MASTER={master} did not start: ")

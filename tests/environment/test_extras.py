@@ -66,7 +66,6 @@ def test_a_worker_needs_no_extra() -> None:
         [sys.executable, "-c", f"{hide}; import frazil.api.worker", packages],
         capture_output=True,
         text=True,
-        timeout=120,
     )
     assert done.returncode == 0, done.stderr
 
@@ -80,7 +79,7 @@ def test_a_delta_connector_without_its_extra_is_refused(monkeypatch: pytest.Monk
 
 def test_a_delta_table_without_its_extra_cannot_be_opened() -> None:
     code = "import sys; sys.modules['deltalake'] = None; import frazil.connectors.objects.delta.table"
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "ConfigError: the package deltalake is not installed; it belongs to the extra `delta`" in ended.stderr
 
 

@@ -5,36 +5,22 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.cli.programs import text_here
 from tests.sql.conftest import COMMITS, NAMESPACE, ROWS_PER_COMMIT, LogTables
 
 pytestmark = pytest.mark.stack
 
 TOTAL = COMMITS * ROWS_PER_COMMIT
-PROGRAM = """
-import sys
-from frazil.cli.ui.program import app
-from frazil.cli.verbs import maintain, query, sql
-from frazil.errors import FrazilError, UsageError
-try:
-    app(standalone_mode=False)
-except FrazilError as error:
-    print(f"{type(error).__name__}: {error}", file=sys.stderr)
-    sys.exit(2 if isinstance(error, UsageError) else 1)
-"""
 
 
 def run(log_tables: LogTables, *arguments: str, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
-    """One process as a user starts it: start-up is part of what is tested."""
-    env = {**os.environ, **log_tables.stack.settings.env, "NAMESPACE_NAME": NAMESPACE, "TRINO_URL": "", **variables}
-    command = [sys.executable, "-W", "error", "-c", PROGRAM, *arguments]
-    return subprocess.run(command, env=env, input=stdin, capture_output=True, text=True, timeout=60)
+    env = {**log_tables.stack.settings.env, "NAMESPACE_NAME": NAMESPACE, "TRINO_URL": "", **variables}
+    return text_here(env, *arguments, stdin=stdin)
 
 
 def test_query_shows_every_table(log_tables: LogTables) -> None:
@@ -80,8 +66,8 @@ def test_query_as_json_and_csv(log_tables: LogTables) -> None:
         (("sql",), 2, "there is no statement"),
         (("sql", "SELECT 1", "--file", "x"), 2, "either as an argument"),
         (("sql", "--file", "/nosuch/file"), 2, "cannot be read"),
-        (("sql", "SELECT nosuch FROM apilogs"), 1, "QueryError: column nosuch cannot be resolved"),
-        (("sql", "DROP TABLE apilogs"), 1, "QueryError: line 1, column 1: DROP is refused"),
+        (("sql", "SELECT nosuch FROM apilogs"), 1, "column nosuch cannot be resolved"),
+        (("sql", "DROP TABLE apilogs"), 1, "line 1, column 1: DROP is refused"),
     ],
 )
 def test_what_cannot_be_done_is_said_on_standard_error(
@@ -96,7 +82,7 @@ def test_what_cannot_be_done_is_said_on_standard_error(
 def test_a_warehouse_that_does_not_exist(log_tables: LogTables, arguments: tuple[str, ...]) -> None:
     shown = run(log_tables, *arguments, WAREHOUSE_NAME="nosuch")
     assert (shown.returncode, shown.stdout) == (1, "")
-    assert "QueryError: the Iceberg catalog has no such warehouse" in shown.stderr
+    assert "the Iceberg catalog has no such warehouse" in shown.stderr
     assert "table bucket nosuch not found" in shown.stderr
     assert "correct WAREHOUSE_NAME" in shown.stderr
 

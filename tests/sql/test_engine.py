@@ -21,6 +21,7 @@ from frazil.sql.engine import Engine, _interruptible
 from frazil.sql.session import Session
 from tests.sql.conftest import COMMITS, NAMESPACE, ROWS_PER_COMMIT, START, LogTables
 from tests.sql.seeds import STATEMENTS
+from tests.waits import PATIENCE_S
 
 pytestmark = pytest.mark.stack
 
@@ -292,7 +293,7 @@ class Forgetful(Session):
 
     def reader(self, sql: str, rows: int) -> pa.RecordBatchReader:
         for _ in range(2):
-            assert self.interrupts.acquire(timeout=30)
+            assert self.interrupts.acquire(timeout=PATIENCE_S)
         raise duckdb.InterruptException("INTERRUPT Error: Interrupted!")
 
     def interrupt(self) -> None:
@@ -321,7 +322,7 @@ def test_an_interrupt_while_a_statement_begins_ends_it_too(monkeypatch: pytest.M
     monkeypatch.setattr(threading, "Thread", Interrupted)
     with duckdb.connect(":memory:") as connection, pytest.raises(KeyboardInterrupt):
         _interruptible(Forgetful(connection), "SELECT 1", 1)
-    begun[0].join(timeout=30)
+    begun[0].join(PATIENCE_S)
     assert not begun[0].is_alive()
 
 

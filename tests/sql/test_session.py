@@ -4,6 +4,7 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from importlib.resources import files
 from typing import Any, cast
 
@@ -14,7 +15,7 @@ import pytest
 from frazil.errors import QueryError
 from frazil.sql.session import machine_limit, session
 from frazil.sql.translation.text_functions import FUNCTIONS
-from tests.harness import eventually
+from tests.waits import eventually
 
 
 @pytest.mark.parametrize(
@@ -71,9 +72,11 @@ def test_ctrl_c_is_what_it_is_everywhere() -> None:
 
             def has_ended() -> bool:
                 child.send_signal(signal.SIGINT)
+                with suppress(subprocess.TimeoutExpired):
+                    child.wait(0.5)
                 return child.poll() is not None
 
-            eventually(has_ended, 60, 0.5)
+            eventually(has_ended)
             assert (child.stdout.read(), child.returncode) == ("interrupted\n", 0)
         finally:
             child.kill()

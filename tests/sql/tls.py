@@ -12,6 +12,7 @@ import httpx
 import trustme
 
 from frazil.environment.settings import LOOPBACK
+from tests.waits import PATIENCE_S
 
 _DROPPED = ("content-length", "transfer-encoding", "content-encoding", "connection")
 
@@ -52,7 +53,7 @@ class TlsProxy:
             _send(handler, 401, {}, b"")
             return
         headers = {name: value for name, value in handler.headers.items() if name.lower().startswith("x-trino")}
-        with httpx.Client(trust_env=False, timeout=60) as client:
+        with httpx.Client(trust_env=False, timeout=PATIENCE_S) as client:
             reply = client.request(handler.command, self._upstream + handler.path, headers=headers, content=body)
         content = reply.content
         if self.rewrites:

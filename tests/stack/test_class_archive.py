@@ -186,7 +186,7 @@ class Program:
         return [str(self.java), *options, "-cp", str(IVY), "org.apache.ivy.Main", "-version"]
 
     def run(self, *options: str) -> str:
-        answer = subprocess.run(self.command(*options), capture_output=True, text=True, check=True, timeout=60)
+        answer = subprocess.run(self.command(*options), capture_output=True, text=True, check=True)
         assert "warning" not in answer.stdout + answer.stderr
         return answer.stdout
 

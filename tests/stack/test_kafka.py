@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from frazil.stack.kafka import kafka_service
 from frazil.stack.local import LocalStack
 from frazil.stack.service import Service, Status
 from tests.isolation import isolated_settings, own_cache
+from tests.waits import eventually
 
 
 def quiet(text: str) -> None:
@@ -72,10 +72,7 @@ def test_kill_and_restart_keep_records_and_cluster_id(broker: tuple[Settings, Se
     produce(bootstrap, "kept", b"value")
 
     os.kill(state.pid, signal.SIGKILL)
-    deadline = time.monotonic() + 5
-    while service.state().status is not Status.DIED and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert service.state().status is Status.DIED
+    eventually(lambda: service.state().status is Status.DIED)
     assert service.start(quiet) is True
     assert read_first(bootstrap, "kept") == b"value"
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import os
 import shutil
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 
 from frazil.stack import logfile
 from frazil.stack.logfile import bound, follow, keep, start_keeper, tail, tail_since
-from tests.harness import eventually
+from tests.waits import PATIENCE_S, eventually
 
 
 def test_tail_of_an_absent_log_is_empty(tmp_path: Path) -> None:
@@ -129,24 +130,19 @@ def test_logs_are_bounded_while_a_service_runs(
     with log.open("ab", buffering=0) as program:
         for _ in range(20):
             program.write(b"x" * 2000)
-            eventually(lambda: log.stat().st_size == 0, 10, LOOK_S)
+            eventually(lambda: log.stat().st_size == 0)
     assert (tmp_path / "logs" / "a.log.1").stat().st_size == 1000
     service.kill()
     service.wait()
-    keeper.join(10)
+    keeper.join(PATIENCE_S)
     assert not keeper.is_alive()
 
 
 def test_a_home_has_one_keeper(tmp_path: Path, service: subprocess.Popen[bytes]) -> None:
-    first = threading.Thread(target=keep, args=(tmp_path, LOOK_S))
-    first.start()
-    eventually(lambda: (tmp_path / "run" / "logs.lock").exists(), 10, LOOK_S)
-    keep(tmp_path, LOOK_S)
-    assert first.is_alive()
-    service.kill()
-    service.wait()
-    first.join(10)
-    assert not first.is_alive()
+    with (tmp_path / "run" / "logs.lock").open("a") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        keep(tmp_path, LOOK_S)
+    assert service.poll() is None
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"pid": "x"}', f'{{"pid": {1 << 70}}}'])
@@ -161,8 +157,8 @@ def test_the_keeper_is_a_process_that_ends_with_the_last_service(
 ) -> None:
     start_keeper(tmp_path, os.environ)
     process = psutil.Process(logfile._keepers[-1].pid)  # noqa: SLF001
-    eventually(lambda: (tmp_path / "run" / "logs.lock").exists(), 20, 0.02)
+    eventually(lambda: (tmp_path / "run" / "logs.lock").exists())
     assert process.cmdline()[0] == sys.executable
     service.kill()
     service.wait()
-    eventually(lambda: logfile._keepers[-1].poll() == 0, 20, 0.02)  # noqa: SLF001
+    eventually(lambda: logfile._keepers[-1].poll() == 0)  # noqa: SLF001

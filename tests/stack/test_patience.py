@@ -13,7 +13,7 @@ import pytest
 from frazil.errors import StackError
 from frazil.stack.patience import Patience, complaint
 from frazil.stack.process import kill
-from tests.harness import eventually
+from tests.waits import eventually
 
 LIMIT_S = 0.5
 LOOP = "while True: pass"

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from frazil.stack.process import ProcessFile, exit_code, kill, minimal_env, terminate, utf8_locale
+from tests.waits import PATIENCE_S, eventually
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 STUBBORN = [
@@ -42,9 +43,7 @@ def launch(file: ProcessFile, command: list[str]) -> psutil.Process:
 def spoken(file: ProcessFile) -> None:
     """Wait until the process has written to its log."""
     log = file.path.parent.parent / "logs" / "a.log"
-    deadline = time.monotonic() + 10
-    while log.stat().st_size == 0 and time.monotonic() < deadline:
-        time.sleep(0.02)
+    eventually(lambda: log.stat().st_size)
 
 
 def test_a_process_is_found_again_in_a_session_of_its_own(file: ProcessFile) -> None:
@@ -55,24 +54,23 @@ def test_a_process_is_found_again_in_a_session_of_its_own(file: ProcessFile) -> 
 
 def test_what_a_process_makes_is_for_its_owner_only(file: ProcessFile, tmp_path: Path) -> None:
     made = tmp_path / "made"
-    launch(file, [sys.executable, "-c", f"import os; os.mkdir({str(made)!r}); open({str(made / 'f')!r}, 'w')"]).wait(10)
+    launch(file, [sys.executable, "-c", f"import os; os.mkdir({str(made)!r}); open({str(made / 'f')!r}, 'w')"]).wait(
+        PATIENCE_S
+    )
     modes = [path.stat().st_mode & 0o777 for path in (made, made / "f", tmp_path / "logs" / "a.log")]
     assert modes == [0o700, 0o600, 0o600]
 
 
 def test_an_ended_process_is_not_found_and_its_exit_code_is_known(file: ProcessFile) -> None:
     process = launch(file, [sys.executable, "-c", "raise SystemExit(3)"])
-    process.wait(10)
+    process.wait(PATIENCE_S)
     assert file.find() is None
     assert file.read() is not None
 
 
 def test_exit_code_of_a_child(file: ProcessFile) -> None:
     process = launch(file, [sys.executable, "-c", "raise SystemExit(3)"])
-    deadline = time.monotonic() + 10
-    while exit_code(process) is None and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert exit_code(process) == 3
+    eventually(lambda: exit_code(process) == 3)
 
 
 def test_a_recycled_process_id_is_not_ours(file: ProcessFile) -> None:
@@ -113,7 +111,7 @@ def test_children_of_a_killed_process_are_found(file: ProcessFile) -> None:
     spoken(file)
     (child,) = process.children()
     process.kill()
-    process.wait(10)
+    process.wait(PATIENCE_S)
     assert file.find() is None
     assert file.stragglers() == [child]
     kill(file.stragglers())
@@ -126,7 +124,7 @@ def test_a_process_outlives_its_launcher(tmp_path: Path) -> None:
         "from pathlib import Path\nfrom frazil.stack.process import ProcessFile\n"
         f"ProcessFile(Path({str(path)!r})).launch({SLEEP!r}, {{}}, None, Path({str(tmp_path / 'a.log')!r}))\n"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=30)
+    subprocess.run([sys.executable, "-c", program], check=True)
     process = ProcessFile(path).find()
     assert process is not None
     terminate(process, 5)
@@ -139,16 +137,14 @@ def test_children_are_found_when_the_killed_process_is_nobodys_child(tmp_path: P
         "from pathlib import Path\nfrom frazil.stack.process import ProcessFile\n"
         f"ProcessFile(Path({str(path)!r})).launch({PARENT!r}, {{}}, None, Path({str(log)!r}))\n"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=30)
+    subprocess.run([sys.executable, "-c", program], check=True)
     file = ProcessFile(path)
     spoken(file)
     process = file.find()
     assert process is not None
     (child,) = process.children()
     process.kill()
-    deadline = time.monotonic() + 10
-    while file.find() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    eventually(lambda: file.find() is None)
     assert file.stragglers() == [child]
     kill([child])
 

@@ -21,6 +21,7 @@ from frazil.errors import PortTaken, ServiceDied, StackError
 from frazil.stack import service as module
 from frazil.stack.ports import Port, unused
 from frazil.stack.service import Service, Status, start_all
+from tests.waits import eventually
 
 SERVER = [sys.executable, "-m", "http.server", "--bind", LOOPBACK]
 Make = Callable[..., Service]
@@ -215,12 +216,8 @@ def test_kill_9_is_seen_and_the_next_start_works(make: Make) -> None:
     pid = service.state().pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-    deadline = time.monotonic() + 5
-    while service.state().status is not Status.DIED and time.monotonic() < deadline:
-        time.sleep(0.05)
-    state = service.state()
-    assert state.status is Status.DIED
-    assert str(service.log) in state.reason
+    eventually(lambda: service.state().status is Status.DIED)
+    assert str(service.log) in service.state().reason
     assert service.start(quiet) is True
     assert service.state().pid != pid
 

@@ -17,7 +17,7 @@ import pytest
 from frazil.stack.process import ProcessFile, is_alive, kill
 from frazil.stack.service import Service
 from frazil.stack.tether import Tether, keep
-from tests.worker.lifecycle.runners import eventually
+from tests.waits import PATIENCE_S, eventually
 
 OWNER = """
 import sys, time
@@ -51,7 +51,7 @@ def test_the_end_of_the_pipe_ends_the_process(sleeper: psutil.Process, tmp_path:
     time.sleep(0.2)
     assert is_alive(sleeper)
     os.close(sink)
-    keeper.join(10)
+    keeper.join(PATIENCE_S)
     assert not is_alive(sleeper)
     os.close(source)
 
@@ -85,7 +85,7 @@ def test_a_service_ends_with_its_owner(tmp_path: Path, number: int, silence: str
             time.sleep(1.5)
             assert is_alive(process)
             owner.send_signal(number)
-            eventually(lambda: not is_alive(process), timeout=15)
+            eventually(lambda: not is_alive(process))
         finally:
             owner.kill()
 

@@ -6,6 +6,7 @@ import pytest
 
 from frazil.stack import transfer
 from frazil.stack.transfer import Transfer, watched
+from tests.waits import eventually
 
 
 def test_the_text_tells_the_bytes() -> None:
@@ -18,9 +19,7 @@ def test_bytes_are_reported_until_the_body_ends(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(transfer, "_POLL_S", 0.01)
     seen: list[str] = []
     with pytest.raises(ValueError, match="over"), watched("moving", lambda: 7_000_000, 5_000_000, seen.append):
-        deadline = time.monotonic() + 10
-        while not seen and time.monotonic() < deadline:
-            time.sleep(0.01)
+        eventually(lambda: seen)
         raise ValueError("over")
     assert set(seen) == {"moving: 5 of 5 MB"}
     count = len(seen)

@@ -8,6 +8,7 @@ import pytest
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.lifecycle.restart_policy import RestartPolicy
 from frazil.worker.lifecycle.store import FileConfigStore
+from tests.waits import PATIENCE_S
 from tests.worker.lifecycle.runners import ScriptedFactory
 
 
@@ -26,4 +27,4 @@ def herder(store: FileConfigStore, factory: ScriptedFactory) -> Iterator[Herder]
     herder = Herder(store, factory, "127.0.0.1:8083", RestartPolicy(first_s=0.05, longest_s=0.2))
     herder.start()
     yield herder
-    assert herder.close(timeout=10.0)
+    assert herder.close(timeout=PATIENCE_S)

@@ -19,8 +19,8 @@ from starlette.routing import Route
 from frazil.worker.connections import Bounds
 from frazil.worker.rest.security.tls import server_context
 from frazil.worker.server import Server, serve
-from tests.harness import eventually
 from tests.tls import PASSWORD, Authority
+from tests.waits import eventually
 
 
 async def echo(request: Request) -> Response:
@@ -92,8 +92,8 @@ def test_bytes_that_trickle_do_not_put_the_end_off(start: Start) -> None:
 def test_an_answer_that_nobody_takes_is_given_up(start: Start) -> None:
     server = start()
     with connect(server, b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n"):
-        eventually(lambda: len(server._server.server_state.connections) == 1, interval=0.01)  # noqa: SLF001
-        eventually(lambda: not server._server.server_state.connections, 5, 0.01)  # noqa: SLF001
+        eventually(lambda: len(server._server.server_state.connections) == 1)  # noqa: SLF001
+        eventually(lambda: not server._server.server_state.connections)  # noqa: SLF001
 
 
 def test_a_handshake_that_does_not_come_to_its_end_is_cut(
@@ -130,7 +130,7 @@ def test_connections_beyond_the_bound_are_refused_and_others_come_in_when_some_a
         except httpx.TransportError:
             return False
 
-    eventually(answers, 5, 0.02)
+    eventually(answers)
 
 
 def test_a_process_without_free_files_goes_on_when_there_are_some(
@@ -144,7 +144,7 @@ def test_a_process_without_free_files_goes_on_when_there_are_some(
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (probe + 1, hard))
         client.connect(("127.0.0.1", server.port))
-        eventually(lambda: "no connection can be accepted now" in caplog.text, 5, 0.02)
+        eventually(lambda: "no connection can be accepted now" in caplog.text)
         time.sleep(0.3)
         assert len(caplog.records) < 20
     finally:

@@ -93,7 +93,6 @@ def test_the_shell_is_offered_connectors(program: Program) -> None:
         env={**os.environ, **words},
         capture_output=True,
         text=True,
-        timeout=60,
         check=True,
     )
     assert answer.stdout.split() == ["my-sink"]

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from tests.cli.connect.conftest import SINK, Program
-from tests.worker.lifecycle.runners import eventually
+from tests.waits import eventually
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 
 from tests.cli.connect.conftest import SINK, Program
 from tests.harness import state_of
-from tests.worker.lifecycle.runners import eventually
+from tests.waits import eventually
 
 
 def state(program: Program, name: str) -> str:

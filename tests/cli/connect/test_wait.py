@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.cli.connect.conftest import SINK, Program
-from tests.worker.lifecycle.runners import eventually
+from tests.waits import eventually
 
 
 def test_waiting_ends_when_connector_and_tasks_are_there(program: Program) -> None:

@@ -14,8 +14,8 @@ import pytest
 from frazil.environment.settings import Settings
 from frazil.sql.trino import TrinoEngine
 from tests.cli.terminal import CTRL_C, CTRL_D, TAB, UP, Terminal
-from tests.harness import eventually
 from tests.sql.conftest import COMMITS, ROWS_PER_COMMIT, LogTables
+from tests.waits import eventually
 
 pytestmark = pytest.mark.stack
 
@@ -162,6 +162,6 @@ def test_ctrl_c_ends_the_statement_on_trino_too(trino: Settings, log_tables: Log
         shell.send(CTRL_C)
         shell.until("cancelled", timeout=20)
         shell.until(PROMPT)
-        eventually(lambda: states() == {"FAILED"}, timeout=10)
+        eventually(lambda: states() == {"FAILED"})
         shell.send("SHOW TABLES;\r")
         shell.until("(4 rows")

@@ -8,6 +8,7 @@ import pytest
 
 from frazil.cli.ui.outfile import whole_file
 from frazil.errors import UsageError
+from tests.waits import PATIENCE_S
 
 
 def test_a_file_is_replaced_at_once(tmp_path: Path) -> None:
@@ -55,7 +56,7 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     reader.start()
     with whole_file(path) as save:
         save(b"x" * 200_000)
-    reader.join(10)
+    reader.join(PATIENCE_S)
     assert path.is_fifo()
     assert read == [b"x" * 200_000]
 

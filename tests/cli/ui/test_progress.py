@@ -8,7 +8,7 @@ from rich.console import Console
 from frazil.cli.ui import progress as module
 from frazil.cli.ui.progress import progress
 from frazil.stack.transfer import Transfer
-from tests.harness import eventually
+from tests.waits import eventually
 
 
 def test_a_line_now_and_then_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,8 +20,9 @@ from frazil.pipeline.schemas.converter import RegistryConverter
 from frazil.pipeline.schemas.wire import Framing
 from frazil.stack.local import LocalStack
 from tests.cli.programs import finished, program
-from tests.harness import eventually, messages
+from tests.harness import messages
 from tests.rest_worker import rest_worker
+from tests.waits import eventually
 
 pytestmark = pytest.mark.stack
 

@@ -22,7 +22,7 @@ from tests.cli.programs import finished, output_until, program
 from tests.harness import state_of
 from tests.isolation import isolated_settings
 from tests.rest_worker import rest_worker
-from tests.worker.lifecycle.runners import eventually
+from tests.waits import eventually
 
 VERBS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 

@@ -6,7 +6,6 @@ import io
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +17,7 @@ from typer.testing import CliRunner
 
 from frazil.cli.ui.program import StatementCommand
 from frazil.environment.settings import Settings
+from tests.cli.programs import run_here
 from tests.cli.terminal import Terminal
 from tests.sql.conftest import COMMITS, ROWS_PER_COMMIT, LogTables
 
@@ -27,18 +27,11 @@ TOTAL = COMMITS * ROWS_PER_COMMIT
 
 
 def environment(log_tables: LogTables) -> dict[str, str]:
-    return {**os.environ, **log_tables.stack.settings.env, "NAMESPACE_NAME": log_tables.namespace, "TRINO_URL": ""}
+    return {**log_tables.stack.settings.env, "NAMESPACE_NAME": log_tables.namespace, "TRINO_URL": ""}
 
 
 def sql(log_tables: LogTables, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "frazil.cli.main", "sql", *arguments],
-        env=environment(log_tables),
-        input=stdin.encode(),
-        capture_output=True,
-        timeout=180,
-        check=False,
-    )
+    return run_here(environment(log_tables), "sql", *arguments, stdin=stdin)
 
 
 def test_statements_from_a_pipe_run_in_turn_and_stop_at_the_first_error(log_tables: LogTables) -> None:
@@ -101,7 +94,7 @@ def test_parquet_takes_one_statement(log_tables: LogTables, tmp_path: Path) -> N
 
 
 def test_a_terminal_is_told_which_columns_have_no_room(log_tables: LogTables) -> None:
-    env = environment(log_tables)
+    env = {**os.environ, **environment(log_tables)}
     with Terminal(env, "sql", "SELECT * FROM apilogs", columns=80) as terminal:
         terminal.until("of 11 columns have no room: ")
         terminal.until("--expanded or --format json shows them.")

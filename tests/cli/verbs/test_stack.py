@@ -23,8 +23,8 @@ from frazil.stack.local import LocalStack
 from frazil.stack.ports import Port, unused
 from frazil.stack.service import Service, Status
 from tests.cli.programs import finished, output_until, program
-from tests.harness import eventually
 from tests.isolation import isolated_settings
+from tests.waits import eventually
 
 SERVER = [sys.executable, "-m", "http.server", "--bind", LOOPBACK]
 
@@ -267,7 +267,7 @@ def test_start_is_interrupted_while_kafka_starts(settings: Settings, by: signal.
     states = {service.name: service.state().status for service in services(settings)}
     assert states == {"seaweedfs": Status.RUNNING, "kafka": Status.STOPPED, "worker": Status.STOPPED}
     assert run("stop").exit_code == 0
-    eventually(lambda: not [p for p in psutil.process_iter() if str(settings.home) in " ".join(_command(p))], 10)
+    eventually(lambda: not [p for p in psutil.process_iter() if str(settings.home) in " ".join(_command(p))])
 
 
 def _command(process: psutil.Process) -> list[str]:

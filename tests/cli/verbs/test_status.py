@@ -25,7 +25,8 @@ from tests.cli.verbs.test_data import counts
 from tests.connectors.samples import MINIMAL_S3_SINK
 from tests.isolation import isolated_settings
 from tests.rest_worker import rest_worker
-from tests.worker.lifecycle.runners import ScriptedFactory, eventually
+from tests.waits import eventually
+from tests.worker.lifecycle.runners import ScriptedFactory
 
 SHAPES = {
     "services": ["name", "state", "address", "pid", "reason"],

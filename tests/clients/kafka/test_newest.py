@@ -10,6 +10,7 @@ from frazil.clients.kafka.peek import newest_records
 from frazil.errors import NotFound, ServiceUnavailable
 from frazil.stack.local import LocalStack
 from tests.harness import send
+from tests.waits import PATIENCE_S
 
 pytestmark = pytest.mark.stack
 
@@ -48,4 +49,4 @@ def test_a_broker_that_is_away_is_told() -> None:
 
 def _groups(bootstrap: str) -> list[str]:
     admin = kafka_client.admin(bootstrap)  # without its client the call is never answered
-    return [group.group_id for group in admin.list_consumer_groups().result(10).valid]
+    return [group.group_id for group in admin.list_consumer_groups().result(PATIENCE_S).valid]

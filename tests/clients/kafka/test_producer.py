@@ -13,6 +13,7 @@ from frazil.clients.kafka.offsets import end_offsets
 from frazil.clients.kafka.producer import PolledProducer
 from frazil.clients.kafka.topics import ensure_topics
 from frazil.stack.local import LocalStack
+from tests.waits import PATIENCE_S
 
 _INTERRUPTED = """
 import signal, sys, threading, time
@@ -32,7 +33,7 @@ try:
     with PolledProducer({"bootstrap.servers": sys.argv[1], "log_level": 0, "on_delivery": delivered}) as producer:
         for _ in range(1000):
             producer.produce("producer.interrupted", b"x")
-        producer.wait(30)
+        producer.wait(PATIENCE_S)
         time.sleep(10)
 except KeyboardInterrupt:
     print("interrupted", threads)
@@ -47,7 +48,6 @@ def test_ctrl_c_while_deliveries_are_told(stack: LocalStack) -> None:
         [sys.executable, "-c", _INTERRUPTED, stack.settings.bootstrap_servers],
         capture_output=True,
         text=True,
-        timeout=60,
     )
     assert (done.returncode, done.stdout) == (0, "interrupted {False}\n"), done.stderr
 
@@ -63,9 +63,9 @@ def test_what_a_callback_raises_is_not_lost(stack: LocalStack) -> None:
     with pytest.raises(ValueError, match="from the callback"), PolledProducer(config) as producer:
         producer.produce("producer.raises", b"x")
         producer.produce("producer.raises", b"x")
-        producer.wait(30)
+        producer.wait(PATIENCE_S)
         time.sleep(0.5)
-        producer.wait(30)
+        producer.wait(PATIENCE_S)
 
 
 @pytest.mark.stack

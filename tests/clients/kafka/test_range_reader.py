@@ -17,6 +17,7 @@ from frazil.clients.kafka.peek import newest_records
 from frazil.clients.kafka.ranges import CHUNK, FETCH, Range, RangeReader
 from frazil.clients.kafka.security import secured
 from frazil.errors import ConfigError, PositionLost, ServiceUnavailable
+from tests.waits import PATIENCE_S
 
 pytestmark = pytest.mark.stack
 
@@ -156,7 +157,7 @@ def test_records_that_are_gone_are_told(bootstrap: str, reader: RangeReader, alo
     topic = filled(bootstrap, {0: 10, 1: 10})
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for future in admin.delete_records([TopicPartition(topic, 0, 5)]).values():
-        future.result(20)
+        future.result(PATIENCE_S)
     others = [] if alone else [Range(topic, 1, 0, 10)]
     with pytest.raises(PositionLost, match=rf"topic {topic}, partition 0, offset 2: .*What was read before is stored"):
         list(reader.read([Range(topic, 0, 2, 10), *others]))

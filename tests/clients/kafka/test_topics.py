@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import base64
-import time
 import uuid
 
 import pytest
@@ -10,6 +9,7 @@ from confluent_kafka.admin import AdminClient
 from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.errors import TerminalError
+from tests.waits import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.stack
 
@@ -35,10 +35,8 @@ def test_a_topic_made_again_has_another_id(bootstrap: str, topic: str) -> None:
     first = kafka_topics.topic_ids(bootstrap, [topic])
     assert kafka_topics.topic_ids(bootstrap, [topic]) == first
     client = AdminClient({"bootstrap.servers": bootstrap})
-    client.delete_topics([topic])[topic].result(20)
-    deadline = time.monotonic() + 10
-    while kafka_topics.ensure_topics(bootstrap, {topic: (1, {})}) == {topic: False} and time.monotonic() < deadline:
-        time.sleep(0.1)
+    client.delete_topics([topic])[topic].result(PATIENCE_S)
+    eventually(lambda: kafka_topics.ensure_topics(bootstrap, {topic: (1, {})})[topic])
     second = kafka_topics.topic_ids(bootstrap, [topic])
     assert second != first
     assert len(base64.urlsafe_b64decode(second[topic] + "==")) == 16

@@ -19,6 +19,8 @@ from frazil.connectors.sink import Due
 from frazil.errors import BadRecord, ConfigError
 from tests.connectors.iceberg.driver import CREATE, EVOLVE, SIMPLE, TOLERANT, Driver, Memory, memory
 
+pytestmark = pytest.mark.no_cover
+
 TABLE = "db.users"
 FORMAT = {"iceberg.tables": TABLE, "frazil.cdc.format": "debezium", **CREATE, **EVOLVE}
 

@@ -27,7 +27,8 @@ from frazil.pipeline.report import BatchReport
 from frazil.pipeline.source import Source
 from tests.connectors.broker import BOOTSTRAP, Broker
 from tests.connectors.objects.samples import FolderStore, sink_with
-from tests.harness import eventually, messages, send
+from tests.harness import messages, send
+from tests.waits import eventually
 
 
 class Cluster(Protocol):

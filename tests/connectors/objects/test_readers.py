@@ -107,6 +107,6 @@ def test_spark_reads(tmp_path: Path) -> None:
     folders = {form: str(stored(tmp_path / form, form)) for form in forms}
     command = [sys.executable, "-c", _PROGRAM, json.dumps(folders)]
     settings = isolated_settings(tmp_path / "home")
-    done = subprocess.run(command, env=settings.env, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, env=settings.env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == dict.fromkeys(forms, EXPECTED)

@@ -15,7 +15,7 @@ from frazil.connectors.objects import uploads
 from frazil.connectors.objects.open_object import Finished
 from frazil.connectors.objects.uploads import Uploads
 from frazil.errors import StoreUnavailable
-from tests.harness import eventually
+from tests.waits import PATIENCE_S, eventually
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Slow:
 
     def put(self, name: str, body: IO[bytes], size: int, tags: tuple[tuple[str, str], ...]) -> None:
         self.asked.append(name)
-        assert self.free.acquire(timeout=10)
+        assert self.free.acquire(timeout=PATIENCE_S)
         if name == "bad":
             raise StoreUnavailable("503")
         assert len(body.read()) == size
@@ -70,7 +70,7 @@ def test_bytes_on_their_way_are_bounded(slow: Slow, sent: Uploads, monkeypatch: 
     third.join(0.1)
     assert third.is_alive()
     slow.free.release(3)
-    third.join(10)
+    third.join(PATIENCE_S)
     assert not third.is_alive()
     sent.wait()
     assert sorted(slow.names) == ["a", "b", "c"]
@@ -94,7 +94,7 @@ def test_large_objects_are_sent_two_at_once(
     monkeypatch.setattr(uploads, "_SENT_BYTES", 80 if at_once == 8 else 32)
     for number in range(20):
         sent.add(finished(str(number), size))
-    eventually(lambda: len(slow.asked) == at_once, 10, 0.01)
+    eventually(lambda: len(slow.asked) == at_once)
     time.sleep(0.05)
     assert len(slow.asked) == at_once
     slow.free.release(20)
@@ -107,12 +107,12 @@ def test_objects_that_wait_for_their_turn_are_given_up(monkeypatch: pytest.Monke
     sent = Uploads(slow, tag_offsets=False)
     for number in range(6):
         sent.add(finished(str(number)))
-    eventually(lambda: len(slow.asked) == 2, 10, 0.01)
+    eventually(lambda: len(slow.asked) == 2)
     closing = threading.Thread(target=sent.close)
     closing.start()
     time.sleep(0.05)
     slow.free.release(6)
-    closing.join(10)
+    closing.join(PATIENCE_S)
     assert not closing.is_alive()
     assert len(slow.asked) == 2
 

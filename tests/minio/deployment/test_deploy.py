@@ -27,6 +27,7 @@ from frazil.minio.records.tables import (
 from frazil.stack.local import LocalStack
 from frazil.stack.ports import unused
 from tests.rest_worker import rest_worker
+from tests.waits import PATIENCE_S
 
 pytestmark = pytest.mark.stack
 
@@ -66,7 +67,7 @@ def test_topics(settings: Settings) -> None:
     client = admin(settings.bootstrap_servers)
     for topic in data | dead:
         resource = ConfigResource(ResourceType.TOPIC, topic)
-        described = client.describe_configs([resource])[resource].result(10)
+        described = client.describe_configs([resource])[resource].result(PATIENCE_S)
         assert described["max.message.bytes"].value == "16777216"
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import subprocess
-import sys
 
 import pytest
 
 from frazil.minio.questions.catalog import QUESTIONS
+from tests.cli.programs import text_here
 from tests.minio.questions.conftest import Asked
 from tests.minio.questions.records import NIGHT
 
@@ -21,10 +20,7 @@ SINCE = ("--since", f"{NIGHT}00Z")
 
 
 def run(asked: Asked, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """One process as a user starts it."""
-    env = {**os.environ, **asked.settings.env}
-    command = [sys.executable, "-W", "error", "-m", "frazil.cli.main", *arguments]
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+    return text_here(asked.settings.env, *arguments)
 
 
 def test_the_questions_are_listed(asked: Asked) -> None:
@@ -91,9 +87,7 @@ def test_wrong_usage(asked: Asked, arguments: tuple[str, ...], code: int, messag
 
 
 def test_tables_that_do_not_exist(asked: Asked) -> None:
-    env = {**os.environ, **asked.settings.env, "NAMESPACE_NAME": "nosuch"}
-    command = [sys.executable, "-m", "frazil.cli.main", "ask", "errors"]
-    shown = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+    shown = text_here({**asked.settings.env, "NAMESPACE_NAME": "nosuch"}, "ask", "errors")
     assert (shown.returncode, shown.stdout) == (1, "")
     assert "nosuch" in shown.stderr
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -21,6 +20,7 @@ from frazil.minio.generators.generate import records
 from frazil.minio.report.panels import VIEWS
 from frazil.stack.local import LocalStack
 from tests.browser import chromium, visit
+from tests.cli.programs import text_here
 from tests.minio.questions.conftest import drop_tables, write_records
 
 pytestmark = pytest.mark.stack
@@ -68,15 +68,8 @@ def call(bucket: str) -> bytes:
 
 
 def report(settings: Settings, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "frazil.cli.main", "report", *arguments],
-        env={**os.environ, **settings.env},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    with contextlib.chdir(folder):
+        return text_here(settings.env, "report", *arguments)
 
 
 @pytest.fixture(scope="module")

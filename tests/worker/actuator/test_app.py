@@ -25,7 +25,8 @@ from frazil.worker.server import serve
 from frazil.worker.watch.loggers import Loggers
 from frazil.worker.watch.metrics import Metrics
 from tests.connectors.samples import MINIMAL_SINK
-from tests.worker.lifecycle.runners import ScriptedFactory, eventually
+from tests.waits import eventually
+from tests.worker.lifecycle.runners import ScriptedFactory
 
 ENV = {"KAFKA_BOOTSTRAP_SERVERS": "k:9092", "KAFKA_SASL_PASSWORD": "swordfish", "OTHER": "4711", "PATH": "/bin"}
 PROPERTIES = {

@@ -8,7 +8,7 @@ from frazil.worker.actuator.health import connector_health, connectors_health, r
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.lifecycle.store import FileConfigStore
 from tests.connectors.samples import MINIMAL_SINK
-from tests.worker.lifecycle.runners import eventually
+from tests.waits import eventually
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,8 @@ from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.storage.records import WorkerRecord, worker_record
 from tests.isolation import isolated_settings
 from tests.light_worker import light_worker, properties, write
-from tests.worker.lifecycle.runners import ScriptedFactory, eventually
+from tests.waits import PATIENCE_S, eventually
+from tests.worker.lifecycle.runners import ScriptedFactory
 from tests.worker.rest.requests import assert_error, sink
 
 pytestmark = pytest.mark.stack
@@ -95,11 +96,11 @@ class Cluster:
             finally:
                 process.send_signal(signal.SIGCONT)
                 process.terminate()
-                process.communicate(timeout=30)
+                process.communicate(timeout=PATIENCE_S)
 
 
 def _client(port: int) -> httpx.Client:
-    return httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=60)
+    return httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=PATIENCE_S)
 
 
 @pytest.fixture
@@ -208,7 +209,7 @@ def test_connectors_of_a_worker_that_is_killed_start_elsewhere(cluster: Cluster)
         assert other.process is not None
         other.process.kill()
         begun = time.monotonic()
-        eventually(lambda: set(one.states().values()) == {("RUNNING", one.worker_id)}, timeout=30)
+        eventually(lambda: set(one.states().values()) == {("RUNNING", one.worker_id)})
         assert time.monotonic() - begun < 6 + 10
         create(one, "after")
 
@@ -223,12 +224,12 @@ def test_a_worker_that_slept_gives_up_what_others_have_taken(cluster: Cluster) -
         taken = {name for name, (_, worker) in one.states().items() if worker == other.worker_id}
         assert other.process is not None
         other.process.send_signal(signal.SIGSTOP)
-        eventually(lambda: set(one.states().values()) == {("RUNNING", one.worker_id)}, timeout=30)
+        eventually(lambda: set(one.states().values()) == {("RUNNING", one.worker_id)})
         os.kill(other.process.pid, signal.SIGCONT)
-        eventually(lambda: workers_of(one) == {one.worker_id, other.worker_id}, 30)
+        eventually(lambda: workers_of(one) == {one.worker_id, other.worker_id})
         eventually(lambda: one.states() == other.states())
         other.process.terminate()
-        diary = (other.process.communicate(timeout=30)[0] or "").splitlines()
+        diary = (other.process.communicate(timeout=PATIENCE_S)[0] or "").splitlines()
         # Each connector that was taken over has stopped before this worker has run it again.
         for name in taken:
             assert [line.split()[0] for line in diary if line.endswith(f" {name}")] == ["start", "stop"] * (
@@ -255,9 +256,9 @@ def test_workers_outlive_their_broker(tmp_path: Path) -> None:
                     broker.stop()
                     time.sleep(8)
                     broker.start(lambda text: None)
-                    eventually(lambda: states_of(one) == {"RUNNING"} and one.states() == other.states(), timeout=60)
+                    eventually(lambda: states_of(one) == {"RUNNING"} and one.states() == other.states())
                 stop.set()
-                assert all(future.result(100) > 10 for future in asked)
+                assert all(future.result(PATIENCE_S) > 10 for future in asked)
             for member in (one, other):
                 assert member.process is not None
                 assert member.process.poll() is None
@@ -277,7 +278,7 @@ def _ask_until(member: Member, stop: threading.Event) -> int:
     """Restarts of connectors of either worker, one after the other, each over a connection of its own."""
     asked = 0
     limits = httpx.Limits(max_keepalive_connections=0)
-    with httpx.Client(base_url=member.client.base_url, trust_env=False, timeout=60, limits=limits) as client:
+    with httpx.Client(base_url=member.client.base_url, trust_env=False, timeout=PATIENCE_S, limits=limits) as client:
         while not stop.is_set():
             answer = client.post(f"/connectors/{NAMES[asked % len(NAMES)]}/restart?includeTasks=true")
             assert answer.status_code in (202, 409), answer.text
@@ -294,7 +295,7 @@ def test_a_group_of_other_members_is_not_joined(cluster: Cluster, tmp_path: Path
         pass  # makes the topics
     consumer.subscribe([f"{cluster.name}-offset"])
     try:
-        eventually(lambda: consumer.poll(0.1) is None and consumer.assignment(), timeout=30)
+        eventually(lambda: consumer.poll(0.1) is None and consumer.assignment())
         with pytest.raises(ConfigError, match="has members that are no frazil workers"), cluster.member():
             pass
     finally:

@@ -10,7 +10,7 @@ from frazil.clients.kafka import client as kafka_client
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.stack.local import LocalStack
 from frazil.worker.cluster.member import GroupMember, Timing
-from tests.worker.lifecycle.runners import eventually
+from tests.waits import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.stack
 
@@ -36,7 +36,7 @@ def test_taking_over_is_tried_until_it_succeeds(stack: LocalStack, caplog: pytes
         Timing(),
     )
     try:
-        member.join(30)
+        member.join(PATIENCE_S)
         both = frozenset({0, 1})
         assert member.slots == both
         eventually(lambda: given.count(both) == 3)

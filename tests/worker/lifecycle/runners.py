@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping
 
 from frazil.declare.providers import Resolved
@@ -67,11 +66,3 @@ class ScriptedFactory:
 
     def last(self, name: str) -> ScriptedRunner:
         return self.runners[name][-1]
-
-
-def eventually(condition: Callable[[], object], timeout: float = 10.0) -> None:
-    """Wait until the condition holds; fails with its last value."""
-    give_up = time.monotonic() + timeout
-    while not (value := condition()):
-        assert time.monotonic() < give_up, f"still {value!r} after {timeout} s"
-        time.sleep(0.01)

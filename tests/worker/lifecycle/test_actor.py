@@ -15,7 +15,8 @@ from frazil.errors import ConfigError, Fenced, ServiceUnavailable, TransientErro
 from frazil.worker.lifecycle.actor import ActorStatus, ConnectorActor, Wanted
 from frazil.worker.lifecycle.restart_policy import RestartPolicy
 from frazil.worker.lifecycle.threads import ActorThreads
-from tests.worker.lifecycle.runners import ScriptedFactory, ScriptedRunner, eventually
+from tests.waits import PATIENCE_S, eventually
+from tests.worker.lifecycle.runners import ScriptedFactory, ScriptedRunner
 
 RUNNING = ActorStatus("RUNNING", "RUNNING", 2)
 QUICK = RestartPolicy(first_s=0.05, longest_s=0.1)
@@ -37,7 +38,7 @@ def make(factory: ScriptedFactory) -> Iterator[Make]:
         return actors[-1]
 
     yield make
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE_S
     for actor in actors:
         actor.close(deadline)
         assert actor.join(deadline)
@@ -122,7 +123,7 @@ def test_paused_shows_only_when_the_runner_has_stopped(make: Make, factory: Scri
 
 
 def _wait(event: threading.Event) -> None:
-    assert event.wait(10)
+    assert event.wait(PATIENCE_S)
 
 
 def test_pause_and_resume_before_the_next_turn_keep_the_runner(make: Make, factory: ScriptedFactory) -> None:
@@ -197,7 +198,7 @@ def test_an_error_that_would_end_a_thread_fails_the_connector_which_goes_on_when
     eventually(lambda: actor.status() == RUNNING)
     failing = True
     actor.want(None)
-    assert actor.join(time.monotonic() + 10)
+    assert actor.join(time.monotonic() + PATIENCE_S)
 
 
 def test_an_actor_that_has_ended_holds_no_secret(make: Make, factory: ScriptedFactory) -> None:
@@ -206,7 +207,7 @@ def test_an_actor_that_has_ended_holds_no_secret(make: Make, factory: ScriptedFa
     eventually(lambda: actor.status().task_state == "RUNNING")
     assert actor._resolved.config == {"p": "s3cr3t"}  # noqa: SLF001
     actor.want(None)
-    assert actor.join(time.monotonic() + 10)
+    assert actor.join(time.monotonic() + PATIENCE_S)
     assert actor._resolved.config == {}  # noqa: SLF001
 
 
@@ -320,7 +321,7 @@ def test_a_deleted_actor_ends_and_can_be_wanted_again_before_that(make: Make, fa
     eventually(lambda: actor.status() == RUNNING)
     assert factory.life("c") == ["start", "stop", "start"]
     assert actor.want(None)
-    assert actor.join(time.monotonic() + 10)
+    assert actor.join(time.monotonic() + PATIENCE_S)
     assert not actor.want(wanted(generation=3))
 
 
@@ -345,10 +346,10 @@ def test_an_action_runs_when_the_runner_has_stopped(make: Make, factory: Scripte
     actor = make(wanted())
     eventually(lambda: actor.status() == RUNNING)
     actor.want(wanted("STOPPED"))
-    assert actor.while_stopped(lambda: list(factory.life("c"))).result(10) == ["start", "stop"]
+    assert actor.while_stopped(lambda: list(factory.life("c"))).result(PATIENCE_S) == ["start", "stop"]
     failing = actor.while_stopped(lambda: 1 // 0)
     with pytest.raises(ZeroDivisionError):
-        failing.result(10)
+        failing.result(PATIENCE_S)
 
 
 @pytest.mark.parametrize("target", ["RUNNING", "PAUSED"])
@@ -356,17 +357,17 @@ def test_an_action_is_cancelled_when_the_connector_is_not_to_be_stopped(make: Ma
     actor = make(wanted(target))
     future = actor.while_stopped(lambda: 1)
     with pytest.raises(CancelledError):
-        future.result(10)
+        future.result(PATIENCE_S)
 
 
 def test_an_action_of_an_actor_that_has_ended_or_ends_is_cancelled(make: Make) -> None:
     actor = make(wanted("STOPPED"))
-    assert actor.while_stopped(lambda: 1).result(10) == 1
+    assert actor.while_stopped(lambda: 1).result(PATIENCE_S) == 1
     actor.want(None)
     first = actor.while_stopped(lambda: 1)
     with pytest.raises(CancelledError):
-        first.result(10)
-    assert actor.join(time.monotonic() + 10)
+        first.result(PATIENCE_S)
+    assert actor.join(time.monotonic() + PATIENCE_S)
     assert actor.while_stopped(lambda: 1).cancelled()
 
 

@@ -10,7 +10,8 @@ from frazil.engine.runner_api import TargetState
 from frazil.worker.lifecycle.actors import Actors
 from frazil.worker.lifecycle.restart_policy import RestartPolicy
 from frazil.worker.lifecycle.store import StoredConnector
-from tests.worker.lifecycle.runners import ScriptedFactory, eventually
+from tests.waits import PATIENCE_S, eventually
+from tests.worker.lifecycle.runners import ScriptedFactory
 
 NAMES = [f"c{number}" for number in range(200)]
 THREADS = 32 + 1  # turns, and the timer
@@ -44,13 +45,13 @@ def test_many_connectors_share_few_threads(actors: Actors, factory: ScriptedFact
     factory.before_start = factory.before_stop = count
     for name in NAMES:
         apply(actors, name)
-    eventually(lambda: states(actors) == {"RUNNING"}, 30)
+    eventually(lambda: states(actors) == {"RUNNING"})
     for name in NAMES:
         factory.last(name).fail("ServiceUnavailable: x", transient=True)
-    eventually(lambda: all(factory.life(name) == ["start", "stop", "start"] for name in NAMES), 30)
+    eventually(lambda: all(factory.life(name) == ["start", "stop", "start"] for name in NAMES))
     for name in NAMES:
         apply(actors, name, "PAUSED")
-    eventually(lambda: states(actors) == {"PAUSED"}, 30)
+    eventually(lambda: states(actors) == {"PAUSED"})
     assert 1 < most <= THREADS
 
 
@@ -62,17 +63,17 @@ def test_starts_that_block_hold_up_no_other_connector(actors: Actors, factory: S
         apply(actors, name)
     for name in NAMES:
         apply(actors, name)
-    eventually(lambda: all(factory.life(name) == ["start"] for name in NAMES), 30)
+    eventually(lambda: all(factory.life(name) == ["start"] for name in NAMES))
     for name in NAMES:
         apply(actors, name, "STOPPED")
-    eventually(lambda: all(factory.life(name) == ["start", "stop"] for name in NAMES), 30)
+    eventually(lambda: all(factory.life(name) == ["start", "stop"] for name in NAMES))
     assert not any(factory.life(name) for name in blocked)
     release.set()
-    eventually(lambda: all(factory.life(name) == ["start"] for name in blocked), 30)
+    eventually(lambda: all(factory.life(name) == ["start"] for name in blocked))
 
 
 def assert_released(name: str, release: threading.Event) -> None:
-    assert not name.startswith("blocked") or release.wait(30)
+    assert not name.startswith("blocked") or release.wait(PATIENCE_S)
 
 
 def test_no_thread_is_left_when_all_have_stopped(factory: ScriptedFactory) -> None:

@@ -14,7 +14,8 @@ from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.lifecycle.restart_policy import RestartPolicy
 from frazil.worker.lifecycle.store import FileConfigStore, StoredConnector
 from tests.connectors.samples import MINIMAL_SINK
-from tests.worker.lifecycle.runners import ScriptedFactory, eventually
+from tests.waits import PATIENCE_S, eventually
+from tests.worker.lifecycle.runners import ScriptedFactory
 
 
 def sink(name: str, **changes: str) -> dict[str, str | None]:
@@ -25,7 +26,7 @@ def only_slow(release: threading.Event) -> Callable[[str], None]:
     """The connector `slow` waits until it is released."""
 
     def wait(name: str) -> None:
-        assert name != "slow" or release.wait(10)
+        assert name != "slow" or release.wait(PATIENCE_S)
 
     return wait
 
@@ -261,7 +262,7 @@ def test_close_names_what_did_not_stop_in_time(
     with pytest.raises(ServiceUnavailable, match="shutting down"):
         herder.pause("quick")
     release.set()
-    assert herder.close(timeout=10.0)
+    assert herder.close(timeout=PATIENCE_S)
 
 
 def test_connectors_do_not_wait_for_each_other(herder: Herder, factory: ScriptedFactory) -> None:
@@ -306,7 +307,7 @@ def test_many_threads_at_once_end_where_the_last_wish_of_each_connector_says(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(PATIENCE_S)
     assert len(expected) == 6
     for name, state in expected.items():
         eventually(lambda name=name, state=state: herder.status(name).state == state)  # type: ignore[misc]
@@ -332,13 +333,13 @@ def test_a_stop_that_is_taken_back_refuses_the_action(herder: Herder, factory: S
 
     def wait(name: str) -> None:
         entered.set()
-        assert release.wait(10)
+        assert release.wait(PATIENCE_S)
 
     factory.before_stop = wait
     herder.create("slow", sink("slow"))
     eventually(lambda: running(herder, "slow"))
     herder.stop("slow")
-    assert entered.wait(10)
+    assert entered.wait(PATIENCE_S)
     refused: list[Exception] = []
 
     def act() -> None:
@@ -352,7 +353,7 @@ def test_a_stop_that_is_taken_back_refuses_the_action(herder: Herder, factory: S
     thread.join(0.2)
     herder.resume("slow")
     release.set()
-    thread.join(10)
+    thread.join(PATIENCE_S)
     assert str(refused[0]).startswith("Connectors must be in the STOPPED state")
 
 
@@ -361,7 +362,7 @@ def test_an_action_that_takes_too_long(herder: Herder, monkeypatch: pytest.Monke
     herder.create("a", sink("a"), "STOPPED")
     release = threading.Event()
     with pytest.raises(ServiceUnavailable, match="Request timed out .* connector a is stopped"):
-        herder.while_stopped("a", lambda config: release.wait(10))
+        herder.while_stopped("a", lambda config: release.wait(PATIENCE_S))
     release.set()
 
 

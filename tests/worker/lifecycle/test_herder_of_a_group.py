@@ -13,7 +13,8 @@ from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.lifecycle.restart_policy import RestartPolicy
 from frazil.worker.lifecycle.status import ConnectorStatus
 from frazil.worker.lifecycle.store import FileConfigStore
-from tests.worker.lifecycle.runners import ScriptedFactory, eventually
+from tests.waits import PATIENCE_S, eventually
+from tests.worker.lifecycle.runners import ScriptedFactory
 from tests.worker.rest.requests import sink
 
 
@@ -111,7 +112,7 @@ def test_a_runner_that_does_not_stop_is_waited_for_by_the_next(herder: Herder, f
 
 
 def assert_released(release: threading.Event) -> None:
-    assert release.wait(10)
+    assert release.wait(PATIENCE_S)
 
 
 def test_a_query_that_could_not_be_started_is_started_by_the_next_try(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from frazil.worker.lifecycle.threads import ActorThreads
-from tests.worker.lifecycle.runners import eventually
+from tests.waits import PATIENCE_S, eventually
 
 
 @pytest.fixture
@@ -21,16 +21,16 @@ def test_turns_run_side_by_side_up_to_the_number_of_threads(threads: ActorThread
     both, third, release = threading.Barrier(3), threading.Event(), threading.Event()
 
     def wait() -> None:
-        both.wait(10)
-        release.wait(10)
+        both.wait(PATIENCE_S)
+        release.wait(PATIENCE_S)
 
     threads.submit(wait)
     threads.submit(wait)
     threads.submit(third.set)
-    both.wait(10)
+    both.wait(PATIENCE_S)
     assert not third.wait(0.1)
     release.set()
-    assert third.wait(10)
+    assert third.wait(PATIENCE_S)
 
 
 def test_alarms_ring_in_the_order_of_their_moments_and_not_before(threads: ActorThreads) -> None:
@@ -49,8 +49,8 @@ def test_no_thread_is_left_after_the_end() -> None:
     threads.submit(ran.set)
     threads.wake_at(time.monotonic(), rung.set)
     threads.wake_at(time.monotonic() + 3600, rung.set)
-    assert ran.wait(10)
-    assert rung.wait(10)
+    assert ran.wait(PATIENCE_S)
+    assert rung.wait(PATIENCE_S)
     assert len(set(threading.enumerate()) - before) == 2
     threads.close()
     threads.close()

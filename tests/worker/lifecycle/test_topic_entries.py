@@ -12,7 +12,8 @@ from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable
 from frazil.worker.lifecycle.herder import Herder
 from frazil.worker.lifecycle.topic_entries import TopicEntries
-from tests.worker.lifecycle.runners import ScriptedFactory, eventually
+from tests.waits import eventually
+from tests.worker.lifecycle.runners import ScriptedFactory
 
 ELSEWHERE = {"KAFKA_BOOTSTRAP_SERVERS": "kafka:9092", "MINIO_ENDPOINT": "http://minio:9000"}
 """Nothing is made there."""

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import httpx
 
-from tests.worker.lifecycle.runners import eventually
+from tests.waits import PATIENCE_S, eventually
 
 Json = Any
 JSON = {"content-type": "application/json"}
@@ -109,14 +109,14 @@ class Answer:
 def run(side: Side, steps: list[Step]) -> list[Answer]:
     """Send all requests in order, each over a connection of its own: Jetty ends one whose request it refuses."""
     limits = httpx.Limits(max_keepalive_connections=0)
-    with httpx.Client(base_url=side.url, timeout=60, trust_env=False, limits=limits) as client:
+    with httpx.Client(base_url=side.url, timeout=PATIENCE_S, trust_env=False, limits=limits) as client:
         return [_send(client, side, step) for step in steps]
 
 
 def _send(client: httpx.Client, side: Side, step: Step) -> Answer:
     if step.until is not None:
         path, _, state = step.until.partition("=")
-        eventually(lambda: _state(client, path) == state, timeout=30)
+        eventually(lambda: _state(client, path) == state)
     content = side.fill(step.raw) if step.raw is not None else None
     headers = dict(step.headers)
     if step.body is not None:
@@ -142,7 +142,7 @@ def _settled(
         rebalances = found[-1].status_code in (409, 500) and "rebalance" in found[-1].text
         return not rebalances or step.differs == (409, 409)
 
-    eventually(ask, timeout=30)
+    eventually(ask)
     return found[-1]
 
 

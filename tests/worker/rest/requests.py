@@ -9,7 +9,7 @@ import httpx
 from frazil.worker.rest.dispatch import PLACES
 from tests.connectors.samples import MINIMAL_SINK
 from tests.harness import state_of
-from tests.worker.lifecycle.runners import eventually
+from tests.waits import eventually
 
 
 def sink(name: str = "c", **changes: str) -> dict[str, str]:

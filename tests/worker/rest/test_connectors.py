@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from frazil.connectors.keys.versions import VERSION
 from frazil.pipeline.report import BatchReport
 from frazil.worker.watch.active_topics import ActiveTopics
-from tests.worker.lifecycle.runners import ScriptedFactory, eventually
+from tests.waits import eventually
+from tests.worker.lifecycle.runners import ScriptedFactory
 from tests.worker.rest.requests import assert_error, create, sink, wait_for
 
 WORKER = {"worker_id": "127.0.0.1:8083", "version": VERSION}

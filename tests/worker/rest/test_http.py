@@ -11,7 +11,7 @@ import pytest
 
 from frazil.errors import ServiceUnavailable
 from frazil.worker.lifecycle.herder import Herder
-from tests.worker.lifecycle.runners import eventually
+from tests.waits import eventually
 from tests.worker.rest.requests import assert_error, create, sink
 
 JSON = {"content-type": "application/json"}

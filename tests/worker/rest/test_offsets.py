@@ -9,7 +9,8 @@ import httpx
 import pytest
 
 from frazil.errors import CommitConflict, Fenced
-from tests.worker.lifecycle.runners import ScriptedFactory, eventually
+from tests.waits import PATIENCE_S, eventually
+from tests.worker.lifecycle.runners import ScriptedFactory
 from tests.worker.rest.requests import assert_error, create, wait_for
 from tests.worker.watch.positions import KeptPositions
 
@@ -146,7 +147,7 @@ def test_it_waits_until_the_query_has_stopped(
 ) -> None:
     create(client)
     gate = threading.Event()
-    factory.before_stop = lambda name: gate.wait(10)  # type: ignore[assignment]
+    factory.before_stop = lambda name: gate.wait(PATIENCE_S)  # type: ignore[assignment]
     client.put("/connectors/c/stop")
     positions.offsets["c"] = {("t", 0): 3}
     answers: list[httpx.Response] = []
@@ -155,7 +156,7 @@ def test_it_waits_until_the_query_has_stopped(
     thread.join(0.3)
     assert (answers, positions.offsets["c"]) == ([], {("t", 0): 3})
     gate.set()
-    thread.join(10)
+    thread.join(PATIENCE_S)
     assert (answers[0].status_code, positions.offsets["c"]) == (200, {})
 
 
@@ -168,7 +169,7 @@ def test_nothing_is_started_meanwhile(client: httpx.Client, factory: ScriptedFac
     thread.join(0.3)
     assert factory.life("c") == ["start", "stop"]
     positions.gate.set()
-    thread.join(10)
+    thread.join(PATIENCE_S)
     eventually(lambda: factory.life("c") == ["start", "stop", "start"])
 
 

@@ -27,8 +27,9 @@ from frazil.worker.sources.runtime import SourceRuntime
 from frazil.worker.watch.active_topics import ActiveTopics
 from frazil.worker.watch.loggers import Loggers
 from tests.connectors.samples import MINIMAL_SINK
-from tests.harness import eventually, messages
+from tests.harness import messages
 from tests.isolation import isolated_settings
+from tests.waits import PATIENCE_S, eventually
 from tests.worker.watch.positions import KeptPositions
 
 pytestmark = pytest.mark.stack
@@ -47,7 +48,7 @@ def patiently(call: Callable[[], object]) -> None:
             return False
         return True
 
-    eventually(answered, timeout=270)
+    eventually(answered)
 
 
 def _settled(answer: httpx.Response) -> httpx.Response | None:
@@ -121,7 +122,7 @@ def test_life_of_a_source_connector(
             patiently(lambda: client.create("lines", source, "RUNNING"))
             with pytest.raises(AlreadyExists, match="Connector lines already exists"):
                 client.create("lines", SINK, "RUNNING")
-            eventually(lambda: "lines" in client.expanded(), timeout=30)  # no status yet: 404, as Kafka Connect answers
+            eventually(lambda: "lines" in client.expanded())  # no status yet: 404, as Kafka Connect answers
             eventually(lambda: client.status("lines")["tasks"][0:1])
             assert client.connectors() == ["lines", "sink"]
             assert set(client.expanded()["lines"]) == {"info", "status"}
@@ -148,7 +149,7 @@ def test_life_of_a_source_connector(
             eventually(lambda: client.expanded()["lines"]["status"]["connector"]["state"] == "UNASSIGNED")
             assert client.connectors() == ["lines", "sink"]
             lines.write_text("one\ntwo\nthree\n")
-            eventually(lambda: len(messages(bootstrap, topic)) == 3, timeout=120)
+            eventually(lambda: len(messages(bootstrap, topic)) == 3)
             assert [m.value() for m in messages(bootstrap, topic)] == [b'"one"', b'"two"', b'"three"']
 
             eventually(lambda: client.offsets("lines")[0]["offset"] == {"position": 14})
@@ -184,7 +185,7 @@ def test_answers_of_the_runtime_have_no_secret_where_the_worker_hides_them(
     info = WorkerInfo("cluster-1", KeptPositions(), ActiveTopics(), Loggers())
     server = serve(rest_app(herder, info, sources=runtime, masks=True), LOOPBACK, 0, "KAFKA_CONNECT_PORT")
     try:
-        with httpx.Client(base_url=f"http://{LOOPBACK}:{server.port}", timeout=120, trust_env=False) as client:
+        with httpx.Client(base_url=f"http://{LOOPBACK}:{server.port}", timeout=PATIENCE_S, trust_env=False) as client:
             patiently(runtime.ensure)
             answers = [
                 client.post("/connectors", json={"name": "hidden", "config": source}),

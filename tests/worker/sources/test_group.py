@@ -21,14 +21,14 @@ from frazil.stack.java import find_java
 from frazil.stack.local import LocalStack
 from frazil.stack.ports import unused
 from frazil.stack.process import ProcessFile, is_alive
-from tests.harness import eventually, messages
+from tests.harness import messages
 from tests.light_worker import properties, write
+from tests.waits import PATIENCE_S, eventually
 from tests.worker.rest.requests import sink
 
 pytestmark = [pytest.mark.stack, pytest.mark.faults, pytest.mark.timeout(400)]
 
 SOURCE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
-SESSION_S, GRACE_S, RUNTIME_S = 6, 10, 30
 
 
 class Member:
@@ -46,7 +46,7 @@ class Member:
         ]
         self._runtime = ProcessFile(home / "run" / "sources.json")
         self._log = home / "worker.log"
-        self.client = httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=60)
+        self.client = httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False, timeout=PATIENCE_S)
         self.start()
 
     def start(self) -> None:
@@ -67,7 +67,7 @@ class Member:
     def end(self, number: int = signal.SIGTERM) -> None:
         self.process.send_signal(signal.SIGCONT)
         self.process.send_signal(number)
-        self.process.wait(60)
+        self.process.wait(PATIENCE_S)
 
     def state(self, name: str) -> str:
         answer = self.client.get(f"/connectors/{name}/status")
@@ -122,7 +122,7 @@ def test_source_connectors_go_where_the_leader_is(members: list[Member], stack: 
         with lines.open("a") as file:
             file.write(f"{text}\n")
         expected.append(f'"{text}"'.encode())
-        eventually(lambda: len(messages(bootstrap, topic)) >= len(expected), timeout=60)
+        eventually(lambda: len(messages(bootstrap, topic)) >= len(expected))
 
     add("before")
     for number in (signal.SIGKILL, signal.SIGSTOP):
@@ -133,8 +133,8 @@ def test_source_connectors_go_where_the_leader_is(members: list[Member], stack: 
             lost.end(number)
         else:
             lost.process.send_signal(number)
-        eventually(lambda: not is_alive(runtime), timeout=SESSION_S + GRACE_S)  # noqa: B023
-        eventually(lambda: left.state("lines") == "RUNNING", timeout=SESSION_S + GRACE_S + RUNTIME_S)  # noqa: B023
+        eventually(lambda: not is_alive(runtime))  # noqa: B023
+        eventually(lambda: left.state("lines") == "RUNNING")  # noqa: B023
         print(f"{signal.Signals(number).name}: runs elsewhere after {time.monotonic() - begun:.1f} s")
         add(signal.Signals(number).name)
         if number == signal.SIGKILL:

@@ -14,7 +14,7 @@ from frazil.worker.lifecycle.store import StoredConnector
 from frazil.worker.storage.configs import ConfigTopic
 from frazil.worker.storage.topics import StorageTopic, ensure_storage_topic
 from tests.harness import send
-from tests.worker.lifecycle.runners import eventually
+from tests.waits import eventually
 
 pytestmark = pytest.mark.stack
 

@@ -12,7 +12,7 @@ from frazil.stack.local import LocalStack
 from frazil.worker.storage.reader import TopicReader
 from frazil.worker.storage.records import Malformed
 from tests.harness import send
-from tests.worker.lifecycle.runners import eventually
+from tests.waits import eventually
 
 pytestmark = pytest.mark.stack
 

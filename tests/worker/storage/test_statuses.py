@@ -13,7 +13,7 @@ from frazil.worker.lifecycle.status import ConnectorStatus, TaskStatus
 from frazil.worker.storage.records import WorkerRecord
 from frazil.worker.storage.statuses import StatusTopic
 from frazil.worker.storage.topics import StorageTopic, ensure_storage_topic
-from tests.worker.lifecycle.runners import eventually
+from tests.waits import eventually
 
 pytestmark = pytest.mark.stack
 

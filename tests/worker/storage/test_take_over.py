@@ -19,8 +19,8 @@ from frazil.stack.local import LocalStack
 from frazil.worker.lifecycle.store import StoredConnector
 from frazil.worker.storage.configs import ConfigTopic
 from frazil.worker.storage.statuses import StatusTopic
-from tests.harness import eventually
 from tests.isolation import isolated_settings
+from tests.waits import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.stack
 
@@ -32,7 +32,7 @@ def connect_worker(settings: Settings) -> Iterator[httpx.Client]:
     service = peer_service(settings, CONNECT_FILE, GROUP)
     service.start(lambda text: None)
     try:
-        with httpx.Client(base_url=settings.connect_url, timeout=60, trust_env=False) as client:
+        with httpx.Client(base_url=settings.connect_url, timeout=PATIENCE_S, trust_env=False) as client:
             yield client
     finally:
         service.stop()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from frazil.connectors.positions import Changes
 from frazil.errors import FrazilError
 from frazil.pipeline.offsets import Offsets
+from tests.waits import PATIENCE_S
 
 
 @dataclass
@@ -27,7 +28,7 @@ class KeptPositions:
         return self.offsets.get(name, {})
 
     def alter(self, name: str, config: Mapping[str, str], changes: Changes | None) -> list[str]:
-        self.gate.wait(10)
+        self.gate.wait(PATIENCE_S)
         if self.problem is not None:
             raise self.problem
         known = {} if changes is None else {**self.of(name, config), **changes}

@@ -21,6 +21,7 @@ from frazil.stack.local import LocalStack
 from tests.connectors.iceberg.conftest import MakeTable
 from tests.connectors.iceberg.proxy import CatalogProxy
 from tests.connectors.samples import MINIMAL_SINK
+from tests.waits import PATIENCE_S
 
 ME = "altered"
 
@@ -60,7 +61,7 @@ def topic(bootstrap: str) -> str:
     assert producer.flush(20) == 0
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for future in admin.delete_records([TopicPartition(name, 1, 4)]).values():
-        future.result(20)
+        future.result(PATIENCE_S)
     return name
 
 

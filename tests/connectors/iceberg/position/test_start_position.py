@@ -18,7 +18,8 @@ from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import NotFound, PositionLost, ServiceUnavailable
 from frazil.pipeline.offsets import Offsets
 from frazil.stack.local import LocalStack
-from tests.harness import Transactions, eventually
+from tests.harness import Transactions
+from tests.waits import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.stack
 
@@ -35,7 +36,7 @@ def topic(bootstrap: str) -> str:
     make(bootstrap, name)
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for future in admin.delete_records([TopicPartition(name, 1, 4)]).values():
-        future.result(20)
+        future.result(PATIENCE_S)
     return name
 
 
@@ -173,7 +174,7 @@ def test_a_topic_made_again(bootstrap: str, topic: str) -> None:
     assert start(bootstrap, topic, {"t": stored}) == {(topic, 0): 5, (topic, 1): 5}
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for future in admin.delete_topics([topic], operation_timeout=20).values():
-        future.result(20)
+        future.result(PATIENCE_S)
     recreate(bootstrap, topic, before)
     with pytest.raises(PositionLost, match=f"topic {topic} was deleted and made again since table t was written"):
         start(bootstrap, topic, {"t": stored})

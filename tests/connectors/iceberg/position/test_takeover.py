@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +27,7 @@ from frazil.stack.local import LocalStack
 from tests.connectors.iceberg.conftest import MakeTable
 from tests.connectors.iceberg.control_events import data_complete, data_written, data_written_before_0_6
 from tests.harness import send
+from tests.waits import eventually
 
 pytestmark = pytest.mark.stack
 
@@ -80,10 +80,7 @@ def taken(stack: LocalStack, make_table: MakeTable) -> Taken:
 def member(bootstrap: str, group: str, topic: str) -> Iterator[None]:
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False})
     consumer.subscribe([topic])
-    deadline = time.monotonic() + 30
-    while not consumer.assignment():
-        consumer.poll(0.1)
-        assert time.monotonic() < deadline
+    eventually(lambda: consumer.poll(0.1) is None and consumer.assignment())
     yield
     consumer.close()
 

@@ -10,6 +10,8 @@ import pytest
 
 from tests.connectors.iceberg.driver import CREATE, EVOLVE, TABLE, TOLERANT, Driver, Memory, memory
 
+pytestmark = pytest.mark.no_cover
+
 AUTO = {**CREATE, **EVOLVE, **TOLERANT}
 
 

@@ -33,8 +33,8 @@ from frazil.stack.local import LocalStack
 from tests.connectors.iceberg.conftest import MakeTable
 from tests.connectors.iceberg.proxy import CatalogProxy, Fault
 from tests.connectors.samples import MINIMAL_SINK
-from tests.harness import eventually
 from tests.pipeline.test_task import batch
+from tests.waits import PATIENCE_S, eventually
 
 pytestmark = pytest.mark.stack
 
@@ -255,7 +255,7 @@ def test_a_topic_that_is_made_anew_has_other_dead_letters(bench: Bench, table: T
     bench.write(big(0))
     bench.replay()
     admin = kafka_client.admin(bench.bootstrap)
-    admin.delete_topics([bench.queue])[bench.queue].result(20)
+    admin.delete_topics([bench.queue])[bench.queue].result(PATIENCE_S)
     while bench.queue in kafka_topics.topics(bench.bootstrap):
         pass
     kafka_topics.ensure_topics(bench.bootstrap, {bench.queue: (2, {})})
@@ -455,7 +455,7 @@ def test_a_commit_that_the_catalog_applies_after_the_command_gave_up_has_its_fil
         bench.replay(uri=proxy.uri)
     assert ids(table) == []
     proxy.let_go()
-    eventually(lambda: proxy.commits == 1, interval=0.02)
+    eventually(lambda: proxy.commits == 1)
     assert ids(table) == [0], "it names files that are there"
     assert bench.replay() == ["present"]
 
