@@ -36,8 +36,7 @@ hypothesis.settings.register_profile("thorough", deadline=None, max_examples=100
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "frazil"))
 
 # To build the tree of all verbs takes longer than what most of them do.
-setattr(typer.main, "get_command", cache(typer.main.get_command))  # noqa: B010
-setattr(typer.testing, "_get_command", typer.main.get_command)  # noqa: B010
+setattr(typer.testing, "_get_command", cache(typer.main.get_command))  # noqa: B010
 
 
 def pytest_configure() -> None:

@@ -11,8 +11,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from frazil.stack.local import LocalStack
 from tests.harness import Pipe, event, own_worker
-from tests.waits import eventually
 from tests.otlp import attributes, receiving
+from tests.waits import eventually
 
 pytestmark = pytest.mark.spark
 

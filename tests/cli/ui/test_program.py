@@ -21,7 +21,7 @@ def test_examples_name_the_program() -> None:
 @pytest.mark.parametrize("verb", ["", *VERBS, *INNER])
 def test_each_help_has_examples_that_would_be_taken(verb: str) -> None:
     shown = CliRunner().invoke(app, [*verb.split(), "-h"], prog_name="frazil", terminal_width=80)
-    assert shown.exit_code == 0
+    assert shown.exit_code == 0, shown.output
     _, _, below = shown.output.partition("Examples:\n")
     lines = below.splitlines()
     assert lines
