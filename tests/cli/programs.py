@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from typer.testing import CliRunner
 
 from frazil.cli.main import main
 from frazil.environment.settings import Settings
-from tests.waits import eventually
+from tests.waits import PATIENCE_S
 
 
 def program(settings: Settings, *arguments: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[str]:
@@ -51,7 +50,7 @@ def _heed_interrupts() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored below `nohup`
 
 
-def finished(process: subprocess.Popen[str], timeout: float = 120) -> tuple[int, str]:
+def finished(process: subprocess.Popen[str], timeout: float = PATIENCE_S) -> tuple[int, str]:
     """Exit code and output once the program has ended; fails, and kills it, when that takes too long."""
     try:
         out, _ = process.communicate(timeout=timeout)
@@ -63,21 +62,11 @@ def finished(process: subprocess.Popen[str], timeout: float = 120) -> tuple[int,
 
 
 def output_until(process: subprocess.Popen[str], text: str) -> str:
-    """What the program has printed, up to the line with `text`; fails when it ends or takes 60 s without it."""
+    """What the program has printed, up to the line with `text`; fails when it ends without it."""
     assert process.stdout is not None
-    os.set_blocking(process.stdout.fileno(), False)
     shown = ""
-
-    def found() -> bool:
-        nonlocal shown
-        assert process.stdout is not None
-        while line := process.stdout.readline():
-            shown += line
-            if text in line:
-                return True
-        assert process.poll() is None, shown
-        return False
-
-    eventually(found)
-    os.set_blocking(process.stdout.fileno(), True)
-    return shown
+    for line in process.stdout:
+        shown += line
+        if text in line:
+            return shown
+    raise AssertionError(shown)

@@ -16,6 +16,8 @@ import time
 from collections.abc import Mapping
 from types import TracebackType
 
+from tests.waits import PATIENCE_S
+
 CTRL_C, CTRL_D, TAB, UP = "\x03", "\x04", "\t", "\x1b[A"
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07]*\x07|[@-Z\\-_])|\x07")
 
@@ -55,12 +57,12 @@ class Terminal:
         """Type; Enter is a carriage return."""
         os.write(self._ours, text.encode())
 
-    def until(self, text: str, timeout: float = 60) -> str:
+    def until(self, text: str) -> str:
         """What was shown up to `text`, without escape sequences; fails when it does not appear in time."""
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + PATIENCE_S
         while text not in self._plain():
             left = deadline - time.monotonic()
-            assert left > 0, f"{text!r} did not appear within {timeout:.0f} s; shown: {self.shown[-3000:]!r}"
+            assert left > 0, f"{text!r} did not appear within {PATIENCE_S} s; shown: {self.shown[-3000:]!r}"
             if select.select([self._ours], [], [], left)[0]:
                 block = self._read()
                 assert block, f"the program has ended without {text!r}; shown: {self.shown[-3000:]!r}"
@@ -69,15 +71,15 @@ class Terminal:
         self._unread = after
         return before + text
 
-    def end(self, timeout: float = 60) -> int:
+    def end(self) -> int:
         """Exit code, once the program has ended by itself."""
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + PATIENCE_S
         while select.select([self._ours], [], [], max(0, deadline - time.monotonic()))[0]:
             block = self._read()
             if not block:
-                return self.process.wait(timeout)
+                return self.process.wait(PATIENCE_S)
             self._unread += block
-        raise AssertionError(f"it has not ended within {timeout:.0f} s; shown: {self.shown[-3000:]!r}")
+        raise AssertionError(f"it has not ended within {PATIENCE_S} s; shown: {self.shown[-3000:]!r}")
 
     def _plain(self) -> str:
         return _ESCAPES.sub("", self._unread).replace("\r\n", "\n")

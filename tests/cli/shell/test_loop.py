@@ -160,7 +160,7 @@ def test_ctrl_c_ends_the_statement_on_trino_too(trino: Settings, log_tables: Log
         shell.send(f"{ENDLESS}\r")
         eventually(lambda: states() == {"RUNNING"})
         shell.send(CTRL_C)
-        shell.until("cancelled", timeout=20)
+        shell.until("cancelled")
         shell.until(PROMPT)
         eventually(lambda: states() == {"FAILED"})
         shell.send("SHOW TABLES;\r")
