@@ -49,7 +49,7 @@ def peer_service(
         return {**worker_properties(settings, group or f"bench-{uuid.uuid4().hex[:8]}", plugins), **keys}
 
     port = Port(settings.connect_port, "KAFKA_CONNECT_PORT")
-    return connect_service(settings, "kafka-connect", port, _JVM, properties)
+    return connect_service(settings, "kafka-connect", port, lambda java, conf, progress: _JVM, properties)
 
 
 def worker_properties(settings: Settings, group: str, plugins: Path) -> dict[str, str]:

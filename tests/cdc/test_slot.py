@@ -5,8 +5,9 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from frazil.cli.connect.slot import slot_rows, slot_text
+from frazil.cli.connect.slot import slot_rows
 from frazil.clients.postgres import Slot, replication_slot
+from frazil.connectors.debezium_slot import slot_text
 from frazil.environment.settings import Settings
 
 _KEYS = {"host": "hostname", "port": "port", "user": "user", "password": "password", "dbname": "dbname"}

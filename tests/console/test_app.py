@@ -10,7 +10,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from prometheus_client import Metric
 
+from frazil.clients.postgres import Slot
 from frazil.console.app import console_routes
 from frazil.engine.runner_api import Progress
 from frazil.environment.settings import Settings
@@ -53,6 +55,8 @@ class Console:
         self.herder.start()
         self.history = History()
         self.progress: dict[str, Progress] = {}
+        self.slots: dict[tuple[str, str], Slot | None] = {}
+        self.source_metrics: list[Metric] = []
         self.stopping = threading.Event()
         view = WorkerView(
             Settings({"FRAZIL_HOME": str(folder)}),
@@ -61,17 +65,19 @@ class Console:
             lambda what: InlineExecutor(),
             self.progress.get,
             dict,
+            lambda: self.slots,
+            lambda: self.source_metrics,
             "cluster-1",
             self.stopping,
         )
         pages = console_routes(view)
-        app = rest_app(
+        self.app = rest_app(
             self.herder,
             WorkerInfo("cluster-1", KeptPositions(), ActiveTopics(), Loggers()),
             routes=[*ROUTES, *pages],
             home=pages[0].path,
         )
-        self.server = serve(app, "127.0.0.1", 0, "KAFKA_CONNECT_PORT")
+        self.server = serve(self.app, "127.0.0.1", 0, "KAFKA_CONNECT_PORT")
         self.client = httpx.Client(base_url=f"http://127.0.0.1:{self.server.port}", trust_env=False)
 
     def close(self) -> None:

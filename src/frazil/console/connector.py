@@ -12,6 +12,7 @@ from frazil.connectors.registry import connector_of, warnings_of
 from frazil.console.chart import points
 from frazil.console.links import connector_link, table_link
 from frazil.console.render import Fragment, Page
+from frazil.console.source import Setting, source_page
 from frazil.declare.secrets import hide_secrets
 from frazil.engine.runner_api import Progress
 from frazil.errors import ConfigError, NotFound
@@ -19,7 +20,6 @@ from frazil.worker.lifecycle.status import ConnectorInfo
 from frazil.worker.pages import WorkerView
 from frazil.worker.rest.masking import masked_value
 from frazil.worker.rest.paths import name_of
-from frazil.worker.rest.sources import sources_of
 
 _BATCHES = 20
 
@@ -35,22 +35,13 @@ class Partition:
     lag: int
 
 
-@dataclass(frozen=True)
-class Setting:
-    """A configuration key with its value, without secrets, and what the key means."""
-
-    name: str
-    value: str
-    documentation: str
-
-
 def page(view: WorkerView, request: Request) -> Page:
     """Make the page. Raises NotFound."""
     name = name_of(request)
     try:
         info = view.herder.info(name)
     except NotFound:
-        return _foreign(name, request)
+        return source_page(view, name, request)
     progress = view.progress(name)
     topics = sorted({topic for topic, _ in progress.ends}) if progress else []
     places = sorted({place for batch in view.history.batches(name) for place in batch.report.places})
@@ -123,25 +114,3 @@ def _traces(own: str | None, of_tasks: list[str | None]) -> list[str]:
 def _named_topics(config: Mapping[str, str]) -> list[str]:
     named = [topic.strip() for topic in config.get("topics", "").split(",") if topic.strip()]
     return named or [text for text in (config.get("topics.regex", ""),) if text]
-
-
-def _foreign(name: str, request: Request) -> Page:
-    """A connector of the runtime of source connectors. Raises NotFound."""
-    sources = sources_of(request)
-    told = {} if sources is None else sources.connectors(request)
-    if name not in told:
-        raise NotFound(f"Connector {name} not found")
-    status, info = told[name].get("status", {}), told[name].get("info", {})
-    config = {str(key): str(text) for key, text in info.get("config", {}).items()}
-    return Page(
-        name,
-        "source.html",
-        {
-            "name": name,
-            "link": connector_link(name),
-            "connector": status.get("connector", {}),
-            "tasks": status.get("tasks", []),
-            "settings": [Setting(key, masked_value(key, text), "") for key, text in config.items()],
-        },
-        here="connectors",
-    )

@@ -10,6 +10,7 @@ from typing import Any
 
 from starlette.requests import Request
 
+from frazil.connectors.debezium_slot import slot_text
 from frazil.connectors.registry import connector_of
 from frazil.console.chart import points
 from frazil.console.links import connector_link
@@ -169,6 +170,9 @@ def problems_of(view: WorkerView, found: Sequence[Row]) -> list[Problem]:
             problems.append(
                 Problem(name, f"Its store does not answer; the circuit breaker is {state}.", "It goes on by itself.")
             )
+    for (name, slot), known in view.slots().items():
+        if known is not None and known.lost:
+            problems.append(Problem(name, f"Its slot {slot} is {slot_text(known)}.", "Look at the connector."))
     since = time.time() - _RECENT_S
     for row in found:
         recent = sum(b.report.dead_letters for b in view.history.batches(row.name) if b.at > since)

@@ -38,8 +38,15 @@ _LOGGING = """<Configuration status="WARN">
 """
 
 
-def sources_service(settings: Settings, properties: Mapping[str, str]) -> Service:
-    """The runtime of source connectors on `Settings.source_connect_port`; `properties` are its worker's keys."""
+JvmOptions = Callable[[Path, Path, Progress], Sequence[str]]
+"""Options of the JVM, asked for at each start as the keys are."""
+
+
+def sources_service(
+    settings: Settings, properties: Mapping[str, str], more: JvmOptions = lambda java, conf, progress: ()
+) -> Service:
+    """The runtime of source connectors on `Settings.source_connect_port`; `properties` are its worker's keys, `more`
+    options of its JVM."""
     jvm = (
         "-Xms64M",
         "-Xmx512M",
@@ -47,11 +54,17 @@ def sources_service(settings: Settings, properties: Mapping[str, str]) -> Servic
         f"-XX:ErrorFile={settings.logs}/{SOURCES}-jvm-%p.log",
     )
     port = Port(settings.source_connect_port, "SOURCE_CONNECT_PORT")
-    return connect_service(settings, SOURCES, port, jvm, lambda java, conf, progress: properties)
+    return connect_service(
+        settings,
+        SOURCES,
+        port,
+        lambda java, conf, progress: [*jvm, *more(java, conf, progress)],
+        lambda java, conf, progress: properties,
+    )
 
 
 def connect_service(
-    settings: Settings, name: str, port: Port, jvm: Sequence[str], properties: WorkerProperties
+    settings: Settings, name: str, port: Port, jvm: JvmOptions, properties: WorkerProperties
 ) -> Service:
     """A worker of Kafka Connect with these options of the JVM.
 
@@ -70,7 +83,7 @@ def connect_service(
 
 
 def _command(
-    settings: Settings, conf: Path, jvm: Sequence[str], properties: WorkerProperties, progress: Progress
+    settings: Settings, conf: Path, jvm: JvmOptions, properties: WorkerProperties, progress: Progress
 ) -> Sequence[str]:
     java = find_java(settings.env)
     resolve(CONNECT, java, settings.cache, progress, settings.env)
@@ -80,7 +93,7 @@ def _command(
     keys = properties(java, conf, progress)
     return [
         str(java),
-        *jvm,
+        *jvm(java, conf, progress),
         *trust_options(settings.env),
         f"-Dlog4j2.configurationFile={logging}",
         *_token_endpoints(keys),

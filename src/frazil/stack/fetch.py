@@ -6,7 +6,7 @@ import sys
 
 from frazil.environment.settings import Settings
 from frazil.errors import FrazilError
-from frazil.stack.jars import ICEBERG_SPARK, KAFKA, resolve
+from frazil.stack.jars import ICEBERG_SPARK, JMX_EXPORTER, KAFKA, resolve
 from frazil.stack.java import find_java
 
 
@@ -18,7 +18,7 @@ def main() -> None:
     settings = Settings.load()
     try:
         java = find_java(settings.env)
-        for wanted in (ICEBERG_SPARK, KAFKA):
+        for wanted in (ICEBERG_SPARK, KAFKA, JMX_EXPORTER):
             resolve(wanted, java, settings.cache, lambda line: print(line, file=sys.stderr), settings.env)
     except FrazilError as error:
         sys.exit(str(error))

@@ -49,6 +49,7 @@ CONNECT = KAFKA
 # Iceberg for Spark, with the parts of the AWS SDK that S3 and SigV4 need: a fifth of Iceberg's own bundle.
 ICEBERG_SPARK = JarSet("iceberg-spark")
 CONNECT_FILE = JarSet("connect-file")
+JMX_EXPORTER = JarSet("jmx-exporter")
 # The plugin needs Hadoop's client, or its tasks die while the connector says RUNNING.
 ICEBERG_CONNECT = JarSet("iceberg-connect", ("hadoop-client-api-3.4.2.jar", "hadoop-client-runtime-3.4.2.jar"))
 

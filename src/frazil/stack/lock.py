@@ -28,6 +28,7 @@ from frazil.stack.versions import (
     ICEBERG_PARQUET,
     JACKSON,
     JACKSON_ANNOTATIONS,
+    JMX_EXPORTER,
     KAFKA,
     LOG4J,
     OJDBC,
@@ -92,6 +93,7 @@ ROOTS: dict[str, tuple[tuple[str, ...], bool]] = {
         True,
     ),
     "connect-file": ((f"org.apache.kafka:connect-file:{KAFKA}",), False),
+    "jmx-exporter": ((f"io.prometheus.jmx:jmx_prometheus_javaagent:{JMX_EXPORTER}",), False),
     "connect-mirror": (
         tuple(f"org.apache.kafka:{name}:{KAFKA}" for name in ("connect-mirror", "connect-mirror-client")),
         False,

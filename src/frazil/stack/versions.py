@@ -35,3 +35,6 @@ ANTLR = "4.10.1"
 SKETCHES = "0.8.2"
 JACKSON = "2.21.2"
 JACKSON_ANNOTATIONS = "2.21"
+
+# The agent that tells the metrics of the runtime of source connectors.
+JMX_EXPORTER = "1.0.1"

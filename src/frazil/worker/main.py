@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from prometheus_client import Metric
 from pyspark.sql import SparkSession
 
 from frazil.clients.catalog import connect
@@ -109,6 +110,7 @@ class Worker:
             self._breakers.states,
             self._herder.restarts,
             lambda: self._slots.seen,
+            self._source_metrics,
         )
         runtime = IcebergRuntime(self._spark, settings, logger.info)
         self._maintenance = MaintenanceSchedule(maintainer(runtime), self._metrics.observe_maintenance)
@@ -210,6 +212,9 @@ class Worker:
         found = sources.connectors() if sources is not None and sources.here else {}
         return {name: entry["info"]["config"] for name, entry in found.items()}
 
+    def _source_metrics(self) -> Sequence[Metric]:
+        return () if self._sources is None else self._sources.metrics()
+
     def _refusals(self, name: str, config: Mapping[str, str]) -> list[str]:
         """Refusals of the store; none while it cannot be asked, which the connector tells when it starts."""
         if not connector_of(config).asks_store(config):
@@ -246,6 +251,8 @@ class Worker:
             lambda what: self._started().jobs(what),
             self._progress,
             self._breakers.states,
+            lambda: self._slots.seen,
+            self._source_metrics,
             self._cluster_id,
             self._stopping,
         )

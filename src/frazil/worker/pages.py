@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Event
 
+from prometheus_client import Metric
 from starlette.routing import Route
 
 from frazil.engine.runner_api import Progress
 from frazil.environment.settings import Settings
 from frazil.pipeline.executor import Executor
 from frazil.worker.lifecycle.herder import Herder
+from frazil.worker.watch.at_scrape import Slots
 from frazil.worker.watch.history import History
 
 
@@ -21,7 +23,8 @@ class WorkerView:
 
     `executor` gives the executor of what is done once, which is called so; it raises StackError at first.
     `progress` gives the position of a connector that runs here, and the ends of what it reads; `breakers` are the
-    states of circuit breakers; `stopping` is set when the worker ends.
+    states of circuit breakers; `slots` and `source_metrics` are what is known here of source connectors, the latter may
+    raise ServiceUnavailable; `stopping` is set when the worker ends.
     """
 
     settings: Settings
@@ -30,6 +33,8 @@ class WorkerView:
     executor: Callable[[str], Executor]
     progress: Callable[[str], Progress | None]
     breakers: Callable[[], Mapping[str, str]]
+    slots: Callable[[], Slots]
+    source_metrics: Callable[[], Sequence[Metric]]
     cluster_id: str
     stopping: Event
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from frazil.clients.postgres import Slot, replication_slot
-from frazil.connectors.debezium_slot import slot_of
+from frazil.clients.postgres import replication_slot
+from frazil.connectors.debezium_slot import slot_of, slot_text
 from frazil.declare.placeholders import has_placeholder
 from frazil.errors import FrazilError
 
 _WAIT_S = 5
-_LOST = "lost, since PostgreSQL has removed log that was not read; drop it and take a new snapshot"
 
 
 def slot_rows(config: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -24,14 +23,3 @@ def slot_rows(config: Mapping[str, str]) -> list[tuple[str, str]]:
     except FrazilError as error:
         return [("slot", f"{name}: not known, {error}")]
     return [("slot", f"{name}: {'not there' if slot is None else slot_text(slot)}")]
-
-
-def slot_text(slot: Slot) -> str:
-    """Write what is known of a slot."""
-    if slot.lost:
-        return _LOST
-    found = ["active" if slot.active else "nobody reads it"]
-    for value, what in ((slot.behind_bytes, "behind"), (slot.kept_bytes, "of log kept")):
-        if value is not None:
-            found.append(f"{value / (1 << 20):,.1f} MiB {what}")
-    return ", ".join([*found, *([f"read up to {slot.confirmed}"] if slot.confirmed else [])])

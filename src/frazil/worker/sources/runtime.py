@@ -6,11 +6,12 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import httpx
+from prometheus_client import Metric
 
 from frazil.connectors.debezium_keys import with_cures
 from frazil.environment.bootstrap import CLIENTS, Bootstrap
@@ -21,6 +22,7 @@ from frazil.stack.connect import sources_service
 from frazil.stack.plugins import plugin_folder
 from frazil.stack.service import Status
 from frazil.stack.tether import Tether
+from frazil.worker.sources.metrics import SourceMetrics
 from frazil.worker.sources.plugin_path import Plugin, find_plugins
 from frazil.worker.sources.stored import stored_connectors
 
@@ -57,7 +59,9 @@ class SourceRuntime:
         self._leads = leads
         self._group = f"{properties.get('group.id', '').strip() or 'frazil'}-sources"
         self._own_path = properties.get("plugin.path", "").strip()
-        self._service = sources_service(settings, runtime_properties(settings, properties, self._group))
+        self._metrics = SourceMetrics(settings)
+        own = runtime_properties(settings, properties, self._group)
+        self._service = sources_service(settings, own, self._metrics.options)
         self._tether = Tether(self._service, settings.env, silence_s)
         self._found_at_start: list[Plugin] | None = None
         self.url = self._external or f"http://{LOOPBACK}:{settings.source_connect_port}"
@@ -87,6 +91,10 @@ class SourceRuntime:
     def pid(self) -> int | None:
         """Process id of the child; None when it does not run."""
         return self._service.state().pid
+
+    def metrics(self) -> Sequence[Metric]:
+        """Metrics of the connectors of the child; none while it does not run. Raises ServiceUnavailable."""
+        return self._metrics.read() if self.pid is not None else ()
 
     def start(self) -> None:
         """Start the child, now and whenever this worker becomes the one that has it, when connectors of an earlier run

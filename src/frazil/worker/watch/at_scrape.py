@@ -6,10 +6,10 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import psutil
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from frazil.clients.postgres import Slot
@@ -37,18 +37,20 @@ class AtScrape(Collector):
         breakers: Callable[[], States],
         restarts: Callable[[], Mapping[str, int]],
         slots: Callable[[], Slots],
+        sources: Callable[[], Sequence[Metric]],
     ) -> None:
         self._lag = lag
         self._states = states
         self._breakers = breakers
         self._restarts = restarts
         self._slots = slots
+        self._sources = sources
         self._waits = Waits()
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
         return ()
 
-    def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
+    def collect(self) -> Iterator[Metric]:
         states = self._states()
         yield _one_of("frazil_connector_state", "1 for the present state", states, STATES)
         yield _one_of(
@@ -67,8 +69,23 @@ class AtScrape(Collector):
         yield restarts
         yield from self._lags()
         yield from _of_slots(self._slots())
+        yield from self._of_sources()
         yield from _connect_states(states)
         yield from _processes()
+
+    def _of_sources(self) -> Iterator[Metric]:
+        known = GaugeMetricFamily(
+            "frazil_source_metrics_known", "0 while the runtime of source connectors does not tell its metrics"
+        )
+        try:
+            found = self._sources()
+        except FrazilError as error:
+            logger.warning("%s", error)
+            known.add_metric([], 0.0)
+        else:
+            known.add_metric([], 1.0)
+            yield from found
+        yield known
 
     def _lags(self) -> Iterator[GaugeMetricFamily]:
         labels = ["connector", "topic", "partition"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from prometheus_client import (
     CollectorRegistry,
@@ -37,9 +37,11 @@ class Metrics:
         breakers: Callable[[], States] = dict,
         restarts: Callable[[], Mapping[str, int]] = dict,
         slots: Callable[[], Slots] = dict,
+        sources: Callable[[], Sequence[Metric]] = tuple,
     ) -> None:
         """`states` are those of the connectors, `breakers` those of the circuit breakers of object sinks, `restarts`
-        how often connectors were started again by themselves, `slots` those of source connectors."""
+        how often connectors were started again by themselves, `slots` those of source connectors, `sources` the metrics
+        that their runtime tells; it may raise ServiceUnavailable."""
         self.registry = CollectorRegistry()
         self.started_at = time.time()
         self._states = states
@@ -74,7 +76,7 @@ class Metrics:
             registry=registry,
         )
         ProcessCollector(registry=registry)
-        registry.register(AtScrape(lag, states, breakers, restarts, slots))
+        registry.register(AtScrape(lag, states, breakers, restarts, slots, sources))
 
     def observe_maintenance(self, report: MaintenanceReport) -> None:
         """Count one maintenance run."""
