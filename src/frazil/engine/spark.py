@@ -83,6 +83,7 @@ def start(settings: Settings) -> SparkSession:
         "spark.python.daemon.module": "frazil.engine.daemon",
         "spark.local.dir": str(work / "tmp"),
         "spark.broadcast.UDFCompressionThreshold": "512m",  # larger tasks go through files, and they hold credentials
+        "spark.executor.killOnFatalError.depth": "0",  # a record whose match is too deep would end all connectors
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",

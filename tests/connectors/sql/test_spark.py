@@ -15,6 +15,7 @@ from pyiceberg.types import LongType, NestedField, StringType
 from pyspark.sql import SparkSession
 
 from frazil.clients.kafka.headers import headers_of
+from frazil.connectors.sql.query import SETTINGS
 from frazil.engine.jobs import SparkJobs
 from frazil.errors import ConfigError
 from tests.connectors.iceberg.driver import CREATE, SIMPLE, TABLE, TOLERANT, Memory, memory
@@ -163,6 +164,40 @@ def test_failures_are_found_in_every_branch_of_a_union_and_below_a_condition(
     assert Counter(row["text"] for row in driver.rows(TABLE)) == {"t": 997, "u": 9}
     assert sorted(broker.letters("t-dlq")) == [("t", 0, n, "") for n in (3, 700, 999)]
     assert sorted(broker.letters("u-dlq")) == [("u", 0, 5, "")]
+
+
+def test_a_record_that_is_too_long_for_the_stack_of_a_regular_expression_is_a_dead_letter_alone(
+    patched: pytest.MonkeyPatch, two: Memory, jobs: SparkJobs
+) -> None:
+    broker, _ = two
+    broker.send("t", [record(n, text="ab" * (500_000 if n == 7 else 3)) for n in range(20)])
+    driver = run(patched, two, jobs, "SELECT id, text FROM t WHERE text RLIKE '^(a|b)*$'", **TOLERANT)
+    assert sorted(row["id"] for row in driver.rows(TABLE)) == [n for n in range(20) if n != 7]
+    assert sorted(broker.letters("t-dlq")) == [("t", 0, 7, "")]
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "CAST(at - INTERVAL 1 DAY 2 HOURS AS STRING)",
+        "CAST(at - INTERVAL 1 HOUR 5 MINUTES * 2 AS STRING)",
+        "concat('it', r'\\s', '\\'' 'x', \"'\\\"\", '\\u0041\\101\\x\\%')",
+        "CAST(array(id, 7)[1] + array(array(1, 2), array(3))[0][1] AS STRING)",
+        "CAST(1.5BD * 3 AS STRING) || CAST(7 % 4 + 5 DIV 2 ^ 1 | 8 AS STRING)",
+        "CAST(NOT id NOT IN (1, 2) OR id <=> NULL IS NULL AS STRING)",
+        "CAST(-id::STRING AS STRING) || EXTRACT(HOUR FROM at) || POSITION('b' IN 'abc') || TRIM(BOTH 'x' FROM 'xax')",
+    ],
+)
+def test_an_expression_gives_what_spark_makes_of_it_as_it_was_written(
+    patched: pytest.MonkeyPatch, two: Memory, jobs: SparkJobs, spark: SparkSession, expression: str
+) -> None:
+    two[0].send("t", [record(1, at="2026-01-02T03:04:05Z")])
+    driver = run(patched, two, jobs, f"SELECT id, {expression} AS text FROM t")
+    session = spark.newSession()
+    for name, value in SETTINGS.items():
+        session.conf.set(name, value)
+    written = session.sql(f"SELECT {expression} FROM (SELECT 1L AS id, TIMESTAMP'2026-01-02 03:04:05' AS at)")
+    assert [row["text"] for row in driver.rows(TABLE)] == [written.collect()[0][0]]
 
 
 def test_records_that_no_row_can_come_of_are_looked_at_all_the_same(

@@ -45,6 +45,11 @@ PLACED = "`_frazil` AS `_frazil`"
             "SELECT TRY_CAST(a AS INT), a / b, IF(a, 1, 2), split(a, ','), regexp_extract(a, '^(\\\\d+)', 1), "
             "t.@ FROM `frazil_topic_0` AS t",
         ),
+        (
+            "SELECT at - INTERVAL 1 DAY 2 HOURS, array(a, b)[1], array[0], 'a' 'b' FROM t",
+            "SELECT at - (INTERVAL '1' DAY + INTERVAL '2' HOURS), array(a, b)[1], array[0], CONCAT('a', 'b'), "
+            "t.@ FROM `frazil_topic_0` AS t",
+        ),
     ],
 )
 def test_each_select_over_a_topic_tells_the_record_of_its_rows(sql: str, spark: str) -> None:
@@ -108,6 +113,7 @@ def test_a_statement_tells_its_tables_and_the_metadata_that_it_names() -> None:
         ("SELECT a FROM (SELECT a FROM t)", "needs a name"),
         ("WITH RECURSIVE r AS (SELECT a FROM t) SELECT a FROM r", "WITH RECURSIVE"),
         ("SELECT _frazil FROM t", "names that begin with _frazil"),
+        ("SELECT 'it''s' FROM t", "Adjacent string literals"),
         ("SELECT regexp_replace(a, '(a+)\\\\1', '') FROM t", "could keep it busy for hours"),
         ("SELECT a RLIKE b FROM t", "is a text that stands in the statement"),
         ("SELECT lpad(a, n, ' ') FROM t", "is a number of at most 10,000"),

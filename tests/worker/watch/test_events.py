@@ -30,13 +30,14 @@ def test_files_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(events, "KEPT", 10)
     log = EventLog(tmp_path / "events.jsonl")
     for number in range(95):
-        log.add("running", f"{number}" + "x" * 5000)
+        log.add("running", f"{number}" + "x" * 5000, "c" * 60_000, "u" * 60_000)
     lines = [path.read_text().splitlines() for path in sorted(tmp_path.iterdir())]
     assert [len(each) for each in lines] == [5, 10]
     assert max(len(line) for several in lines for line in several) < 3000
     assert [text.rstrip("x") for text in messages(EventLog(tmp_path / "events.jsonl"))] == [
         f"{number}" for number in range(94, 84, -1)
     ]
+    assert len(log.newest(100, "c" * 60_000)) == 10
 
 
 def test_a_line_that_a_kill_has_cut_off_is_passed_over(tmp_path: Path) -> None:

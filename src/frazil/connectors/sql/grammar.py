@@ -20,11 +20,20 @@ class SparkAsWritten(Databricks):
     """The parser turns no call into a function of another dialect: Spark gets the names that the user wrote."""
 
     class Parser(DatabricksParser):
+        ADJACENT_STRINGS_CANNOT_BE_CONNECTED: ClassVar = True
+        ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}
         FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
         NO_PAREN_FUNCTIONS: ClassVar[dict[Any, Any]] = {}
         FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
             name: parser for name, parser in DatabricksParser.FUNCTION_PARSERS.items() if name in _KEPT
         }
+
+        def _parse_interval(
+            self, require_interval: bool = True, parse_function_unit: bool = True
+        ) -> exp.Add | exp.Interval | exp.Paren | None:
+            """Keep an interval of several units together: it is parsed as their sum."""
+            found = super()._parse_interval(require_interval, parse_function_unit)
+            return exp.Paren(this=found) if isinstance(found, exp.Add) else found
 
 
 def spark_text(node: exp.Expr) -> str:

@@ -44,6 +44,7 @@ SETTINGS = {
     "spark.sql.runSQLOnFiles": "false",
 }
 _DATA_EXCEPTION = re.compile(r"(\[[A-Z_.]+\][^\n]*?)\s*SQLSTATE: 22", re.DOTALL)
+_TOO_DEEP = re.compile(r"Lost task [^\n]*: java\.lang\.StackOverflowError\b")
 _ADVICE = re.compile(r" If necessary set \S+ to \S+ to bypass this error\.")
 _MOST_TEXT = 500
 
@@ -52,7 +53,12 @@ def data_exception(error: BaseException) -> str | None:
     """The words of an error about the data of a record, such as a division by zero; None for any other error."""
     if not isinstance(error, (PySparkException, Py4JJavaError)):
         return None
-    found = _DATA_EXCEPTION.search(str(error))
+    said = str(error)
+    if _TOO_DEEP.search(said):
+        return (
+            "[STACK_OVERFLOW] a value is too long or too deep for an expression, such as the regular expression (a|b)*"
+        )
+    found = _DATA_EXCEPTION.search(said)
     if found is None:
         return None
     text = _ADVICE.sub("", re.sub(r"\s+", " ", found[1]).strip())

@@ -85,7 +85,7 @@ class Events(Resource):
     )
     def get(self, request: Request) -> Response:
         limit = request.query_params.get("limit", "50")
-        if not (limit.isascii() and limit.isdigit() and 1 <= int(limit[:9]) <= KEPT):
+        if not (limit.isascii() and limit.isdigit() and len(limit) < 10 and 1 <= int(limit) <= KEPT):
             raise ConfigError(f"limit is a number from 1 to {KEPT}, not {limit!r}.")
         found = info_of(request).events.newest(int(limit), request.query_params.get("connector"))
         return JSONResponse([asdict(each) for each in found])

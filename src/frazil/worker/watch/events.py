@@ -19,6 +19,7 @@ logger = logging.getLogger(__name__)
 KEPT = 5000
 """Events that are told; the files have a few times as many at most."""
 _MOST_TEXT = 2000
+_MOST_NAME = 300
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,8 @@ class EventLog:
 
     def add(self, kind: str, message: str, connector: str = "", user: str = "", client: str = "") -> None:
         """Add an event that happens now."""
-        made = Event(round(self._clock(), 3), kind, message[:_MOST_TEXT], connector, user, client)
+        names = (name[:_MOST_NAME] for name in (connector, user, client))
+        made = Event(round(self._clock(), 3), kind, message[:_MOST_TEXT], *names)
         with self._lock:
             self._newest.append(made)
             if self._path is None:
@@ -77,7 +79,9 @@ class EventLog:
     def newest(self, count: int, connector: str | None = None) -> list[Event]:
         """Give the newest events, of one connector or of all, the newest first."""
         with self._lock:
-            found = [each for each in reversed(self._newest) if connector in (None, each.connector)]
+            found = [
+                each for each in reversed(self._newest) if connector is None or each.connector == connector[:_MOST_NAME]
+            ]
         return found[:count]
 
 

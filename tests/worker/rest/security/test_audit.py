@@ -32,3 +32,10 @@ def test_changes_are_events_with_their_user_and_questions_are_not(serve: Serve, 
         ("request", "PUT /connectors/c%2F1/pause: 202", "c/1", "ann", "127.0.0.1"),
         ("request", "POST /connectors: 201", "c/1", "ann", "127.0.0.1"),
     ]
+
+
+def test_a_name_that_nobody_has_checked_is_not_told_as_a_user(serve: Serve) -> None:
+    url, _ = serve({})
+    assert httpx.delete(f"{url}/connectors/c", auth=("root", "any"), trust_env=False).status_code == 404
+    (event,) = httpx.get(f"{url}/admin/events", trust_env=False).json()
+    assert (event["message"], event["user"]) == ("DELETE /connectors/c: 404", "")

@@ -25,9 +25,11 @@ class Audit:
     Logins that are refused are in the worker's log alone: anybody could fill the events with them.
     """
 
-    def __init__(self, app: ASGIApp, events: EventLog) -> None:
+    def __init__(self, app: ASGIApp, events: EventLog, *, users: bool) -> None:
+        """Make it; without `users` nobody has checked the names that requests come with, and none is told."""
         self._app = app
         self._events = events
+        self._users = users
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or only_looks(scope["method"], scope["path"]):
@@ -47,7 +49,7 @@ class Audit:
             return
         path = sent_path(scope).decode("latin-1")
         found = _CONNECTOR.search(location or path)
-        user, _ = credentials(headers.get("authorization", ""))
+        user, _ = credentials(headers.get("authorization", "")) if self._users else (None, "")
         address = scope.get("client")
         self._events.add(
             "request",

@@ -70,7 +70,7 @@ class RestPolicy:
                 )
             )
         chain.append(Middleware(OriginCheck, origins=self.origins))
-        chain.append(Middleware(Audit, events=events))
+        chain.append(Middleware(Audit, events=events, users=self.users is not None))
         if self.users is not None:
             chain.append(Middleware(BasicAuthentication, users=self.users))
         return chain
