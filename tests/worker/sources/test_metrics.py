@@ -21,8 +21,8 @@ from frazil.worker.sources import metrics as module
 from frazil.worker.sources.metrics import SourceMetrics
 from frazil.worker.sources.runtime import SourceRuntime
 from frazil.worker.watch.metrics import Metrics
-from tests.harness import eventually
 from tests.isolation import isolated_settings
+from tests.waits import eventually
 
 
 @pytest.fixture
