@@ -15,7 +15,7 @@ import pytest
 from pyiceberg.types import LongType
 
 from frazil.environment.settings import Settings
-from tests.cli.programs import finished, program
+from tests.cli.programs import finished, program, text_here
 from tests.connectors.iceberg.proxy import CatalogProxy
 from tests.harness import Pipe, Worker, event
 from tests.waits import eventually
@@ -58,16 +58,15 @@ def killing(settings: Settings) -> Iterator[KillingProxy]:
 
 
 def deadletters(settings: Settings, *arguments: str) -> tuple[int, str]:
-    return finished(program(settings, "deadletters", *arguments))
+    ran = text_here(settings.env, "deadletters", *arguments)
+    return ran.returncode, ran.stdout + ran.stderr
 
 
 def open_letters(pipe: Pipe) -> list[dict[str, Any]]:
-    process = program(
-        pipe.settings, "deadletters", "list", "--all", "-n", "100000", "-o", "json", "--connector", pipe.connector
-    )
-    code, out = finished(process)
-    assert code == 0, out
-    found: list[dict[str, Any]] = json.loads(out[out.index("[") :])
+    every = ("--all", "-n", "100000", "-o", "json", "--connector", pipe.connector)
+    listed = text_here(pipe.settings.env, "deadletters", "list", *every)
+    assert listed.returncode == 0, listed.stderr
+    found: list[dict[str, Any]] = json.loads(listed.stdout)
     return found
 
 

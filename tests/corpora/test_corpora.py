@@ -23,7 +23,7 @@ from tests.corpora.compare import differences, is_empty
 from tests.corpora.corpora import CORPORA, Record
 from tests.pipeline.kafka_rows import Row, chunks
 
-FEW = 120
+FEW = 60
 BATCHES = (1, 3)
 ORDERS = {"at once": (1, 1), "the other way round": (-1, 1), "in three batches": BATCHES}
 KEY = re.compile(r"(frazil\.schema\.path\.\S+)=(\w+)")

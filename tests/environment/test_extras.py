@@ -17,7 +17,7 @@ HIDING = """
 import os, pty, sys
 hidden, arguments = sys.argv[1].split(","), sys.argv[2:]
 sys.modules.update(dict.fromkeys(hidden))
-import frazil.cli.main, frazil.worker.main  # without what is missing, everything else works
+import frazil.cli.main  # without what is missing, everything else works
 slave = pty.openpty()[1]
 os.dup2(slave, 0)
 os.dup2(slave, 1)
@@ -63,7 +63,7 @@ def test_a_worker_needs_no_extra() -> None:
     hide = "import sys; sys.modules.update(dict.fromkeys(sys.argv[1].split(',')))"
     packages = "duckdb,trino,deltalake,vl_convert,prompt_toolkit,grpc_tools,psycopg,opentelemetry"
     done = subprocess.run(
-        [sys.executable, "-c", f"{hide}; import frazil.api.worker", packages],
+        [sys.executable, "-c", f"{hide}; import frazil.api.worker, frazil.worker.main", packages],
         capture_output=True,
         text=True,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -36,10 +36,14 @@ class Asked:
     settings: Settings
     made: dict[TableKind, list[Record]]
     calls: list[Call]
+    answers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
 
     def ask(self, name: str, **values: Value) -> list[dict[str, Any]]:
-        """The answer to a question as objects."""
-        return self.rows(statement(QUESTIONS[name], values))
+        """The answer to a question as objects; the tables stay as they are, so each is asked once."""
+        asked = statement(QUESTIONS[name], values)
+        if asked not in self.answers:
+            self.answers[asked] = self.rows(asked)
+        return self.answers[asked]
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
         [result] = self.engine.run(sql)

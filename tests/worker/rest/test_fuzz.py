@@ -114,7 +114,7 @@ def _levels() -> Iterator[None]:
 
 
 def test_no_request_is_a_fault_of_the_worker_or_shows_a_secret(herder: Herder) -> None:
-    _fuzz(herder, 1_000)
+    _fuzz(herder, 300)
 
 
 @pytest.mark.faults
