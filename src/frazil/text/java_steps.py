@@ -1,8 +1,8 @@
-"""How the steps that Java's engine takes for a regular expression grow with the text that it is matched with.
+"""Growth of the steps that Java's engine takes for a regular expression with the text that it is matched with.
 
-Java goes back to each place where it could have decided otherwise. The bound is an exponent: 2 says that a text of twice
-the length takes up to four times the steps. It is one too many at times, never one too few: what repeats has to be told
-from what comes behind it by its first character, or counts as another way to divide the text.
+Java goes back to each place where it could have decided otherwise. The bound is an exponent: 2 says that a text of
+twice the length takes up to four times the steps. It is one too many at times, never one too few: what repeats has to
+be told from what comes behind it by its first character, or counts as another way to divide the text.
 """
 
 from __future__ import annotations

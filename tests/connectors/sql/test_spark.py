@@ -192,11 +192,11 @@ def test_an_expression_gives_what_spark_makes_of_it_as_it_was_written(
     patched: pytest.MonkeyPatch, two: Memory, jobs: SparkJobs, spark: SparkSession, expression: str
 ) -> None:
     two[0].send("t", [record(1, at="2026-01-02T03:04:05Z")])
-    driver = run(patched, two, jobs, f"SELECT id, {expression} AS text FROM t")
+    driver = run(patched, two, jobs, f"SELECT id, {expression} AS text FROM t")  # noqa: S608
     session = spark.newSession()
     for name, value in SETTINGS.items():
         session.conf.set(name, value)
-    written = session.sql(f"SELECT {expression} FROM (SELECT 1L AS id, TIMESTAMP'2026-01-02 03:04:05' AS at)")
+    written = session.sql(f"SELECT {expression} FROM (SELECT 1L AS id, TIMESTAMP'2026-01-02 03:04:05' AS at)")  # noqa: S608
     assert [row["text"] for row in driver.rows(TABLE)] == [written.collect()[0][0]]
 
 

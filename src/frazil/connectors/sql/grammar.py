@@ -28,7 +28,7 @@ class SparkAsWritten(Databricks):
             name: parser for name, parser in DatabricksParser.FUNCTION_PARSERS.items() if name in _KEPT
         }
 
-        def _parse_interval(
+        def _parse_interval(  # type: ignore[override]
             self, require_interval: bool = True, parse_function_unit: bool = True
         ) -> exp.Add | exp.Interval | exp.Paren | None:
             """Keep an interval of several units together: it is parsed as their sum."""
