@@ -60,7 +60,7 @@ _Row = tuple["_Char | _Repeat | _Choice", ...]
 
 @dataclass(frozen=True)
 class _Behind:
-    """What is behind a part: its exponent, how it can begin, and whether it matches whatever comes."""
+    """Rest behind a part: its exponent, how it can begin, and whether it matches whatever comes."""
 
     steps: int = 0
     first: frozenset[str] = frozenset()
