@@ -166,6 +166,20 @@ def test_failures_are_found_in_every_branch_of_a_union_and_below_a_condition(
     assert sorted(broker.letters("u-dlq")) == [("u", 0, 5, "")]
 
 
+@pytest.mark.parametrize(
+    "condition",
+    ["text LIKE '%ab%ba'", "lower(text) RLIKE 'ab.*ba'", "exists(array(text), x -> regexp_like(x, 'ab.*ba'))"],
+)
+def test_a_text_that_would_keep_a_pattern_busy_for_hours_is_a_dead_letter_alone(
+    patched: pytest.MonkeyPatch, two: Memory, jobs: SparkJobs, condition: str
+) -> None:
+    broker, _ = two
+    broker.send("t", [record(n, text="ab" * 500_000 if n == 7 else ("ab ba", "ba ab")[n % 2]) for n in range(20)])
+    driver = run(patched, two, jobs, f"SELECT id, text FROM t WHERE {condition}", **TOLERANT)  # noqa: S608
+    assert sorted(row["id"] for row in driver.rows(TABLE)) == list(range(0, 20, 2))
+    assert sorted(broker.letters("t-dlq")) == [("t", 0, 7, "")]
+
+
 def test_a_record_that_is_too_long_for_the_stack_of_a_regular_expression_is_a_dead_letter_alone(
     patched: pytest.MonkeyPatch, two: Memory, jobs: SparkJobs
 ) -> None:

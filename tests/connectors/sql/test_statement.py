@@ -50,6 +50,17 @@ PLACED = "`_frazil` AS `_frazil`"
             "SELECT at - (INTERVAL '1' DAY + INTERVAL '2' HOURS), array(a, b)[1], array[0], CONCAT('a', 'b'), "
             "t.@ FROM `frazil_topic_0` AS t",
         ),
+        (
+            "SELECT a LIKE '%x', split(a, ','), regexp_like(concat(a, b), 'x.*y') FROM t",
+            "SELECT a LIKE '%x', split(a, ','), regexp_like(transform(array(concat(a, b)), frazil_text -> CASE WHEN "
+            "length(frazil_text) > 30000 THEN raise_error('a text of more than 30,000 characters, which regexp_like "
+            "could take hours for') ELSE frazil_text END)[0], 'x.*y'), t.@ FROM `frazil_topic_0` AS t",
+        ),
+        (
+            "SELECT a NOT LIKE '%/%%x%y' ESCAPE '/' FROM t",
+            "SELECT CASE WHEN length(a) > 2000 THEN raise_error('a text of more than 2,000 characters, which LIKE "
+            "could take hours for') ELSE a END NOT LIKE '%/%%x%y' ESCAPE '/', t.@ FROM `frazil_topic_0` AS t",
+        ),
     ],
 )
 def test_each_select_over_a_topic_tells_the_record_of_its_rows(sql: str, spark: str) -> None:
@@ -116,6 +127,11 @@ def test_a_statement_tells_its_tables_and_the_metadata_that_it_names() -> None:
         ("SELECT 'it''s' FROM t", "Adjacent string literals"),
         ("SELECT regexp_replace(a, '(a+)\\\\1', '') FROM t", "could keep it busy for hours"),
         ("SELECT a RLIKE b FROM t", "is a text that stands in the statement"),
+        ("SELECT a NOT LIKE b FROM t", "is a text that stands in the statement"),
+        ("SELECT ilike(a, b) FROM t", "is a text that stands in the statement"),
+        ("SELECT a LIKE '%a%b%c%d%e' FROM t", "Write it with fewer %"),
+        ("SELECT split(a, '(x+)+y') FROM t", "can be divided in several ways"),
+        ("SELECT transform(xs, x -> regexp_replace(x, '.*.*.*y', '')) FROM t", "too many repetitions"),
         ("SELECT lpad(a, n, ' ') FROM t", "is a number of at most 10,000"),
         ("SELECT window(at, '1 day', '1 second') FROM t", "windows that slide"),
         ("FROM t |> SELECT a |> LIMIT 1", "needs several records"),

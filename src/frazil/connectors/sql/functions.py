@@ -54,6 +54,9 @@ _PATTERN = """
 PATTERNS = {name: slice(1, 2) for name in _names(_PATTERN)} | {"str_to_map": slice(1, 3)}
 """Functions with regular expressions, and which of their arguments these are."""
 
+LIKES = _names("like ilike")
+"""Functions with a pattern as LIKE has it."""
+
 LENGTHS = {"lpad": 1, "rpad": 1}
 """Functions whose result is as long as an argument says."""
 

@@ -43,7 +43,7 @@ SETTINGS = {
     "spark.sql.variable.substitute": "false",  # texts of a statement may have ${…}, which stands for secrets elsewhere
     "spark.sql.runSQLOnFiles": "false",
 }
-_DATA_EXCEPTION = re.compile(r"(\[[A-Z_.]+\][^\n]*?)\s*SQLSTATE: 22", re.DOTALL)
+_DATA_EXCEPTION = re.compile(r"(\[[A-Z_.]+\][^\n]*?)\s*SQLSTATE: (?:22|P0001)", re.DOTALL)
 _TOO_DEEP = re.compile(r"Lost task [^\n]*: java\.lang\.StackOverflowError\b")
 _ADVICE = re.compile(r" If necessary set \S+ to \S+ to bypass this error\.")
 _MOST_TEXT = 500

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 
-from frazil.connectors.sql.functions import AGGREGATES, CHANGING, FUNCTIONS, LENGTHS, PATTERNS, WITHOUT_PARENTHESES
+from frazil.connectors.sql.functions import AGGREGATES, CHANGING, FUNCTIONS, LENGTHS, WITHOUT_PARENTHESES
 from frazil.connectors.sql.grammar import PARTS, STATEFUL, SparkAsWritten, spark_text
-from frazil.declare.validators import linear_java_regular_expression
+from frazil.connectors.sql.patterns import bound_texts
 
 PLACE = "_frazil"
 """The hidden column with the place of the record that a row is from."""
@@ -109,7 +109,8 @@ class _Compiler:
 
     def _check(self, query: exp.Expr) -> None:
         """Refuse every node and function that is not known to be harmless."""
-        for node in query.walk():
+        nodes = list(query.walk())
+        for node in nodes:
             where = _where(node)
             parts = [each for each in node.args.values() if type(each) in STATEFUL]
             stateful = STATEFUL.get(type(parts[0] if parts else node))
@@ -123,8 +124,6 @@ class _Compiler:
                 _check_function(node, where)
             if isinstance(node, exp.Column) and not node.table and node.name.lower() in WITHOUT_PARENTHESES:
                 raise StatementError(f"{where}{node.name} says something of Spark or its clock, not of a record")
-            if isinstance(node, exp.RegexpLike):
-                _check_pattern(node.expression, "rlike", where)
             if isinstance(node, exp.Identifier) and node.name.lower().startswith("_frazil"):
                 raise StatementError(f"{where}names that begin with _frazil are kept for the connector")
             known = _ARGUMENTS.get(type(node), node.args)
@@ -133,6 +132,10 @@ class _Compiler:
                 raise StatementError(
                     f"{where}{_words(node)} with {unknown[0].strip('_')} is not allowed in a statement"
                 )
+        for node in reversed(nodes):
+            problem = bound_texts(node)
+            if problem is not None:
+                raise StatementError(f"{_where(node)}{problem}")
 
     def _query(self, query: exp.Expr, scope: Mapping[str, bool]) -> bool:
         """Give a query its hidden columns where it reads a topic; tells whether it does."""
@@ -313,23 +316,12 @@ def _check_function(call: exp.Anonymous, where: str) -> None:
         )
     if name not in FUNCTIONS:
         raise StatementError(f"{where}there is no function {name} that a statement may call")
-    for pattern in call.expressions[PATTERNS[name]] if name in PATTERNS else ():
-        _check_pattern(pattern, name, where)
     if name == "window" and len(call.expressions) != 2:
         raise StatementError(f"{where}window has a time and a duration: windows that slide make many rows of a record")
     if name in LENGTHS and len(call.expressions) > LENGTHS[name]:
         length = call.expressions[LENGTHS[name]]
         if not isinstance(length, exp.Literal) or length.is_string or not 0 <= int(length.name) <= _LONGEST:
             raise StatementError(f"{where}the length for {name} is a number of at most {_LONGEST:,}")
-
-
-def _check_pattern(pattern: exp.Expr, name: str, where: str) -> None:
-    if isinstance(pattern, exp.RawString) or (isinstance(pattern, exp.Literal) and pattern.is_string):
-        problem = linear_java_regular_expression(pattern.name)
-        if problem is None:
-            return
-        raise StatementError(f"{where}the regular expression for {name}: {problem}")
-    raise StatementError(f"{where}the regular expression for {name} is a text that stands in the statement")
 
 
 def _words(node: exp.Expr) -> str:
