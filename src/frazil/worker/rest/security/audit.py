@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from urllib.parse import unquote
 
@@ -14,15 +15,17 @@ from frazil.worker.rest.security.login import credentials
 from frazil.worker.rest.security.users import only_looks
 from frazil.worker.watch.events import EventLog
 
-_UNAUTHORIZED, _FORBIDDEN = 401, 403
+logger = logging.getLogger(__name__)
+
+_REFUSED, _UNAUTHORIZED, _FAILED = 400, 401, 500
 _CONNECTOR = re.compile(r"/connectors/([^/]+)")
 _MOST_TEXT = 300
 
 
 class Audit:
-    """Adds an event for each request that may change something, those that are refused to a user too.
+    """Adds an event for each request that may have changed something.
 
-    Logins that are refused are in the worker's log alone: anybody could fill the events with them.
+    Requests that are refused are in the worker's log alone: whoever may change nothing could fill the events with them.
     """
 
     def __init__(self, app: ASGIApp, events: EventLog, *, users: bool) -> None:
@@ -45,16 +48,16 @@ class Audit:
 
     def _note(self, scope: Scope, status: int, location: str) -> None:
         headers = Headers(scope=scope)
-        if status == _UNAUTHORIZED or (HOP in headers and status != _FORBIDDEN):  # which the first worker notes
+        refused = _REFUSED <= status < _FAILED
+        if status == _UNAUTHORIZED or (HOP in headers and not refused):  # which login or the first worker notes
             return
         path = sent_path(scope).decode("latin-1")
         found = _CONNECTOR.search(location or path)
         user, _ = credentials(headers.get("authorization", "")) if self._users else (None, "")
         address = scope.get("client")
-        self._events.add(
-            "request",
-            f"{scope['method']} {path[:_MOST_TEXT]}: {status}",
-            unquote(found[1]) if found else "",
-            user or "",
-            address[0] if address else "",
-        )
+        said = f"{scope['method']} {path[:_MOST_TEXT]}: {status}"
+        client = address[0] if address else ""
+        if refused:
+            logger.warning("refused to user %r from %s: %s", user or "", client, said)
+        else:
+            self._events.add("request", said, unquote(found[1]) if found else "", user or "", client)
