@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test browser trino test-faults lint format docs lock bench clean env
+.PHONY: help demo test parts browser trino test-faults lint format docs lock bench clean env
 
 help: ## Show the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -11,7 +11,10 @@ demo: ## Start everything and put 3,000 log records into three Iceberg tables
 	@./kafka-connect-iceberg-sink.sh demo
 
 test: env ## Check the code and run the tests on the real parts, Trino and a schema registry too (700 MB once)
-	@$(MAKE) --no-print-directory -j 3 lint browser trino
+	@$(MAKE) --no-print-directory -j 2 browser trino
+	@$(MAKE) --no-print-directory -j 2 parts lint
+
+parts: env
 	@.venv/bin/python scripts/test.py
 
 browser: env
@@ -20,8 +23,9 @@ browser: env
 trino: env
 	@.venv/bin/python scripts/fetch_archives.py
 
-test-faults: env ## Longer kills, outages and loads, which take many minutes
+test-faults: env ## Longer kills, outages, loads and searches, which take an hour
 	@.venv/bin/pytest -m faults
+	@HYPOTHESIS_PROFILE=thorough .venv/bin/pytest -m "hypothesis and not faults"
 
 lint: env ## Format, lint, types, layers, dependencies
 	@.venv/bin/ruff format --check .

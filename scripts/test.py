@@ -135,6 +135,7 @@ def start(name: str, folder: Path, arguments: list[str], suffix: str = "") -> Pa
     if not any(Path(argument.partition("::")[0]).exists() for argument in arguments):
         command += choice.files()
     environment = {"JAVA_TOOL_OPTIONS": QUICK_JAVA, "COLUMNS": str(_WIDTH), **os.environ}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # hundreds of processes would compile the same files
     with path.open("wb") as output:
         process = subprocess.Popen(  # noqa: S603
             command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT

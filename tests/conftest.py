@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 _LOG_LINES = 40
 
 # How long an example takes says nothing on a machine that other tests share.
-hypothesis.settings.register_profile("frazil", deadline=None, max_examples=50)
-hypothesis.settings.register_profile("thorough", deadline=None, max_examples=1000)
+hypothesis.settings.register_profile("frazil", deadline=None, max_examples=20)
+hypothesis.settings.register_profile("thorough", deadline=None, max_examples=300)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "frazil"))
 
 # To build the tree of all verbs takes longer than what most of them do.

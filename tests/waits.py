@@ -12,13 +12,18 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.005, 0.25
 
 
 def eventually(check: Callable[[], Any], timeout: float = PATIENCE_S) -> Any:
-    """The first true value of `check`; fails with its last value after `timeout` seconds."""
-    deadline = time.monotonic() + timeout
+    """The first true value of `check`; fails with its last value after `timeout` seconds.
+
+    The longer a check takes and the more there have been, the longer is the pause until the next.
+    """
+    started = time.monotonic()
     pause = _FIRST_PAUSE_S
     while True:
+        begun = time.monotonic()
         value = check()
         if value:
             return value
-        assert time.monotonic() < deadline, f"not true within {timeout} s; last value {value!r}"
+        ended = time.monotonic()
+        assert ended < started + timeout, f"not true within {timeout} s; last value {value!r}"
+        pause = min(max(1.5 * pause, 5 * (ended - begun)), _LONGEST_PAUSE_S)
         time.sleep(pause)
-        pause = min(pause * 1.5, _LONGEST_PAUSE_S)

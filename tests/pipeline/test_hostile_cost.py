@@ -28,6 +28,7 @@ Work = Callable[[], object]
 _SIZE = 1 << 16
 _NOTHING_S = 0.005
 _MOST_S = 2
+_MOST_RATIO = 2.5
 KINDS: tuple[ScalarKind, ...] = (
     "boolean",
     "int",
@@ -67,7 +68,7 @@ NUMBERS: dict[str, Callable[[int], str]] = {
 def cost(work: Work, until: float) -> float:
     """The least CPU time of some calls, in seconds; one that takes `until` is enough."""
     best = float("inf")
-    for _ in range(5):
+    for _ in range(3):
         started = time.process_time()
         work()
         best = min(best, time.process_time() - started)
@@ -83,13 +84,14 @@ def grows_linearly(make: Callable[[int], Work]) -> None:
     """
     gc.disable()
     try:
-        single = cost(make(_SIZE), _NOTHING_S)
-        assert single < _MOST_S
         ratios: list[float] = []
-        while single > _NOTHING_S and (not ratios or ratios[-1] > 2.5):
-            assert len(ratios) < 4, f"twice the input takes {ratios} times as long"
-            ratios.append(cost(make(2 * _SIZE), 2 * single) / single)
-            single = cost(make(_SIZE), _NOTHING_S)
+        while (single := cost(make(_SIZE), _NOTHING_S)) > _NOTHING_S:
+            assert single < _MOST_S
+            double = cost(make(2 * _SIZE), _MOST_RATIO * single)
+            if double <= _MOST_RATIO * single:
+                break
+            ratios.append(double / single)
+            assert len(ratios) < 5, f"twice the input takes {ratios} times as long"
     finally:
         gc.enable()
 

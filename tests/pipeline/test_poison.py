@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.errors import ServiceUnavailable, TerminalError
@@ -128,7 +128,6 @@ def offsets(result: TaskResult, table: str) -> list[int]:
     return sorted(letter.offset for letter in result.tables[table].dead)
 
 
-@settings(max_examples=60, deadline=None)
 @given(kinds=Kinds, size=st.integers(1, 9))
 def test_whatever_a_step_raises_the_record_alone_becomes_a_dead_letter(kinds: list[tuple[str, str]], size: int) -> None:
     stored: list[int] = []
@@ -155,7 +154,6 @@ def test_whatever_a_step_raises_the_record_alone_becomes_a_dead_letter(kinds: li
         assert letter.reason.startswith(f"step {step} failed unexpectedly with ")
 
 
-@settings(max_examples=60, deadline=None)
 @given(kinds=Kinds, size=st.integers(1, 9))
 def test_a_poison_pill_is_refused_by_its_own_table_only(kinds: list[tuple[str, str]], size: int) -> None:
     stored: dict[str, list[int]] = {"db.a": [], "db.b": []}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.clients.kafka.ranges import Range
@@ -100,7 +100,6 @@ KINDS: dict[str, str] = {
 }
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     rows=st.lists(
         st.tuples(st.sampled_from(sorted(KINDS)), st.sampled_from(["a", "b"]), st.integers(0, 2)), max_size=40

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyiceberg.expressions import EqualTo, Reference
 from pyiceberg.expressions.literals import literal as iceberg_literal
@@ -58,7 +58,6 @@ def test_any_text_is_one_value(text: str) -> None:
     assert answer("SELECT :a", a=text) == text
 
 
-@settings(max_examples=30)
 @given(st.integers(-(2**63) + 1, 2**63 - 1), st.floats(allow_nan=False, allow_infinity=False))
 def test_any_number_is_itself(whole: int, broken: float) -> None:
     assert answer("SELECT :a", a=whole) == whole

@@ -107,7 +107,7 @@ def test_a_condition_selects_what_python_selects(log_tables: LogTables, conditio
     assert sorted(found) == sorted((row["object"],) for row in log_tables.rows["apilogs"] if holds(row))
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     parts=st.lists(st.sampled_from(CONDITIONS), min_size=1, max_size=3),
     glue=st.sampled_from(["AND", "OR"]),

@@ -191,7 +191,7 @@ def _value(kind: str, number: int, to: str) -> bytes | None:
 @pytest.mark.parametrize("mode", CONFIGS)
 def test_each_record_is_a_row_or_a_dead_letter_or_left_out_once(mode: str) -> None:
     machine = type(f"Records_{mode}", (Records,), {"mode": mode})
-    run_state_machine_as_test(machine, settings=settings(max_examples=15, stateful_step_count=10))
+    run_state_machine_as_test(machine, settings=settings(stateful_step_count=10))
 
 
 CHANGES_OF_ROWS = st.lists(
@@ -250,4 +250,4 @@ class Changes(RuleBasedStateMachine):
 @pytest.mark.parametrize("merge_mode", ["copy-on-write", "merge-on-read"])
 def test_each_key_has_the_row_that_its_last_change_left(merge_mode: str) -> None:
     machine = type("Changes_", (Changes,), {"merge_mode": merge_mode})
-    run_state_machine_as_test(machine, settings=settings(max_examples=15, stateful_step_count=10))
+    run_state_machine_as_test(machine, settings=settings(stateful_step_count=10))

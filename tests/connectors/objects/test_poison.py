@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.connectors.objects import open_object, partition, provenance
@@ -111,7 +111,6 @@ KINDS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @given(kinds=KINDS, size=st.integers(1, 9), flush=st.integers(1, 5))
 def test_whatever_a_step_raises_the_record_alone_becomes_a_dead_letter(
     kinds: list[tuple[str, str]], size: int, flush: int

@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.connectors.objects import held
@@ -264,7 +264,6 @@ def test_objects_too_large_to_be_held_are_begun_again_by_the_next_run(
     assert second.letters[0].offset == 3
 
 
-@settings(max_examples=15, deadline=None)
 @given(
     values=st.lists(st.sampled_from([b"1", b"1.5", b"9007199254740993", b'"x"', b"{", None]), min_size=1, max_size=40),
     flush=st.integers(1, 5),
@@ -437,7 +436,6 @@ CHANGES: list[dict[str, str]] = [
 VALUE = st.sampled_from([b'{"f":1}', b'{"f":2,"x":"yyyy"}', b'{"f":1,"x":3}', b"{", b"7"])
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     st.sampled_from(CHANGES),
     st.integers(1, 12),

@@ -152,7 +152,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     ("text", "expected"),
     [
         ("a:\n  b: \0", "topics.yaml:2: character U+0000 cannot be in YAML."),
-        ("a: " + "[" * 5000, "topics.yaml is nested too deeply."),
+        ("a: " + "[" * 1500, "topics.yaml is nested too deeply."),
         ("a: &a [*a]\nconnector: *a", "topics.yaml:1 connector: expected keys and values, it is a list"),
         ("connector: {topics: {a: }}", "topics.yaml:1 connector.topics.a: topic-name is missing"),
         ("connector: {topics: {? [a] : b}}", "topics.yaml:1 connector.topics: a key is a text"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.minio.records.redact import redact
@@ -147,7 +147,6 @@ entries = st.lists(st.tuples(keys, texts), max_size=3)
 rows = st.tuples(texts, st.none() | entries, st.none() | st.lists(texts, max_size=3))
 
 
-@settings(max_examples=300, deadline=None)
 @given(data=st.lists(rows, max_size=8), start=st.integers(0, 4), stop=st.integers(0, 8), large=st.booleans())
 def test_against_a_row_wise_oracle(data: list[Any], start: int, stop: int, large: bool) -> None:
     text_type = pa.large_string() if large else pa.string()

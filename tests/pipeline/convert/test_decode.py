@@ -63,7 +63,7 @@ SCHEMAS = pytest.mark.parametrize(
 
 @SCHEMAS
 @pytest.mark.parametrize("evolve", [False, True], ids=["loose", "evolve"])
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(data=st.data())
 def test_a_chunk_gives_what_the_strict_converter_and_the_oracle_give_row_by_row(
     columns: Struct, evolve: bool, data: st.DataObject

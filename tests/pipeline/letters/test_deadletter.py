@@ -200,7 +200,7 @@ class TestBroker:
             self.queue(bootstrap).write([letter(f"none-{uuid.uuid4()}")])
 
 
-@pytest.mark.parametrize("count", [1, 150_000], ids=["one", "more than the queue holds"])
+@pytest.mark.parametrize("count", [1, 110_000], ids=["one", "more than the queue holds"])
 def test_a_broker_that_is_gone_is_told(
     free_ports: Callable[[int], list[int]], monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:

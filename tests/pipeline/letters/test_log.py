@@ -62,15 +62,15 @@ def numbers(letters: list[Letter]) -> list[int]:
 
 
 def test_what_was_written_is_read_until_it_is_closed(bootstrap: str, log: LetterLog, topic: str) -> None:
-    write(bootstrap, topic, range(5000))
+    write(bootstrap, topic, range(1500))
     letters = open_letters(log, topic)
-    assert numbers(letters) == list(range(5000))
+    assert numbers(letters) == list(range(1500))
     first = letters[0]
     assert (first.key, first.value, first.headers, first.cause) == (b"key", b"{}", (("h", None),), ("a", "reason 0"))
     rng = random.Random(5)
-    left = dict.fromkeys(range(5000))
+    left = dict.fromkeys(range(1500))
     for state in ("replayed", "dropped"):
-        chosen = rng.sample(sorted(left), 1500)
+        chosen = rng.sample(sorted(left), 500)
         queues = log.look([topic], quiet)
         log.close(queues, by_partition(letters[n].position for n in chosen), state)
         for n in chosen:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.errors import QueryError
@@ -21,7 +21,6 @@ def _type(number: Decimal | int) -> tuple[int, int]:
     return max(len((whole + fraction).lstrip("0")), len(fraction)), len(fraction)
 
 
-@settings(max_examples=60, deadline=None)
 @given(NUMBERS, NUMBERS)
 def test_decimals_are_calculated_with_trinos_digits(a: Decimal | int, b: Decimal | int) -> None:
     if isinstance(a, int) and isinstance(b, int):

@@ -237,7 +237,7 @@ _NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(_NAMES)
 def test_every_name_has_an_address_that_location_tells(client: httpx.Client, name: str) -> None:
     config = {key: value for key, value in sink().items() if key != "name"}

@@ -166,7 +166,7 @@ def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_floors_are_what_the_table_has() -> None:
-    run_state_machine_as_test(Floors, settings=settings(max_examples=25, stateful_step_count=20))
+    run_state_machine_as_test(Floors, settings=settings(stateful_step_count=20))
 
 
 def without_parents(catalog: MemoryCatalog, *gone: int) -> None:
