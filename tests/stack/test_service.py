@@ -187,7 +187,7 @@ def test_a_service_that_does_nothing_is_stopped_again(make: Make) -> None:
 @pytest.mark.parametrize("work", ["pass", "print('at it', flush=True); time.sleep(0.05)"], ids=["computes", "logs"])
 def test_a_service_may_take_as_long_as_it_works(make: Make, work: str) -> None:
     (port,) = unused(1)
-    slow = f"import runpy, sys, time\nend = time.monotonic() + 4\nwhile time.monotonic() < end: {work}\n"
+    slow = f"import runpy, sys, time\nend = time.monotonic() + 2\nwhile time.monotonic() < end: {work}\n"
     serve = f"sys.argv[1:] = ['--bind', '{LOOPBACK}', '{port}']; runpy.run_module('http.server', run_name='__main__')"
     told: list[str] = []
     assert make(command=[sys.executable, "-c", slow + serve], port=port, timeout=1).start(told.append) is True

@@ -38,6 +38,8 @@ _PROPERTIES = {
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
     "group.initial.rebalance.delay.ms": "0",
+    # By default every half a second, which is half of what an idle broker costs.
+    "metadata.max.idle.interval.ms": "5000",
 }
 # The values of every client and server configuration are left out: several hundred lines on each start.
 _LOGGING = """<Configuration status="WARN">
