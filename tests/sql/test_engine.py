@@ -17,6 +17,7 @@ from pyiceberg.types import LongType, NestedField
 from frazil.clients.catalog import connect
 from frazil.environment.settings import Settings
 from frazil.errors import QueryError, ServiceUnavailable
+from frazil.sql import engine as embedded
 from frazil.sql.engine import Engine, _interruptible
 from frazil.sql.session import Session
 from tests.sql.conftest import COMMITS, NAMESPACE, ROWS_PER_COMMIT, START, LogTables
@@ -270,17 +271,27 @@ def test_an_answer_that_is_too_large_ends(log_tables: LogTables) -> None:
         list(engine.run("SELECT x.object, y.object FROM apilogs x, apilogs y, (VALUES 1, 2, 3) AS t (n)"))
 
 
-def test_an_interrupt_ends_a_long_statement(log_tables: LogTables) -> None:
+def interrupt() -> None:
+    """Press Ctrl+C."""
     main = threading.main_thread().ident
     assert main is not None
-    interrupt = threading.Timer(2, signal.pthread_kill, (main, signal.SIGINT))
-    interrupt.start()
+    signal.pthread_kill(main, signal.SIGINT)
+
+
+def test_an_interrupt_ends_a_long_statement(log_tables: LogTables, monkeypatch: pytest.MonkeyPatch) -> None:
+    fetch = embedded._fetch  # noqa: SLF001
+
+    def interrupted(opened: Session, sql: str, most: int) -> pa.Table:
+        monkeypatch.undo()
+        threading.Timer(1, interrupt).start()
+        return fetch(opened, sql, most)
+
+    monkeypatch.setattr(embedded, "_fetch", interrupted)
     with pytest.raises(KeyboardInterrupt):
         log_tables.answer(
             "SELECT count(*) FROM apilogs a, apilogs b, apilogs c, apilogs d, apilogs e, apilogs f, apilogs g "
             "WHERE a.object < g.name"
         )
-    interrupt.join()
     assert log_tables.answer("SELECT 1") == [(1,)]
 
 
@@ -301,13 +312,13 @@ class Forgetful(Session):
 
 
 def test_an_interrupt_that_duckdb_forgets_is_said_again() -> None:
-    main = threading.main_thread().ident
-    assert main is not None
-    interrupt = threading.Timer(0.2, signal.pthread_kill, (main, signal.SIGINT))
-    interrupt.start()
+    class Pressed(Forgetful):
+        def reader(self, sql: str, rows: int) -> pa.RecordBatchReader:
+            interrupt()
+            return super().reader(sql, rows)
+
     with duckdb.connect(":memory:") as connection, pytest.raises(KeyboardInterrupt):
-        _interruptible(Forgetful(connection), "SELECT 1", 1)
-    interrupt.join()
+        _interruptible(Pressed(connection), "SELECT 1", 1)
 
 
 def test_an_interrupt_while_a_statement_begins_ends_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
