@@ -14,6 +14,7 @@ from frazil.stack.ports import holder, is_taken
 from frazil.stack.service import Status
 
 _OURS = "frazil-"
+_TOLD = {Status.DIED: "it has died"}
 
 
 def services(look: Look) -> Iterator[Finding]:
@@ -31,11 +32,18 @@ def services(look: Look) -> Iterator[Finding]:
                 "problem",
                 f"its port {port.number} is used by {holder(port.number) or 'another program'}",
                 "it cannot start",
-                f"stop that program, or move the port with {port.variable}",
+                "if it is a stack of yours, name its home with FRAZIL_HOME; else stop that program, or move the port "
+                f"with {port.variable}",
             )
         if not taken:
             cure = f"`start {service.name}`; `logs {service.name}` says what happened"
-            yield Finding(service.name, "problem", f"it is {state.status.value}{why}", "what needs it waits", cure)
+            yield Finding(
+                service.name,
+                "problem",
+                f"{_TOLD.get(state.status, f'it is {state.status.value}')}{why}",
+                "what needs it waits",
+                cure,
+            )
 
 
 def kafka(look: Look) -> Iterator[Finding]:

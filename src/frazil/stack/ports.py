@@ -66,7 +66,8 @@ def require_free(service: str, ports: Collection[Port]) -> None:
             who = holder(port.number)
             raise PortTaken(
                 f"{service} needs port {port.number} on {LOOPBACK}, which is taken{f' by {who}' if who else ''}. "
-                f"{service} was not started. Stop that process, or set {port.variable} to another port, and try again."
+                f"{service} was not started. If it is a stack of yours, name its home with FRAZIL_HOME; else stop that "
+                f"process, or set {port.variable} to another port, and try again."
             )
 
 

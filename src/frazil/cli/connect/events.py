@@ -37,4 +37,7 @@ def events(
         )
         for each in found
     ]
+    if not rows and output is Output.TABLE:
+        typer.echo(f"There are no events of connector {connector}." if connector else "There are no events.")
+        return
     show(output, found, ("time", "event", "connector", "by", "message"), rows)

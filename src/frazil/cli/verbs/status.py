@@ -363,7 +363,11 @@ def _print(found: StackStatus, remarks: Sequence[str]) -> None:
         console.print("Dead letters were not counted; `deadletters list` does.")
     _print_missing(console, found)
     if not all(row.up for row in found.services):
-        console.print("What does not run is started by `start`; `logs SERVICE` says why it ended.")
+        console.print(
+            "What does not run is started by `start`; `logs SERVICE` says why it ended. The home of this stack is "
+            f"{Settings.load().home}; FRAZIL_HOME names another.",
+            soft_wrap=True,
+        )
 
 
 def _print_missing(console: Console, found: StackStatus) -> None:
