@@ -7,13 +7,10 @@ import os
 import re
 import signal
 from collections.abc import Callable, Generator, Iterator
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
-import typer.main
-import typer.testing
 
 from frazil.environment.settings import Settings
 from frazil.errors import NotFound
@@ -22,6 +19,7 @@ from frazil.stack.logfile import tail
 from frazil.stack.ports import unused
 from frazil.stack.registry import registry_service
 from frazil.stack.trino import trino_service
+from tests import made_once
 from tests.harness import Pipe, Worker, own_worker
 from tests.isolation import isolated_settings
 
@@ -35,9 +33,7 @@ hypothesis.settings.register_profile("frazil", deadline=None, max_examples=20)
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=300)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "frazil"))
 
-# To build the tree of all verbs takes longer than what most of them do.
-setattr(typer.main, "get_command", cache(typer.main.get_command))  # noqa: B010
-setattr(typer.testing, "_get_command", typer.main.get_command)  # noqa: B010
+made_once.install()
 
 
 def pytest_configure() -> None:
