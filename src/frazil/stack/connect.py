@@ -10,11 +10,12 @@ import javaproperties
 
 from frazil.environment.private_file import write_private
 from frazil.environment.settings import LOOPBACK, Settings
+from frazil.stack.answer import answer
 from frazil.stack.jars import CONNECT, resolve
 from frazil.stack.java import find_java
 from frazil.stack.ports import Port
 from frazil.stack.process import minimal_env
-from frazil.stack.service import ANSWER_S, Progress, Service
+from frazil.stack.service import Progress, Service
 from frazil.stack.truststore import trust_options
 
 SOURCES = "sources"
@@ -113,7 +114,7 @@ def _missing(port: int) -> str | None:
     """The list of connectors, which a worker gives once it has joined its group."""
     url = f"http://{LOOPBACK}:{port}/connectors"
     try:
-        answer = httpx.get(url, timeout=ANSWER_S, trust_env=False)
+        answered = answer(url)
     except httpx.HTTPError as error:
         return f"{url} does not answer ({type(error).__name__})"
-    return None if answer.status_code == httpx.codes.OK else f"{url} answers {answer.status_code}"
+    return None if answered.status_code == httpx.codes.OK else f"{url} answers {answered.status_code}"

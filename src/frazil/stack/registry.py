@@ -6,12 +6,13 @@ from pathlib import Path
 import httpx
 
 from frazil.environment.settings import LOOPBACK, Settings
+from frazil.stack.answer import answer
 from frazil.stack.archives import ArchiveSet, install, unpack_tar
 from frazil.stack.ivy import Progress
 from frazil.stack.java import find_java
 from frazil.stack.ports import Port
 from frazil.stack.process import minimal_env
-from frazil.stack.service import ANSWER_S, Service
+from frazil.stack.service import Service
 from frazil.stack.transfer import Transfer
 from frazil.stack.versions import REGISTRY_JAVA
 
@@ -69,7 +70,7 @@ def _command(settings: Settings, data: Path, progress: Progress) -> Sequence[str
 def _missing(port: int) -> str | None:
     url = f"http://{LOOPBACK}:{port}/apis/ccompat/v7/subjects"
     try:
-        httpx.get(url, timeout=ANSWER_S, trust_env=False).raise_for_status()
+        answer(url).raise_for_status()
     except httpx.HTTPError as error:
         return f"{url} does not answer ({error})"
     return None

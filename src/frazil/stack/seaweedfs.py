@@ -14,9 +14,10 @@ import httpx
 from frazil.environment.private_file import write_private
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import ConfigError, StackError
+from frazil.stack.answer import answer
 from frazil.stack.ports import Port, is_taken, unused
 from frazil.stack.process import minimal_env
-from frazil.stack.service import ANSWER_S, Progress, Service
+from frazil.stack.service import Progress, Service
 
 _INNER = ("master", "volume", "filer", "admin", "s3.grpc")
 # The admin part is always asked on this distance above its own port, whatever its gRPC port is set to.
@@ -146,11 +147,11 @@ def _missing(settings: Settings) -> str | None:
         ("s3tables", f"{base}:{settings.catalog_port}/v1/{prefix}/namespaces"),
     ):
         try:
-            answer = httpx.get(url, headers=_signed(settings, service, url), timeout=ANSWER_S, trust_env=False)
+            answered = answer(url, _signed(settings, service, url))
         except httpx.HTTPError as error:
             return f"{url} does not answer ({error})"
-        if answer.status_code != 200:
-            return f"{url} answers {answer.status_code}"
+        if answered.status_code != 200:
+            return f"{url} answers {answered.status_code}"
     return None
 
 

@@ -10,11 +10,12 @@ import javaproperties
 
 from frazil.clients.trino_catalog import SECRETS
 from frazil.environment.settings import LOOPBACK, Settings
+from frazil.stack.answer import answer
 from frazil.stack.archives import ArchiveSet, install, unpack_tar, unpack_zip
 from frazil.stack.class_archive import ClassArchive
 from frazil.stack.ports import Port
 from frazil.stack.process import minimal_env
-from frazil.stack.service import ANSWER_S, Progress, Service
+from frazil.stack.service import Progress, Service
 from frazil.stack.transfer import Transfer
 from frazil.stack.trino_java import trino_java
 from frazil.stack.truststore import trust_options
@@ -128,9 +129,9 @@ def _write_properties(settings: Settings, path: Path, server: Path) -> Path:
 def _missing(settings: Settings) -> str | None:
     url = f"{settings.trino_url}/v1/info"
     try:
-        answer = httpx.get(url, timeout=ANSWER_S, trust_env=False)
-        answer.raise_for_status()
-        return "it is still starting" if answer.json()["starting"] else None
+        answered = answer(url)
+        answered.raise_for_status()
+        return "it is still starting" if answered.json()["starting"] else None
     except (httpx.HTTPError, ValueError, KeyError) as error:
         return f"{url} does not answer ({error})"
 

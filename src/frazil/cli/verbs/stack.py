@@ -353,7 +353,7 @@ def _worker_missing(settings: Settings) -> str | None:
     from frazil.stack.service import ANSWER_S
 
     access, url = settings.connect_access, f"{settings.listeners[0].url}/health"
-    tls = ssl.create_default_context()
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
     try:
         if access.cert_file:
