@@ -1,4 +1,4 @@
-"""Requests to a service of this machine that tell whether it is ready."""
+"""Requests to a service of this machine, over plain HTTP."""
 
 import ssl
 from collections.abc import Mapping
@@ -11,6 +11,6 @@ from frazil.stack.service import ANSWER_S
 _TRUSTING_NOBODY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
-def answer(url: str, headers: Mapping[str, str] | None = None) -> httpx.Response:
+def answer(url: str, headers: Mapping[str, str] | None = None, timeout_s: float = ANSWER_S) -> httpx.Response:
     """Ask over plain HTTP. Raises httpx.HTTPError."""
-    return httpx.get(url, headers=headers, timeout=ANSWER_S, trust_env=False, verify=_TRUSTING_NOBODY)
+    return httpx.get(url, headers=headers, timeout=timeout_s, trust_env=False, verify=_TRUSTING_NOBODY)

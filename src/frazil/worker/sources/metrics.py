@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import ServiceUnavailable, StackError
+from frazil.stack.answer import answer
 from frazil.stack.ivy import Progress
 from frazil.stack.jars import JMX_EXPORTER, resolve
 from frazil.stack.ports import unused
@@ -74,10 +75,10 @@ class SourceMetrics:
         if not self._url:
             return ()
         try:
-            answer = httpx.get(self._url, timeout=_TIMEOUT_S, trust_env=False).raise_for_status()
+            told = answer(self._url, timeout_s=_TIMEOUT_S).raise_for_status()
         except httpx.HTTPError as error:
             raise ServiceUnavailable(
                 f"the runtime of source connectors does not tell its metrics ({type(error).__name__})"
             ) from None
-        found = text_string_to_metric_families(answer.text)
+        found = text_string_to_metric_families(told.text)
         return [one for one in found if one.name.startswith(("debezium_", "kafka_connect_source_"))]
