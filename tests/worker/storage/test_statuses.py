@@ -59,6 +59,17 @@ def test_states_are_told_to_all_and_outlive_the_worker(open_topic: Open) -> None
     assert open_topic().of("a") is None
 
 
+def test_tasks_that_were_published_and_not_read_yet_are_removed(open_topic: Open) -> None:
+    one, other = open_topic(), open_topic()
+    one.publish(status("RUNNING", "h:1", 3))
+    one.publish(status("RUNNING", "h:1", 1))
+    eventually(lambda: other.of("a") == status("RUNNING", "h:1", 1))
+    late = open_topic()
+    late.publish(status("RUNNING", "h:2", 2))
+    late.forget("a")
+    eventually(lambda: other.of("a") is None and other.names() == set())
+
+
 def test_a_state_is_sent_once_and_again_where_somebody_has_told_another(
     stack: LocalStack, topic: str, open_topic: Open
 ) -> None:

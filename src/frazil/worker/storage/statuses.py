@@ -47,6 +47,8 @@ class StatusTopic:
         self._topics: dict[str, set[str]] = {}
         self._workers: dict[str, WorkerRecord] = {}
         """Workers in the order of their records, which all are in one partition."""
+        self._sent: dict[str, set[int]] = {}
+        """Tasks that this worker has published and not removed since, by connector; they may not be read yet."""
         self._newest: dict[str, bytes | None] = {}
         """The value that was sent or read last, by key."""
         self._failing = False
@@ -73,7 +75,8 @@ class StatusTopic:
         name, version = status.name, self._version
         own = {task.id: Status(task.state, task.worker_id, task.trace) for task in status.tasks}
         with self._lock:
-            gone = self._tasks.get(name, {}).keys() - own.keys()
+            gone = (self._tasks.get(name, {}).keys() | self._sent.get(name, set())) - own.keys()
+            self._sent[name] = set(own)
         connector = Status(status.state, status.worker_id, status.trace)
         records = [status_record(name, None, connector, version)]
         records += [status_record(name, number, task, version) for number, task in own.items()]
@@ -97,9 +100,9 @@ class StatusTopic:
     def forget(self, name: str) -> None:
         """Remove states and topics of a connector."""
         with self._lock:
-            numbers = list(self._tasks.get(name, ()))
-            known = name in self._connectors
-        removed = [status_record(name, number, None, self._version) for number in numbers]
+            known = name in self._connectors or name in self._sent
+            numbers = self._tasks.get(name, {}).keys() | self._sent.pop(name, set())
+        removed = [status_record(name, number, None, self._version) for number in sorted(numbers)]
         self._send([*removed, status_record(name, None, None, self._version)] if known or removed else [])
         self.reset_topics(name)
 
