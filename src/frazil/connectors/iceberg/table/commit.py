@@ -22,6 +22,7 @@ from requests.exceptions import RequestException
 
 from frazil.clients.catalog import catalog_error
 from frazil.connectors.iceberg.table.attempts import apply
+from frazil.connectors.iceberg.table.transaction import transaction_on
 from frazil.connectors.positions import KafkaIdentity
 from frazil.connectors.sink import Runs
 from frazil.errors import CommitConflict, Fenced, NotFound
@@ -250,7 +251,7 @@ class TableBranch:
         if moment is not None:
             summary["kafka.connect.vtts"] = str(batch.valid_through_ms)
             summary["kafka.connect.valid-through-ts"] = moment.isoformat(timespec="milliseconds")
-        transaction = table.transaction()
+        transaction = transaction_on(table)
         if stage is None:
             update = transaction.update_snapshot(snapshot_properties=summary, branch=self.branch)
             append_files(update, table, batch.files)
@@ -287,7 +288,7 @@ def _is_first(snapshot: Snapshot) -> bool:
 
 
 def _append_nothing(table: Table) -> None:
-    transaction = table.transaction()
+    transaction = transaction_on(table)
     append_files(transaction.update_snapshot(), table, [])
     transaction.commit_transaction()
 

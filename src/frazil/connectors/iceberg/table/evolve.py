@@ -23,6 +23,7 @@ from pyiceberg.types import (
 
 from frazil.connectors.iceberg.table.attempts import NOT_CONFIRMED
 from frazil.connectors.iceberg.table.schema import iceberg_type
+from frazil.connectors.iceberg.table.transaction import transaction_on
 from frazil.errors import CommitConflict, ConfigError, ServiceUnavailable
 from frazil.pipeline.convert.infer import Path
 from frazil.pipeline.types import List, Scalar, Struct, Type
@@ -49,7 +50,7 @@ def evolve(catalog: Catalog, table: Table, unknown: Mapping[Path, Type], absent:
             if not plan:
                 return table
             try:
-                with table.update_schema() as update:
+                with transaction_on(table) as transaction, transaction.update_schema() as update:
                     plan.apply(update)
             except (CommitFailedException, *NOT_CONFIRMED):
                 pass  # what the catalog has now says whether it was applied
@@ -71,7 +72,7 @@ def evolve(catalog: Catalog, table: Table, unknown: Mapping[Path, Type], absent:
 
 def evolved(table: Table, unknown: Mapping[Path, Type], absent: Set[Path] = frozenset()) -> Schema:
     """The schema that `evolve` would give the table; changes nothing. Raises ConfigError as it does."""
-    transaction = table.transaction()
+    transaction = transaction_on(table)
     try:
         with transaction.update_schema() as update:
             _plan(table.schema(), unknown, absent).apply(update)

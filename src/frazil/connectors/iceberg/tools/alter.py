@@ -14,6 +14,7 @@ from frazil.connectors.iceberg.table.attempts import NOT_CONFIRMED, one_attempt
 from frazil.connectors.iceberg.table.commit import OFFSETS
 from frazil.connectors.iceberg.table.create import title_of, transform_of
 from frazil.connectors.iceberg.table.schema import iceberg_type
+from frazil.connectors.iceberg.table.transaction import transaction_on
 from frazil.errors import CommitConflict, CommitStateUnknown, UsageError
 from frazil.pipeline.convert.column_types import column_type
 from frazil.pipeline.convert.overrides import type_of
@@ -102,7 +103,7 @@ def alter(table: Table, changes: Changes) -> None:
     check_changes(table, changes)
     name = ".".join(table.name())
     try:
-        transaction = one_attempt(table).transaction()
+        transaction = transaction_on(one_attempt(table))
         if changes.of_columns:
             _columns(transaction, changes)
         if changes.partition is not None:

@@ -21,6 +21,7 @@ from frazil.clients.kafka import offsets as kafka_offsets
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.attempts import apply
 from frazil.connectors.iceberg.table.commit import COMMIT_ID, Floor, TableBranch, append_files, has_commit
+from frazil.connectors.iceberg.table.transaction import transaction_on
 from frazil.connectors.iceberg.table.widen import Widened, widen
 from frazil.connectors.iceberg.table.writers import abandon, file_writer
 from frazil.connectors.iceberg.tools import replayed
@@ -236,7 +237,7 @@ class TableReplayer:
         summary = {COMMIT_ID: commit_id, DEADLETTERS: replayed.to_json(new)}
 
         def attempt(now: Table) -> None:
-            transaction = now.transaction()
+            transaction = transaction_on(now)
             append_files(
                 transaction.update_snapshot(snapshot_properties=summary, branch=target.branch), now, result.files
             )
