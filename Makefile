@@ -41,6 +41,7 @@ format: env ## Format the code
 docs: env ## Make docs/reference/, .env.sample and the dashboards from the code, and the pages as a site with search
 	@.venv/bin/python scripts/reference.py
 	@.venv/bin/python scripts/dashboards.py
+	@.venv/bin/python scripts/prometheus_rule.py
 	@.venv/bin/zensical build --strict --clean
 
 bench: env ## Compare with Kafka Connect on this machine

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Prints the folder of the public payloads that tests store; npm fetches them once, as the lock file has them.
+# Prints the folder of the npm packages of the tests, such as public payloads; npm fetches them once, as the lock file says.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../tests/corpora"
 

@@ -6,8 +6,10 @@ import contextlib
 import os
 import re
 import signal
+import subprocess
 from collections.abc import Callable, Generator, Iterator
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
@@ -28,6 +30,7 @@ from tests.isolation import isolated_settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+PACKAGES = Path(__file__).resolve().parents[1] / "scripts" / "corpora.sh"
 _LOG_LINES = 40
 
 # How long an example takes says nothing on a machine that other tests share.
@@ -54,6 +57,14 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStack]:
         yield local
     finally:
         local.stop()
+
+
+@pytest.fixture(scope="session")
+def packages() -> Path:
+    """The folder of the npm packages of the tests, which are fetched once."""
+    found = subprocess.run([PACKAGES], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    return Path(found.stdout.strip())
 
 
 @pytest.fixture(scope="session")

@@ -48,7 +48,7 @@ def configured(folder: Path, role: str, nodes: list[int]) -> tuple[Path, int]:
 def nginx(folder: Path, role: str, nodes: list[int]) -> Iterator[int]:
     """Runs before the nodes; gives its port of S3."""
     file, port = configured(folder, role, nodes)
-    process = subprocess.Popen([program("nginx", "nginx-light"), "-c", file, "-e", folder / "error.log"])
+    process = subprocess.Popen([program("nginx", "nginx"), "-c", file, "-e", folder / "error.log"])
 
     def listens() -> bool:
         assert process.poll() is None, (folder / "error.log").read_text()
@@ -66,7 +66,7 @@ def nginx(folder: Path, role: str, nodes: list[int]) -> Iterator[int]:
 @pytest.mark.parametrize("role", ["source", "dest"])
 def test_configurations_are_well_formed(role: str, tmp_path: Path) -> None:
     file, _ = configured(tmp_path, role, unused(4))
-    command = [program("nginx", "nginx-light"), "-t", "-c", str(file), "-e", str(tmp_path / "error.log")]
+    command = [program("nginx", "nginx"), "-t", "-c", str(file), "-e", str(tmp_path / "error.log")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "warn" not in done.stderr
