@@ -1,4 +1,4 @@
-"""A receiver of OpenTelemetry's traces over HTTP."""
+"""A receiver of OpenTelemetry's traces and metrics over HTTP."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 
 class Receiver(ThreadingHTTPServer):
-    """Takes traces; `spans` are all of them, `resources` the attributes of who sent them."""
+    """Takes both; `spans` are all of them, `metrics` the newest, `resources` the attributes of who sent them."""
 
     def __init__(self) -> None:
         self.spans: list[Any] = []
+        self.metrics: dict[str, Any] = {}
         self.resources: list[dict[str, str]] = []
         self.headers: list[dict[str, str]] = []
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -33,15 +35,28 @@ class _Handler(BaseHTTPRequestHandler):
     server: Receiver
 
     def do_POST(self) -> None:
-        assert self.path == "/v1/traces"
-        request = ExportTraceServiceRequest()
-        request.ParseFromString(self.rfile.read(int(self.headers["Content-Length"])))
+        body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.headers.append(dict(self.headers))
-        for part in request.resource_spans:
-            self.server.resources.append({one.key: one.value.string_value for one in part.resource.attributes})
-            self.server.spans += [span for scope in part.scope_spans for span in scope.spans]
+        {"/v1/traces": self._take_spans, "/v1/metrics": self._take_metrics}[self.path](body)
         self.send_response(200)
         self.end_headers()
+
+    def _take_spans(self, body: bytes) -> None:
+        request = ExportTraceServiceRequest()
+        request.ParseFromString(body)
+        for part in request.resource_spans:
+            self._note(part.resource)
+            self.server.spans += [span for scope in part.scope_spans for span in scope.spans]
+
+    def _take_metrics(self, body: bytes) -> None:
+        request = ExportMetricsServiceRequest()
+        request.ParseFromString(body)
+        for part in request.resource_metrics:
+            self._note(part.resource)
+            self.server.metrics = {metric.name: metric for scope in part.scope_metrics for metric in scope.metrics}
+
+    def _note(self, resource: Any) -> None:
+        self.server.resources.append({one.key: one.value.string_value for one in resource.attributes})
 
     def log_message(self, format: str, *args: Any) -> None:
         pass

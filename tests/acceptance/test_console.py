@@ -14,7 +14,6 @@ from pyiceberg.types import LongType
 
 from frazil.clients.kafka import topics as kafka_topics
 from tests.browser import chromium
-from tests.corpora.conftest import packages as packages
 from tests.harness import Pipe, Worker, event, send
 from tests.waits import eventually
 

@@ -48,3 +48,5 @@ def test_a_batch_on_spark_is_traced_and_its_log_and_metrics_name_the_trace(
         if family.name == "frazil_batch_duration_seconds" and sample.exemplar
     }
     assert exemplars == {trace}
+    [stored] = receiver.metrics["frazil_records_stored"].sum.data_points
+    assert (attributes(stored), stored.as_double) == ({"connector": pipe.connector}, 10)

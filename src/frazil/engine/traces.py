@@ -7,7 +7,6 @@ packages are not imported.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,7 +23,7 @@ from frazil.connectors.positions import Changes
 from frazil.connectors.sink import Due, MaintainedTables, Sink, SinkContext, SinkTask
 from frazil.engine.jobs import ConnectorJobs
 from frazil.environment.extras import extra
-from frazil.errors import ConfigError
+from frazil.environment.otlp import is_wanted, resource_of
 from frazil.pipeline.executor import TaskCall
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.report import BatchReport
@@ -36,9 +35,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-_PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
-_PROTOCOL = "http/protobuf"
 _TRACEPARENT = "traceparent"
 _COUNTS = ("stored", "dead_letters", "skipped", "files", "bytes_written")
 _LINKS = 128
@@ -51,16 +47,8 @@ def traces_of(env: Mapping[str, str], worker_id: str, hide: Callable[[str], str]
     Raises ConfigError for an exporter or a protocol that there is not, and without the extra `otel`.
     """
 
-    def given(name: str) -> str:
-        return env.get(name, "").strip()
-
-    exporter = given("OTEL_TRACES_EXPORTER") or ("otlp" if any(map(given, _ENDPOINTS)) else "none")
-    if exporter == "none" or given("OTEL_SDK_DISABLED").lower() == "true":
+    if not is_wanted(env, "traces"):
         return None
-    protocol = next(filter(None, map(given, _PROTOCOLS)), _PROTOCOL)
-    for what, value, known in (("OTEL_TRACES_EXPORTER", exporter, "otlp"), (_PROTOCOLS[1], protocol, _PROTOCOL)):
-        if value != known:
-            raise ConfigError(f"{what} is {value}; traces are sent by {known} only. The worker was not started.")
     return Traces(env, worker_id, hide)
 
 
@@ -70,13 +58,9 @@ class Traces:
     def __init__(self, env: Mapping[str, str], worker_id: str, hide: Callable[[str], str]) -> None:
         with extra("otel"):
             from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-            from opentelemetry.sdk.resources import OTELResourceDetector, Resource
             from opentelemetry.sdk.trace import TracerProvider
             from opentelemetry.sdk.trace.export import BatchSpanProcessor
-        # Those of an environment file: the library looks nowhere else.
-        os.environ.update({name: text for name, text in env.items() if name.startswith("OTEL_")})
-        own = {"service.name": "frazil", "service.version": VERSION, "service.instance.id": worker_id}
-        self._provider = TracerProvider(resource=Resource.create(own).merge(OTELResourceDetector().detect()))
+        self._provider = TracerProvider(resource=resource_of(env, worker_id))
         self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
         self._tracer = self._provider.get_tracer("frazil", VERSION)
         self._hide = hide

@@ -52,6 +52,7 @@ from frazil.worker.watch.lag import Lags
 from frazil.worker.watch.loggers import Loggers
 from frazil.worker.watch.logs import log_to_stderr
 from frazil.worker.watch.metrics import Metrics
+from frazil.worker.watch.metrics_export import metrics_export
 from frazil.worker.watch.positions import ConnectorPositions
 
 logger = logging.getLogger(__name__)
@@ -128,6 +129,7 @@ class Worker:
         _tell_mappers([found.name for found in installed_mappers()])
         settings, group = self._settings, self._group
         traces = traces_of(settings.env, self._id, self._providers.hide)
+        exported = metrics_export(settings.env, self._id, self._metrics.collect)
         properties = self._providers.resolve(self._config.properties).config
         forwarder = None if group is None else Forwarder(group, self._id, lambda: worker_client(properties))
         sources = self._sources = self._make_sources(properties)
@@ -162,6 +164,8 @@ class Worker:
                 entries.keep(self._stopping, lambda: group is None or group.leads)
             sources.start()
             self._slots.start()
+            if exported is not None:
+                exported.start()
             ports = rest[0].port, actuator.port
             logger.info("worker ready: REST on port %d, actuator on port %d", *ports, extra=event("worker ready"))
             self._wait(self._session)
@@ -180,6 +184,8 @@ class Worker:
                 self._engine.close()
             if traces is not None:
                 traces.close()
+            if exported is not None:
+                exported.close()
             if self._session is not None:
                 spark.stop(self._session)
 
