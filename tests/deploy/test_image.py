@@ -18,7 +18,7 @@ from tests.isolation import isolated_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 IMAGE = "frazil:0.1.0"
-MOST_BYTES = 1_100_000_000
+MOST_BYTES = 1_000_000_000
 
 pytestmark = [
     pytest.mark.spark,
@@ -63,9 +63,10 @@ def test_what_it_is(buildah: list[str]) -> None:
     assert config["Labels"]["org.opencontainers.image.licenses"] == "Apache-2.0"
 
 
-def test_a_registry_holds_about_a_gigabyte_of_it(buildah: list[str], tmp_path: Path) -> None:
+def test_a_registry_holds_less_than_a_gigabyte_of_it(buildah: list[str], tmp_path: Path) -> None:
     run(*buildah, "push", "--quiet", IMAGE, f"oci:{tmp_path}/image")
-    assert sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()) < MOST_BYTES
+    size = sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
+    assert size < MOST_BYTES
 
 
 def test_broker_store_and_worker_run_in_it_without_rights(buildah: list[str], tmp_path: Path) -> None:

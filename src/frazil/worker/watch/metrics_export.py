@@ -25,7 +25,7 @@ _INTERVAL = "OTEL_METRIC_EXPORT_INTERVAL"
 _INTERVAL_MS = 60_000
 _END_S = 10.0
 _LEAST, _MOST = math.inf, -math.inf
-"""What OpenTelemetry has for the least and the greatest value of a histogram that does not know them."""
+"""The extremes of a histogram that does not know them."""
 
 
 def metrics_export(
