@@ -36,6 +36,7 @@ class Dashboard:
 
 CONNECTOR = {"connector": "frazil_connector_state"}
 _C = '{connector=~"$connector"}'
+_N = '{name=~"$name"}'
 
 
 def _rate(metric: str, by: str = "connector") -> str:
@@ -201,6 +202,41 @@ DASHBOARDS = (
             LETTERS,
         ),
         CONNECTOR,
+    ),
+    Dashboard(
+        "sources",
+        "frazil: source connectors",
+        (
+            Panel("Reads the database", "bool", {"{{name}} {{context}}": f"debezium_metrics_Connected{_N}"}, "stat"),
+            Panel("Behind the database", "ms", {"{{name}}": f"debezium_metrics_MilliSecondsBehindSource{_N} >= 0"}),
+            Panel("Log kept for the slot", "bytes", {"{{connector}} {{slot}}": "frazil_source_slot_kept_bytes"}),
+            Panel(
+                "Changes seen",
+                "cps",
+                {
+                    "{{name}} {{context}}": "sum by (name, context) "
+                    f"(rate(debezium_metrics_TotalNumberOfEventsSeen{_N}[$__rate_interval]))"
+                },
+            ),
+            Panel(
+                "Records produced",
+                "cps",
+                {
+                    "{{connector}}": "sum by (connector) "
+                    "(rate(kafka_connect_source_task_metrics_source_record_write_total[$__rate_interval]))"
+                },
+            ),
+            Panel(
+                "Room in the queue", "short", {"{{name}} {{context}}": f"debezium_metrics_QueueRemainingCapacity{_N}"}
+            ),
+            Panel(
+                "Tables of the snapshot that remain",
+                "short",
+                {"{{name}}": 'debezium_metrics_RemainingTableCount{name=~"$name",context="snapshot"}'},
+            ),
+            Panel("Rows of the snapshot", "short", {"{{name}} {{table}}": f"debezium_metrics_RowsScanned{_N}"}),
+        ),
+        {"name": "debezium_metrics_Connected"},
     ),
     Dashboard(
         "worker",

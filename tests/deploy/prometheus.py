@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +19,14 @@ from tests.programs import program
 from tests.waits import PATIENCE_S, eventually
 
 QUERIES = {
-    f"{dashboard.name}: {panel.title}: {legend}": expression
+    f"{dashboard.name}: {panel.title}: {legend}": (legend, expression)
     for dashboard in DASHBOARDS
     for panel in dashboard.panels
     for legend, expression in panel.queries.items()
 }
-"""The expressions of all panels, by their place."""
+"""The legends and expressions of all panels, by their place."""
+OF_SOURCES = {place for place in QUERIES if place.startswith("sources: ")}
+"""Those of source connectors, which their runtime tells."""
 
 
 @dataclass(frozen=True)
@@ -35,15 +37,18 @@ class Prometheus:
 
     def ask(self, expression: str) -> list[dict[str, Any]]:
         """The series that an expression of a panel gives now, for all connectors, with rates over 10 s."""
-        plain = expression.replace("$__rate_interval", "10s").replace("$connector", ".*")
+        plain = re.sub(r"\$(connector|name)\b", ".*", expression.replace("$__rate_interval", "10s"))
         answer = self.client.get("/api/v1/query", params={"query": plain})
         assert answer.status_code == 200, answer.text
         series: list[dict[str, Any]] = answer.json()["data"]["result"]
         return [one for one in series if one["value"][1] != "NaN"]
 
-    def unanswered(self) -> list[str]:
-        """Panels without data."""
-        return [place for place, expression in QUERIES.items() if not self.ask(expression)]
+    def unanswered(self, places: Iterable[str]) -> set[str]:
+        """Those of the panels that have no data, or no value of a label that their legend has."""
+        return {place for place in places if not self._answers(*QUERIES[place])}
+
+    def _answers(self, legend: str, expression: str) -> bool:
+        return bool(self.ask(expression)) and set(re.findall(r"{{(\w+)}}", legend)) <= self.labels(expression)
 
     def labels(self, name: str) -> set[str]:
         """Labels of a metric."""

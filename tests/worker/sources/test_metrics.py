@@ -9,6 +9,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from scripts.reference import ROOT
+from starlette.applications import Starlette
 
 from frazil.console.source import captured
 from frazil.environment.settings import Settings
@@ -17,12 +19,18 @@ from frazil.stack.local import LocalStack
 from frazil.stack.plugins import install_plugin
 from frazil.stack.ports import unused
 from frazil.stack.postgres import postgres_service
+from frazil.worker.actuator.app import scrape_route
+from frazil.worker.server import serve
 from frazil.worker.sources import metrics as module
 from frazil.worker.sources.metrics import SourceMetrics
 from frazil.worker.sources.runtime import SourceRuntime
+from frazil.worker.sources.slots import Slots
 from frazil.worker.watch.metrics import Metrics
+from tests.deploy.prometheus import OF_SOURCES, prometheus
 from tests.isolation import isolated_settings
 from tests.waits import eventually
+
+RULES = ROOT / "deploy" / "prometheus" / "rules.yml"
 
 
 @pytest.fixture
@@ -55,7 +63,8 @@ def config_of(settings: Settings) -> dict[str, str]:
 
 
 @pytest.mark.stack
-def test_snapshot_and_lag_are_told_under_the_names_of_debezium_s_dashboards(settings: Settings) -> None:
+def test_snapshot_and_lag_are_told_under_the_names_of_dashboards(settings: Settings, tmp_path: Path) -> None:
+    slots = Slots(lambda: {"goods": config_of(settings)}, lambda config: config)
     runtime = SourceRuntime(settings, {"group.id": f"group-{settings.source_connect_port}"})
     assert runtime.metrics() == ()
     try:
@@ -69,17 +78,19 @@ def test_snapshot_and_lag_are_told_under_the_names_of_debezium_s_dashboards(sett
         with psycopg.connect(**settings.postgres_access()) as connection:
             connection.execute("UPDATE goods SET id = -id WHERE id < 11")
         eventually(lambda: "Behind the database" in dict(captured(runtime.metrics(), "metrics")), 60)
-        told = {
-            sample.name: sample
-            for one in Metrics(dict, dict, sources=runtime.metrics).collect()
-            for sample in one.samples
-        }
+        metrics = Metrics(dict, dict, slots=lambda: slots.seen, sources=runtime.metrics)
+        told = {sample.name: sample for one in metrics.collect() for sample in one.samples}
         assert told["frazil_source_metrics_known"].value == 1
         assert told["debezium_metrics_MilliSecondsBehindSource"].labels["plugin"] == "postgres"
         assert told["kafka_connect_source_task_metrics_source_record_poll_total"].labels == {
             "connector": "goods",
             "task": "0",
         }
+        server = serve(Starlette(routes=[scrape_route(metrics)]), "127.0.0.1", 0, "port")
+        with prometheus(tmp_path, f"127.0.0.1:{server.port}", "/metrics", RULES) as scraped:
+            slots.look()
+            eventually(lambda: scraped.unanswered(OF_SOURCES) == set())
+        server.stop()
     finally:
         runtime.close()
 
