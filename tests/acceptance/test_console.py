@@ -221,6 +221,28 @@ def test_every_page_can_be_used_with_keyboard_and_screen_reader_light_dark_and_s
     assert not faults, "\n".join(faults)
 
 
+def test_an_answer_is_plotted_and_the_columns_of_a_table_have_a_history(
+    visitor: Visitor, worker: Worker, pipe: Pipe, tmp_path: Path
+) -> None:
+    worker.client.put_config(pipe.connector, {**pipe.config(), "iceberg.tables.evolve-schema-enabled": "true"})
+    pipe.send([event(number) for number in (1, 2, 3)])
+    eventually(lambda: pipe.ids() == [1, 2, 3])
+    pipe.send([json.dumps({**json.loads(event(4)), "added": 1}).encode()])
+    eventually(lambda: pipe.ids() == [1, 2, 3, 4])
+    page = visitor.open(f"/ui/tables/acceptance/{pipe.name}")
+    expect(page.get_by_role("region", name="History of the columns")).to_contain_text("+ added")
+    page.screenshot(path=tmp_path / "table.png", full_page=True)
+    faults = visitor.faults()
+    page = visitor.open("/ui/sql")
+    page.get_by_role("textbox").fill("SELECT name, id FROM (VALUES ('ann', 3), ('bob', -1), ('eve', 2)) AS t(name, id)")
+    page.get_by_role("button", name="Ask").click()
+    expect(page.get_by_role("img", name="id by name")).to_be_visible()
+    assert page.locator("svg.plot rect").count() == 3
+    page.screenshot(path=tmp_path / "sql.png", full_page=True)
+    assert faults + visitor.faults() == []
+    assert visitor.complaints == []
+
+
 def test_pages_can_be_read_without_scripts(browser: Browser, worker: Worker, pipe: Pipe) -> None:
     worker.client.put_config(pipe.connector, pipe.config())
     eventually(lambda: worker.state(pipe.connector) == "RUNNING")

@@ -24,6 +24,7 @@ from frazil.worker.lifecycle.store import FileConfigStore
 from frazil.worker.pages import WorkerView
 from frazil.worker.rest.app import ROUTES, rest_app
 from frazil.worker.rest.info import WorkerInfo
+from frazil.worker.rest.security.users import Role
 from frazil.worker.server import serve
 from frazil.worker.watch.active_topics import ActiveTopics
 from frazil.worker.watch.history import History
@@ -70,7 +71,7 @@ class Console:
             "cluster-1",
             self.stopping,
         )
-        pages = console_routes(view)
+        self.pages = pages = console_routes(view)
         self.app = rest_app(
             self.herder,
             WorkerInfo("cluster-1", KeptPositions(), ActiveTopics(), Loggers()),
@@ -201,6 +202,19 @@ def test_a_worker_that_stops_does_not_wait_for_open_pages(console: Console) -> N
 
 def test_pages_are_no_part_of_the_api(console: Console) -> None:
     assert not [path for path in console.client.get("/openapi.json").json()["paths"] if path.startswith("/ui")]
+
+
+def test_a_reader_looks_and_asks_and_only_an_admin_changes(console: Console) -> None:
+    sent = [route.path for route in console.pages if route.methods and "POST" in route.methods]
+    assert [path for path in sent if Role.READER.may("POST", path)] == ["/ui/sql/answer"]
+    assert [path for path in sent if Role.OPERATOR.may("POST", path)] == ["/ui/sql/answer"]
+    assert len(sent) > 1 and all(Role.ADMIN.may("POST", path) for path in sent)
+
+
+def test_questions_about_the_logs_are_statements_to_begin_with(console: Console) -> None:
+    page = console.client.get("/ui/sql?q=SELECT%20*%20FROM%20who_deleted").text
+    assert 'href="/ui/sql?q=SELECT%20*%20FROM%20who_deleted"' in page
+    assert re.search(r"<textarea[^>]*>SELECT \* FROM who_deleted</textarea>", page)
 
 
 def test_sql_needs_a_form_and_a_statement(console: Console) -> None:

@@ -70,6 +70,11 @@ def number(value: float | None) -> str:
     return "–" if value is None else f"{value:,.0f}"
 
 
+def figure(value: float) -> str:
+    """Any number, in six digits."""
+    return f"{value:,.6g}"
+
+
 def rate(value: float) -> str:
     """Records per second, in as many digits as tell something."""
     return f"{value:,.0f}" if value >= 10 or value == 0 else f"{value:.1f}"
@@ -89,5 +94,5 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "rate": rate, "size": size, "moment": moment}
+    environment.filters |= {"number": number, "figure": figure, "rate": rate, "size": size, "moment": moment}
     return environment

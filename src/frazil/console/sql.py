@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from starlette.requests import Request
 
+from frazil.console.chart import PLOT_HEIGHT, PLOT_WIDTH, plot
 from frazil.console.render import Page
 from frazil.console.sent import fields_of
 from frazil.errors import FrazilError, UsageError
@@ -47,6 +48,9 @@ def _page(view: WorkerView, statement: str, answer: Result | None = None, proble
             "answer": answer,
             "rows": rows,
             "numbers": numbers,
+            "plot": None if answer is None else plot(answer.columns, answer.rows[:_ROWS]),
+            "box": (PLOT_WIDTH, PLOT_HEIGHT),
+            "questions": [(name, view.question.title) for name, view in QUESTION_VIEWS.items()],
             "more": 0 if answer is None else max(0, answer.row_count - _ROWS),
             "problem": problem,
             "namespace": view.settings.namespace,

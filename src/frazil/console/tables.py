@@ -15,6 +15,7 @@ from frazil.connectors.iceberg.tools.describe import (
     named_tables,
     newest_first,
     partition_terms,
+    schema_history,
     shown_snapshot,
     totals,
 )
@@ -67,7 +68,7 @@ def page(view: WorkerView, request: Request) -> Page:
                 for field in table.schema().fields
             ],
             "partitions": partition_terms(table),
-            "schemas": len(table.schemas()),
+            "history": schema_history(table)[::-1],
             "snapshots": [(one, connector_link(one.connector)) for one in snapshots],
             "more": max(0, len(table.snapshots()) - _SNAPSHOTS),
             "figures": figures,

@@ -210,7 +210,7 @@ _DECLARED: Final = (
     Variable(
         "OTEL_EXPORTER_OTLP_ENDPOINT",
         _WORKER,
-        "Where traces of batches and metrics go, by OTLP over HTTP; the other variables of OpenTelemetry count as well.",
+        "Where traces of batches and metrics go, by OTLP over HTTP; other variables of OpenTelemetry count as well.",
         "worker",
         kind="url",
     ),
