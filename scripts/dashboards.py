@@ -121,6 +121,11 @@ DASHBOARDS = (
                 },
             ),
             Panel("Commits", "cps", {"{{connector}}": _rate("frazil_commits_total")}),
+            Panel(
+                "Events in an hour",
+                "short",
+                {"{{connector}} {{event}}": f"sum by (connector, event) (increase(frazil_events_total{_C}[1h]))"},
+            ),
             Panel("Bytes written", "Bps", {"{{connector}}": _rate("frazil_bytes_written_total")}),
         ),
         CONNECTOR,
@@ -244,6 +249,9 @@ DASHBOARDS = (
         (
             Panel("Memory", "bytes", {"{{instance}} {{process}}": "frazil_process_resident_memory_bytes"}),
             Panel("Open files and connections", "short", {"{{instance}} {{process}}": "frazil_process_open_fds"}),
+            Panel(
+                "Room on the disk", "percentunit", {"{{instance}}": "frazil_disk_free_bytes / frazil_disk_size_bytes"}
+            ),
             Panel("Threads", "short", {"{{instance}} {{process}}": "frazil_process_threads"}),
             Panel(
                 "Processor of the worker's own process",

@@ -363,7 +363,13 @@ def exposition() -> str:
 
 def _observed() -> Metrics:
     lag = {("c", "t", 0): Behind(3, 3)}
-    made = Metrics(lambda: lag, lambda: {"c": "RUNNING"}, lambda: {"c": "closed"}, lambda: {"c": 0})
+    made = Metrics(
+        lambda: lag,
+        lambda: {"c": "RUNNING"},
+        lambda: {"c": "closed"},
+        lambda: {"c": 0},
+        events=lambda present: {("c", "running"): 1},
+    )
     skipped: dict[SkipReason, int] = {"tombstone": 1}
     batch = BatchReport("c", 3, 1, 1, 1, 1, 1, 1.0, 1.0, 1.0, {"t": 1}, {"t": 1}, skipped, {("t", 0): 3}, [0.1], 1, 0.1)
     made.observe(replace(batch, newest={"n.t": 1}))

@@ -30,7 +30,11 @@ RULES = reference.ROOT / "deploy" / "prometheus" / "rules.yml"
 def scraped(tmp_path: Path) -> Iterator[Prometheus]:
     """A Prometheus that scrapes the metrics of a worker that stores batch after batch."""
     metrics = Metrics(
-        lambda: {("c", "t", 0): Behind(3, 5)}, lambda: {"c": "RUNNING"}, lambda: {"c": "closed"}, lambda: {"c": 1}
+        lambda: {("c", "t", 0): Behind(3, 5)},
+        lambda: {"c": "RUNNING"},
+        lambda: {"c": "closed"},
+        lambda: {"c": 1},
+        events=lambda present: {("c", "table evolved"): 1},
     )
     server = serve(Starlette(routes=[scrape_route(metrics)]), "127.0.0.1", 0, "port")
     stop = threading.Event()

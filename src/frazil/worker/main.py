@@ -112,6 +112,8 @@ class Worker:
             self._herder.restarts,
             lambda: self._slots.seen,
             self._source_metrics,
+            self._events.counts,
+            settings.home,
         )
         runtime = IcebergRuntime(self._spark, settings, logger.info)
         self._maintenance = MaintenanceSchedule(maintainer(runtime), self._metrics.observe_maintenance)

@@ -75,3 +75,20 @@ def test_marked_log_records_are_events_without_secrets() -> None:
         ("worker ready", "", "ready"),
         ("failed", "c", "failed with [hidden]"),
     ]
+
+
+def test_events_are_counted_for_connectors_that_are_present(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = EventLog()
+    handler = EventHandler(log, ConfigProviders({}))
+    for kind, connector in (("running", "a"), ("running", "a"), ("table evolved", "b"), ("worker ready", "")):
+        record = logging.LogRecord("n", logging.INFO, "", 0, "m", (), None)
+        vars(record).update(event(kind, connector))
+        handler.emit(record)
+    log.add("request", "PUT", "c")
+    assert log.counts({"a", "b"}) == {("a", "running"): 2, ("b", "table evolved"): 1, ("", "worker ready"): 1}
+    assert log.counts({"b"}) == {("b", "table evolved"): 1, ("", "worker ready"): 1}
+    assert log.counts({"a", "b"}) == log.counts({"b"})
+    monkeypatch.setattr(events, "_MOST_COUNTS", 3)
+    for number in range(9):
+        log.count("running", f"c{number}")
+    assert len(log.counts({f"c{number}" for number in range(9)})) <= 3

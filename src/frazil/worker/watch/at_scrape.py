@@ -6,7 +6,8 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
 import psutil
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -21,6 +22,8 @@ logger = logging.getLogger(__name__)
 
 States = Mapping[str, str]
 Slots = Mapping[tuple[str, str], Slot | None]
+Events = Callable[[Collection[str]], Mapping[tuple[str, str], int]]
+"""Numbers of events by connector and kind, of connectors that are present."""
 
 STATES = ("UNASSIGNED", "RUNNING", "FAILED", "PAUSED", "STOPPED", "RESTARTING")
 _SAMPLES = 256
@@ -38,6 +41,8 @@ class AtScrape(Collector):
         restarts: Callable[[], Mapping[str, int]],
         slots: Callable[[], Slots],
         sources: Callable[[], Sequence[Metric]],
+        events: Events,
+        home: Path,
     ) -> None:
         self._lag = lag
         self._states = states
@@ -45,6 +50,8 @@ class AtScrape(Collector):
         self._restarts = restarts
         self._slots = slots
         self._sources = sources
+        self._events = events
+        self._home = home
         self._waits = Waits()
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
@@ -72,6 +79,13 @@ class AtScrape(Collector):
         yield from self._of_sources()
         yield from _connect_states(states)
         yield from _processes()
+        events = CounterMetricFamily(
+            "frazil_events", "What happened to a connector, or to the worker", labels=["connector", "event"]
+        )
+        for place, count in self._events(states).items():
+            events.add_metric(place, float(count))
+        yield events
+        yield from _disk(self._home)
 
     def _of_sources(self) -> Iterator[Metric]:
         known = GaugeMetricFamily(
@@ -216,6 +230,17 @@ def _processes() -> Iterator[GaugeMetricFamily]:
         for family, value in zip(families, values_of_kind, strict=True):
             family.add_metric([kind], value)
     yield from families
+
+
+def _disk(home: Path) -> Iterator[GaugeMetricFamily]:
+    """Room on the disk of the worker's home; nothing where the system does not tell."""
+    try:
+        told = psutil.disk_usage(str(home))
+    except OSError as error:
+        logger.warning("the room on the disk of %s is not known: %s", home, error)
+        return
+    yield GaugeMetricFamily("frazil_disk_free_bytes", "Free room on the disk of the worker's home", value=told.free)
+    yield GaugeMetricFamily("frazil_disk_size_bytes", "Size of the disk of the worker's home", value=told.total)
 
 
 def _one_of(name: str, text: str, present: States, states: Iterable[str]) -> GaugeMetricFamily:

@@ -6,8 +6,8 @@ import json
 import logging
 import threading
 import time
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ KEPT = 5000
 """Events that are told; the files have a few times as many at most."""
 _MOST_TEXT = 2000
 _MOST_NAME = 300
+_MOST_COUNTS = 20_000
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class EventLog:
         self._clock = clock
         self._lock = threading.Lock()
         self._newest: deque[Event] = deque(maxlen=KEPT)
+        self._counts: Counter[tuple[str, str]] = Counter()
         self._lines = 0
         self._fails = False
         if path is not None:
@@ -76,6 +78,20 @@ class EventLog:
                 self._lines += 1
                 self._fails = False
 
+    def count(self, kind: str, connector: str) -> None:
+        """Count an event of a connector that there is, or of the worker without one, for `counts`."""
+        with self._lock:
+            if len(self._counts) >= _MOST_COUNTS:  # nobody has asked for them while connectors came and went
+                self._counts.clear()
+            self._counts[connector, kind] += 1
+
+    def counts(self, present: Collection[str]) -> dict[tuple[str, str], int]:
+        """Counted events by connector and kind, of the worker and of connectors that are present."""
+        with self._lock:
+            for key in [key for key in self._counts if key[0] and key[0] not in present]:
+                del self._counts[key]
+            return dict(self._counts)
+
     def newest(self, count: int, connector: str | None = None) -> list[Event]:
         """Give the newest events, of one connector or of all, the newest first."""
         with self._lock:
@@ -99,6 +115,7 @@ class EventHandler(logging.Handler):
         if kind is not None:
             connector = getattr(record, "labels", {}).get("connector", "")
             self._events.add(kind, self._providers.hide(record.getMessage()), connector)
+            self._events.count(kind, connector)
 
 
 def _old(path: Path) -> Path:

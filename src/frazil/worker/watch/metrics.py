@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 
 from prometheus_client import (
     CollectorRegistry,
@@ -20,7 +21,7 @@ from prometheus_client.exposition import choose_encoder
 
 from frazil.engine.maintenance import MaintenanceReport
 from frazil.pipeline.report import BatchReport, Totals
-from frazil.worker.watch.at_scrape import AtScrape, Slots, States
+from frazil.worker.watch.at_scrape import AtScrape, Events, Slots, States
 from frazil.worker.watch.families import OF_BATCHES, Family
 from frazil.worker.watch.lag import Lag
 
@@ -38,10 +39,12 @@ class Metrics:
         restarts: Callable[[], Mapping[str, int]] = dict,
         slots: Callable[[], Slots] = dict,
         sources: Callable[[], Sequence[Metric]] = tuple,
+        events: Events = lambda present: {},
+        home: Path = Path(),
     ) -> None:
         """`states` are those of the connectors, `breakers` those of the circuit breakers of object sinks, `restarts`
         how often connectors were started again by themselves, `slots` those of source connectors, `sources` the metrics
-        that their runtime tells; it may raise ServiceUnavailable."""
+        that their runtime tells; it may raise ServiceUnavailable. `events` are counted, `home` is the worker's."""
         self.registry = CollectorRegistry()
         self.started_at = time.time()
         self._states = states
@@ -76,7 +79,7 @@ class Metrics:
             registry=registry,
         )
         ProcessCollector(registry=registry)
-        registry.register(AtScrape(lag, states, breakers, restarts, slots, sources))
+        registry.register(AtScrape(lag, states, breakers, restarts, slots, sources, events, home))
 
     def observe_maintenance(self, report: MaintenanceReport) -> None:
         """Count one maintenance run."""
