@@ -243,6 +243,24 @@ def test_an_answer_is_plotted_and_the_columns_of_a_table_have_a_history(
     assert visitor.complaints == []
 
 
+def test_a_table_is_maintained_on_request(visitor: Visitor, worker: Worker, pipe: Pipe) -> None:
+    worker.client.put_config(pipe.connector, {**pipe.config(), "frazil.maintenance.interval.ms": "3600000"})
+    for number in (1, 2, 3):
+        pipe.send([event(number)])
+        eventually(lambda: len(pipe.ids()) == number)  # noqa: B023 - awaited in the same turn
+    address = f"/ui/tables/acceptance/{pipe.name}"
+    page = visitor.open(address)
+    region = page.locator("section", has=page.get_by_role("heading", name="Maintenance"))
+    expect(region).to_contain_text("the next one comes in 10 min")
+    region.get_by_role("button", name="Maintain now").click()
+    expect(region).to_contain_text("it is going on")
+    eventually(lambda: "The last one" in visitor.open(address).locator("main").inner_text())
+    expect(region).to_contain_text("compact 3 to 3 data files")
+    expect(region).to_contain_text("the next one comes in 60 min")
+    assert visitor.faults() == []
+    assert visitor.complaints == []
+
+
 def test_pages_can_be_read_without_scripts(browser: Browser, worker: Worker, pipe: Pipe) -> None:
     worker.client.put_config(pipe.connector, pipe.config())
     eventually(lambda: worker.state(pipe.connector) == "RUNNING")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import httpx
@@ -13,7 +13,9 @@ import pytest
 from prometheus_client import Metric
 
 from frazil.clients.postgres import Slot
+from frazil.connectors.iceberg.maintenance.policy import Policy, Step, StepResult
 from frazil.console.app import console_routes
+from frazil.engine.maintenance import MaintenanceSchedule
 from frazil.engine.runner_api import Progress
 from frazil.environment.settings import Settings
 from frazil.pipeline.executor import InlineExecutor
@@ -58,6 +60,8 @@ class Console:
         self.progress: dict[str, Progress] = {}
         self.slots: dict[tuple[str, str], Slot | None] = {}
         self.source_metrics: list[Metric] = []
+        self.maintained: list[str] = []
+        self.maintenance = MaintenanceSchedule(self.maintain, lambda report: None)
         self.stopping = threading.Event()
         view = WorkerView(
             Settings({"FRAZIL_HOME": str(folder)}),
@@ -68,6 +72,7 @@ class Console:
             dict,
             lambda: self.slots,
             lambda: self.source_metrics,
+            self.maintenance,
             "cluster-1",
             self.stopping,
         )
@@ -83,9 +88,14 @@ class Console:
 
     def close(self) -> None:
         self.stopping.set()
+        self.maintenance.close()
         self.client.close()
         self.server.stop()
         assert self.herder.close(10.0)
+
+    def maintain(self, properties: Mapping[str, str], table: str, policy: Policy) -> list[StepResult]:
+        self.maintained.append(table)
+        return [StepResult(Step.COMPACT, "files", 20, 3)]
 
     def run(self, name: str) -> None:
         self.herder.create(name, {**CONFIG, "name": name})

@@ -10,7 +10,7 @@ from frazil.connectors.iceberg.maintenance.policy import Policy, Step, StepResul
 from frazil.connectors.keys.maintenance import MaintenanceConfig
 from frazil.connectors.sink import MaintainedTables
 from frazil.engine.maintenance import MaintenanceReport, MaintenanceSchedule
-from frazil.errors import ServiceUnavailable
+from frazil.errors import NotFound, ServiceUnavailable
 from tests.waits import PATIENCE_S, eventually
 
 HOURLY = MaintenanceConfig(3_600_000, 7_200_000, 5)
@@ -64,6 +64,43 @@ def test_the_next_run_comes_after_the_interval() -> None:
     eventually(lambda: [table for table, _ in maintained.calls].count("a") >= 3)
     schedule.close()
     assert [table for table, _ in maintained.calls].count("b") == 1
+
+
+def test_a_run_can_be_had_now_and_its_outcome_is_kept() -> None:
+    maintained = Maintained(DONE)
+    schedule = maintained.schedule(first_s=3600)
+    with pytest.raises(NotFound, match=r"frazil\.maintenance\.interval\.ms"):
+        schedule.now("c")
+    schedule.add("c", tables(a="main"))
+    waiting = schedule.of("c")
+    assert waiting is not None and 3500 < waiting.next_s <= 3600 and waiting.newest == {}
+    schedule.now("c")
+    eventually(lambda: (schedule.of("c") or waiting).newest)
+    done = schedule.of("c")
+    assert done is not None and done.newest["a"][1].done == "expire 9 to 5 snapshots"
+    eventually(lambda: (schedule.of("c") or waiting).next_s > 3500)
+    schedule.remove("c")
+    assert schedule.of("c") is None
+    schedule.close()
+    assert len(maintained.calls) == 1
+
+
+def test_what_is_asked_for_during_a_run_comes_after_it() -> None:
+    going_on, go_on, calls = threading.Event(), threading.Event(), []
+
+    def maintain(properties: Mapping[str, str], table: str, policy: Policy) -> Sequence[StepResult]:
+        calls.append(table)
+        going_on.set()
+        assert go_on.wait(PATIENCE_S)
+        return ()
+
+    schedule = MaintenanceSchedule(maintain, lambda report: None, 0)
+    schedule.add("c", tables(a="main"))
+    assert going_on.wait(PATIENCE_S)
+    schedule.now("c")
+    go_on.set()
+    eventually(lambda: calls == ["a", "a"])
+    schedule.close()
 
 
 def test_a_connector_that_starts_anew_keeps_its_time() -> None:

@@ -105,6 +105,7 @@ def console_routes(view: WorkerView) -> list[Route]:
     sent: dict[str, Make] = {
         "/ui/sql/answer": sql_page,
         "/ui/sample": sample.page,
+        "/ui/tables/{namespace}/{table}/maintenance": tables.maintain,
         "/ui/deadletters/replay": letters_change.replay,
         "/ui/deadletters/drop": letters_change.drop,
     }

@@ -80,6 +80,14 @@ def rate(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 or value == 0 else f"{value:.1f}"
 
 
+def duration(seconds: float) -> str:
+    """Seconds in the unit that tells them best."""
+    for unit, length in (("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+
+
 def moment(epoch_s: float | None) -> datetime | None:
     """A time for a page, which shows it in UTC, and in the browser's zone where scripts run."""
     return None if epoch_s is None else datetime.fromtimestamp(epoch_s, UTC)
@@ -94,5 +102,12 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"number": number, "figure": figure, "rate": rate, "size": size, "moment": moment}
+    environment.filters |= {
+        "number": number,
+        "figure": figure,
+        "duration": duration,
+        "rate": rate,
+        "size": size,
+        "moment": moment,
+    }
     return environment

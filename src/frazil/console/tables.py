@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, RESTError
 from requests.exceptions import RequestException
@@ -21,9 +23,12 @@ from frazil.connectors.iceberg.tools.describe import (
 )
 from frazil.console.links import connector_link, table_link
 from frazil.console.render import Page
-from frazil.errors import NotFound
+from frazil.console.sent import fields_of
+from frazil.errors import NotFound, UsageError
 from frazil.worker.pages import WorkerView
 from frazil.worker.rest.paths import segment_of
+
+logger = logging.getLogger(__name__)
 
 _MOST_TABLES = 500
 _SNAPSHOTS = 30
@@ -41,6 +46,19 @@ def listing(view: WorkerView, request: Request) -> Page:
         {"tables": shown, "more": max(0, len(names) - _MOST_TABLES), "namespace": view.settings.namespace},
         here="tables",
     )
+
+
+def maintain(view: WorkerView, request: Request) -> Page:
+    """Let maintenance of the tables of a connector begin, and make the page of the table that a form came from.
+
+    Raises UsageError, NotFound, ServiceUnavailable or ConfigError.
+    """
+    connector = fields_of(request).get("connector", [""])[0]
+    if not connector:
+        raise UsageError("No connector is named whose tables are to be looked after.")
+    view.maintenance.now(connector)
+    logger.info("maintenance of the tables of connector %s was asked for from the console", connector)
+    return page(view, request)
 
 
 def page(view: WorkerView, request: Request) -> Page:
@@ -76,6 +94,8 @@ def page(view: WorkerView, request: Request) -> Page:
             "location": table.location(),
             "format": table.format_version,
             "writers": [(one, connector_link(one)) for one in written_by],
+            "schedules": [(one, found) for one in written_by if (found := view.maintenance.of(one)) is not None],
+            "here": table_link(identifier),
             "preview": exp.select("*").from_(exp.table_(name, namespace, quoted=True)).limit(20).sql("trino"),
         },
         here="tables",

@@ -12,7 +12,7 @@ from frazil.connectors.iceberg.spark.runtime import IcebergRuntime
 from frazil.connectors.sink import MaintainedTables
 from frazil.engine.failures import classify
 from frazil.engine.spark import MAINTENANCE_POOL
-from frazil.errors import FrazilError
+from frazil.errors import FrazilError, NotFound
 
 logger = logging.getLogger(__name__)
 
@@ -35,8 +35,25 @@ class MaintenanceReport:
         return bool(self.error) or any(step.failed for step in self.steps)
 
     @property
+    def done(self) -> str:
+        """Steps of the run and what each has done, in one line."""
+        return ", ".join(
+            f"{step.step} {'FAILED: ' + step.note if step.failed else f'{step.before} to {step.after} {step.unit}'}"
+            for step in self.steps
+        )
+
+    @property
     def bytes_freed(self) -> int:
         return sum(step.bytes_removed or 0 for step in self.steps)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Schedule of a connector's tables: the next run begins in `next_s` seconds, 0 or less for now. `newest` has the
+    newest report of each table with its time in epoch seconds."""
+
+    next_s: float
+    newest: Mapping[str, tuple[float, MaintenanceReport]]
 
 
 Maintain = Callable[[Mapping[str, str], str, Policy], Sequence[StepResult]]
@@ -68,6 +85,7 @@ class MaintenanceSchedule:
         self._changed = threading.Condition()
         self._tables: dict[str, MaintainedTables] = {}
         self._due: dict[str, float] = {}
+        self._newest: dict[str, dict[str, tuple[float, MaintenanceReport]]] = {}
         self._closing = False
         self._thread: threading.Thread | None = None
 
@@ -86,6 +104,24 @@ class MaintenanceSchedule:
         """Leave a connector's tables alone; a run over one of them goes on to its end."""
         with self._changed:
             self._tables.pop(connector, None)
+            self._newest.pop(connector, None)
+
+    def now(self, connector: str) -> None:
+        """Let the next run over a connector's tables begin as soon as none is going on. Raises NotFound without one."""
+        with self._changed:
+            if connector not in self._tables:
+                raise NotFound(
+                    f"Connector {connector} has no schedule of maintenance here; set frazil.maintenance.interval.ms"
+                )
+            self._due[connector] = time.monotonic()
+            self._changed.notify()
+
+    def of(self, connector: str) -> Schedule | None:
+        """The schedule of a connector; None when it has none on this worker."""
+        with self._changed:
+            if connector not in self._tables:
+                return None
+            return Schedule(self._due[connector] - time.monotonic(), dict(self._newest.get(connector, {})))
 
     def close(self) -> None:
         """Begin no more runs; the one that is going on ends with the session."""
@@ -96,7 +132,7 @@ class MaintenanceSchedule:
     def _run(self) -> None:
         while (connector := self._next()) is not None:
             with self._changed:
-                tables = self._tables.get(connector)
+                tables, due = self._tables.get(connector), self._due[connector]
             if tables is None:
                 continue
             try:
@@ -106,7 +142,8 @@ class MaintenanceSchedule:
             except BaseException:  # the thread goes on for the tables of all connectors
                 logger.exception("maintenance for connector %s ended; it is tried again in its time", connector)
             with self._changed:
-                self._due[connector] = time.monotonic() + tables.config.interval_ms / 1000
+                if self._due[connector] == due:  # else somebody wants another one
+                    self._due[connector] = time.monotonic() + tables.config.interval_ms / 1000
 
     def _next(self) -> str | None:
         """The connector whose time has come; None at the end."""
@@ -133,6 +170,9 @@ class MaintenanceSchedule:
                 return
             failure = str(error if isinstance(error, FrazilError) else classify(error))
         report = MaintenanceReport(connector, table, time.monotonic() - started, steps, failure)
+        with self._changed:
+            if connector in self._tables:
+                self._newest.setdefault(connector, {})[table] = time.time(), report
         self._observe(report)
         _log(report)
 
@@ -142,8 +182,4 @@ def _log(report: MaintenanceReport) -> None:
     if report.error:
         logger.warning("%s was not done, and is tried again in its time: %s", what, report.error)
         return
-    done = ", ".join(
-        f"{step.step} {'FAILED: ' + step.note if step.failed else f'{step.before} to {step.after} {step.unit}'}"
-        for step in report.steps
-    )
-    logger.info("%s took %.1f s and freed %.1f MB: %s", what, report.seconds, report.bytes_freed / 1e6, done)
+    logger.info("%s took %.1f s and freed %.1f MB: %s", what, report.seconds, report.bytes_freed / 1e6, report.done)

@@ -261,6 +261,7 @@ class Worker:
             self._breakers.states,
             lambda: self._slots.seen,
             self._source_metrics,
+            self._maintenance,
             self._cluster_id,
             self._stopping,
         )

@@ -9,6 +9,7 @@ from threading import Event
 from prometheus_client import Metric
 from starlette.routing import Route
 
+from frazil.engine.maintenance import MaintenanceSchedule
 from frazil.engine.runner_api import Progress
 from frazil.environment.settings import Settings
 from frazil.pipeline.executor import Executor
@@ -24,7 +25,8 @@ class WorkerView:
     `executor` gives the executor of what is done once, which is called so; it raises StackError at first.
     `progress` gives the position of a connector that runs here, and the ends of what it reads; `breakers` are the
     states of circuit breakers; `slots` and `source_metrics` are what is known here of source connectors, the latter may
-    raise ServiceUnavailable; `stopping` is set when the worker ends.
+    raise ServiceUnavailable; `maintenance` looks after the tables of connectors that run here; `stopping` is set when
+    the worker ends.
     """
 
     settings: Settings
@@ -35,6 +37,7 @@ class WorkerView:
     breakers: Callable[[], Mapping[str, str]]
     slots: Callable[[], Slots]
     source_metrics: Callable[[], Sequence[Metric]]
+    maintenance: MaintenanceSchedule
     cluster_id: str
     stopping: Event
 
