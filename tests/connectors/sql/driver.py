@@ -11,6 +11,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from frazil.clients.kafka.ranges import Range
+from frazil.connectors.plan import Plan
 from frazil.connectors.sink import Runs, SinkContext
 from frazil.connectors.sql import runs
 from frazil.connectors.sql.config import sql_config
@@ -63,8 +64,8 @@ class PythonQuery:
     def of(self, session: Any, statement: Statement, topics: Sequence[ScannedTopic]) -> PythonQuery:
         return self
 
-    def check(self, tables: Sequence[pa.Table]) -> pa.Schema:
-        return self.schema
+    def check(self, tables: Sequence[pa.Table]) -> Plan:
+        return Plan({}, "")
 
     def run(
         self, scans: Sequence[Scan], tables: Sequence[pa.Table], write: Callable[[pa.Table], Any]

@@ -16,10 +16,15 @@ from pyspark.sql import SparkSession
 
 from frazil.clients.kafka.headers import headers_of
 from frazil.connectors.sql.query import SETTINGS
+from frazil.connectors.sql.sink import SqlSink
 from frazil.engine.jobs import SparkJobs
+from frazil.environment.bootstrap import Bootstrap
+from frazil.environment.settings import Settings
 from frazil.errors import ConfigError
+from tests.connectors.broker import BOOTSTRAP
 from tests.connectors.iceberg.driver import CREATE, SIMPLE, TABLE, TOLERANT, Memory, memory
-from tests.connectors.sql.driver import ROWS, SqlDriver
+from tests.connectors.samples import MINIMAL_SINK
+from tests.connectors.sql.driver import ROWS, STATEMENT, SqlDriver
 
 pytestmark = [
     pytest.mark.spark,
@@ -85,7 +90,7 @@ def test_a_view_explodes_and_joins_and_its_failures_are_dead_letters_alone(
     assert sum(report.dead_letters for report in reports) == 9
     assert Counter[str]() + Counter(reports[0].skipped_by_reason) == {"statement": 1, "tombstone": 1}
     said = [dict(headers_of(one))["__connect.errors.exception.message"] or b"" for one in broker.records("t-dlq")]
-    assert sum(b"[DIVIDE_BY_ZERO]" in each for each in said) == 8
+    assert sum(b"[DIVIDE_BY_ZERO]" in each and b"(line 2, column 21)" in each for each in said) == 8
     assert driver.task.position == {("t", 0): 34}
 
 
@@ -225,10 +230,24 @@ def test_records_that_no_row_can_come_of_are_looked_at_all_the_same(
     assert (report.read, report.dead_letters, report.skipped_by_reason) == (2, 1, {"statement": 1})
 
 
+def test_the_plan_of_a_statement_has_the_columns_of_its_rows(jobs: SparkJobs) -> None:
+    sql = "CREATE TEMPORARY VIEW v AS SELECT *, explode(items) AS item FROM t; SELECT id, item FROM v WHERE price > 1"
+    config = {**MINIMAL_SINK, **STATEMENT, "name": "c", "frazil.sql": sql, "frazil.sql.schema": SCHEMA}
+    plan = SqlSink(config, Settings.load({}), Bootstrap(BOOTSTRAP)).explain(lambda step: None, lambda: jobs.of("c"))
+    assert plan.columns == {"id": "bigint", "item": "struct<sku:string,n:int>"}
+    assert plan.steps.startswith("== Physical Plan ==")
+    assert "explode(items" in plan.steps
+    assert "Arguments: t(id" in plan.steps
+
+
 @pytest.mark.parametrize(
     ("sql", "said"),
     [
-        ("SELECT id, txet FROM t", "txet"),
+        ("SELECT id,\n  txet FROM t", r"line 2, column 3: \[UNRESOLVED_COLUMN.* \(at txet\)"),
+        (
+            "CREATE TEMPORARY VIEW v AS SELECT *,\n text.x AS y FROM t;\n SELECT id, y FROM v",
+            r"line 2, column 2: .* \(at text.x\)",
+        ),
         ("SELECT id, text, 1 AS id FROM t", "columns id are there twice"),
         ("SELECT id + text FROM t WHERE price", "price"),
         ("SELECT id, INTERVAL 1 DAY AS text FROM t", "which no table holds; CAST it"),

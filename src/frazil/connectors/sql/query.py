@@ -21,6 +21,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.util import PythonEvalType
 
+from frazil.connectors.plan import Plan
 from frazil.connectors.sql.columns import shape_of, spark_columns
 from frazil.connectors.sql.rehearsal import Rehearse, divided, rehearsed
 from frazil.connectors.sql.scan import Scan, Scanned, ScannedTopic, hidden_columns
@@ -44,12 +45,13 @@ SETTINGS = {
     "spark.sql.runSQLOnFiles": "false",
 }
 _DATA_EXCEPTION = re.compile(r"(\[[A-Z_.]+\][^\n]*?)\s*SQLSTATE: (?:22|P0001)", re.DOTALL)
+_CONTEXT = re.compile(r"== SQL \(line 1, position (\d+)\) ==")
 _TOO_DEEP = re.compile(r"Lost task [^\n]*: java\.lang\.StackOverflowError\b")
 _ADVICE = re.compile(r" If necessary set \S+ to \S+ to bypass this error\.")
 _MOST_TEXT = 500
 
 
-def data_exception(error: BaseException) -> str | None:
+def data_exception(error: BaseException, statement: Statement) -> str | None:
     """The words of an error about the data of a record, such as a division by zero; None for any other error."""
     if not isinstance(error, (PySparkException, Py4JJavaError)):
         return None
@@ -62,7 +64,9 @@ def data_exception(error: BaseException) -> str | None:
     if found is None:
         return None
     text = _ADVICE.sub("", re.sub(r"\s+", " ", found[1]).strip())
-    return text[:_MOST_TEXT]
+    context = _CONTEXT.search(said)
+    place = statement.place_of(int(context[1]) - 1) if context is not None else ""
+    return text[:_MOST_TEXT] + (f" ({place})" if place else "")
 
 
 class _Reports(AccumulatorParam[dict[Any, Any]]):
@@ -136,14 +140,15 @@ class Query:
                 parts.createOrReplaceTempView(topic_relation(number))
         return rehearsed(self.frame(tables), batch)
 
-    def check(self, tables: Sequence[pa.Table]) -> pa.Schema:
-        """Give the columns of the statement's rows. Raises ConfigError for a statement that Spark refuses."""
+    def check(self, tables: Sequence[pa.Table]) -> Plan:
+        """Plan the statement over records of all topics. Raises ConfigError for a statement that Spark refuses."""
         for topic in self.topics:
             self._relation(topic, [])
         try:
-            schema = to_arrow_schema(self.frame(tables).schema)
+            frame = self.frame(tables)
+            schema = to_arrow_schema(frame.schema)
         except PySparkException as error:
-            raise ConfigError(f"frazil.sql: {_analysis(error)}") from None
+            raise ConfigError(f"frazil.sql: {_analysis(error, self.statement)}") from None
         columns = [column for column in schema if column.name != PLACE]
         names = [column.name.lower() for column in columns]
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -154,7 +159,8 @@ class Query:
                 shape_of(column.type, f"{column.name}.")
         except ValueError as error:
             raise ConfigError(f"frazil.sql: {error}") from None
-        return pa.schema(columns)
+        types = {column.name: column.dataType.simpleString() for column in frame.schema if column.name != PLACE}
+        return Plan(types, _explained(frame))
 
     def frame(self, tables: Sequence[pa.Table]) -> DataFrame:
         """The statement over the relations as they are; tables get theirs here."""
@@ -172,16 +178,19 @@ class Query:
     def _relation(self, topic: ScannedTopic, scans: Sequence[Scan]) -> None:
         schema = f"{spark_columns(topic.columns)}, {hidden_columns(topic.metadata)}"
         number = self.session.range(0, len(scans), 1, max(len(scans), 1))
-        frame = map_in_arrow(number, _scanning(tuple(scans), self._runs, self._reports), schema)
+        frame = map_in_arrow(number, _scanning(tuple(scans), self._runs, self._reports), schema, topic.name)
         frame.createOrReplaceTempView(topic_relation(topic.number))
 
 
-def map_in_arrow(frame: DataFrame, function: _Mapping, schema: str) -> DataFrame:
-    """Do what `DataFrame.mapInArrow` does, which wants pandas to be there for other functions than this."""
+def map_in_arrow(frame: DataFrame, function: _Mapping, schema: str, name: str = "rows") -> DataFrame:
+    """Do what `DataFrame.mapInArrow` does, which wants pandas to be there for other functions than this.
+
+    `name` is what plans call it.
+    """
     from pyspark.sql.classic.dataframe import DataFrame
     from pyspark.sql.udf import UserDefinedFunction
 
-    mapped = UserDefinedFunction(function, schema, "rows", PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+    mapped = UserDefinedFunction(function, schema, name, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
     column = mapped(*(frame[name] for name in frame.columns))
     made: Any = frame
     return DataFrame(made._jdf.mapInArrow(column._jc, False, None), frame.sparkSession)  # noqa: SLF001 - as PySpark does
@@ -212,10 +221,20 @@ def _writing(write: Callable[[pa.Table], Any]) -> _Mapping:
     return writing
 
 
-def _analysis(error: PySparkException) -> str:
-    """The words of Spark about a statement, in one line, and the part of it that they are about."""
+def _explained(frame: DataFrame) -> str:
+    """Give what `DataFrame.explain` prints."""
+    made: Any = frame
+    sides: Any = frame.sparkSession.sparkContext._jvm  # noqa: SLF001 - as PySpark does
+    return str(sides.PythonSQLUtils.explainString(made._jdf.queryExecution(), "formatted")).strip()  # noqa: SLF001
+
+
+def _analysis(error: PySparkException, statement: Statement) -> str:
+    """The words of Spark about a statement, in one line, with the part of it that they are about and its place."""
     message = error.getMessage() or str(error)
     said = re.sub(r"\s+", " ", message.partition("== SQL")[0].partition(";\n")[0]).strip()
-    fragments = [context.fragment() for context in error.getQueryContext() or ()]
-    where = f" (at {fragments[0]})" if fragments and fragments[0] and PLACE not in fragments[0] else ""
-    return said.replace(f"`{PLACE}`, ", "").replace(f", `{PLACE}`", "") + where
+    said = said.replace(f"`{PLACE}`, ", "").replace(f", `{PLACE}`", "")
+    context = next(iter(error.getQueryContext() or ()), None)
+    if context is None or not context.fragment() or PLACE in context.fragment():
+        return said
+    place = statement.place_of(context.startIndex())
+    return f"{place}{': ' if place else ''}{said} (at {context.fragment()})"

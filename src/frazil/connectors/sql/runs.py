@@ -70,13 +70,14 @@ class StatementRuns:
         """Raises UsageError without Spark, and ConfigError for a statement that Spark refuses."""
         if not isinstance(executor, SparkExecutor):
             raise UsageError("a connector with frazil.sql runs on Spark only: give drain a session, drain(spark=…)")
+        self._statement = statement
         self._topics = topics
         self._executor = executor
         self._read_tables = tables
         self._refused: dict[tuple[str, int, int], tuple[str, str]] = {}
         self._tables = tables()
         self._query = executor.in_session(lambda session: Query.of(session, statement, topics), "frazil.sql")
-        self._do(lambda query: query.check(self._tables), "check of frazil.sql")
+        self.plan = self._do(lambda query: query.check(self._tables), "check of frazil.sql")
 
     def begin(self) -> None:
         """Take the tables as they are now, for all runs over the records of a batch."""
@@ -127,7 +128,7 @@ class StatementRuns:
             try:
                 scanned, left, written = self._do(lambda query: query.run(scans, self._tables, write), what)  # noqa: B023
             except Exception as error:
-                said = data_exception(error)
+                said = data_exception(error, self._statement)
                 if said is None:
                     raise
                 self._refused |= self._failing(lambda: source.read(ranges), StatementFails(said, error))
@@ -194,7 +195,7 @@ class StatementRuns:
         try:
             return self._do(do, _SEARCH)
         except Exception as error:
-            said = data_exception(error)
+            said = data_exception(error, self._statement)
             if said is None:
                 raise
             raise StatementFails(said, error) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import pyarrow as pa
 from pyiceberg.catalog import Catalog
 
 from frazil.clients import catalog as catalogs
@@ -11,9 +12,13 @@ from frazil.connectors.checks.compare import Limits, Progress
 from frazil.connectors.checks.result import RangeCheck
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.sink import IcebergSink
+from frazil.connectors.plan import Plan
 from frazil.connectors.sample import Sample
 from frazil.connectors.sink import Replayer, SinkContext
 from frazil.connectors.sql.config import sql_config
+from frazil.connectors.sql.reference import ReferenceTables
+from frazil.connectors.sql.runs import StatementRuns
+from frazil.connectors.sql.scan import scanned_topics
 from frazil.connectors.sql.task import SqlSinkTask
 from frazil.errors import ConfigError, UsageError
 from frazil.pipeline.executor import Executor
@@ -53,8 +58,17 @@ class SqlSink(IcebergSink):
         say("starting Spark")
         executor = on_spark()
         say(f"computing the rows of {len(records):,} records")
-        catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
-        return sample(config, self._own, catalog, records, most_rows, executor)
+        return sample(config, self._own, self._catalog(), records, most_rows, executor)
+
+    def explain(self, say: Callable[[str], None], on_spark: Callable[[], Executor]) -> Plan:
+        """See `Sink`."""
+        config, names = self._config, self._own.statement.tables
+        tables = ReferenceTables(self._catalog(), names).read if names else list[pa.Table]
+        say("starting Spark")
+        return StatementRuns(self._own.statement, scanned_topics(config, self._own), on_spark(), tables).plan
+
+    def _catalog(self) -> Catalog:
+        return catalogs.connect(self._config.catalog_properties, self._config.catalog_name)
 
     @property
     def _reads_headers(self) -> bool:
