@@ -72,6 +72,7 @@ def test_a_statement_tells_its_tables_and_the_metadata_that_it_names() -> None:
         "SELECT _topic, _key FROM `a.b-c` JOIN n.x JOIN m.y JOIN n.x z UNION ALL SELECT '', a FROM t", ["t", "a.b-c"]
     )
     assert (found.topics, found.tables, found.metadata) == (("t", "a.b-c"), ("n.x", "m.y"), ("_topic", "_key"))
+    assert found.reads == ("a.b-c", "t")
 
 
 @pytest.mark.parametrize(

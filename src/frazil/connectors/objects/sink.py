@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from frazil.clients.credentials import with_store_access
 from frazil.clients.objects import ObjectStore
@@ -35,10 +35,13 @@ class ObjectSink(Sink):
 
     def __init__(self, config: Mapping[str, str], settings: Settings, bootstrap: Bootstrap) -> None:
         """Raises ConfigError for a configuration that cannot run."""
-        self._config = object_sink_config(config)
+        self._config = self._parsed(config)
         self._class = config.get("connector.class", "")
         self._bootstrap = bootstrap
         self._store = ObjectStore(with_store_access(self._config.store, settings))
+
+    def _parsed(self, config: Mapping[str, str]) -> ObjectSinkConfig:
+        return object_sink_config(config)
 
     @property
     def config(self) -> ObjectSinkConfig:
@@ -48,12 +51,12 @@ class ObjectSink(Sink):
     def start(self, context: SinkContext, topics: Sequence[str]) -> ObjectSinkTask:
         """See `Sink`."""
         config = self._config
-        source = task_source(config, self._bootstrap, headers=config.reads_headers)
+        source = task_source(config, self._bootstrap, headers=self._reads_headers)
         schema = None
         if config.json_schema is not None:
             place = schema_object(config.layout, config.name)
             schema = SchemaFile(config.json_schema, place, self._store, config.name)
-        return ObjectSinkTask(
+        return self._task(
             config,
             self._bootstrap,
             topics,
@@ -65,6 +68,13 @@ class ObjectSink(Sink):
             schema,
             self._table(),
         )
+
+    def _task(self, *parts: Any) -> ObjectSinkTask:
+        return ObjectSinkTask(*parts)
+
+    @property
+    def _reads_headers(self) -> bool:
+        return self._config.reads_headers
 
     def alter(self, changes: Changes | None) -> list[str]:
         """See `Sink`: the position is stored beside the objects, and the consumer group has a copy.

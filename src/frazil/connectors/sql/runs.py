@@ -15,9 +15,9 @@ import pyarrow as pa
 from frazil.clients.kafka.ranges import Range
 from frazil.connectors.sql.query import Query, data_exception
 from frazil.connectors.sql.rehearsal import Rehearse
-from frazil.connectors.sql.scan import Refused, Scan, Scanned, ScannedTopic
+from frazil.connectors.sql.scan import InOrder, Refused, Scan, Scanned, ScannedTopic
 from frazil.connectors.sql.statement import Statement
-from frazil.connectors.sql.write import Write, Written
+from frazil.connectors.sql.write import Write
 from frazil.errors import UsageError
 from frazil.pipeline.bookings import Bookings
 from frazil.pipeline.executor import Executor
@@ -100,7 +100,8 @@ class StatementRuns:
     def run(self, spec: TaskSpec, source: Source, shares: Sequence[Sequence[Range]]) -> TaskResult:
         """Compute and write the rows of the records of some ranges, a task for each share."""
         (table,) = (each.name for each in spec.tables)
-        scanned, written = self._computed(spec, source, shares)
+        write = Write(replace(spec, transforms=None, envelope=None), [topic.name for topic in self._topics])
+        scanned, written = self.compute(write, source, shares)
         result = combine(each.result for each in written)
         own = result.tables.setdefault(table, TableResult())
         if own.dead:
@@ -115,16 +116,23 @@ class StatementRuns:
             result.bytes_read += each.size
         return result
 
-    def _computed(
-        self, spec: TaskSpec, source: Source, shares: Sequence[Sequence[Range]]
-    ) -> tuple[list[Scanned], list[Written]]:
-        names = [topic.name for topic in self._topics]
-        write = Write(replace(spec, transforms=None, envelope=None), names)
+    def refuse(self, refused: Refused) -> None:
+        """Let records of the batch be dead letters."""
+        self._refused |= refused
+
+    def compute(
+        self,
+        write: Callable[[pa.Table], T],
+        source: Source,
+        shares: Sequence[Sequence[Range]],
+        in_order: InOrder | None = None,
+    ) -> tuple[list[Scanned], list[T]]:
+        """Compute the rows of ranges without the records that the statement fails on; see `Query.run`."""
         ranges = sorted((one for share in shares for one in share), key=lambda one: (one.key, one.begin))
         what = described(ranges)
         while True:
             refused = dict(self._refused)
-            scans = [scan for share in shares for scan in self._scans(share, source, refused)]
+            scans = [scan for share in shares for scan in self._scans(share, source, refused, in_order)]
             try:
                 scanned, left, written = self._do(lambda query: query.run(scans, self._tables, write), what)  # noqa: B023
             except Exception as error:
@@ -135,13 +143,15 @@ class StatementRuns:
             else:
                 return [*scanned, *self._executor.run([scan.report for scan in left], what)], written
 
-    def _scans(self, share: Sequence[Range], source: Source, refused: Refused) -> Iterable[Scan]:
+    def _scans(
+        self, share: Sequence[Range], source: Source, refused: Refused, in_order: InOrder | None
+    ) -> Iterable[Scan]:
         for topic in self._topics:
             ranges = [one for one in share if one.topic == topic.name]
             if ranges:
                 keys = {one.key for one in ranges}
                 own = {at: why for at, why in refused.items() if at[:2] in keys}
-                yield Scan(topic, source, ranges, own)
+                yield Scan(topic, source, ranges, own, in_order)
 
     def _failing(self, read: Callable[[], Generator[Rows]], failed: StatementFails) -> Refused:
         """Find the records that the statement fails on, by computing ever smaller parts of them.

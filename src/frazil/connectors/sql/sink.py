@@ -17,10 +17,10 @@ from frazil.connectors.sample import Sample
 from frazil.connectors.sink import Replayer, SinkContext
 from frazil.connectors.sql.config import sql_config
 from frazil.connectors.sql.reference import ReferenceTables
+from frazil.connectors.sql.refusals import no_replay, no_verify
 from frazil.connectors.sql.runs import StatementRuns
 from frazil.connectors.sql.scan import scanned_topics
 from frazil.connectors.sql.task import SqlSinkTask
-from frazil.errors import ConfigError, UsageError
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.deadletter import DeadLetterQueue
 from frazil.pipeline.letters.log import Queue
@@ -76,13 +76,8 @@ class SqlSink(IcebergSink):
 
     def verify(self, limits: Limits, progress: Progress) -> list[RangeCheck]:
         """See `Sink`."""
-        raise UsageError(
-            f"rows of {self.name} are those of its statement, which differ from its records; nothing was compared"
-        )
+        raise no_verify(self.name)
 
     def replayer(self, queues: Sequence[Queue], *, dry_run: bool) -> Replayer:
         """See `Sink`."""
-        raise ConfigError(
-            f"dead letters of {self.name} cannot be replayed: the tables that its statement joins may differ by now. "
-            "They stay open. Produce each correct record to its topic again, then drop them."
-        )
+        raise no_replay(self.name)

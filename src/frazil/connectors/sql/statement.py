@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
@@ -30,6 +31,9 @@ _LONGEST = 10_000
 _ALLOWED = "a statement has SELECT, and before it CREATE TEMPORARY VIEW name AS SELECT, separated by ;"
 
 
+Topics: TypeAlias = tuple[str, ...]
+
+
 class StatementError(ValueError):
     """A statement that cannot run, with the line and column of its text where that is known."""
 
@@ -38,14 +42,15 @@ class StatementError(ValueError):
 class Statement:
     """A checked statement: `text` is for Spark, where topic number n of `topics` is relation `topic_relation(n)`.
 
-    `tables` are the Iceberg tables that it reads, `metadata` the columns of METADATA that it names, `places` those that
-    parts of `text` are from.
+    `tables` are the Iceberg tables that it reads, `metadata` the columns of METADATA that it names. `reads` are its
+    topics, one twice whose records it goes through twice; `places` are those that parts of `text` are from.
     """
 
     text: str
     topics: tuple[str, ...]
     tables: tuple[str, ...]
     metadata: tuple[str, ...]
+    reads: Topics
     places: tuple[tuple[int, int, int], ...] = ()
 
     def place_of(self, index: int) -> str:
@@ -85,7 +90,7 @@ class _Compiler:
 
     def compile(self, statements: Sequence[exp.Expr]) -> Statement:
         *views, last = statements
-        scope: dict[str, bool] = {}
+        scope: dict[str, Topics] = {}
         ctes: list[exp.CTE] = []
         names = {each.name.lower() for statement in statements for each in statement.find_all(exp.Identifier)}
         self._metadata = tuple(name for name in METADATA if name in names)
@@ -98,7 +103,8 @@ class _Compiler:
         if not isinstance(last, exp.Query) or isinstance(last, exp.Subquery):
             raise StatementError(f"{where(last)}the last statement is no SELECT; {_ALLOWED}")
         self._check(last)
-        if not self._query(last, scope):
+        reads = self._query(last, scope)
+        if not reads:
             raise StatementError(f"it reads none of the topics {', '.join(self._topics)}")
         unread = [topic for topic in self._topics if topic not in self._read]
         if unread:
@@ -107,7 +113,7 @@ class _Compiler:
             own = last.args.get("with_")
             last.set("with_", exp.With(expressions=[*ctes, *(own.expressions if own is not None else [])]))
         text, places = written(last)
-        return Statement(text, self._topics, tuple(self._tables), self._metadata, places)
+        return Statement(text, self._topics, tuple(self._tables), self._metadata, reads, places)
 
     def _check(self, query: exp.Expr) -> None:
         """Refuse every node and function that is not known to be harmless."""
@@ -122,8 +128,8 @@ class _Compiler:
             if problem is not None:
                 raise StatementError(f"{where(node)}{problem}")
 
-    def _query(self, query: exp.Expr, scope: Mapping[str, bool]) -> bool:
-        """Give a query its hidden columns where it reads a topic; tells whether it does."""
+    def _query(self, query: exp.Expr, scope: Mapping[str, Topics]) -> Topics:
+        """Give a query its hidden columns where it reads a topic; gives the topics that it reads."""
         scope = dict(scope)
         with_ = query.args.get("with_")
         if with_ is not None and with_.recursive:
@@ -140,7 +146,7 @@ class _Compiler:
             raise StatementError(f"{where(query)}{_words(query)} is not allowed in a statement")
         return self._select(query, scope)
 
-    def _union(self, query: exp.Union, scope: Mapping[str, bool]) -> bool:
+    def _union(self, query: exp.Union, scope: Mapping[str, Topics]) -> Topics:
         if query.args.get("distinct"):
             raise StatementError(f"{where(query.right)}UNION needs several records at a time; write UNION ALL")
         if query.args.get("by_name"):
@@ -148,15 +154,16 @@ class _Compiler:
                 "UNION BY NAME is not allowed in a statement; write UNION ALL with the columns in order"
             )
         reads = self._query(query.left, scope), self._query(query.right, scope)
-        if reads[0] != reads[1]:
+        if bool(reads[0]) != bool(reads[1]):
             raise StatementError("UNION ALL of rows of a topic and others would store the others with every batch")
-        return reads[0]
+        return reads[0] + reads[1]
 
-    def _select(self, select: exp.Select, scope: Mapping[str, bool]) -> bool:
+    def _select(self, select: exp.Select, scope: Mapping[str, Topics]) -> Topics:
         from_ = select.args.get("from_")
         joins = [join for join in select.args.get("joins") or () if not isinstance(join.this, exp.Lateral)]
         sources = [from_.this, *(join.this for join in joins)] if from_ is not None else []
-        streams = [source for source in sources if self._source(source, scope)]
+        reads = [self._source(source, scope) for source in sources]
+        streams = [source for source, topics in zip(sources, reads, strict=True) if topics]
         inner = {id(source.this) for source in sources if isinstance(source, exp.Subquery)}
         for nested in _nested(select, inner):
             if self._query(nested, scope):
@@ -167,14 +174,14 @@ class _Compiler:
                 "with a table, or store both and join the tables"
             )
         if not streams:
-            return False
+            return ()
         for join in joins:
             _check_join(join, is_stream=join.this is streams[0], has_stream=True)
         self._hide(select, streams[0])
-        return True
+        return next(filter(None, reads))
 
-    def _source(self, source: exp.Expr, scope: Mapping[str, bool]) -> bool:
-        """Put the name of Spark's relation in place of a source's; tells whether it has rows of a topic."""
+    def _source(self, source: exp.Expr, scope: Mapping[str, Topics]) -> Topics:
+        """Put the name of Spark's relation in place of a source's; gives the topics that it reads."""
         if isinstance(source, exp.Subquery):
             if source.args.get("alias") is None:
                 raise StatementError(f"{where(source)}a subquery in FROM needs a name: FROM (SELECT …) AS name")
@@ -208,7 +215,7 @@ class _Compiler:
         for part in ("db", "catalog"):
             source.set(part, None)
         source.set("this", exp.to_identifier(relation, quoted=True))
-        return found
+        return (name,) if found else ()
 
     def _hide(self, select: exp.Select, stream: exp.Expr) -> None:
         """Add the place of the record, which `*` does not stand for."""
@@ -227,7 +234,7 @@ class _Compiler:
         place = exp.column(exp.to_identifier(PLACE, quoted=True), table=name.copy())
         select.append("expressions", exp.alias_(place, exp.to_identifier(PLACE, quoted=True)))
 
-    def _is_new(self, name: exp.Identifier, scope: Mapping[str, bool]) -> None:
+    def _is_new(self, name: exp.Identifier, scope: Mapping[str, Topics]) -> None:
         if name.name.lower() in scope or name.name in self._topics:
             raise StatementError(f"{where(name)}{name.name} is the name of a topic or another view already")
 
