@@ -185,6 +185,38 @@ def test_a_text_that_would_keep_a_pattern_busy_for_hours_is_a_dead_letter_alone(
     assert sorted(broker.letters("t-dlq")) == [("t", 0, 7, "")]
 
 
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "aggregate(split(text, ','), 'x', (a, b) -> concat(a, a))",
+        "aggregate(split(text, ','), array('x'), (a, b) -> concat(a, a))[0]",
+        "CAST(CAST(replace(text, ',', '') AS DECIMAL(38)) AS STRING)",
+        "from_json(concat('{\"n\": \"', replace(text, ',', ''), '\"}'), 'n DECIMAL(38)').n::STRING",
+    ],
+)
+def test_a_value_that_would_fill_the_memory_or_take_hours_is_a_dead_letter_alone(
+    patched: pytest.MonkeyPatch, two: Memory, jobs: SparkJobs, expression: str
+) -> None:
+    broker, _ = two
+    broker.send("t", [record(n, text="1," * (100_000 if n == 7 else 3)) for n in range(20)])
+    driver = run(patched, two, jobs, f"SELECT id, {expression} AS text FROM t", **TOLERANT)  # noqa: S608
+    assert sorted(row["id"] for row in driver.rows(TABLE)) == [n for n in range(20) if n != 7]
+    assert all(row["text"] is not None for row in driver.rows(TABLE))
+    assert sorted(broker.letters("t-dlq")) == [("t", 0, 7, "")]
+
+
+def test_a_cast_of_a_column_has_its_name(patched: pytest.MonkeyPatch, two: Memory, jobs: SparkJobs) -> None:
+    two[0].send("t", [record(1, text="x" * 2000), record(2, text="1.5")])
+    sql = """
+        SELECT id, TRY_CAST(text AS DECIMAL(2, 1)) FROM t
+        UNION ALL SELECT id + 10, text::DECIMAL(2, 1) FROM t WHERE id > 1
+    """
+    config = {**CREATE, "iceberg.tables": "db.numbers"}
+    driver = run(patched, two, jobs, sql, **config)
+    rows = {row["id"]: str(row["text"]) for row in driver.rows("db.numbers")}
+    assert rows == {1: "None", 2: "1.5", 12: "1.5"}
+
+
 def test_a_record_that_is_too_long_for_the_stack_of_a_regular_expression_is_a_dead_letter_alone(
     patched: pytest.MonkeyPatch, two: Memory, jobs: SparkJobs
 ) -> None:
@@ -203,6 +235,10 @@ def test_a_record_that_is_too_long_for_the_stack_of_a_regular_expression_is_a_de
         "concat('it', r'\\s', '\\'' 'x', \"'\\\"\", '\\u0041\\101\\x\\%')",
         "CAST(array(id, 7)[1] + array(array(1, 2), array(3))[0][1] AS STRING)",
         "CAST(1.5BD * 3 AS STRING) || CAST(7 % 4 + 5 DIV 2 ^ 1 | 8 AS STRING)",
+        "CAST(1 << 2 & 7 >> 1 | 8 AS STRING) || CAST(id IS DISTINCT FROM NULL AND id IS NOT DISTINCT FROM 1 AS STRING)",
+        "CAST(CAST('1.50' AS DECIMAL(3, 1)) AS STRING) || CAST(TRY_CAST('x' AS DECIMAL) IS NULL AS STRING)",
+        "aggregate(split('a,b', ','), '', (whole, each) -> concat(whole, each), whole -> upper(whole))",
+        "CAST(aggregate(array(1, 2), named_struct('n', 0), (acc, x) -> named_struct('n', acc.n + x)).n AS STRING)",
         "CAST(NOT id NOT IN (1, 2) OR id <=> NULL IS NULL AS STRING)",
         "CAST(-id::STRING AS STRING) || EXTRACT(HOUR FROM at) || POSITION('b' IN 'abc') || TRIM(BOTH 'x' FROM 'xax')",
     ],

@@ -52,9 +52,9 @@ PLACED = "`_frazil` AS `_frazil`"
         ),
         (
             "SELECT a LIKE '%x', split(a, ','), regexp_like(concat(a, b), 'x.*y') FROM t",
-            "SELECT a LIKE '%x', split(a, ','), regexp_like(transform(array(concat(a, b)), frazil_text -> CASE WHEN "
-            "length(frazil_text) > 30000 THEN raise_error('a text of more than 30,000 characters, which regexp_like "
-            "could take hours for') ELSE frazil_text END)[0], 'x.*y'), t.@ FROM `frazil_topic_0` AS t",
+            "SELECT a LIKE '%x', split(a, ','), regexp_like(transform(array(concat(a, b)), frazil_value -> CASE WHEN "
+            "length(frazil_value) > 30000 THEN raise_error('a text of more than 30,000 characters, which regexp_like "
+            "could take hours for') ELSE frazil_value END)[0], 'x.*y'), t.@ FROM `frazil_topic_0` AS t",
         ),
         (
             "SELECT a NOT LIKE '%/%%x%y' ESCAPE '/' FROM t",

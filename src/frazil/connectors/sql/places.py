@@ -9,16 +9,15 @@ from typing import Any
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
-from sqlglot.generators.databricks import DatabricksGenerator
 
-from frazil.connectors.sql.grammar import SparkAsWritten, spark_text
+from frazil.connectors.sql.grammar import SparkAsWritten, WritesAsWritten, spark_text
 
 _PLACE = "place"
 _MARK = re.compile("\x02(\\d+):(\\d+)\x03")
 _TOKEN_ERROR = re.compile(r"(.+) from \d+:(\d+)")
 
 
-class _Marking(DatabricksGenerator):
+class _Marking(WritesAsWritten):
     """Writes a mark with its place in front of whatever has one."""
 
     def sql(self, expression: Any, key: str | None = None, comment: bool = True) -> str:

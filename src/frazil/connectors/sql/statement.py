@@ -22,6 +22,7 @@ from frazil.connectors.sql.functions import AGGREGATES, CHANGING, FUNCTIONS, LEN
 from frazil.connectors.sql.grammar import PARTS, STATEFUL, SparkAsWritten
 from frazil.connectors.sql.patterns import bound_texts
 from frazil.connectors.sql.places import keep_places, parse_problem, place_of, where, written
+from frazil.connectors.sql.sizes import bound_sizes
 
 PLACE = "_frazil"
 """The hidden column with the place of the record that a row is from."""
@@ -127,6 +128,7 @@ class _Compiler:
             problem = bound_texts(node)
             if problem is not None:
                 raise StatementError(f"{where(node)}{problem}")
+            bound_sizes(node)
 
     def _query(self, query: exp.Expr, scope: Mapping[str, Topics]) -> Topics:
         """Give a query its hidden columns where it reads a topic; gives the topics that it reads."""
