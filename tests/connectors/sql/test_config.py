@@ -43,7 +43,12 @@ def test_topics_have_columns_of_their_own() -> None:
         ({"iceberg.tables": "db.a,db.b"}, "iceberg.tables", "the rows of a statement go to one table"),
         ({"iceberg.tables.route-field": "x"}, "iceberg.tables.route-field", "Not for a connector with frazil.sql"),
         ({"iceberg.tables.cdc-field": "op"}, "iceberg.tables.cdc-field", "Not for a connector with frazil.sql"),
-        ({"topics": "", "topics.regex": "t.*"}, "topics.regex", "a statement names its topics"),
+        ({"topics": "", "topics.regex": "t.*"}, "frazil.sql", "there is no topic or view t; there are records"),
+        (
+            {"topics": "", "topics.regex": "t.*", "frazil.sql": "SELECT id FROM records"},
+            "frazil.sql.schema.u",
+            "is for a topic that topics does not name",
+        ),
     ],
 )
 def test_errors_are_those_of_their_keys(changes: dict[str, str], key: str, said: str) -> None:
@@ -77,7 +82,11 @@ def test_a_bucket_makes_objects_of_the_rows() -> None:
         ({"format.class": "io.confluent.connect.s3.format.bytearray.ByteArrayFormat"}, "format.class", "have columns"),
         ({"iceberg.tables": "db.a"}, "iceberg.tables", "to objects with s3.bucket.name, or to a table"),
         ({"store.kafka.keys": "true"}, "store.kafka.keys", "rows of a statement are no records"),
-        ({"topics": "", "topics.regex": "t.*"}, "topics.regex", "a statement names its topics"),
+        (
+            {"topics": "", "topics.regex": "t.*", "frazil.sql": "SELECT 1 FROM records", "frazil.sql.schema": ""},
+            "frazil.sql.schema",
+            "The columns of records are not given",
+        ),
     ],
 )
 def test_errors_of_objects_are_those_of_their_keys(changes: dict[str, str], key: str, said: str) -> None:

@@ -153,6 +153,19 @@ def test_topics_are_read_together_and_a_large_batch_in_several_tasks(
     assert driver.task.position == {("t", 0): 60_000, ("u-1", 0): 0, ("u-1", 1): 100}
 
 
+def test_all_topics_of_a_pattern_are_one_table(patched: pytest.MonkeyPatch, two: Memory, jobs: SparkJobs) -> None:
+    broker, _ = two
+    broker.make("u", 1)
+    for topic, first in (("t", 0), ("u", 10)):
+        broker.send(topic, [record(first + n, text="x" if n == 3 else "1") for n in range(5)])
+    sql = "SELECT CAST(text AS INT) + id - 1 AS id, _topic AS text FROM records WHERE _topic IN ('t', 'u')"
+    config = {**TOLERANT, "topics": "", "topics.regex": "t|u", "errors.deadletterqueue.topic.name": "dead"}
+    driver = run(patched, two, jobs, sql, **config)
+    found = sorted((row["id"], row["text"]) for row in driver.rows(TABLE))
+    assert found == [(n, "t" if n < 5 else "u") for n in (0, 1, 2, 4, 10, 11, 12, 14)]
+    assert [*broker.letters("t-dlq"), *broker.letters("u-dlq")] == [("t", 0, 3, ""), ("u", 0, 3, "")]
+
+
 def test_failures_are_found_in_every_branch_of_a_union_and_below_a_condition(
     patched: pytest.MonkeyPatch, two: Memory, jobs: SparkJobs
 ) -> None:

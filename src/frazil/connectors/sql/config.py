@@ -12,7 +12,7 @@ from frazil.connectors.keys.sink_definition import sink_definition
 from frazil.connectors.objects.config import object_sink
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig, check_object_sink, object_sink_definition
 from frazil.connectors.sql.columns import parse_columns
-from frazil.connectors.sql.statement import Statement, StatementError, parse_statement
+from frazil.connectors.sql.statement import RECORDS, Statement, StatementError, parse_statement
 from frazil.declare.definition import ConfigDef, Key, Parsed, invalid_value
 from frazil.declare.placeholders import has_placeholder
 from frazil.pipeline.types import Struct
@@ -26,7 +26,7 @@ SQL_KEYS = (
         SQL,
         "STRING",
         "A SELECT over the topics, in Spark's SQL, whose rows are stored; before it there may be statements CREATE "
-        "TEMPORARY VIEW name AS SELECT, each with a semicolon.",
+        "TEMPORARY VIEW name AS SELECT, each with a semicolon. All topics of topics.regex are one table, records.",
         importance="HIGH",
         width="LONG",
     ),
@@ -47,16 +47,15 @@ SQL_KEYS = (
     ),
 )
 _BUCKET = "s3.bucket.name"
-_NO_REGEX = {"topics.regex": "a statement names its topics, which topics lists"}
 _NOT_OF_RECORDS = "rows of a statement are no records; it may name _key, _headers and the others as columns"
-_NOT_FOR_OBJECTS = _NO_REGEX | {
+_NOT_FOR_OBJECTS = {
     "store.kafka.keys": _NOT_OF_RECORDS,
     "store.kafka.headers": _NOT_OF_RECORDS,
     "frazil.metadata.enable": _NOT_OF_RECORDS,
     "frazil.schema.file": "records are checked by the columns of frazil.sql.schema",
     "iceberg.tables": f"rows go to objects with {_BUCKET}, or to a table",
 }
-_NOT_FOR_TABLES = _NO_REGEX | {
+_NOT_FOR_TABLES = {
     "iceberg.tables.route-field": "the rows of a statement go to one table",
     "iceberg.tables.dynamic-enabled": "the rows of a statement go to one table",
     "iceberg.tables.cdc-field": "the rows of a statement are appended, or replace others by key with "
@@ -99,12 +98,18 @@ def parse_sql(config: Mapping[str, str | None]) -> Parsed:
             parsed.fail(name, invalid_value(name, parsed.config.get(name), f"Not for a connector with {SQL}: {reason}"))
     _check_columns(parsed)
     text = parsed.text(SQL)
-    if not parsed.errors.get(SQL) and not has_placeholder(text) and parsed.items("topics"):
+    topics = _topics(parsed)
+    if not parsed.errors.get(SQL) and not has_placeholder(text) and topics:
         try:
-            _statement(text, parsed.items("topics"), objects=objects)
+            _statement(text, topics, objects=objects)
         except StatementError as error:
             parsed.fail(SQL, invalid_value(SQL, text, str(error)))
     return parsed
+
+
+def _topics(parsed: Parsed) -> Sequence[str]:
+    """The tables of the statement that are topics."""
+    return [RECORDS] if parsed.text("topics.regex") else list(dict.fromkeys(parsed.items("topics")))
 
 
 def _check_tables(parsed: Parsed) -> None:
@@ -138,7 +143,7 @@ def _statement(text: str, topics: Sequence[str], *, objects: bool) -> Statement:
 
 
 def _check_columns(parsed: Parsed) -> None:
-    topics, own = parsed.items("topics"), parsed.members(_OF_TOPIC)
+    topics, own = _topics(parsed), parsed.members(_OF_TOPIC)
     for name, text in ((SCHEMA, parsed.text(SCHEMA)), *((f"{SCHEMA}.{topic}", text) for topic, text in own.items())):
         if not text.strip() or has_placeholder(text):
             continue
@@ -146,7 +151,7 @@ def _check_columns(parsed: Parsed) -> None:
             parse_columns(text)
         except ValueError as error:
             parsed.fail(name, invalid_value(name, text, str(error)))
-    for topic in own.keys() - set(topics):
+    for topic in own.keys() - set(parsed.items("topics")):
         parsed.fail(f"{SCHEMA}.{topic}", f"{SCHEMA}.{topic} is for a topic that topics does not name")
     if not parsed.text(SCHEMA).strip():
         without = [topic for topic in topics if topic not in own]
@@ -167,6 +172,6 @@ def sql_object_config(config: Mapping[str, str]) -> tuple[ObjectSinkConfig, Stat
 
 
 def _statement_config(parsed: Parsed, *, objects: bool) -> StatementConfig:
-    own, topics = parsed.members(_OF_TOPIC), tuple(dict.fromkeys(parsed.items("topics")))
+    own, topics = parsed.members(_OF_TOPIC), _topics(parsed)
     columns = {topic: parse_columns(own.get(topic, parsed.text(SCHEMA))) for topic in topics}
     return StatementConfig(_statement(parsed.text(SQL), topics, objects=objects), columns)

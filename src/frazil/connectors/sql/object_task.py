@@ -100,8 +100,7 @@ class SqlObjectTask(ObjectSinkTask):
         self._sql.refuse({(*key, at): ("", why) for key, found in spec.refused.items() for at, why in found.items()})
         written = frozenset((*key, at) for key, found in spec.letters.items() for at in found)
         rule = InOrder(written, tolerant=spec.config.errors_tolerance == "all")
-        write = StoreRows(spec, spec.config.topics)
-        scanned, stored = self._sql.compute(write, self._source, shares, rule)
+        scanned, stored = self._sql.compute(lambda names: StoreRows(spec, names), self._source, shares, rule)
         result = ObjectsResult()
         records: dict[TopicPartition, Int64s] = {}
         for each in stored:

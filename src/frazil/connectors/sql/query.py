@@ -111,33 +111,35 @@ class Query:
         """
         self._runs += 1
         self._reports.value = {}
-        own = {topic.number: [scan for scan in scans if scan.topic.number == topic.number] for topic in self.topics}
+        own = {
+            topic.relation: [each for each in scans if each.topic.relation == topic.relation] for topic in self.topics
+        }
         for topic in self.topics:
-            self._relation(topic, own[topic.number])
+            self._relation(topic, own[topic.relation])
         results = self._written(self.frame(tables), write)
         reports = self._reports.value.items()
         found = {(topic, number): report for (run, topic, number), report in reports if run == self._runs}
         left = [scan for at, several in own.items() for n, scan in enumerate(several) if (at, n) not in found]
         return list(found.values()), left, results
 
-    def try_rows(self, batches: Mapping[str, Sequence[pa.RecordBatch]], tables: Sequence[pa.Table]) -> pa.Table:
-        """Compute the rows of a few records that are here, by their topics. Raises as `run` does."""
+    def try_rows(self, batches: Mapping[int, Sequence[pa.RecordBatch]], tables: Sequence[pa.Table]) -> pa.Table:
+        """Compute the rows of a few records that are here, by their relations. Raises as `run` does."""
         for topic in self.topics:
-            found = pa.Table.from_batches(batches.get(topic.name, ()), topic.schema())
-            self.session.createDataFrame(found).createOrReplaceTempView(topic_relation(topic.number))
+            found = pa.Table.from_batches(batches.get(topic.relation, ()), topic.schema())
+            self.session.createDataFrame(found).createOrReplaceTempView(topic_relation(topic.relation))
         rows = self._written(self.frame(tables), _itself)
         return pa.concat_tables(rows) if rows else pa.table({})
 
-    def rehearsal(self, number: int, batch: pa.RecordBatch, tables: Sequence[pa.Table]) -> Rehearse:
+    def rehearsal(self, relation: int, batch: pa.RecordBatch, tables: Sequence[pa.Table]) -> Rehearse:
         """Plan the statement over typed rows of a topic, to compute the rows of parts of them; see `rehearsed`.
 
         The plan is made once and costs ten times what a part does. A call raises as `run` does.
         """
         for topic in self.topics:
             self._relation(topic, [])
-            if topic.number == number:
+            if topic.relation == relation:
                 parts = divided(self.session, batch)
-                parts.createOrReplaceTempView(topic_relation(number))
+                parts.createOrReplaceTempView(topic_relation(relation))
         return rehearsed(self.frame(tables), batch)
 
     def check(self, tables: Sequence[pa.Table]) -> Plan:
@@ -179,7 +181,7 @@ class Query:
         schema = f"{spark_columns(topic.columns)}, {hidden_columns(topic.metadata)}"
         number = self.session.range(0, len(scans), 1, max(len(scans), 1))
         frame = map_in_arrow(number, _scanning(tuple(scans), self._runs, self._reports), schema, topic.name)
-        frame.createOrReplaceTempView(topic_relation(topic.number))
+        frame.createOrReplaceTempView(topic_relation(topic.relation))
 
 
 def map_in_arrow(frame: DataFrame, function: _Mapping, schema: str, name: str = "rows") -> DataFrame:
@@ -201,7 +203,7 @@ def _scanning(scans: tuple[Scan, ...], run: int, reports: Any) -> _Mapping:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 report, rows = scans[number]()
-                reports.add({(run, scans[number].topic.number, number): report})
+                reports.add({(run, scans[number].topic.relation, number): report})
                 yield from rows
 
     return scanning

@@ -55,8 +55,13 @@ def hidden_columns(metadata: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class ScannedTopic:
-    """A topic, number `number` of its connector, as its statement sees it: `columns`, and those of `metadata`."""
+    """A topic, number `number` of its connector, as its statement sees it: `columns`, and those of `metadata`.
 
+    `relation` is the number of the table in the statement that it is, alone or with others that a pattern stands for.
+    Number -1 is that of a pattern.
+    """
+
+    relation: int
     number: int
     name: str
     columns: Struct
@@ -123,11 +128,13 @@ class ScannedTopic:
 
 
 def scanned_topics(config: SinkConfig, own: StatementConfig) -> list[ScannedTopic]:
-    """The topics of a connector as its statement sees them."""
-    metadata = own.statement.metadata
+    """The topics of a connector as its statement sees them; one for all that a pattern stands for."""
+    metadata, named = own.statement.metadata, config.topics_regex is None
     return [
-        ScannedTopic(number, topic, own.columns[topic], metadata, config.transforms, config.envelope)
-        for number, topic in enumerate(config.topics)
+        ScannedTopic(
+            number, number if named else -1, topic, own.columns[topic], metadata, config.transforms, config.envelope
+        )
+        for number, topic in enumerate(own.statement.topics)
     ]
 
 

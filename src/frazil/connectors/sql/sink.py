@@ -15,6 +15,7 @@ from frazil.connectors.iceberg.sink import IcebergSink
 from frazil.connectors.plan import Plan
 from frazil.connectors.sample import Sample
 from frazil.connectors.sink import Replayer, SinkContext
+from frazil.connectors.source import topics_of
 from frazil.connectors.sql.config import sql_config
 from frazil.connectors.sql.reference import ReferenceTables
 from frazil.connectors.sql.refusals import no_replay, no_verify
@@ -53,8 +54,9 @@ class SqlSink(IcebergSink):
         from frazil.connectors.sql.sample import sample
 
         config = self._config
-        say(f"reading the newest records of {', '.join(config.topics)}")
-        records = newest_records(self._bootstrap, config.topics, count)
+        topics = topics_of(config, self._bootstrap)
+        say(f"reading the newest records of {', '.join(topics)}")
+        records = newest_records(self._bootstrap, topics, count)
         say("starting Spark")
         executor = on_spark()
         say(f"computing the rows of {len(records):,} records")

@@ -26,6 +26,8 @@ from frazil.connectors.sql.sizes import bound_sizes
 
 PLACE = "_frazil"
 """The hidden column with the place of the record that a row is from."""
+RECORDS = "records"
+"""Name of the table that all topics of a pattern are."""
 METADATA = ("_topic", "_partition", "_offset", "_timestamp", "_key", "_headers")
 """Columns of every topic, beside those of its values; `*` does not stand for them."""
 _LONGEST = 10_000
