@@ -46,8 +46,8 @@ COLUMNS = (
     "zip STRING, country STRING, source STRING, mail STRING, phone STRING, note STRING, tags ARRAY<STRING>, "
     "place STRUCT<latitude: DOUBLE, longitude: DOUBLE>, session STRING"
 )
-_SOME = "id BIGINT, customer BIGINT, total DOUBLE, day DATE, city STRING, latitude DOUBLE"
-_SELECT_SOME = (
+SOME = "id BIGINT, customer BIGINT, total DOUBLE, day DATE, city STRING, latitude DOUBLE"
+SELECT_SOME = (
     "SELECT id, customer, price * quantity AS total, CAST(at AS DATE) AS day, upper(city) AS city, "
     "place.latitude AS latitude FROM {} WHERE paid"
 )
@@ -77,7 +77,7 @@ def measure(settings: Settings, way: Way, records: int, run: str, show: Show) ->
     """Store the records of the topic one way. Raises FrazilError when it fails or does not finish in time."""
     some = way.endswith("-some")
     rows = (records + 1) // 2 if some else records
-    table = WatchedTable(_table(settings, run.replace("-", "_"), _SOME if some else COLUMNS))
+    table = WatchedTable(_table(settings, run.replace("-", "_"), SOME if some else COLUMNS))
     measured = _spark if way.startswith("spark") else _frazil
     with measured(settings, way, table, run, show) as (sampler, start):
         begin = time.time()
@@ -103,7 +103,7 @@ def _frazil(
         **{f"iceberg.catalog.{name}": text for name, text in settings.catalog_properties().items()},
     }
     if way != "plain":
-        sql = _SELECT_SOME if way == "sql-some" else "SELECT * FROM {}"
+        sql = SELECT_SOME if way == "sql-some" else "SELECT * FROM {}"
         config |= {"connector.class": "SqlSink", "frazil.sql.schema": COLUMNS, "frazil.sql": sql.format(f"`{TOPIC}`")}
     with (
         running(service, show) as process,
@@ -125,7 +125,7 @@ def _spark(
 ) -> Iterator[tuple[TreeSampler, Callable[[], Connector]]]:
     home = settings.home / "workers" / run
     home.mkdir(parents=True)
-    sql = (_SELECT_SOME if way == "spark-some" else "SELECT * FROM {}").format("records")
+    sql = (SELECT_SOME if way == "spark-some" else "SELECT * FROM {}").format("records")
     query = Query(
         settings.bootstrap_servers, TOPIC, COLUMNS, sql, table.identifier, (home / "checkpoint").as_uri(), str(home)
     )

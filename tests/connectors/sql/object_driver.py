@@ -74,7 +74,6 @@ class ObjectDriver:
             self.store,
             StoredPositions("topics.json", self.kept, config.name),
             SinkContext(self._executor),
-            None,
             self._table,
         )
 

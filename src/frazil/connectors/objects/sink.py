@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from frazil.clients.credentials import with_store_access
 from frazil.clients.objects import ObjectStore
@@ -22,7 +22,9 @@ from frazil.connectors.sink import Concern, Sink, SinkContext
 from frazil.connectors.source import task_source
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
+from frazil.pipeline.letters.deadletter import DeadLetterQueue
 from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.source import Source
 
 if TYPE_CHECKING:
     from frazil.connectors.objects.delta.table import DeltaTarget
@@ -56,21 +58,30 @@ class ObjectSink(Sink):
         if config.json_schema is not None:
             place = schema_object(config.layout, config.name)
             schema = SchemaFile(config.json_schema, place, self._store, config.name)
-        return self._task(
-            config,
+        dead_letters = dead_letter_queue(config, self._bootstrap, self._class, topics, self._target())
+        return self._task(topics, source, dead_letters, context, schema)
+
+    def _task(
+        self,
+        topics: Sequence[str],
+        source: Source,
+        dead_letters: DeadLetterQueue | None,
+        context: SinkContext,
+        schema: SchemaFile | None,
+    ) -> ObjectSinkTask:
+        stored, table = self._stored_positions(), self._table()
+        return ObjectSinkTask(
+            self._config,
             self._bootstrap,
             topics,
             source,
-            dead_letter_queue(config, self._bootstrap, self._class, topics, self._target()),
+            dead_letters,
             self._store,
-            self._stored_positions(),
+            stored,
             context,
             schema,
-            self._table(),
+            table,
         )
-
-    def _task(self, *parts: Any) -> ObjectSinkTask:
-        return ObjectSinkTask(*parts)
 
     @property
     def _reads_headers(self) -> bool:

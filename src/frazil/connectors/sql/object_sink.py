@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
 
 from frazil.connectors.checks.compare import Limits, Progress
 from frazil.connectors.checks.result import RangeCheck
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
+from frazil.connectors.objects.schema_file import SchemaFile
 from frazil.connectors.objects.sink import ObjectSink
 from frazil.connectors.plan import Plan
-from frazil.connectors.sink import Replayer
+from frazil.connectors.sink import Replayer, SinkContext
 from frazil.connectors.sql.config import sql_object_config
 from frazil.connectors.sql.object_task import SqlObjectTask
 from frazil.connectors.sql.refusals import no_replay, no_verify
 from frazil.connectors.sql.runs import StatementRuns
 from frazil.connectors.sql.scan import scanned_topics
 from frazil.pipeline.executor import Executor
+from frazil.pipeline.letters.deadletter import DeadLetterQueue
 from frazil.pipeline.letters.log import Queue
+from frazil.pipeline.source import Source
 
 
 class SqlObjectSink(ObjectSink):
@@ -29,9 +31,19 @@ class SqlObjectSink(ObjectSink):
         parsed, self._own = sql_object_config(config)
         return parsed
 
-    def _task(self, *parts: Any) -> SqlObjectTask:
+    def _task(
+        self,
+        topics: Sequence[str],
+        source: Source,
+        dead_letters: DeadLetterQueue | None,
+        context: SinkContext,
+        schema: SchemaFile | None,
+    ) -> SqlObjectTask:
         """Make the task. Raises UsageError without Spark."""
-        return SqlObjectTask(self._own, *parts)
+        stored, table = self._stored_positions(), self._table()
+        return SqlObjectTask(
+            self._own, self._config, self._bootstrap, topics, source, dead_letters, self._store, stored, context, table
+        )
 
     @property
     def _reads_headers(self) -> bool:

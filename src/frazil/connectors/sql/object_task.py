@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +17,10 @@ from frazil.clients.kafka.ranges import Range
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
 from frazil.connectors.objects.records import Schema
 from frazil.connectors.objects.results import ObjectsResult, PartitionResult
-from frazil.connectors.objects.sink_task import ObjectSinkTask
+from frazil.connectors.objects.sink_task import ObjectSinkTask, Store, Table
+from frazil.connectors.objects.stored_positions import StoredPositions
 from frazil.connectors.objects.task import ObjectsSpec, run
-from frazil.connectors.sink import Due
+from frazil.connectors.sink import Due, SinkContext
 from frazil.connectors.sql.columns import shape_of
 from frazil.connectors.sql.config import StatementConfig
 from frazil.connectors.sql.runs import StatementRuns
@@ -32,10 +32,11 @@ from frazil.pipeline.bookings import dead_letter
 from frazil.pipeline.computed import json_rows
 from frazil.pipeline.convert.origins import with_origins, without_origins
 from frazil.pipeline.convert.strict import ConversionError
-from frazil.pipeline.letters.deadletter import DeadLetter
+from frazil.pipeline.letters.deadletter import DeadLetter, DeadLetterQueue
 from frazil.pipeline.offsets import TopicPartition
 from frazil.pipeline.report import BatchReport
 from frazil.pipeline.rows import Int64s, Rows
+from frazil.pipeline.source import Source
 from frazil.pipeline.types import Struct
 
 _NONE = np.zeros(0, np.int64)
@@ -84,11 +85,24 @@ class StoreRows:
 class SqlObjectTask(ObjectSinkTask):
     """Stores the rows that a statement makes of records; see `SinkTask`."""
 
-    def __init__(self, own: StatementConfig, config: ObjectSinkConfig, *parts: Any) -> None:
+    def __init__(
+        self,
+        own: StatementConfig,
+        config: ObjectSinkConfig,
+        bootstrap: str,
+        topics: Sequence[str],
+        source: Source,
+        dead_letters: DeadLetterQueue | None,
+        store: Store,
+        stored: StoredPositions,
+        context: SinkContext,
+        table: Table | None = None,
+    ) -> None:
         """Raises UsageError without Spark, ConfigError for a statement that it refuses; and as `ObjectSinkTask`."""
-        context = parts[6]
         self._sql = StatementRuns(own.statement, scanned_topics(config, own), context.executor, list[pa.Table])
-        super().__init__(config, *parts)
+        super().__init__(
+            config, bootstrap, topics, source, dead_letters, store, stored, context, schema=None, table=table
+        )
 
     def step(self, due: Due, committed: Callable[[BatchReport], None]) -> None:
         """See `SinkTask`."""
