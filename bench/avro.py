@@ -123,7 +123,8 @@ def orders(count: int) -> Iterator[dict[str, Any]]:
         }  # fmt: skip
 
 
-def _as_json(order: dict[str, Any]) -> bytes:
+def as_json(order: dict[str, Any]) -> bytes:
+    """Write an order as JSON."""
     start = datetime(1970, 1, 1, tzinfo=UTC)
 
     def text(millis: int | None) -> str | None:
@@ -188,7 +189,7 @@ def _main(count: int, reader: Reader, folder: Path) -> None:
     pa.set_io_thread_count(1)
     transforms = iceberg_sink_config(CONFIG).transforms if reader.endswith("transforms") else None
     is_json = reader.startswith("json")
-    values = list(map(_as_json, orders(count))) if is_json else _as_avro(orders(count))
+    values = list(map(as_json, orders(count))) if is_json else _as_avro(orders(count))
     with _registry() as url, tempfile.TemporaryDirectory(dir=folder) as target:
         envelope = None if is_json else RegistryConverter(_CLASS, "AVRO", RegistryAccess((url,)))
         parse = parser(envelope, transforms, columns=reader != "avro-one-by-one")

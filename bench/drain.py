@@ -62,7 +62,7 @@ def started(
     settings: Settings, system: System, kind: TableKind, topic: str, run: str, show: Show
 ) -> Iterator[tuple[Connector, WatchedTable, TreeSampler, dict[str, str]]]:
     """A running worker, the table, a sampler of the worker, and the configuration of the connector to deploy."""
-    table = WatchedTable(settings, run.replace("-", "_"), kind)
+    table = WatchedTable.of_kind(settings, run.replace("-", "_"), kind)
     service = system.worker(with_home(settings, settings.home / "workers" / run))
     config = sink_config(settings, system, kind, topic, table.identifier, run)
     with (

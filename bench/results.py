@@ -222,6 +222,7 @@ class Results:
     audit: list[Drain] = field(default_factory=list)
     strict: list[Drain] = field(default_factory=list)
     malformed: list[Drain] = field(default_factory=list)
+    sql: list[Drain] = field(default_factory=list)
     spreads: list[Spread] = field(default_factory=list)
     questions: list[Question] = field(default_factory=list)
     workers: list[IdleWorker] = field(default_factory=list)
@@ -234,7 +235,7 @@ class Results:
     @property
     def good(self) -> bool:
         """Whether every step ran, and everything is stored once."""
-        drains = [*self.drains, *self.backlog, *self.audit, *self.strict, *self.malformed]
+        drains = [*self.drains, *self.backlog, *self.audit, *self.strict, *self.malformed, *self.sql]
         tables: list[Drain | Latency | ObjectDrain | ObjectRate] = [*drains, *self.latencies]
         tables += [*self.objects, *self.object_rates]
         return not self.failures and all(table.exact for table in tables)

@@ -35,6 +35,8 @@ from bench.objects import Form, Load, drain_objects, fill_in_turn, steady_object
 from bench.query import QUESTIONS, ask, fill_table
 from bench.results import Drain, Results, Upsert
 from bench.spread import spread
+from bench.sql import WAYS, Way, fill_orders
+from bench.sql import measure as measure_sql
 from bench.systems import FRAZIL, PEER_1, PEER_2, System
 from bench.upsert import MODES
 from bench.upsert import measure as measure_upsert
@@ -59,6 +61,7 @@ STEPS = (
         "strict",
         "malformed",
         "partitions",
+        "sql",
         "query",
         "worker",
         "many",
@@ -102,6 +105,7 @@ def measure(settings: Settings, plan: Plan, results: Results, show: Show, tell: 
         ("strict", runner.strict),
         ("malformed", runner.malformed),
         ("partitions", runner.partitions),
+        ("sql", runner.sql),
         ("query", runner.query),
         ("worker", runner.worker),
         ("many", runner.many),
@@ -192,6 +196,18 @@ class _Runner:
         result = spread(self._settings, topic, count, "partitions", self._show)
         self._results.spreads.append(result)
         self._tell(f"partitions: at most {result.files_per_value_and_task:.2f} files per partition value and task")
+
+    def sql(self) -> None:
+        """The same orders stored in each way; repeats alternate between them."""
+        filled = self._step("orders", lambda: fill_orders(self._settings, self._plan.records, self._show))
+        for number in range(1, self._plan.repeat + 1) if filled else ():
+            for way in WAYS:
+                self._step(f"orders-{way}-{number}", partial(self._sql, way, f"orders-{way}-{number}"))
+
+    def _sql(self, way: Way, run: str) -> None:
+        result = measure_sql(self._settings, way, self._plan.records, run, self._show)
+        self._results.sql.append(result)
+        self._tell(f"{result.title}: {result.per_cpu_s:,.0f} records per CPU-s")
 
     def query(self) -> None:
         table: list[Table] = []

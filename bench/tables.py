@@ -34,17 +34,22 @@ class Commit:
 
 
 class WatchedTable:
-    """A table of the layout of its log kind, new and empty, in the namespace of the settings."""
+    """A table, new and empty at first."""
 
-    def __init__(self, settings: Settings, name: str, kind: TableKind) -> None:
-        self.identifier = f"{settings.namespace}.{name}"
+    @classmethod
+    def of_kind(cls, settings: Settings, name: str, kind: TableKind) -> WatchedTable:
+        """Make one of the layout of a log kind, in the namespace of the settings."""
+        identifier = f"{settings.namespace}.{name}"
         catalog = connect(settings.catalog_properties())
         catalog.create_namespace_if_not_exists(settings.namespace)
-        if catalog.table_exists(self.identifier):
-            raise TerminalError(f"table {self.identifier} exists already; figures need a fresh one")
-        self._table = catalog.create_table(
-            self.identifier, SCHEMAS[kind], partition_spec=PARTITION_SPECS[kind], properties=TABLE_PROPERTIES
-        )
+        if catalog.table_exists(identifier):
+            raise TerminalError(f"table {identifier} exists already; figures need a fresh one")
+        spec = PARTITION_SPECS[kind]
+        return cls(catalog.create_table(identifier, SCHEMAS[kind], partition_spec=spec, properties=TABLE_PROPERTIES))
+
+    def __init__(self, table: Table) -> None:
+        self.identifier = ".".join(table.name())
+        self._table = table
         self.commits: list[Commit] = []
 
     @property

@@ -28,7 +28,7 @@ def idle_worker(settings: Settings, system: System, run: str, show: Show) -> Idl
 
     Each connector has a topic of its own, and all have one table. Raises FrazilError when one does not run.
     """
-    table = WatchedTable(settings, run.replace("-", "_"), "api")
+    table = WatchedTable.of_kind(settings, run.replace("-", "_"), "api")
     service = system.worker(with_home(settings, settings.home / "workers" / run))
     begin = time.monotonic()
     with (

@@ -22,6 +22,10 @@ from frazil.text.java_steps import steps_of_like, steps_of_regex
         ("(?i)a.*B", 2),
         ("(?x) a + b", 2),
         ("(a|b)" * 200, 1),
+        ("^(foo|fizz)+$", 1),
+        ("(foo|fizz)+bar", 2),
+        (r"^(?:GET|POST|PUT|PATCH)+ \S+$", 1),
+        ("^(ab[0-9]+|abc)+$", 1),
     ],
 )
 def test_steps_grow_with_what_can_match_in_several_places(pattern: str, steps: int) -> None:
@@ -31,7 +35,15 @@ def test_steps_grow_with_what_can_match_in_several_places(pattern: str, steps: i
 @pytest.mark.parametrize(
     "pattern",
     ["(a+)+b", "(a|a)*b", "(.*a){10}b", "((a+)+)+b", "(a{1,5}){1,50}b", "(a?){30}a{30}", "a?" * 10 + "a" * 10]
-    + [r"(\w+\s?)*!", "(a*)*", "(foo|fizz)+", "(((a1){0,20}){0,20})?c", "((([ab]){2,})+)?c", "(a|ab)" * 20 + "c"]
+    + [
+        r"(\w+\s?)*!",
+        "(a*)*",
+        "(foo|fo)+",
+        r"(ab\w*|abc)+",
+        "(((a1){0,20}){0,20})?c",
+        "((([ab]){2,})+)?c",
+        "(a|ab)" * 20 + "c",
+    ]
     + ["(" * 400 + "a" + ")*" * 400, r"\012+"],
 )
 def test_what_repeats_in_several_ways_is_exponential(pattern: str) -> None:

@@ -26,6 +26,7 @@ from frazil.pipeline.source import check_progress
 if TYPE_CHECKING:
     from frazil.connectors.checks.compare import Limits, Progress
     from frazil.connectors.checks.result import RangeCheck
+    from frazil.connectors.plan import Plan
     from frazil.connectors.sample import Sample
     from frazil.pipeline.letters.letter import Letter
     from frazil.pipeline.letters.log import Queue
@@ -179,6 +180,13 @@ class Sink(ABC):
         which it starts. Raises UsageError where the sink has no such judgement.
         """
         raise UsageError(f"a sample is for sinks of tables; leave it out to check the configuration of {self.name}")
+
+    def explain(self, say: Callable[[str], None], on_spark: Callable[[], Executor]) -> Plan:
+        """Plan the statement of the connector; `say` and `on_spark` are those of `sample`.
+
+        Raises UsageError where the sink has no statement, ConfigError for one that Spark refuses.
+        """
+        raise UsageError(f"{self.name} has no statement; explain is for connectors of class frazil.SqlConnector")
 
     def refusals(self) -> list[str]:
         """Reasons why it cannot run that only its store tells; asked before a connector is created or changed.

@@ -69,8 +69,13 @@ class Computed:
 
     def _texts(self, numbers: Ints) -> list[bytes]:
         """Write rows as JSON, as records with schemas have them."""
-        ready = _ready(self.shape) or (lambda row: row)
-        return [_encode(ready(row)) for row in self.struct.take(pa.array(numbers)).to_pylist()]
+        return json_rows(self.struct.take(pa.array(numbers)), self.shape)
+
+
+def json_rows(struct: pa.Array, shape: Struct) -> list[bytes]:
+    """Write rows as JSON; `shape` is theirs."""
+    ready = _ready(shape) or (lambda row: row)
+    return [_encode(ready(row)) for row in struct.to_pylist()]
 
 
 def _ready(type_: Type) -> _Ready | None:

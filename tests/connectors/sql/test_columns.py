@@ -40,8 +40,8 @@ def test_columns_are_those_of_create_table() -> None:
         ("_a INT", "names that begin with _"),
         ("a INT DEFAULT 3", "can be NOT NULL, and nothing else"),
         ("a INT) USING csv (", "columns are written as name TYPE"),
-        ("a INT,\n b FOO", "line 2: "),
-        ("a 'x", "it cannot be read"),
+        ("a INT,\n b FOO", "line 2, column 4: "),
+        ("a 'x", "line 1, column 3: Missing '"),
     ],
 )
 def test_wrong_columns_are_told_apart(text: str, said: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from frazil.connectors.registry import find_connector
-from frazil.connectors.sql.config import parse_sql, sql_config
-from tests.connectors.samples import MINIMAL_SINK
+from frazil.connectors.sql.config import parse_sql, sql_config, sql_object_config
+from tests.connectors.samples import MINIMAL_S3_SINK, MINIMAL_SINK
 
 GOOD = {
     **MINIMAL_SINK,
@@ -43,11 +43,54 @@ def test_topics_have_columns_of_their_own() -> None:
         ({"iceberg.tables": "db.a,db.b"}, "iceberg.tables", "the rows of a statement go to one table"),
         ({"iceberg.tables.route-field": "x"}, "iceberg.tables.route-field", "Not for a connector with frazil.sql"),
         ({"iceberg.tables.cdc-field": "op"}, "iceberg.tables.cdc-field", "Not for a connector with frazil.sql"),
-        ({"topics": "", "topics.regex": "t.*"}, "topics.regex", "a statement names its topics"),
+        ({"topics": "", "topics.regex": "t.*"}, "frazil.sql", "there is no topic or view t; there are records"),
+        (
+            {"topics": "", "topics.regex": "t.*", "frazil.sql": "SELECT id FROM records"},
+            "frazil.sql.schema.u",
+            "is for a topic that topics does not name",
+        ),
     ],
 )
 def test_errors_are_those_of_their_keys(changes: dict[str, str], key: str, said: str) -> None:
     assert said in " ".join(parse_sql({**GOOD, **changes}).errors[key])
+
+
+OBJECTS = {
+    **MINIMAL_S3_SINK,
+    "connector.class": "SqlSink",
+    "frazil.sql": "SELECT id FROM t",
+    "frazil.sql.schema": "id BIGINT",
+}
+
+
+def test_a_bucket_makes_objects_of_the_rows() -> None:
+    assert parse_sql(OBJECTS).error_texts() == []
+    config, own = sql_object_config(OBJECTS)
+    assert (config.store.bucket, config.computed, own.statement.topics) == ("b", True, ("t",))
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "said"),
+    [
+        ({"frazil.sql": "SELECT id FROM t JOIN n.d USING (id)"}, "frazil.sql", "joins with table n.d"),
+        ({"frazil.sql": "SELECT id FROM t UNION ALL SELECT 1 FROM t"}, "frazil.sql", "records of t several times"),
+        (
+            {"frazil.sql": "WITH v AS (SELECT id FROM t) SELECT id FROM v UNION ALL SELECT 1 FROM v"},
+            "frazil.sql",
+            "records of t several times",
+        ),
+        ({"format.class": "io.confluent.connect.s3.format.bytearray.ByteArrayFormat"}, "format.class", "have columns"),
+        ({"iceberg.tables": "db.a"}, "iceberg.tables", "to objects with s3.bucket.name, or to a table"),
+        ({"store.kafka.keys": "true"}, "store.kafka.keys", "rows of a statement are no records"),
+        (
+            {"topics": "", "topics.regex": "t.*", "frazil.sql": "SELECT 1 FROM records", "frazil.sql.schema": ""},
+            "frazil.sql.schema",
+            "The columns of records are not given",
+        ),
+    ],
+)
+def test_errors_of_objects_are_those_of_their_keys(changes: dict[str, str], key: str, said: str) -> None:
+    assert said in " ".join(parse_sql({**OBJECTS, **changes}).errors[key])
 
 
 def test_a_placeholder_is_looked_at_when_the_connector_starts() -> None:

@@ -16,10 +16,15 @@ from pyspark.sql import SparkSession
 
 from frazil.clients.kafka.headers import headers_of
 from frazil.connectors.sql.query import SETTINGS
+from frazil.connectors.sql.sink import SqlSink
 from frazil.engine.jobs import SparkJobs
+from frazil.environment.bootstrap import Bootstrap
+from frazil.environment.settings import Settings
 from frazil.errors import ConfigError
+from tests.connectors.broker import BOOTSTRAP
 from tests.connectors.iceberg.driver import CREATE, SIMPLE, TABLE, TOLERANT, Memory, memory
-from tests.connectors.sql.driver import ROWS, SqlDriver
+from tests.connectors.samples import MINIMAL_SINK
+from tests.connectors.sql.driver import ROWS, STATEMENT, SqlDriver
 
 pytestmark = [
     pytest.mark.spark,
@@ -85,7 +90,7 @@ def test_a_view_explodes_and_joins_and_its_failures_are_dead_letters_alone(
     assert sum(report.dead_letters for report in reports) == 9
     assert Counter[str]() + Counter(reports[0].skipped_by_reason) == {"statement": 1, "tombstone": 1}
     said = [dict(headers_of(one))["__connect.errors.exception.message"] or b"" for one in broker.records("t-dlq")]
-    assert sum(b"[DIVIDE_BY_ZERO]" in each for each in said) == 8
+    assert sum(b"[DIVIDE_BY_ZERO]" in each and b"(line 2, column 21)" in each for each in said) == 8
     assert driver.task.position == {("t", 0): 34}
 
 
@@ -148,6 +153,19 @@ def test_topics_are_read_together_and_a_large_batch_in_several_tasks(
     assert driver.task.position == {("t", 0): 60_000, ("u-1", 0): 0, ("u-1", 1): 100}
 
 
+def test_all_topics_of_a_pattern_are_one_table(patched: pytest.MonkeyPatch, two: Memory, jobs: SparkJobs) -> None:
+    broker, _ = two
+    broker.make("u", 1)
+    for topic, first in (("t", 0), ("u", 10)):
+        broker.send(topic, [record(first + n, text="x" if n == 3 else "1") for n in range(5)])
+    sql = "SELECT CAST(text AS INT) + id - 1 AS id, _topic AS text FROM records WHERE _topic IN ('t', 'u')"
+    config = {**TOLERANT, "topics": "", "topics.regex": "t|u", "errors.deadletterqueue.topic.name": "dead"}
+    driver = run(patched, two, jobs, sql, **config)
+    found = sorted((row["id"], row["text"]) for row in driver.rows(TABLE))
+    assert found == [(n, "t" if n < 5 else "u") for n in (0, 1, 2, 4, 10, 11, 12, 14)]
+    assert [*broker.letters("t-dlq"), *broker.letters("u-dlq")] == [("t", 0, 3, ""), ("u", 0, 3, "")]
+
+
 def test_failures_are_found_in_every_branch_of_a_union_and_below_a_condition(
     patched: pytest.MonkeyPatch, two: Memory, jobs: SparkJobs
 ) -> None:
@@ -180,6 +198,38 @@ def test_a_text_that_would_keep_a_pattern_busy_for_hours_is_a_dead_letter_alone(
     assert sorted(broker.letters("t-dlq")) == [("t", 0, 7, "")]
 
 
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "aggregate(split(text, ','), 'x', (a, b) -> concat(a, a))",
+        "aggregate(split(text, ','), array('x'), (a, b) -> concat(a, a))[0]",
+        "CAST(CAST(replace(text, ',', '') AS DECIMAL(38)) AS STRING)",
+        "from_json(concat('{\"n\": \"', replace(text, ',', ''), '\"}'), 'n DECIMAL(38)').n::STRING",
+    ],
+)
+def test_a_value_that_would_fill_the_memory_or_take_hours_is_a_dead_letter_alone(
+    patched: pytest.MonkeyPatch, two: Memory, jobs: SparkJobs, expression: str
+) -> None:
+    broker, _ = two
+    broker.send("t", [record(n, text="1," * (100_000 if n == 7 else 3)) for n in range(20)])
+    driver = run(patched, two, jobs, f"SELECT id, {expression} AS text FROM t", **TOLERANT)  # noqa: S608
+    assert sorted(row["id"] for row in driver.rows(TABLE)) == [n for n in range(20) if n != 7]
+    assert all(row["text"] is not None for row in driver.rows(TABLE))
+    assert sorted(broker.letters("t-dlq")) == [("t", 0, 7, "")]
+
+
+def test_a_cast_of_a_column_has_its_name(patched: pytest.MonkeyPatch, two: Memory, jobs: SparkJobs) -> None:
+    two[0].send("t", [record(1, text="x" * 2000), record(2, text="1.5")])
+    sql = """
+        SELECT id, TRY_CAST(text AS DECIMAL(2, 1)) FROM t
+        UNION ALL SELECT id + 10, text::DECIMAL(2, 1) FROM t WHERE id > 1
+    """
+    config = {**CREATE, "iceberg.tables": "db.numbers"}
+    driver = run(patched, two, jobs, sql, **config)
+    rows = {row["id"]: str(row["text"]) for row in driver.rows("db.numbers")}
+    assert rows == {1: "None", 2: "1.5", 12: "1.5"}
+
+
 def test_a_record_that_is_too_long_for_the_stack_of_a_regular_expression_is_a_dead_letter_alone(
     patched: pytest.MonkeyPatch, two: Memory, jobs: SparkJobs
 ) -> None:
@@ -198,6 +248,10 @@ def test_a_record_that_is_too_long_for_the_stack_of_a_regular_expression_is_a_de
         "concat('it', r'\\s', '\\'' 'x', \"'\\\"\", '\\u0041\\101\\x\\%')",
         "CAST(array(id, 7)[1] + array(array(1, 2), array(3))[0][1] AS STRING)",
         "CAST(1.5BD * 3 AS STRING) || CAST(7 % 4 + 5 DIV 2 ^ 1 | 8 AS STRING)",
+        "CAST(1 << 2 & 7 >> 1 | 8 AS STRING) || CAST(id IS DISTINCT FROM NULL AND id IS NOT DISTINCT FROM 1 AS STRING)",
+        "CAST(CAST('1.50' AS DECIMAL(3, 1)) AS STRING) || CAST(TRY_CAST('x' AS DECIMAL) IS NULL AS STRING)",
+        "aggregate(split('a,b', ','), '', (whole, each) -> concat(whole, each), whole -> upper(whole))",
+        "CAST(aggregate(array(1, 2), named_struct('n', 0), (acc, x) -> named_struct('n', acc.n + x)).n AS STRING)",
         "CAST(NOT id NOT IN (1, 2) OR id <=> NULL IS NULL AS STRING)",
         "CAST(-id::STRING AS STRING) || EXTRACT(HOUR FROM at) || POSITION('b' IN 'abc') || TRIM(BOTH 'x' FROM 'xax')",
     ],
@@ -225,10 +279,24 @@ def test_records_that_no_row_can_come_of_are_looked_at_all_the_same(
     assert (report.read, report.dead_letters, report.skipped_by_reason) == (2, 1, {"statement": 1})
 
 
+def test_the_plan_of_a_statement_has_the_columns_of_its_rows(jobs: SparkJobs) -> None:
+    sql = "CREATE TEMPORARY VIEW v AS SELECT *, explode(items) AS item FROM t; SELECT id, item FROM v WHERE price > 1"
+    config = {**MINIMAL_SINK, **STATEMENT, "name": "c", "frazil.sql": sql, "frazil.sql.schema": SCHEMA}
+    plan = SqlSink(config, Settings.load({}), Bootstrap(BOOTSTRAP)).explain(lambda step: None, lambda: jobs.of("c"))
+    assert plan.columns == {"id": "bigint", "item": "struct<sku:string,n:int>"}
+    assert plan.steps.startswith("== Physical Plan ==")
+    assert "explode(items" in plan.steps
+    assert "Arguments: t(id" in plan.steps
+
+
 @pytest.mark.parametrize(
     ("sql", "said"),
     [
-        ("SELECT id, txet FROM t", "txet"),
+        ("SELECT id,\n  txet FROM t", r"line 2, column 3: \[UNRESOLVED_COLUMN.* \(at txet\)"),
+        (
+            "CREATE TEMPORARY VIEW v AS SELECT *,\n text.x AS y FROM t;\n SELECT id, y FROM v",
+            r"line 2, column 2: .* \(at text.x\)",
+        ),
         ("SELECT id, text, 1 AS id FROM t", "columns id are there twice"),
         ("SELECT id + text FROM t WHERE price", "price"),
         ("SELECT id, INTERVAL 1 DAY AS text FROM t", "which no table holds; CAST it"),

@@ -60,6 +60,24 @@ def test_each_record_gives_no_row_one_or_several_and_the_position_moves_past_all
     assert driver.task.position == {("t", 0): 5}, "the table has the position, behind records without rows as well"
 
 
+def test_all_topics_of_a_pattern_are_one_table_also_those_that_are_new(
+    patched: pytest.MonkeyPatch, one: Memory
+) -> None:
+    broker, catalog = one
+    broker.make("u")
+    config = {"topics": "", "topics.regex": ".", "frazil.sql": "SELECT id, _topic AS text FROM records"}
+    query = PythonQuery(lambda row: [{"id": row["id"], "text": row["_topic"]}])
+    driver = SqlDriver(patched, broker, catalog, config, query)
+    broker.send("t", [record(1), record(2)])
+    broker.send("u", [record(3)])
+    driver.drain()
+    broker.make("v")
+    broker.send("v", [record(4)])
+    driver.task.step(driver.task.due(broker.ends("t", "u", "v"), 0), driver.reports.append)
+    assert sorted((row["id"], row["text"]) for row in driver.rows(TABLE)) == [(1, "t"), (2, "t"), (3, "u"), (4, "v")]
+    assert driver.task.position == {("t", 0): 2, ("u", 0): 1, ("v", 0): 1}
+
+
 def test_bad_records_are_dead_letters_before_the_statement_sees_them(patched: pytest.MonkeyPatch, one: Memory) -> None:
     broker, catalog = one
     driver = SqlDriver(patched, broker, catalog, TOLERANT, PythonQuery(same))

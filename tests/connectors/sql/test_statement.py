@@ -52,9 +52,9 @@ PLACED = "`_frazil` AS `_frazil`"
         ),
         (
             "SELECT a LIKE '%x', split(a, ','), regexp_like(concat(a, b), 'x.*y') FROM t",
-            "SELECT a LIKE '%x', split(a, ','), regexp_like(transform(array(concat(a, b)), frazil_text -> CASE WHEN "
-            "length(frazil_text) > 30000 THEN raise_error('a text of more than 30,000 characters, which regexp_like "
-            "could take hours for') ELSE frazil_text END)[0], 'x.*y'), t.@ FROM `frazil_topic_0` AS t",
+            "SELECT a LIKE '%x', split(a, ','), regexp_like(transform(array(concat(a, b)), frazil_value -> CASE WHEN "
+            "length(frazil_value) > 30000 THEN raise_error('a text of more than 30,000 characters, which regexp_like "
+            "could take hours for') ELSE frazil_value END)[0], 'x.*y'), t.@ FROM `frazil_topic_0` AS t",
         ),
         (
             "SELECT a NOT LIKE '%/%%x%y' ESCAPE '/' FROM t",
@@ -72,13 +72,18 @@ def test_a_statement_tells_its_tables_and_the_metadata_that_it_names() -> None:
         "SELECT _topic, _key FROM `a.b-c` JOIN n.x JOIN m.y JOIN n.x z UNION ALL SELECT '', a FROM t", ["t", "a.b-c"]
     )
     assert (found.topics, found.tables, found.metadata) == (("t", "a.b-c"), ("n.x", "m.y"), ("_topic", "_key"))
+    assert found.reads == ("a.b-c", "t")
 
 
 @pytest.mark.parametrize(
     ("sql", "said"),
     [
         ("", "there is no statement"),
-        ("SELECT a FROM t WHERE (", "line 1, column 23: "),
+        ("SELECT a FROM t WHERE (", "line 1, column 23: something is missing near '('"),
+        ("SELECT a,\n'b\n\n", "line 2, column 1: Missing '"),
+        ("SELECT a FROM t JOIN", "line 1, column 17: Expected table name near 'JOIN'"),
+        ("SELECT a /* FROM t", "a comment has no end"),
+        ("SELECT 'x\n', `a\n`, abc(d) FROM t", "line 3, column 4: there is no function abc"),
         ("SELECT a,\n  reflect('java.lang.Runtime', 'exec') FROM t", "line 2, column 3: there is no function reflect"),
         ("SELECT java_method('a', 'b') FROM t", "no function java_method"),
         ("SELECT `reflect`('a', 'b') FROM t", "no function"),
@@ -105,7 +110,7 @@ def test_a_statement_tells_its_tables_and_the_metadata_that_it_names() -> None:
         ("SELECT v:a FROM t", "v:a is not allowed"),
         ("SELECT :p FROM t", "not allowed"),
         ("SELECT count(*) FROM t", "count is over several records"),
-        ("SELECT a FROM t GROUP BY a", "GROUP BY needs several records"),
+        ("SELECT a FROM t GROUP BY a", "line 1, column 26: GROUP BY needs several records"),
         ("SELECT DISTINCT a FROM t", "DISTINCT needs several records"),
         ("SELECT a FROM t ORDER BY a LIMIT 3", "needs several records"),
         ("SELECT lag(a) OVER (ORDER BY b) FROM t", "needs several records"),

@@ -18,6 +18,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
             "get",
             "describe",
             "validate",
+            "explain",
             "apply",
             "diff",
             "export",

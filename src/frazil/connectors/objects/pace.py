@@ -79,7 +79,8 @@ def _count_alone(config: ObjectSinkConfig) -> bool:
 
 def _only_records_tell(config: ObjectSinkConfig) -> bool:
     rotation = config.rotation
-    return rotation.max_bytes is not None or rotation.max_open_files is not None or config.schemas_enable
+    counts = rotation.max_bytes is None and rotation.max_open_files is None and not config.computed
+    return not counts or config.schemas_enable
 
 
 def _may_be_complete(config: ObjectSinkConfig, now_ms: int, seen: Seen, clock: Clock | None) -> bool:

@@ -15,7 +15,7 @@ from frazil.connectors.objects.open_object import Finished, OpenObject, by_code
 from frazil.connectors.objects.partitioners import Folders, Partitioner
 from frazil.connectors.objects.prepare import NullValueError, Preparer
 from frazil.connectors.objects.provenance import with_metadata
-from frazil.connectors.objects.records import Records
+from frazil.connectors.objects.records import Records, Schema
 from frazil.connectors.objects.results import PartitionResult, StoredObject
 from frazil.connectors.objects.rotation import Arrivals, Numbers, Rotation, Segment
 from frazil.pipeline.bookings import MAX_DEAD_BYTES, dead_letter, letter_bytes
@@ -56,8 +56,12 @@ class PartitionRun:
         refused: Mapping[int, str] | None = None,
         written: frozenset[int] = frozenset(),
         columns: TableColumns | None = None,
+        schema: Schema | None = None,
     ) -> None:
-        """Rows from `begin` to below `end` count; `written` are offsets whose dead letters are written already."""
+        """Rows from `begin` to below `end` count; `written` are offsets whose dead letters are written already.
+
+        `schema` is that of rows which were computed, several of them of one record.
+        """
         self.key = key
         self._config = config
         self._taker = taker
@@ -68,7 +72,8 @@ class PartitionRun:
         self._refused = dict(refused or {})
         self._written = written
         self._columns = columns
-        self._preparer = Preparer(config)
+        self._preparer = Preparer(config, schema)
+        self._computed = schema is not None
         self._folders = Folders()
         self._partitioner = Partitioner(config, self._folders, self._preparer.schemas)
         self._rotation = Rotation(config.rotation, changes(config.compatibility, self._preparer.schemas))
@@ -84,7 +89,7 @@ class PartitionRun:
         self._invalid: list[int] = []
         self._dead_bytes = 0
         self._ended_at: int | None = None
-        self._held = HeldRows() if OpenObject.may_refuse(config) else None
+        self._held = HeldRows() if OpenObject.may_refuse(config) and schema is None else None
         self._again: Iterator[Rows] | None = None
         """Rows that are to be taken again, where a refused record is left out."""
         self._result = PartitionResult(begin)
@@ -168,6 +173,7 @@ class PartitionRun:
                 records.schemas,
                 records.tombstones if records.texts.null_count else None,
                 self._clock.cuts(records.offsets, self._last) if self._clock is not None else (),
+                records.offsets if self._computed else None,
             ),
         )
         if limit is not None and self._ended_at is None and self._again is None:

@@ -54,15 +54,19 @@ class Prepared:
 class Preparer:
     """Prepares consecutive chunks of one task; `schemas` are those that records came with, by number.
 
-    `validation_s` is the time in seconds that the JSON Schema has taken so far.
+    `schema` is that of rows which were computed. `validation_s` is the time in seconds that the JSON Schema has taken
+    so far.
     """
 
     config: ObjectSinkConfig
+    schema: Schema | None = None
     schemas: list[Schema] = field(default_factory=list)
     validation_s: float = 0.0
     _numbers: dict[bytes, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if self.schema is not None:
+            self.schemas.append(self.schema)
         self._transformed_schemas = TransformedSchemas(self.schemas)
 
     def prepare(self, rows: Rows, refused: Mapping[int, str]) -> Prepared:
@@ -137,6 +141,8 @@ class Preparer:
 
     def _texts(self, rows: Rows) -> tuple[pa.BinaryArray, tuple[str, ...] | None, Any, Failures, Sequence[int]]:
         """Texts of the values, topics and schemas, one per row; positions of rows that failed or were dropped."""
+        if self.schema is not None:
+            return pa.array(rows.values, pa.binary()), None, np.zeros(len(rows), np.int64), [], ()
         if self.config.transforms is not None:
             return self._transformed(rows, self.config.transforms)
         schemas = None

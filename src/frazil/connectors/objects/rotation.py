@@ -28,6 +28,7 @@ class Arrivals:
     `codes` are numbers of folders. `times` are record times in epoch ms, where the partitioner tells them. `sizes` are
     bytes of values. `schemas` are numbers of schemas, where records have one. `tombstones` marks records without a
     value that have a folder of their own. `scheduled` are positions, ascending, before which the clock asks for a cut.
+    `offsets` are there where a record may have several entries, which are stored at once.
     """
 
     codes: Numbers
@@ -36,6 +37,7 @@ class Arrivals:
     schemas: Numbers | None = None
     tombstones: Flags | None = None
     scheduled: Sequence[int] = ()
+    offsets: Numbers | None = None
 
     @cached_property
     def moving(self) -> Numbers:
@@ -123,6 +125,8 @@ class Rotation:
         for find in (self._scheduled, self._moved, self._late, self._refused):
             found = find(arrivals, begin, first, min(end, count))
             end = end if found is None else min(end, found)
+        if arrivals.offsets is not None and begin < end < count:
+            end = int(np.searchsorted(arrivals.offsets, arrivals.offsets[end - 1], side="right"))
         return (end, True) if end <= count else (count, False)
 
     def _scheduled(self, arrivals: Arrivals, begin: int, first: int, stop: int) -> int | None:

@@ -22,7 +22,9 @@ from frazil.connectors.sink import Concern, Sink, SinkContext
 from frazil.connectors.source import task_source
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
+from frazil.pipeline.letters.deadletter import DeadLetterQueue
 from frazil.pipeline.offsets import Offsets
+from frazil.pipeline.source import Source
 
 if TYPE_CHECKING:
     from frazil.connectors.objects.delta.table import DeltaTarget
@@ -35,10 +37,13 @@ class ObjectSink(Sink):
 
     def __init__(self, config: Mapping[str, str], settings: Settings, bootstrap: Bootstrap) -> None:
         """Raises ConfigError for a configuration that cannot run."""
-        self._config = object_sink_config(config)
+        self._config = self._parsed(config)
         self._class = config.get("connector.class", "")
         self._bootstrap = bootstrap
         self._store = ObjectStore(with_store_access(self._config.store, settings))
+
+    def _parsed(self, config: Mapping[str, str]) -> ObjectSinkConfig:
+        return object_sink_config(config)
 
     @property
     def config(self) -> ObjectSinkConfig:
@@ -48,23 +53,39 @@ class ObjectSink(Sink):
     def start(self, context: SinkContext, topics: Sequence[str]) -> ObjectSinkTask:
         """See `Sink`."""
         config = self._config
-        source = task_source(config, self._bootstrap, headers=config.reads_headers)
+        source = task_source(config, self._bootstrap, headers=self._reads_headers)
         schema = None
         if config.json_schema is not None:
             place = schema_object(config.layout, config.name)
             schema = SchemaFile(config.json_schema, place, self._store, config.name)
+        dead_letters = dead_letter_queue(config, self._bootstrap, self._class, topics, self._target())
+        return self._task(topics, source, dead_letters, context, schema)
+
+    def _task(
+        self,
+        topics: Sequence[str],
+        source: Source,
+        dead_letters: DeadLetterQueue | None,
+        context: SinkContext,
+        schema: SchemaFile | None,
+    ) -> ObjectSinkTask:
+        stored, table = self._stored_positions(), self._table()
         return ObjectSinkTask(
-            config,
+            self._config,
             self._bootstrap,
             topics,
             source,
-            dead_letter_queue(config, self._bootstrap, self._class, topics, self._target()),
+            dead_letters,
             self._store,
-            self._stored_positions(),
+            stored,
             context,
             schema,
-            self._table(),
+            table,
         )
+
+    @property
+    def _reads_headers(self) -> bool:
+        return self._config.reads_headers
 
     def alter(self, changes: Changes | None) -> list[str]:
         """See `Sink`: the position is stored beside the objects, and the consumer group has a copy.

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
+from frazil.clients.kafka.ranges import Range
 from frazil.connectors.objects import uploads
 from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
 from frazil.connectors.objects.formats.delta import TableColumns
@@ -196,7 +197,11 @@ class ObjectSinkTask(SinkTask):
         if self._breaker.state != "closed":
             self._store.check()
         ranges = ranges_between(spec.begin, spec.end)
-        calls = [ObjectsTask(spec, self._source, share) for share in dealt(ranges, self._executor.parallelism)]
+        return self.read(spec, ranges, dealt(ranges, self._executor.parallelism))
+
+    def read(self, spec: ObjectsSpec, ranges: Sequence[Range], shares: Sequence[Sequence[Range]]) -> ObjectsResult:
+        """Store the objects of ranges, which `shares` divides among tasks."""
+        calls = [ObjectsTask(spec, self._source, share) for share in shares]
         result = ObjectsResult()
         for part in self._executor.run(calls, described(ranges), sum(map(len, ranges))):
             result.add(part)

@@ -14,6 +14,7 @@ from frazil.connectors.objects.config.object_sink import ObjectSinkConfig
 from frazil.connectors.objects.formats.delta import TableColumns
 from frazil.connectors.objects.open_object import Finished
 from frazil.connectors.objects.partition import PartitionRun, Taker
+from frazil.connectors.objects.records import Schema
 from frazil.connectors.objects.results import ObjectsResult
 from frazil.connectors.objects.uploads import Store, Uploads
 from frazil.pipeline.offsets import Offsets, TopicPartition
@@ -32,7 +33,7 @@ class ObjectsSpec:
 
     They read from `begin` to below `end`. `clocks` are those of partitions whose objects depend on a clock. `refused`
     are offsets that no file can take, with the reason, and `letters` those whose dead letters are written already.
-    `columns` are those of the table that the objects are files of.
+    `columns` are those of the table that the objects are files of, `schema` is that of rows which were computed.
     """
 
     config: ObjectSinkConfig
@@ -43,6 +44,7 @@ class ObjectsSpec:
     refused: Mapping[TopicPartition, Mapping[int, str]] = field(default_factory=dict)
     letters: Mapping[TopicPartition, frozenset[int]] = field(default_factory=dict)
     columns: TableColumns | None = None
+    schema: Schema | None = None
 
 
 @dataclass(frozen=True)
@@ -130,4 +132,5 @@ def _start(key: TopicPartition, spec: ObjectsSpec, taker: Taker, pills: PoisonPi
         spec.refused.get(key, {}),
         spec.letters.get(key, frozenset()),
         spec.columns,
+        spec.schema,
     )

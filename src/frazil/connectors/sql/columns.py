@@ -10,6 +10,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 
 from frazil.connectors.sql.grammar import SparkAsWritten
+from frazil.connectors.sql.places import parse_problem
 from frazil.pipeline.types import Field, List, Map, Scalar, ScalarKind, Struct, Type
 
 _Kind = exp.DataType.Type
@@ -46,12 +47,12 @@ _KNOWN = f"{', '.join(_TO_SQL.values())}, DECIMAL(p, s), ARRAY<…>, MAP<…, �
 
 def parse_columns(text: str) -> Struct:
     """Read columns as `id BIGINT NOT NULL, page STRING`. Raises ValueError with the reason."""
+    statement = f"CREATE TABLE t (\n{text}\n)"
     try:
-        (table,) = SparkAsWritten().parse(f"CREATE TABLE t (\n{text}\n)")
-    except ParseError as error:
-        first = error.errors[0]
-        raise ValueError(f"line {first['line'] - 1}: {first['description']} near {first['highlight']!r}") from None
-    except (TokenError, ValueError, RecursionError) as error:
+        (table,) = SparkAsWritten().parse(statement)
+    except (ParseError, TokenError, RecursionError) as error:
+        raise ValueError(parse_problem(error, statement, before=1)) from None
+    except ValueError as error:
         raise ValueError(f"it cannot be read: {error}") from None
     schema = table.this if isinstance(table, exp.Create) else None
     more = [key for key, value in table.args.items() if value and key not in ("this", "kind")] if table else []

@@ -1,15 +1,18 @@
-"""Configuration of a connector with a statement: the keys of the Iceberg sink, and those of the statement."""
+"""Configuration of a connector with a statement: the keys of the sink for its rows, and those of the statement."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig, check_iceberg_sink, typed_config
+from frazil.connectors.iceberg.config import iceberg_sink as iceberg
+from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig, check_iceberg_sink
 from frazil.connectors.iceberg.config.keys import ICEBERG_KEYS
 from frazil.connectors.keys.sink_definition import sink_definition
+from frazil.connectors.objects.config import object_sink
+from frazil.connectors.objects.config.object_sink import ObjectSinkConfig, check_object_sink, object_sink_definition
 from frazil.connectors.sql.columns import parse_columns
-from frazil.connectors.sql.statement import Statement, StatementError, parse_statement
+from frazil.connectors.sql.statement import RECORDS, Statement, StatementError, parse_statement
 from frazil.declare.definition import ConfigDef, Key, Parsed, invalid_value
 from frazil.declare.placeholders import has_placeholder
 from frazil.pipeline.types import Struct
@@ -23,7 +26,7 @@ SQL_KEYS = (
         SQL,
         "STRING",
         "A SELECT over the topics, in Spark's SQL, whose rows are stored; before it there may be statements CREATE "
-        "TEMPORARY VIEW name AS SELECT, each with a semicolon.",
+        "TEMPORARY VIEW name AS SELECT, each with a semicolon. All topics of topics.regex are one table, records.",
         importance="HIGH",
         width="LONG",
     ),
@@ -43,8 +46,16 @@ SQL_KEYS = (
         default=None,
     ),
 )
-_NOT_HERE = {
-    "topics.regex": "a statement names its topics, which topics lists",
+_BUCKET = "s3.bucket.name"
+_NOT_OF_RECORDS = "rows of a statement are no records; it may name _key, _headers and the others as columns"
+_NOT_FOR_OBJECTS = {
+    "store.kafka.keys": _NOT_OF_RECORDS,
+    "store.kafka.headers": _NOT_OF_RECORDS,
+    "frazil.metadata.enable": _NOT_OF_RECORDS,
+    "frazil.schema.file": "records are checked by the columns of frazil.sql.schema",
+    "iceberg.tables": f"rows go to objects with {_BUCKET}, or to a table",
+}
+_NOT_FOR_TABLES = {
     "iceberg.tables.route-field": "the rows of a statement go to one table",
     "iceberg.tables.dynamic-enabled": "the rows of a statement go to one table",
     "iceberg.tables.cdc-field": "the rows of a statement are appended, or replace others by key with "
@@ -60,32 +71,79 @@ class StatementConfig:
     columns: Mapping[str, Struct]
 
 
+def to_objects(config: Mapping[str, str | None]) -> bool:
+    """Whether the rows go to objects, or files of a Delta table."""
+    return bool((config.get(_BUCKET) or "").strip())
+
+
 def sql_definition(config: Mapping[str, str | None]) -> ConfigDef:
     """All keys that count for `config`."""
+    if to_objects(config):
+        return object_sink_definition(config, SQL_KEYS)
     return sink_definition(config, (*SQL_KEYS, *ICEBERG_KEYS))
 
 
 def parse_sql(config: Mapping[str, str | None]) -> Parsed:
     """Parse and check a configuration; errors and warnings are in the result, nothing is raised."""
     parsed = sql_definition(config).parse(config)
-    check_iceberg_sink(parsed)
-    for name, reason in _NOT_HERE.items():
-        if parsed.values.get(name):
+    objects = to_objects(config)
+    if objects:
+        check_object_sink(parsed)
+        _check_format(parsed)
+    else:
+        check_iceberg_sink(parsed)
+        _check_tables(parsed)
+    for name, reason in (_NOT_FOR_OBJECTS if objects else _NOT_FOR_TABLES).items():
+        if parsed.values.get(name) or (name not in parsed.values and parsed.config.get(name)):
             parsed.fail(name, invalid_value(name, parsed.config.get(name), f"Not for a connector with {SQL}: {reason}"))
-    if len(parsed.items("iceberg.tables")) > 1:
-        parsed.fail("iceberg.tables", f"iceberg.tables names several tables: {_NOT_HERE['iceberg.tables.route-field']}")
     _check_columns(parsed)
     text = parsed.text(SQL)
-    if not parsed.errors.get(SQL) and not has_placeholder(text) and parsed.items("topics"):
+    topics = _topics(parsed)
+    if not parsed.errors.get(SQL) and not has_placeholder(text) and topics:
         try:
-            parse_statement(text, parsed.items("topics"))
+            _statement(text, topics, objects=objects)
         except StatementError as error:
             parsed.fail(SQL, invalid_value(SQL, text, str(error)))
     return parsed
 
 
+def _topics(parsed: Parsed) -> Sequence[str]:
+    """The tables of the statement that are topics."""
+    return [RECORDS] if parsed.text("topics.regex") else list(dict.fromkeys(parsed.items("topics")))
+
+
+def _check_tables(parsed: Parsed) -> None:
+    if len(parsed.items("iceberg.tables")) > 1:
+        reason = _NOT_FOR_TABLES["iceberg.tables.route-field"]
+        parsed.fail("iceberg.tables", f"iceberg.tables names several tables: {reason}")
+
+
+def _check_format(parsed: Parsed) -> None:
+    name = parsed.text("format.class")
+    if name.endswith("ByteArrayFormat"):
+        reason = f"Not for a connector with {SQL}, whose rows have columns. Set JsonFormat, ParquetFormat or AvroFormat"
+        parsed.fail("format.class", invalid_value("format.class", name, reason))
+
+
+def _statement(text: str, topics: Sequence[str], *, objects: bool) -> Statement:
+    """Check the statement. Raises StatementError."""
+    found = parse_statement(text, topics)
+    if objects and found.tables:
+        raise StatementError(
+            f"it joins with table {found.tables[0]}, whose rows may differ when records are read again, and objects "
+            "that are stored stay; write to an Iceberg table"
+        )
+    twice = [topic for topic in found.topics if found.reads.count(topic) > 1]
+    if objects and twice:
+        raise StatementError(
+            f"it goes through the records of {twice[0]} several times, and objects have the rows of a record side by "
+            "side; use explode, or write to an Iceberg table"
+        )
+    return found
+
+
 def _check_columns(parsed: Parsed) -> None:
-    topics, own = parsed.items("topics"), parsed.members(_OF_TOPIC)
+    topics, own = _topics(parsed), parsed.members(_OF_TOPIC)
     for name, text in ((SCHEMA, parsed.text(SCHEMA)), *((f"{SCHEMA}.{topic}", text) for topic, text in own.items())):
         if not text.strip() or has_placeholder(text):
             continue
@@ -93,7 +151,7 @@ def _check_columns(parsed: Parsed) -> None:
             parse_columns(text)
         except ValueError as error:
             parsed.fail(name, invalid_value(name, text, str(error)))
-    for topic in own.keys() - set(topics):
+    for topic in own.keys() - set(parsed.items("topics")):
         parsed.fail(f"{SCHEMA}.{topic}", f"{SCHEMA}.{topic} is for a topic that topics does not name")
     if not parsed.text(SCHEMA).strip():
         without = [topic for topic in topics if topic not in own]
@@ -102,9 +160,18 @@ def _check_columns(parsed: Parsed) -> None:
 
 
 def sql_config(config: Mapping[str, str]) -> tuple[IcebergSinkConfig, StatementConfig]:
-    """The typed configuration; raises ConfigError with all errors in Connect's text when there are any."""
+    """The typed configuration of a table; raises ConfigError with all errors in Connect's text when there are any."""
     parsed = parse_sql(config)
-    sink = typed_config(config, parsed)
-    own = parsed.members(_OF_TOPIC)
-    columns = {topic: parse_columns(own.get(topic, parsed.text(SCHEMA))) for topic in sink.topics}
-    return sink, StatementConfig(parse_statement(parsed.text(SQL), sink.topics), columns)
+    return iceberg.typed_config(config, parsed), _statement_config(parsed, objects=False)
+
+
+def sql_object_config(config: Mapping[str, str]) -> tuple[ObjectSinkConfig, StatementConfig]:
+    """The typed configuration of objects; raises ConfigError with all errors in Connect's text when there are any."""
+    parsed = parse_sql(config)
+    return replace(object_sink.typed_config(parsed), computed=True), _statement_config(parsed, objects=True)
+
+
+def _statement_config(parsed: Parsed, *, objects: bool) -> StatementConfig:
+    own, topics = parsed.members(_OF_TOPIC), _topics(parsed)
+    columns = {topic: parse_columns(own.get(topic, parsed.text(SCHEMA))) for topic in topics}
+    return StatementConfig(_statement(parsed.text(SQL), topics, objects=objects), columns)

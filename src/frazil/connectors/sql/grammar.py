@@ -8,12 +8,23 @@ from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.databricks import Databricks
+from sqlglot.generators.databricks import DatabricksGenerator
 from sqlglot.parsers.databricks import DatabricksParser
 
 # sqlglot warns on standard error about what it cannot parse; here it is an error of its own.
 logging.getLogger("sqlglot").setLevel(logging.ERROR)
 
 _KEPT = ("CAST", "TRY_CAST", "EXTRACT", "POSITION", "TRIM")
+
+
+class WritesAsWritten(DatabricksGenerator):
+    """Shifts stay operators: what they bind is for Spark to say."""
+
+    TRANSFORMS: ClassVar[dict[Any, Callable[..., str]]] = {
+        **DatabricksGenerator.TRANSFORMS,
+        exp.BitwiseLeftShift: lambda self, shift: self.binary(shift, "<<"),
+        exp.BitwiseRightShift: lambda self, shift: self.binary(shift, ">>"),
+    }
 
 
 class SparkAsWritten(Databricks):
@@ -34,6 +45,8 @@ class SparkAsWritten(Databricks):
             """Keep an interval of several units together: it is parsed as their sum."""
             found = super()._parse_interval(require_interval, parse_function_unit)
             return exp.Paren(this=found) if isinstance(found, exp.Add) else found
+
+    Generator = WritesAsWritten
 
 
 def spark_text(node: exp.Expr) -> str:
@@ -69,9 +82,9 @@ PARTS: frozenset[type[exp.Expr]] = frozenset(
             exp.Paren,
         ),
         *(exp.Not, exp.And, exp.Or, exp.Is, exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape),
-        *(exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ),
+        *(exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ),
         *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.DPipe),
-        *(exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot),
+        *(exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot, exp.BitwiseLeftShift, exp.BitwiseRightShift),
         *(exp.Case, exp.If, exp.Cast, exp.TryCast, exp.DataType, exp.DataTypeParam, exp.ColumnDef, exp.Extract),
         *(exp.Trim, exp.StrPosition, exp.Anonymous, exp.Lambda, exp.Bracket, exp.Slice),
         *(exp.Array, exp.Transform, exp.Concat),

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
+from frazil.connectors.sql.checked import checked
 from frazil.connectors.sql.functions import LIKES, PATTERNS
 from frazil.declare.validators import linear_java_regular_expression
 from frazil.text.java_steps import steps_of_like, steps_of_regex
@@ -13,7 +14,6 @@ from frazil.text.java_steps import steps_of_like, steps_of_regex
 _LONGEST = {1: None, 2: 30_000, 3: 2_000}
 """Characters that a text may have, by the exponent of the steps for a pattern."""
 _LONGEST_COMPARED = 10_000
-_TEXT = "frazil_text"
 
 
 def bound_texts(node: exp.Expr) -> str | None:
@@ -68,16 +68,8 @@ def _advice(escape: str | None, steps: int | None) -> str:
 
 def _limit(text: exp.Expr, name: str, most: int) -> None:
     """Let a text that is longer than `most` fail, as a bad value of its record."""
-    said = exp.Literal.string(f"a text of more than {most:,} characters, which {name} could take hours for")
-    simple = isinstance(text, exp.Column)
-    own = text.copy() if simple else exp.column(_TEXT)
-    too_long = exp.GT(this=exp.Anonymous(this="length", expressions=[own]), expression=exp.Literal.number(most))
-    failing = exp.If(this=too_long, true=exp.Anonymous(this="raise_error", expressions=[said]))
-    checked = exp.Case(ifs=[failing], default=own.copy())
-    if simple:
-        text.replace(checked)
-        return
-    array = exp.Anonymous(this="array", expressions=[text.copy()])
-    each = exp.Lambda(this=checked, expressions=[exp.to_identifier(_TEXT)])
-    transformed = exp.Anonymous(this="transform", expressions=[array, each])
-    text.replace(exp.Bracket(this=transformed, expressions=[exp.Literal.number(0)]))
+
+    def is_longer(own: exp.Expr) -> exp.Expr:
+        return exp.GT(this=exp.Anonymous(this="length", expressions=[own]), expression=exp.Literal.number(most))
+
+    checked(text, is_longer, f"a text of more than {most:,} characters, which {name} could take hours for")

@@ -7,19 +7,27 @@ from typing import TYPE_CHECKING
 
 from frazil.connectors.iceberg.config.row_changes import changes_unnamed_rows
 from frazil.connectors.iceberg.plugin import read_again, with_catalog
-from frazil.connectors.plugin import ConnectorPlugin
-from frazil.connectors.sql.config import parse_sql, sql_definition
+from frazil.connectors.plugin import STORED_AGAIN, ConnectorPlugin
+from frazil.connectors.sql.config import parse_sql, sql_definition, to_objects
 from frazil.environment.bootstrap import Bootstrap
 from frazil.environment.settings import Settings
 
 if TYPE_CHECKING:
-    from frazil.connectors.sql.sink import SqlSink
+    from frazil.connectors.sink import Sink
 
 
-def _open(config: Mapping[str, str], settings: Settings, cluster: Bootstrap) -> SqlSink:
+def _open(config: Mapping[str, str], settings: Settings, cluster: Bootstrap) -> Sink:
+    if to_objects(config):
+        from frazil.connectors.sql.object_sink import SqlObjectSink
+
+        return SqlObjectSink(config, settings, cluster)
     from frazil.connectors.sql.sink import SqlSink
 
     return SqlSink(config, settings, cluster)
+
+
+def _complete(config: Mapping[str, str], settings: Settings) -> Mapping[str, str]:
+    return config if to_objects(config) else with_catalog(config, settings)
 
 
 PLUGINS = (
@@ -28,9 +36,9 @@ PLUGINS = (
         sql_definition,
         parse_sql,
         _open,
-        complete=with_catalog,
-        asks_store=lambda config: changes_unnamed_rows(parse_sql(config)),
-        read_again=read_again,
+        complete=_complete,
+        asks_store=lambda config: not to_objects(config) and changes_unnamed_rows(parse_sql(config)),
+        read_again=lambda config: STORED_AGAIN if to_objects(config) else read_again(config),
         holds_position=True,
         aliases=("SqlSink",),
     ),

@@ -21,6 +21,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.util import PythonEvalType
 
+from frazil.connectors.plan import Plan
 from frazil.connectors.sql.columns import shape_of, spark_columns
 from frazil.connectors.sql.rehearsal import Rehearse, divided, rehearsed
 from frazil.connectors.sql.scan import Scan, Scanned, ScannedTopic, hidden_columns
@@ -44,12 +45,13 @@ SETTINGS = {
     "spark.sql.runSQLOnFiles": "false",
 }
 _DATA_EXCEPTION = re.compile(r"(\[[A-Z_.]+\][^\n]*?)\s*SQLSTATE: (?:22|P0001)", re.DOTALL)
+_CONTEXT = re.compile(r"== SQL \(line 1, position (\d+)\) ==")
 _TOO_DEEP = re.compile(r"Lost task [^\n]*: java\.lang\.StackOverflowError\b")
 _ADVICE = re.compile(r" If necessary set \S+ to \S+ to bypass this error\.")
 _MOST_TEXT = 500
 
 
-def data_exception(error: BaseException) -> str | None:
+def data_exception(error: BaseException, statement: Statement) -> str | None:
     """The words of an error about the data of a record, such as a division by zero; None for any other error."""
     if not isinstance(error, (PySparkException, Py4JJavaError)):
         return None
@@ -62,7 +64,9 @@ def data_exception(error: BaseException) -> str | None:
     if found is None:
         return None
     text = _ADVICE.sub("", re.sub(r"\s+", " ", found[1]).strip())
-    return text[:_MOST_TEXT]
+    context = _CONTEXT.search(said)
+    place = statement.place_of(int(context[1]) - 1) if context is not None else ""
+    return text[:_MOST_TEXT] + (f" ({place})" if place else "")
 
 
 class _Reports(AccumulatorParam[dict[Any, Any]]):
@@ -107,43 +111,46 @@ class Query:
         """
         self._runs += 1
         self._reports.value = {}
-        own = {topic.number: [scan for scan in scans if scan.topic.number == topic.number] for topic in self.topics}
+        own = {
+            topic.relation: [each for each in scans if each.topic.relation == topic.relation] for topic in self.topics
+        }
         for topic in self.topics:
-            self._relation(topic, own[topic.number])
+            self._relation(topic, own[topic.relation])
         results = self._written(self.frame(tables), write)
         reports = self._reports.value.items()
         found = {(topic, number): report for (run, topic, number), report in reports if run == self._runs}
         left = [scan for at, several in own.items() for n, scan in enumerate(several) if (at, n) not in found]
         return list(found.values()), left, results
 
-    def try_rows(self, batches: Mapping[str, Sequence[pa.RecordBatch]], tables: Sequence[pa.Table]) -> pa.Table:
-        """Compute the rows of a few records that are here, by their topics. Raises as `run` does."""
+    def try_rows(self, batches: Mapping[int, Sequence[pa.RecordBatch]], tables: Sequence[pa.Table]) -> pa.Table:
+        """Compute the rows of a few records that are here, by their relations. Raises as `run` does."""
         for topic in self.topics:
-            found = pa.Table.from_batches(batches.get(topic.name, ()), topic.schema())
-            self.session.createDataFrame(found).createOrReplaceTempView(topic_relation(topic.number))
+            found = pa.Table.from_batches(batches.get(topic.relation, ()), topic.schema())
+            self.session.createDataFrame(found).createOrReplaceTempView(topic_relation(topic.relation))
         rows = self._written(self.frame(tables), _itself)
         return pa.concat_tables(rows) if rows else pa.table({})
 
-    def rehearsal(self, number: int, batch: pa.RecordBatch, tables: Sequence[pa.Table]) -> Rehearse:
+    def rehearsal(self, relation: int, batch: pa.RecordBatch, tables: Sequence[pa.Table]) -> Rehearse:
         """Plan the statement over typed rows of a topic, to compute the rows of parts of them; see `rehearsed`.
 
         The plan is made once and costs ten times what a part does. A call raises as `run` does.
         """
         for topic in self.topics:
             self._relation(topic, [])
-            if topic.number == number:
+            if topic.relation == relation:
                 parts = divided(self.session, batch)
-                parts.createOrReplaceTempView(topic_relation(number))
+                parts.createOrReplaceTempView(topic_relation(relation))
         return rehearsed(self.frame(tables), batch)
 
-    def check(self, tables: Sequence[pa.Table]) -> pa.Schema:
-        """Give the columns of the statement's rows. Raises ConfigError for a statement that Spark refuses."""
+    def check(self, tables: Sequence[pa.Table]) -> Plan:
+        """Plan the statement over records of all topics. Raises ConfigError for a statement that Spark refuses."""
         for topic in self.topics:
             self._relation(topic, [])
         try:
-            schema = to_arrow_schema(self.frame(tables).schema)
+            frame = self.frame(tables)
+            schema = to_arrow_schema(frame.schema)
         except PySparkException as error:
-            raise ConfigError(f"frazil.sql: {_analysis(error)}") from None
+            raise ConfigError(f"frazil.sql: {_analysis(error, self.statement)}") from None
         columns = [column for column in schema if column.name != PLACE]
         names = [column.name.lower() for column in columns]
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -154,7 +161,8 @@ class Query:
                 shape_of(column.type, f"{column.name}.")
         except ValueError as error:
             raise ConfigError(f"frazil.sql: {error}") from None
-        return pa.schema(columns)
+        types = {column.name: column.dataType.simpleString() for column in frame.schema if column.name != PLACE}
+        return Plan(types, _explained(frame))
 
     def frame(self, tables: Sequence[pa.Table]) -> DataFrame:
         """The statement over the relations as they are; tables get theirs here."""
@@ -172,16 +180,19 @@ class Query:
     def _relation(self, topic: ScannedTopic, scans: Sequence[Scan]) -> None:
         schema = f"{spark_columns(topic.columns)}, {hidden_columns(topic.metadata)}"
         number = self.session.range(0, len(scans), 1, max(len(scans), 1))
-        frame = map_in_arrow(number, _scanning(tuple(scans), self._runs, self._reports), schema)
-        frame.createOrReplaceTempView(topic_relation(topic.number))
+        frame = map_in_arrow(number, _scanning(tuple(scans), self._runs, self._reports), schema, topic.name)
+        frame.createOrReplaceTempView(topic_relation(topic.relation))
 
 
-def map_in_arrow(frame: DataFrame, function: _Mapping, schema: str) -> DataFrame:
-    """Do what `DataFrame.mapInArrow` does, which wants pandas to be there for other functions than this."""
+def map_in_arrow(frame: DataFrame, function: _Mapping, schema: str, name: str = "rows") -> DataFrame:
+    """Do what `DataFrame.mapInArrow` does, which wants pandas to be there for other functions than this.
+
+    `name` is what plans call it.
+    """
     from pyspark.sql.classic.dataframe import DataFrame
     from pyspark.sql.udf import UserDefinedFunction
 
-    mapped = UserDefinedFunction(function, schema, "rows", PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
+    mapped = UserDefinedFunction(function, schema, name, PythonEvalType.SQL_MAP_ARROW_ITER_UDF)
     column = mapped(*(frame[name] for name in frame.columns))
     made: Any = frame
     return DataFrame(made._jdf.mapInArrow(column._jc, False, None), frame.sparkSession)  # noqa: SLF001 - as PySpark does
@@ -192,7 +203,7 @@ def _scanning(scans: tuple[Scan, ...], run: int, reports: Any) -> _Mapping:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 report, rows = scans[number]()
-                reports.add({(run, scans[number].topic.number, number): report})
+                reports.add({(run, scans[number].topic.relation, number): report})
                 yield from rows
 
     return scanning
@@ -212,10 +223,20 @@ def _writing(write: Callable[[pa.Table], Any]) -> _Mapping:
     return writing
 
 
-def _analysis(error: PySparkException) -> str:
-    """The words of Spark about a statement, in one line, and the part of it that they are about."""
+def _explained(frame: DataFrame) -> str:
+    """Give what `DataFrame.explain` prints."""
+    made: Any = frame
+    sides: Any = frame.sparkSession.sparkContext._jvm  # noqa: SLF001 - as PySpark does
+    return str(sides.PythonSQLUtils.explainString(made._jdf.queryExecution(), "formatted")).strip()  # noqa: SLF001
+
+
+def _analysis(error: PySparkException, statement: Statement) -> str:
+    """The words of Spark about a statement, in one line, with the part of it that they are about and its place."""
     message = error.getMessage() or str(error)
     said = re.sub(r"\s+", " ", message.partition("== SQL")[0].partition(";\n")[0]).strip()
-    fragments = [context.fragment() for context in error.getQueryContext() or ()]
-    where = f" (at {fragments[0]})" if fragments and fragments[0] and PLACE not in fragments[0] else ""
-    return said.replace(f"`{PLACE}`, ", "").replace(f", `{PLACE}`", "") + where
+    said = said.replace(f"`{PLACE}`, ", "").replace(f", `{PLACE}`", "")
+    context = next(iter(error.getQueryContext() or ()), None)
+    if context is None or not context.fragment() or PLACE in context.fragment():
+        return said
+    place = statement.place_of(context.startIndex())
+    return f"{place}{': ' if place else ''}{said} (at {context.fragment()})"

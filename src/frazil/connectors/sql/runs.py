@@ -15,9 +15,9 @@ import pyarrow as pa
 from frazil.clients.kafka.ranges import Range
 from frazil.connectors.sql.query import Query, data_exception
 from frazil.connectors.sql.rehearsal import Rehearse
-from frazil.connectors.sql.scan import Refused, Scan, Scanned, ScannedTopic
+from frazil.connectors.sql.scan import InOrder, Refused, Scan, Scanned, ScannedTopic
 from frazil.connectors.sql.statement import Statement
-from frazil.connectors.sql.write import Write, Written
+from frazil.connectors.sql.write import Write
 from frazil.errors import UsageError
 from frazil.pipeline.bookings import Bookings
 from frazil.pipeline.executor import Executor
@@ -70,13 +70,15 @@ class StatementRuns:
         """Raises UsageError without Spark, and ConfigError for a statement that Spark refuses."""
         if not isinstance(executor, SparkExecutor):
             raise UsageError("a connector with frazil.sql runs on Spark only: give drain a session, drain(spark=…)")
-        self._topics = topics
+        self._statement = statement
+        self._pattern = topics[0] if topics[0].number < 0 else None
+        self._topics = [] if self._pattern is not None else list(topics)
         self._executor = executor
         self._read_tables = tables
         self._refused: dict[tuple[str, int, int], tuple[str, str]] = {}
         self._tables = tables()
         self._query = executor.in_session(lambda session: Query.of(session, statement, topics), "frazil.sql")
-        self._do(lambda query: query.check(self._tables), "check of frazil.sql")
+        self.plan = self._do(lambda query: query.check(self._tables), "check of frazil.sql")
 
     def begin(self) -> None:
         """Take the tables as they are now, for all runs over the records of a batch."""
@@ -86,11 +88,12 @@ class StatementRuns:
     def try_rows(self, chunks: Sequence[Rows]) -> tuple[Bookings, pa.Table]:
         """Compute the rows of records that are here; also what became of those that the statement does not see."""
         while True:
-            books, batches = Bookings(), defaultdict[str, list[pa.RecordBatch]](list)
+            books, batches = Bookings(), defaultdict[int, list[pa.RecordBatch]](list)
             for rows in chunks:
-                batch = self._topic(rows).scan(rows, PoisonPills(), self._refused, books)
+                topic = self._topic(rows.topic)
+                batch = topic.scan(rows, PoisonPills(), self._refused, books)
                 if batch is not None:
-                    batches[rows.topic].append(batch)
+                    batches[topic.relation].append(batch)
             try:
                 return books, self._tried(batches)
             except StatementFails as error:
@@ -99,7 +102,8 @@ class StatementRuns:
     def run(self, spec: TaskSpec, source: Source, shares: Sequence[Sequence[Range]]) -> TaskResult:
         """Compute and write the rows of the records of some ranges, a task for each share."""
         (table,) = (each.name for each in spec.tables)
-        scanned, written = self._computed(spec, source, shares)
+        plain = replace(spec, transforms=None, envelope=None)
+        scanned, written = self.compute(lambda names: Write(plain, names), source, shares)
         result = combine(each.result for each in written)
         own = result.tables.setdefault(table, TableResult())
         if own.dead:
@@ -114,33 +118,37 @@ class StatementRuns:
             result.bytes_read += each.size
         return result
 
-    def _computed(
-        self, spec: TaskSpec, source: Source, shares: Sequence[Sequence[Range]]
-    ) -> tuple[list[Scanned], list[Written]]:
-        names = [topic.name for topic in self._topics]
-        write = Write(replace(spec, transforms=None, envelope=None), names)
+    def refuse(self, refused: Refused) -> None:
+        """Let records of the batch be dead letters."""
+        self._refused |= refused
+
+    def compute(
+        self,
+        writing: Callable[[Sequence[str]], Callable[[pa.Table], T]],
+        source: Source,
+        shares: Sequence[Sequence[Range]],
+        in_order: InOrder | None = None,
+    ) -> tuple[list[Scanned], list[T]]:
+        """Compute the rows of ranges without the records that the statement fails on; see `Query.run`.
+
+        `writing` makes what writes them, from the names of the topics by their numbers.
+        """
         ranges = sorted((one for share in shares for one in share), key=lambda one: (one.key, one.begin))
         what = described(ranges)
+        own = {one.topic: self._topic(one.topic) for one in ranges}
+        write = writing(self.names)
         while True:
             refused = dict(self._refused)
-            scans = [scan for share in shares for scan in self._scans(share, source, refused)]
+            scans = [scan for share in shares for scan in _scans(own, share, source, refused, in_order)]
             try:
                 scanned, left, written = self._do(lambda query: query.run(scans, self._tables, write), what)  # noqa: B023
             except Exception as error:
-                said = data_exception(error)
+                said = data_exception(error, self._statement)
                 if said is None:
                     raise
                 self._refused |= self._failing(lambda: source.read(ranges), StatementFails(said, error))
             else:
                 return [*scanned, *self._executor.run([scan.report for scan in left], what)], written
-
-    def _scans(self, share: Sequence[Range], source: Source, refused: Refused) -> Iterable[Scan]:
-        for topic in self._topics:
-            ranges = [one for one in share if one.topic == topic.name]
-            if ranges:
-                keys = {one.key for one in ranges}
-                own = {at: why for at, why in refused.items() if at[:2] in keys}
-                yield Scan(topic, source, ranges, own)
 
     def _failing(self, read: Callable[[], Generator[Rows]], failed: StatementFails) -> Refused:
         """Find the records that the statement fails on, by computing ever smaller parts of them.
@@ -175,7 +183,7 @@ class StatementRuns:
         rehearse(int(rows.offsets[0]), int(rows.offsets[-1]), [int(rows.offsets[index]) for index in pills.among(rows)])
 
     def _planned(self, rows: Rows) -> Rehearse:
-        topic = self._topic(rows)
+        topic = self._topic(rows.topic)
 
         def scan(chunks: Iterable[Rows], pills: PoisonPills) -> list[pa.RecordBatch | None]:
             return [topic.scan(each, pills, self._refused, Bookings()) for each in chunks]
@@ -183,10 +191,10 @@ class StatementRuns:
         (batch,) = tolerating(lambda: (each for each in [rows]), scan, lambda each, pills: scan([each], pills))
         if batch is None:
             return lambda first, last, but: None
-        rehearse: Rehearse = self._do(lambda query: query.rehearsal(topic.number, batch, self._tables), _SEARCH)
+        rehearse: Rehearse = self._do(lambda query: query.rehearsal(topic.relation, batch, self._tables), _SEARCH)
         return lambda first, last, but: self._judged(lambda query: rehearse(first, last, but))
 
-    def _tried(self, batches: Mapping[str, Sequence[pa.RecordBatch]]) -> pa.Table:
+    def _tried(self, batches: Mapping[int, Sequence[pa.RecordBatch]]) -> pa.Table:
         return self._judged(lambda query: query.try_rows(batches, self._tables))
 
     def _judged(self, do: Callable[[Query], T]) -> T:
@@ -194,16 +202,42 @@ class StatementRuns:
         try:
             return self._do(do, _SEARCH)
         except Exception as error:
-            said = data_exception(error)
+            said = data_exception(error, self._statement)
             if said is None:
                 raise
             raise StatementFails(said, error) from error
 
-    def _topic(self, rows: Rows) -> ScannedTopic:
-        return next(topic for topic in self._topics if topic.name == rows.topic)
+    @property
+    def names(self) -> list[str]:
+        """The names of the topics by their numbers, as far as records of them were seen."""
+        return [topic.name for topic in self._topics]
+
+    def _topic(self, name: str) -> ScannedTopic:
+        """Find a topic by its name; of a pattern, it may be new."""
+        found = next((topic for topic in self._topics if topic.name == name), None)
+        if found is not None:
+            return found
+        assert self._pattern is not None  # noqa: S101 - all that are named are known
+        self._topics.append(replace(self._pattern, number=len(self._topics), name=name))
+        return self._topics[-1]
 
     def _do(self, do: Callable[[Query], T], what: str) -> T:
         return self._executor.in_session(lambda session: do(self._query), what)
+
+
+def _scans(
+    topics: Mapping[str, ScannedTopic],
+    share: Sequence[Range],
+    source: Source,
+    refused: Refused,
+    in_order: InOrder | None,
+) -> Iterable[Scan]:
+    for name, topic in topics.items():
+        ranges = [one for one in share if one.topic == name]
+        if ranges:
+            keys = {one.key for one in ranges}
+            own = {at: why for at, why in refused.items() if at[:2] in keys}
+            yield Scan(topic, source, ranges, own, in_order)
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ def sample(
     found = Sample()
     if rows.num_rows:
         computed = computed_rows(rows)
-        for chunk in computed.chunks(places_of_rows(rows), config.topics):
+        for chunk in computed.chunks(places_of_rows(rows), runs.names):
             cuts = np.flatnonzero(np.diff(chunk.offsets)) + 1
             gave += [chunk.take(part.tolist()) for part in np.split(np.arange(len(chunk)), cuts)]
         found = judge(config, gave, most_rows, computed)

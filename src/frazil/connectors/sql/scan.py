@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from frazil.clients.kafka.ranges import Range
 from frazil.connectors.keys.sink_config import SinkConfig
@@ -20,10 +21,11 @@ from frazil.pipeline.convert.decode import Decoded, DecodeSpec
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.envelope import Envelope
 from frazil.pipeline.letters.deadletter import Coordinates
+from frazil.pipeline.offsets import Offsets, TopicPartition
 from frazil.pipeline.poison import PoisonPills, step
 from frazil.pipeline.prepare import prepare
 from frazil.pipeline.results import TableResult
-from frazil.pipeline.rows import Rows
+from frazil.pipeline.rows import Int64s, Rows
 from frazil.pipeline.shaped import decoded
 from frazil.pipeline.source import Source
 from frazil.pipeline.tolerating import tolerating
@@ -53,8 +55,13 @@ def hidden_columns(metadata: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class ScannedTopic:
-    """A topic, number `number` of its connector, as its statement sees it: `columns`, and those of `metadata`."""
+    """A topic, number `number` of its connector, as its statement sees it: `columns`, and those of `metadata`.
 
+    `relation` is the number of the table in the statement that it is, alone or with others that a pattern stands for.
+    Number -1 is that of a pattern.
+    """
+
+    relation: int
     number: int
     name: str
     columns: Struct
@@ -121,11 +128,13 @@ class ScannedTopic:
 
 
 def scanned_topics(config: SinkConfig, own: StatementConfig) -> list[ScannedTopic]:
-    """The topics of a connector as its statement sees them."""
-    metadata = own.statement.metadata
+    """The topics of a connector as its statement sees them; one for all that a pattern stands for."""
+    metadata, named = own.statement.metadata, config.topics_regex is None
     return [
-        ScannedTopic(number, topic, own.columns[topic], metadata, config.transforms, config.envelope)
-        for number, topic in enumerate(config.topics)
+        ScannedTopic(
+            number, number if named else -1, topic, own.columns[topic], metadata, config.transforms, config.envelope
+        )
+        for number, topic in enumerate(own.statement.topics)
     ]
 
 
@@ -135,11 +144,27 @@ Refused = Mapping[Coordinates, tuple[str, str]]
 
 @dataclass
 class Scanned:
-    """Report of a scan: `result` has the dead letters and what was skipped, `given` is how many rows it gave."""
+    """Report of a scan: `result` has the dead letters and what was skipped, `given` is how many rows it gave.
+
+    `offsets` are those of all records, `stopped` where partitions were left, of a scan in order.
+    """
 
     result: TableResult = field(default_factory=TableResult)
     given: int = 0
     size: int = 0
+    offsets: dict[TopicPartition, list[Int64s]] = field(default_factory=dict)
+    stopped: Offsets = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class InOrder:
+    """Rule for a scan whose rows are stored partition by partition.
+
+    It gives no row of a record in `written`, which has a dead letter; unless `tolerant`, none behind a bad record.
+    """
+
+    written: Set[Coordinates]
+    tolerant: bool
 
 
 @dataclass(frozen=True)
@@ -150,6 +175,7 @@ class Scan:
     source: Source
     ranges: Sequence[Range]
     refused: Refused
+    in_order: InOrder | None = None
 
     def __call__(self) -> tuple[Scanned, list[pa.RecordBatch]]:
         """Read the records. Raises as `Source.read` and `tolerating` do."""
@@ -172,13 +198,38 @@ def _run(scan: Scan, chunks: Iterable[Rows], pills: PoisonPills) -> tuple[Scanne
         report.size += rows.size
         result.next_offsets = offsets.merge(result.next_offsets, {key: int(rows.offsets.max()) + 1})
         result.last_timestamps = offsets.merge(result.last_timestamps, {key: int(rows.stamps.max())})
-        batch = scan.topic.scan(rows, pills, scan.refused, books)
+        if scan.in_order is None:
+            batch = scan.topic.scan(rows, pills, scan.refused, books)
+        elif key in report.stopped:
+            continue
+        else:
+            report.offsets.setdefault(key, []).append(rows.offsets)
+            batch = _in_order(scan, rows, pills, report, books)
         if result.overflow:
             break
         if batch is not None:
             report.given += batch.num_rows
             batches.append(batch)
     return report, batches
+
+
+def _in_order(scan: Scan, rows: Rows, pills: PoisonPills, report: Scanned, books: Bookings) -> pa.RecordBatch | None:
+    assert scan.in_order is not None  # noqa: S101 - it has a rule
+    key, result, before = (rows.topic, rows.partition), report.result, len(report.result.dead)
+    sound = [index for index, at in enumerate(rows.offsets.tolist()) if (*key, at) not in scan.in_order.written]
+    if not sound:
+        return None
+    batch = scan.topic.scan(rows.take(sound), pills, scan.refused, books)
+    if result.overflow:
+        left = {one.key: one.begin for one in scan.ranges if one.key not in report.offsets}
+        report.stopped |= left | {key: int(rows.offsets[0])}
+        return None
+    if scan.in_order.tolerant or len(result.dead) == before:
+        return batch
+    bad = min(result.dead[before:], key=lambda letter: letter.offset)
+    result.dead[before:] = [bad]
+    report.stopped[key] = bad.offset
+    return batch and batch.filter(pc.less(pc.struct_field(batch.column(PLACE), "offset"), bad.offset))
 
 
 def _divided(rows: Rows, refused: Refused) -> tuple[Rows, list[tuple[int, ConversionError]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+import pyarrow as pa
 from pyiceberg.catalog import Catalog
 
 from frazil.clients import catalog as catalogs
@@ -11,11 +12,16 @@ from frazil.connectors.checks.compare import Limits, Progress
 from frazil.connectors.checks.result import RangeCheck
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.sink import IcebergSink
+from frazil.connectors.plan import Plan
 from frazil.connectors.sample import Sample
 from frazil.connectors.sink import Replayer, SinkContext
+from frazil.connectors.source import topics_of
 from frazil.connectors.sql.config import sql_config
+from frazil.connectors.sql.reference import ReferenceTables
+from frazil.connectors.sql.refusals import no_replay, no_verify
+from frazil.connectors.sql.runs import StatementRuns
+from frazil.connectors.sql.scan import scanned_topics
 from frazil.connectors.sql.task import SqlSinkTask
-from frazil.errors import ConfigError, UsageError
 from frazil.pipeline.executor import Executor
 from frazil.pipeline.letters.deadletter import DeadLetterQueue
 from frazil.pipeline.letters.log import Queue
@@ -48,13 +54,23 @@ class SqlSink(IcebergSink):
         from frazil.connectors.sql.sample import sample
 
         config = self._config
-        say(f"reading the newest records of {', '.join(config.topics)}")
-        records = newest_records(self._bootstrap, config.topics, count)
+        topics = topics_of(config, self._bootstrap)
+        say(f"reading the newest records of {', '.join(topics)}")
+        records = newest_records(self._bootstrap, topics, count)
         say("starting Spark")
         executor = on_spark()
         say(f"computing the rows of {len(records):,} records")
-        catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
-        return sample(config, self._own, catalog, records, most_rows, executor)
+        return sample(config, self._own, self._catalog(), records, most_rows, executor)
+
+    def explain(self, say: Callable[[str], None], on_spark: Callable[[], Executor]) -> Plan:
+        """See `Sink`."""
+        config, names = self._config, self._own.statement.tables
+        tables = ReferenceTables(self._catalog(), names).read if names else list[pa.Table]
+        say("starting Spark")
+        return StatementRuns(self._own.statement, scanned_topics(config, self._own), on_spark(), tables).plan
+
+    def _catalog(self) -> Catalog:
+        return catalogs.connect(self._config.catalog_properties, self._config.catalog_name)
 
     @property
     def _reads_headers(self) -> bool:
@@ -62,13 +78,8 @@ class SqlSink(IcebergSink):
 
     def verify(self, limits: Limits, progress: Progress) -> list[RangeCheck]:
         """See `Sink`."""
-        raise UsageError(
-            f"rows of {self.name} are those of its statement, which differ from its records; nothing was compared"
-        )
+        raise no_verify(self.name)
 
     def replayer(self, queues: Sequence[Queue], *, dry_run: bool) -> Replayer:
         """See `Sink`."""
-        raise ConfigError(
-            f"dead letters of {self.name} cannot be replayed: the tables that its statement joins may differ by now. "
-            "They stay open. Produce each correct record to its topic again, then drop them."
-        )
+        raise no_replay(self.name)

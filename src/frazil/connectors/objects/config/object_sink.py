@@ -1,6 +1,6 @@
 """Configuration of the object sink: all its keys, and the typed result."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, cast
@@ -19,7 +19,7 @@ from frazil.connectors.objects.config.partitioner_keys import (
     partitioning,
 )
 from frazil.connectors.objects.config.rules import check_objects, flag_text
-from frazil.declare.definition import ConfigDef, Parsed
+from frazil.declare.definition import ConfigDef, Key, Parsed
 from frazil.pipeline.transforms.declaration import check_transforms
 
 FormatKind = Literal["json", "bytes", "parquet", "avro"]
@@ -105,7 +105,8 @@ class ObjectSinkConfig(SinkConfig):
     """A checked configuration of an object sink; see `SinkConfig`.
 
     `keys` and `headers` are None when they are not stored.
-    With `metadata` records tell where they came from. With `delta` the objects are files of a Delta table.
+    With `metadata` records tell where they came from. With `delta` the objects are files of a Delta table. `computed`:
+    what is stored are rows that were computed, none, one or several of a record.
     """
 
     store: ObjectStoreConfig
@@ -122,6 +123,7 @@ class ObjectSinkConfig(SinkConfig):
     json_schema: JsonSchemaConfig | None = None
     metadata: bool = False
     delta: DeltaConfig | None = None
+    computed: bool = False
 
     @property
     def reads_headers(self) -> bool:
@@ -129,11 +131,11 @@ class ObjectSinkConfig(SinkConfig):
         return self.headers is not None or (self.transforms is not None and self.transforms.reads_headers)
 
 
-def object_sink_definition(config: Mapping[str, str | None]) -> ConfigDef:
+def object_sink_definition(config: Mapping[str, str | None], more: Sequence[Key] = ()) -> ConfigDef:
     """All keys that count for `config`: the framework's, the sink's, those of its transformations and converters."""
     return sink_definition(
         config,
-        OBJECT_KEYS,
+        (*more, *OBJECT_KEYS),
         keys=flag_text(config.get("store.kafka.keys")),
         headers=flag_text(config.get("store.kafka.headers")),
     )
@@ -142,16 +144,25 @@ def object_sink_definition(config: Mapping[str, str | None]) -> ConfigDef:
 def parse_object_sink(config: Mapping[str, str | None]) -> Parsed:
     """Parse and check a configuration; errors and warnings are in the result, nothing is raised."""
     parsed = object_sink_definition(config).parse(config)
+    check_object_sink(parsed)
+    return parsed
+
+
+def check_object_sink(parsed: Parsed) -> None:
+    """Check all rules between the keys."""
     check_sink(parsed)
     check_transforms(parsed)
     check_partitioner(parsed)
     check_objects(parsed)
-    return parsed
 
 
 def object_sink_config(config: Mapping[str, str]) -> ObjectSinkConfig:
     """The typed configuration; raises ConfigError with all errors in Connect's text when there are any."""
-    parsed = parse_object_sink(config)
+    return typed_config(parse_object_sink(config))
+
+
+def typed_config(parsed: Parsed) -> ObjectSinkConfig:
+    """The typed configuration; raises ConfigError with all errors in Connect's text when there are any."""
     common = sink_fields(parsed, keys=parsed.flag("store.kafka.keys"))
     is_delta = class_of(parsed.text("format.class"), (DELTA_FORMAT,)) is not None
     division = partitioning(parsed)
