@@ -59,7 +59,6 @@ def test_maxwell(none: Memory) -> None:
 @pytest.mark.parametrize(
     ("event", "reason"),
     [
-        (maxwell("update", 2, {"id": 1}, name="ann"), "the update changes id, which is of the key"),
         (maxwell("merge", 2), "type is 'merge', which is no operation of Maxwell"),
         (maxwell("table-truncate", 2), "was truncated in the database"),
         (({}, {"id": 1}), "is no change event as frazil.cdc.format=maxwell has them"),

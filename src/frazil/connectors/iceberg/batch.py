@@ -204,7 +204,8 @@ class Batch:
             known = frozenset(table.name for table in self.tables)
             discover = discovery(self.config) if self.config.auto_create else None
             routing = Routing(self.config.route, rest, known, discover, self._closed)
-        return TaskSpec(tables, self.config.transforms, routing, self.config.envelope)
+        in_order = len(self.end) == 1
+        return TaskSpec(tables, self.config.transforms, routing, self.config.envelope, in_order=in_order)
 
     def _finish_rest(self, result: TaskResult, ceiling: Offsets) -> bool:
         """Book the records that go to no table; False when the run cannot be used."""

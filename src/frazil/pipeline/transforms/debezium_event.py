@@ -28,6 +28,12 @@ def is_change(event: Members) -> bool:
     return "op" in event and not is_null(event["op"]) and "source" in event and ("after" in event or "before" in event)
 
 
+def is_postgres(source: Members) -> bool:
+    """Whether an event is from PostgreSQL, whose deletes may have nothing but the key."""
+    found = source.get("connector")
+    return found is not None and text_of(found) == "postgresql"
+
+
 def change_event(record: Record) -> Members | None:
     """Open the value of a record that is a change event; None for any other record."""
     value = looked_at(record, "value")

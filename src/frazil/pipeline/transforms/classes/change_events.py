@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from frazil.declare.definition import Key
 from frazil.declare.validators import one_of
+from frazil.pipeline.transforms.following import Following
 from frazil.pipeline.transforms.formats.registry import FORMATS, TOLD_APART
 from frazil.pipeline.transforms.plugin import Options, Transformation, text
 from frazil.pipeline.transforms.record import NULL, Apply, DataError, Part, Record, members, quoted
@@ -18,6 +19,7 @@ def _build(options: Options, part: Part) -> Apply:
     """Events about no row are dropped."""
     name = text(options, "format")
     formats = [FORMATS[one] for one in (TOLD_APART if name == "auto" else (name,))]
+    following = Following(options)
 
     def apply(record: Record) -> bool | None:
         event = members(record, "value")
@@ -38,7 +40,11 @@ def _build(options: Options, part: Part) -> Apply:
             "source": quoted(change.source),
             "position": NULL if change.position is None else change.position,
         }
-        record.value = change.row | {"_cdc": told}
+        record.value = row = change.row | {"_cdc": told}
+        if change.operation == "U":
+            following.update(record, row, change.before)
+        elif change.operation == "D" and change.partial:
+            following.untold(row)
         return None
 
     return apply

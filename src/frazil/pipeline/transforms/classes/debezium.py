@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from frazil.declare.definition import Key
+from frazil.pipeline.transforms.debezium_event import is_postgres
+from frazil.pipeline.transforms.following import Following
 from frazil.pipeline.transforms.plugin import ICEBERG, Options, Transformation, text
 from frazil.pipeline.transforms.record import (
     NULL,
@@ -25,6 +27,7 @@ _OPERATIONS = {"u": "U", "d": "D"}
 def _build(options: Options, part: Part) -> Apply:
     """The row is `after`, or `before` of a delete; an event without it is dropped."""
     pattern = text(options, "cdc.target.pattern") or "{db}.{table}"
+    following = Following(options)
 
     def apply(record: Record) -> bool | None:
         event = members(record, "value")
@@ -51,6 +54,10 @@ def _build(options: Options, part: Part) -> Apply:
             change["key"] = copied(key)
         row["_cdc"] = change
         record.value = row
+        if operation == "U":
+            following.update(record, row, object_or_none(event.get("before")))
+        elif operation == "D" and is_postgres(source):
+            following.untold(row)
         return None
 
     return apply

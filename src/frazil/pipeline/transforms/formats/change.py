@@ -27,13 +27,19 @@ Path: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Change:
-    """A change: the row after it, or before a delete; `source` names its table, `position` its place in the log."""
+    """A change: the row after it, or before a delete; `source` names its table, `position` its place in the log.
+
+    `before` are fields of the row before an update, those that have changed at least; None where they are not told.
+    `partial`: the row of a delete may have no fields but those of its key.
+    """
 
     operation: Operation
     row: Members
     ts: Json
     source: str
     position: Json | None = None
+    before: Members | None = None
+    partial: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +67,7 @@ class Layout:
     other: frozenset[str]
     truncates: frozenset[str]
     row: Path
+    before: Path
     ts: Path
     source: tuple[Path, ...]
 
@@ -78,9 +85,10 @@ class Layout:
         opened = None if row is None else object_or_none(row)
         if opened is None:
             raise DataError(f"{'.'.join(self.row)} is missing, or not an object, in an event of {self.name}")
-        ts = _at(event, self.ts)
+        ts, before = _at(event, self.ts), _at(event, self.before)
         source = ".".join(text for path in self.source if (text := _text(event, path)))
-        return Change(operation, opened, NULL if ts is None else ts, source)
+        former = None if before is None else object_or_none(before)
+        return Change(operation, opened, NULL if ts is None else ts, source, before=former)
 
 
 def key_members(record: Record) -> Members:

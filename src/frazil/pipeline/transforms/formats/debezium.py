@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from frazil.pipeline.transforms.debezium_event import TRUNCATED, is_change
+from frazil.pipeline.transforms.debezium_event import TRUNCATED, is_change, is_postgres
 from frazil.pipeline.transforms.formats.change import Change, Format, Operation
 from frazil.pipeline.transforms.record import (
     NULL,
@@ -23,7 +23,6 @@ OPERATIONS: dict[str, Operation] = {"c": "I", "r": "I", "u": "U", "d": "D"}
 _HEARTBEAT = {"ts_ms"}
 _TRANSACTION = {"status", "id", "event_count", "data_collections"}
 _SCHEMA_CHANGE = {"tableChanges", "databaseName"}
-_POSTGRES = "postgresql"
 
 
 def is_event(value: Members) -> bool:
@@ -75,13 +74,15 @@ def _change(event: Members, record: Record) -> Change | None:
         )
         raise DataError(f"{name} is missing, or not an object, in an event with op={text_of(event['op'])}{hint}")
     source = object_or_none(event["source"]) or {}
-    return Change(told, row, event.get("ts_ms", NULL), source_name(source, "db", "schema", "table"), _position(source))
+    name = source_name(source, "db", "schema", "table")
+    before = object_or_none(event.get("before", NULL)) if told == "U" else None
+    return Change(told, row, event.get("ts_ms", NULL), name, _position(source), before, partial=is_postgres(source))
 
 
 def _position(source: Members) -> Json:
     """The event's place in the log of PostgreSQL, as `EventPosition` has it; null for other databases."""
-    connector, lsn = source.get("connector"), source.get("lsn")
-    if connector is None or lsn is None or is_null(lsn) or text_of(connector) != _POSTGRES:
+    lsn = source.get("lsn")
+    if lsn is None or is_null(lsn) or not is_postgres(source):
         return NULL
     sequence, told = source.get("sequence"), source.get("snapshot")
     commit = None

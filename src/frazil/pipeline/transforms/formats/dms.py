@@ -13,6 +13,7 @@ _LAYOUT = Layout(
     ),
     truncates=frozenset(("truncate-table",)),
     row=("data",),
+    before=("before-image",),
     ts=("metadata", "timestamp"),
     source=(("metadata", "schema-name"), ("metadata", "table-name")),
 )

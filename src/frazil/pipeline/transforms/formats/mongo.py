@@ -41,18 +41,20 @@ def _change(event: Members, record: Record) -> Change | None:
     if told is None:
         return None
     source = object_or_none(event["source"]) or {}
-    row = {_ID: _key(record)} if told == "D" else _document(event)
-    return Change(told, row, event.get("ts_ms", NULL), source_name(source, "db", "collection"))
-
-
-def _document(event: Members) -> Members:
-    after = event.get("after", NULL)
-    if is_null(after):
+    before = None if told == "I" else _document(event, "before")
+    row = {**(before or {}), _ID: _key(record)} if told == "D" else _document(event, "after")
+    if row is None:
         raise DataError(_NO_DOCUMENT)
-    found = _plain(text_of(after).encode(), _MOST_LEVELS)
-    opened = object_or_none(found)
+    return Change(told, row, event.get("ts_ms", NULL), source_name(source, "db", "collection"), before=before)
+
+
+def _document(event: Members, name: str) -> Members | None:
+    text = event.get(name, NULL)
+    if is_null(text):
+        return None
+    opened = object_or_none(_plain(text_of(text).encode(), _MOST_LEVELS))
     if opened is None:
-        raise DataError("after is no document")
+        raise DataError(f"{name} is no document")
     return opened
 
 

@@ -1,0 +1,54 @@
+"""Rows that follow a database while their keys change: an update leaves a row behind under its former key, or in
+another table.
+
+A transformation of change events knows the row before and after, and by `IDS` what rows are found by. It has the former
+row deleted, or notes in `_cdc` what cannot be told; `pipeline.told` decides for each table.
+"""
+
+from __future__ import annotations
+
+import copy
+
+from frazil.pipeline.transforms.plugin import ALL, IDS, MOVED, OPERATION, UNTOLD, Options
+from frazil.pipeline.transforms.record import Members, Raw, Record, encode, object_or_none, quoted, raw_bytes
+
+
+class Following:
+    """Notes for one chain what its events do to rows beside the one that they bring."""
+
+    def __init__(self, options: Options) -> None:
+        ids = options.get(IDS)
+        self._ids = frozenset(ids) if isinstance(ids, tuple) else frozenset()
+        self._all = options.get(ALL) is True
+
+    def update(self, record: Record, row: Members, before: Members | None) -> None:
+        """Have the row as it was before deleted, if it is another one by now; `row` is the value of the record."""
+        if before is None:
+            self.untold(row)
+            return
+        moved = [name for name in before if self._finds(name) and raw_bytes(before[name]) != _raw(row.get(name))]
+        if not moved and not (self._all and any(raw_bytes(before[name]) != _raw(row.get(name)) for name in before)):
+            return
+        self._note(row, MOVED, moved)
+        told = object_or_none(row.get(OPERATION[0])) or {}
+        other = copy.copy(record)
+        other.others, other.headers = [], list(record.headers)
+        other.value = {**row, **before, OPERATION[0]: {**told, OPERATION[1]: quoted("D")}}
+        record.others = [*record.others, other]
+
+    def untold(self, row: Members) -> None:
+        """Note that an event may hide what its row was found by; `row` is the value of its record."""
+        self._note(row, UNTOLD, [name for name in row if self._finds(name)])
+
+    def _finds(self, name: str) -> bool:
+        return name.lower() in self._ids
+
+    @staticmethod
+    def _note(row: Members, what: str, names: list[str]) -> None:
+        if names:
+            told = object_or_none(row.get(OPERATION[0])) or {}
+            row[OPERATION[0]] = {**told, what: Raw(encode(names))}
+
+
+def _raw(value: object) -> bytes | None:
+    return None if value is None else raw_bytes(value)  # type: ignore[arg-type]
