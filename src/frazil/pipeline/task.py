@@ -31,6 +31,7 @@ from frazil.pipeline.source_positions import ReplayFilter
 from frazil.pipeline.task_spec import Bounds, Judge, TableSpec, TaskSpec, TellsChanges
 from frazil.pipeline.told import untold
 from frazil.pipeline.tolerating import tolerating
+from frazil.pipeline.transforms.following import EMPTIES
 from frazil.pipeline.transforms.keys import key_fields
 from frazil.pipeline.types import Type
 from frazil.pipeline.values import Values
@@ -138,6 +139,8 @@ class _TableOutput(Bookings):
             rows, values = self._replays.fresh(rows, values)
             self.skip("replayed", before - len(values.values))
             self.result.reached = self._replays.reached
+        if self._records_key is not None:
+            values = self._without_truncates(rows, values)
         if self._key is not None:
             self.result.key_fields |= key_fields(rows, self._key)
         with step("convert", self.name):
@@ -162,6 +165,21 @@ class _TableOutput(Bookings):
             with step("write", self.name):
                 self._files.add(with_places(found, rows) if self._places else found.table)
             self.result.write_s += time.monotonic() - started
+
+    def _without_truncates(self, rows: Rows, values: Values) -> Values:
+        """Note the records that empty the table, and leave them out."""
+        found = [
+            values.position(index)
+            for index, value in enumerate(values.values)
+            if value is not None and value.startswith(EMPTIES)
+        ]
+        if self._files is None:
+            self.skip("transform", len(found))
+        else:
+            self.result.truncates.update(rows.offsets[found].tolist())
+            self.result.read += len(found)
+            self.result.stored[rows.topic] += len(found)
+        return values.without(found)
 
     def _decoded(self, values: Values) -> Decoded:
         if self._refusal:

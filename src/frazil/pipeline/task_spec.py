@@ -147,7 +147,7 @@ class TaskSpec:
         changed = [table.decode for table in self.tables if table.changes is not None]
         renamed = any(one.any_case or one.mapper is not None or has_aliases(one.struct) for one in changed)
         ids = frozenset[str]().union(*map(self.ids_of, self.tables))
-        return watching(self.transforms, ids, renamed=renamed)
+        return watching(self.transforms, ids, renamed=renamed, truncates=self.in_order and self.routing is None)
 
     def ranges(self) -> list[Range]:
         """List the ranges of Kafka that the run has to read."""

@@ -15,7 +15,7 @@ from frazil.declare.converters import (
 )
 from frazil.declare.definition import Key, Parsed, Value, invalid_value, parse_value
 from frazil.pipeline.transforms.keys import KeyConverter
-from frazil.pipeline.transforms.plugin import ALL, IDS, KEY_OR_VALUE, OPERATIONS, Plugin, Transformation
+from frazil.pipeline.transforms.plugin import ALL, IDS, KEY_OR_VALUE, OPERATIONS, TRUNCATES, Plugin, Transformation
 from frazil.pipeline.transforms.record import Part
 from frazil.pipeline.transforms.refused import REFUSED
 from frazil.pipeline.transforms.registry import PREDICATES, TRANSFORMATIONS
@@ -303,9 +303,12 @@ def with_operations(chain: TransformChain) -> TransformChain:
     return _told(chain, {OPERATIONS: True})
 
 
-def watching(chain: TransformChain, ids: Iterable[str], *, renamed: bool) -> TransformChain:
-    """The chain, for rows that are found by the fields `ids`; `renamed`: the tables may have other names for them."""
-    return _told(chain, {IDS: tuple(sorted(ids)), ALL: renamed or len(chain.steps) > 1})
+def watching(chain: TransformChain, ids: Iterable[str], *, renamed: bool, truncates: bool) -> TransformChain:
+    """The chain, for rows that are found by the fields `ids`; `renamed`: the tables may have other names for them.
+
+    `truncates`: records may empty the tables.
+    """
+    return _told(chain, {IDS: tuple(sorted(ids)), ALL: renamed or len(chain.steps) > 1, TRUNCATES: truncates})
 
 
 def _told(chain: TransformChain, more: Mapping[str, Value]) -> TransformChain:

@@ -9,8 +9,25 @@ from __future__ import annotations
 
 import copy
 
-from frazil.pipeline.transforms.plugin import ALL, IDS, MOVED, OPERATION, UNTOLD, Options
-from frazil.pipeline.transforms.record import Members, Raw, Record, encode, object_or_none, quoted, raw_bytes
+from frazil.pipeline.transforms.plugin import ALL, IDS, MOVED, OPERATION, TRUNCATES, UNTOLD, Options
+from frazil.pipeline.transforms.record import (
+    DataError,
+    Members,
+    Raw,
+    Record,
+    encode,
+    object_or_none,
+    quoted,
+    raw_bytes,
+)
+
+EMPTIES = b'{"_cdc":{"op":"T"'
+"""Begin of the value of a record that empties its tables."""
+_TRUNCATED = (
+    "the table was truncated in the database, which is carried out where all records are of one partition, and none of "
+    "them names its table. Empty the table if that is meant, then leave this record out; Debezium sends none with "
+    "skipped.operations=t, its default"
+)
 
 
 class Following:
@@ -20,6 +37,7 @@ class Following:
         ids = options.get(IDS)
         self._ids = frozenset(ids) if isinstance(ids, tuple) else frozenset()
         self._all = options.get(ALL) is True
+        self._truncates = options.get(TRUNCATES) is True
 
     def update(self, record: Record, row: Members, before: Members | None) -> None:
         """Have the row as it was before deleted, if it is another one by now; `row` is the value of the record."""
@@ -39,6 +57,12 @@ class Following:
     def untold(self, row: Members) -> None:
         """Note that an event may hide what its row was found by; `row` is the value of its record."""
         self._note(row, UNTOLD, [name for name in row if self._finds(name)])
+
+    def truncate(self, record: Record, told: Members) -> None:
+        """Have all rows deleted; `told` are the notes of the event. Raises DataError where that cannot be in order."""
+        if not self._truncates:
+            raise DataError(_TRUNCATED)
+        record.value = {OPERATION[0]: {OPERATION[1]: quoted("T"), **told}}
 
     def _finds(self, name: str) -> bool:
         return name.lower() in self._ids

@@ -29,6 +29,8 @@ POSITION = ("_cdc", "position")
 """Path of the field in which they say where in the database's log the event stands."""
 IDS, ALL = "ids", "all"
 """Options of the same: the fields by which rows are found, in lower case, and whether any other may become one."""
+TRUNCATES = "truncates"
+"""Option of the same: whether the tables can be emptied at the place of a record."""
 UNTOLD, MOVED = "untold", "moved"
 """What they note beside the operation: which of these fields the event may hide, and which it changes."""
 NOTES = (POSITION[1], UNTOLD, MOVED)

@@ -40,6 +40,9 @@ def _build(options: Options, part: Part) -> Apply:
             "source": quoted(change.source),
             "position": NULL if change.position is None else change.position,
         }
+        if change.operation == "T":
+            following.truncate(record, told)
+            return None
         record.value = row = change.row | {"_cdc": told}
         if change.operation == "U":
             following.update(record, row, change.before)

@@ -10,10 +10,10 @@ from frazil.declare.definition import Key, invalid_value
 from frazil.declare.validators import one_of_any_case
 from frazil.pipeline.transforms.debezium_event import (
     PACKAGE,
-    TRUNCATED,
     change_event,
     field_text,
     is_postgres,
+    is_truncate,
     state,
 )
 from frazil.pipeline.transforms.following import Following
@@ -126,8 +126,9 @@ def _build(options: Options, part: Part) -> Apply:
         record.headers += [(name, value) for name, value in found if value is not None]
         after, before = state(event, "after"), state(event, "before")
         row = before if after is None else after
-        if row is None and follows and mode != "drop":
-            raise DataError(TRUNCATED)
+        if row is None and follows and mode != "drop" and is_truncate(event):
+            following.truncate(record, {})
+            return None
         if row is None or (after is None and mode == "drop"):
             return False
         if topic_field:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from frazil.pipeline.transforms.debezium_event import TRUNCATED
 from frazil.pipeline.transforms.record import (
     NULL,
     DataError,
@@ -21,7 +20,7 @@ from frazil.pipeline.transforms.record import (
     text_of,
 )
 
-Operation: TypeAlias = Literal["I", "U", "D"]
+Operation: TypeAlias = Literal["I", "U", "D", "T"]
 Path: TypeAlias = tuple[str, ...]
 
 
@@ -29,6 +28,7 @@ Path: TypeAlias = tuple[str, ...]
 class Change:
     """A change: the row after it, or before a delete; `source` names its table, `position` its place in the log.
 
+    One that truncates the table has no row.
     `before` are fields of the row before an update, those that have changed at least; None where they are not told.
     `partial`: the row of a delete may have no fields but those of its key.
     """
@@ -65,7 +65,6 @@ class Layout:
     operation: Path
     operations: Mapping[str, Operation]
     other: frozenset[str]
-    truncates: frozenset[str]
     row: Path
     before: Path
     ts: Path
@@ -76,13 +75,11 @@ class Layout:
         word = _text(event, self.operation)
         if word in self.other:
             return None
-        if word in self.truncates:
-            raise DataError(TRUNCATED)
         operation = self.operations.get(word)
         if operation is None:
             raise DataError(f"{'.'.join(self.operation)} is {word!r}, which is no operation of {self.name}")
         row = _at(event, self.row)
-        opened = None if row is None else object_or_none(row)
+        opened = {} if operation == "T" else None if row is None else object_or_none(row)
         if opened is None:
             raise DataError(f"{'.'.join(self.row)} is missing, or not an object, in an event of {self.name}")
         ts, before = _at(event, self.ts), _at(event, self.before)

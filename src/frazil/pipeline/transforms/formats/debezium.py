@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from frazil.pipeline.transforms.debezium_event import TRUNCATED, is_change, is_postgres
+from frazil.pipeline.transforms.debezium_event import is_change, is_postgres
 from frazil.pipeline.transforms.formats.change import Change, Format, Operation
 from frazil.pipeline.transforms.record import (
     NULL,
@@ -19,7 +19,7 @@ from frazil.pipeline.transforms.record import (
     text_of,
 )
 
-OPERATIONS: dict[str, Operation] = {"c": "I", "r": "I", "u": "U", "d": "D"}
+OPERATIONS: dict[str, Operation] = {"c": "I", "r": "I", "u": "U", "d": "D", "t": "T"}
 _HEARTBEAT = {"ts_ms"}
 _TRANSACTION = {"status", "id", "event_count", "data_collections"}
 _SCHEMA_CHANGE = {"tableChanges", "databaseName"}
@@ -42,14 +42,12 @@ def _is_about_no_row(event: Members) -> bool:
 
 
 def operation_of(event: Members) -> Operation | None:
-    """Read what an event does; None for one about no row. Raises DataError for a truncate, and for what is unknown."""
+    """Read what an event does; None for one about no row. Raises DataError for what is unknown."""
     if not is_change(event):
         return None
     operation = text_of(event["op"])
     if operation == "m":
         return None
-    if operation == "t":
-        raise DataError(TRUNCATED)
     told = OPERATIONS.get(operation)
     if told is None:
         raise DataError(f"op is {operation!r}, which is no operation of Debezium")
@@ -67,7 +65,7 @@ def _change(event: Members, record: Record) -> Change | None:
     if told is None:
         return None
     name = "before" if told == "D" else "after"
-    row = object_or_none(event.get(name, NULL))
+    row = {} if told == "T" else object_or_none(event.get(name, NULL))
     if row is None:
         hint = (
             ". Events of MongoDB need frazil.cdc.format=mongo" if raw_bytes(event.get(name, NULL))[:1] == b'"' else ""

@@ -6,12 +6,11 @@ from frazil.pipeline.transforms.record import Members, object_or_none
 _LAYOUT = Layout(
     name="AWS DMS",
     operation=("metadata", "operation"),
-    operations={"load": "I", "insert": "I", "update": "U", "delete": "D"},
+    operations={"load": "I", "insert": "I", "update": "U", "delete": "D", "truncate-table": "T"},
     other=frozenset(
         ("begin-transaction", "commit-transaction", "create-table", "drop-table", "rename-table", "add-column")
         + ("drop-column", "rename-column", "change-columns", "column-type-change")
     ),
-    truncates=frozenset(("truncate-table",)),
     row=("data",),
     before=("before-image",),
     ts=("metadata", "timestamp"),

@@ -7,12 +7,11 @@ _PREFIX = "pk."
 _LAYOUT = Layout(
     name="Maxwell",
     operation=("type",),
-    operations={"insert": "I", "bootstrap-insert": "I", "update": "U", "delete": "D"},
+    operations={"insert": "I", "bootstrap-insert": "I", "update": "U", "delete": "D", "table-truncate": "T"},
     other=frozenset(
         ("bootstrap-start", "bootstrap-complete", "heartbeat")
         + tuple(f"{what}-{how}" for what in ("table", "database") for how in ("create", "alter", "drop"))
     ),
-    truncates=frozenset(("table-truncate",)),
     row=("data",),
     before=("old",),
     ts=("ts",),

@@ -41,8 +41,10 @@ def _change(event: Members, record: Record) -> Change | None:
     if told is None:
         return None
     source = object_or_none(event["source"]) or {}
-    before = None if told == "I" else _document(event, "before")
-    row = {**(before or {}), _ID: _key(record)} if told == "D" else _document(event, "after")
+    before = None if told in ("I", "T") else _document(event, "before")
+    row: Members | None = {}
+    if told != "T":
+        row = {**(before or {}), _ID: _key(record)} if told == "D" else _document(event, "after")
     if row is None:
         raise DataError(_NO_DOCUMENT)
     return Change(told, row, event.get("ts_ms", NULL), source_name(source, "db", "collection"), before=before)
