@@ -9,7 +9,7 @@ import msgspec
 from frazil.pipeline.convert.strict import ConversionError
 from frazil.pipeline.rows import Rows
 from frazil.pipeline.transforms.keys import KeyConverter, key_fields
-from frazil.pipeline.transforms.plugin import MOVED, OPERATION, UNTOLD
+from frazil.pipeline.transforms.plugin import KEY, MOVED, OPERATION, UNTOLD
 from frazil.pipeline.values import Values
 
 _UNTOLD = (
@@ -22,7 +22,7 @@ _MOVED = (
     "leave this record out"
 )
 _FILLED = (b"null", b"0", b"0.0", b"false", b'""')
-"""What PostgreSQL's events have in the fields of a deleted row that are not of its key, where that is all they know."""
+"""Values that PostgreSQL's events have in the fields of a deleted row beside its key, where that is all they know."""
 _MARKS = {what: f'"{what}":'.encode() for what in (UNTOLD, MOVED)}
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _names = msgspec.json.Decoder(list[str]).decode
@@ -52,7 +52,7 @@ def untold(
 def _reason(value: bytes, ids: Collection[str], keys: Collection[tuple[str, ...]]) -> str:
     members = _object(value)
     change = _object(members.pop(OPERATION[0], b"{}"))
-    for key in keys:
+    for key in (_told(change, KEY),) if KEY in change else keys:
         inside = {name.lower() for name in key}
         moved = [name for name in _told(change, MOVED) if name.lower() in inside]
         if moved:

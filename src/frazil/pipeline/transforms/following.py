@@ -8,8 +8,9 @@ row deleted, or notes in `_cdc` what cannot be told; `pipeline.told` decides for
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 
-from frazil.pipeline.transforms.plugin import ALL, IDS, MOVED, OPERATION, TRUNCATES, UNTOLD, Options
+from frazil.pipeline.transforms.plugin import ALL, IDS, KEY, MOVED, OPERATION, TRUNCATES, UNTOLD, Options
 from frazil.pipeline.transforms.record import (
     DataError,
     Members,
@@ -30,6 +31,13 @@ _TRUNCATED = (
 )
 
 
+def beside(record: Record) -> Record:
+    """Make another record of the same place."""
+    other = copy.copy(record)
+    other.others, other.headers = [], list(record.headers)
+    return other
+
+
 class Following:
     """Notes for one chain what its events do to rows beside the one that they bring."""
 
@@ -39,8 +47,11 @@ class Following:
         self._all = options.get(ALL) is True
         self._truncates = options.get(TRUNCATES) is True
 
-    def update(self, record: Record, row: Members, before: Members | None) -> None:
-        """Have the row as it was before deleted, if it is another one by now; `row` is the value of the record."""
+    def update(self, record: Record, row: Members, before: Members | None, key: Sequence[str] = ()) -> None:
+        """Have the row as it was before deleted, if it is another one by now; `row` is the value of the record.
+
+        `key` names the fields of its key, where the event does.
+        """
         if before is None:
             self.untold(row)
             return
@@ -48,9 +59,9 @@ class Following:
         if not moved and not (self._all and any(raw_bytes(before[name]) != _raw(row.get(name)) for name in before)):
             return
         self._note(row, MOVED, moved)
+        self._note(row, KEY, key)
         told = object_or_none(row.get(OPERATION[0])) or {}
-        other = copy.copy(record)
-        other.others, other.headers = [], list(record.headers)
+        other = beside(record)
         other.value = {**row, **before, OPERATION[0]: {**told, OPERATION[1]: quoted("D")}}
         record.others = [*record.others, other]
 
@@ -68,7 +79,7 @@ class Following:
         return name.lower() in self._ids
 
     @staticmethod
-    def _note(row: Members, what: str, names: list[str]) -> None:
+    def _note(row: Members, what: str, names: Sequence[str]) -> None:
         if names:
             told = object_or_none(row.get(OPERATION[0])) or {}
             row[OPERATION[0]] = {**told, what: Raw(encode(names))}

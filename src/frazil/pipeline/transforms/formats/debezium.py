@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from frazil.pipeline.transforms.debezium_event import is_change, is_postgres
@@ -60,10 +62,10 @@ def source_name(source: Members, *names: str) -> str:
     return ".".join(text_of(one) for one in found if one is not None and not is_null(one))
 
 
-def _change(event: Members, record: Record) -> Change | None:
+def _changes(event: Members, record: Record) -> Sequence[Change]:
     told = operation_of(event)
     if told is None:
-        return None
+        return ()
     name = "before" if told == "D" else "after"
     row = {} if told == "T" else object_or_none(event.get(name, NULL))
     if row is None:
@@ -74,7 +76,8 @@ def _change(event: Members, record: Record) -> Change | None:
     source = object_or_none(event["source"]) or {}
     name = source_name(source, "db", "schema", "table")
     before = object_or_none(event.get("before", NULL)) if told == "U" else None
-    return Change(told, row, event.get("ts_ms", NULL), name, _position(source), before, partial=is_postgres(source))
+    at = event.get("ts_ms", NULL)
+    return (Change(told, row, at, name, _position(source), before, partial=is_postgres(source)),)
 
 
 def _position(source: Members) -> Json:
@@ -95,4 +98,4 @@ def _position(source: Members) -> Json:
     )
 
 
-DEBEZIUM_FORMAT = Format(is_event=is_event, change=_change)
+DEBEZIUM_FORMAT = Format(is_event=is_event, changes=_changes)

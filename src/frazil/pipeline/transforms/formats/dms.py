@@ -26,5 +26,5 @@ def _is_event(value: Members) -> bool:
 
 DMS_FORMAT = Format(
     is_event=_is_event,
-    change=_LAYOUT.change,
+    changes=_LAYOUT.changes,
 )

@@ -28,4 +28,4 @@ def _key_names(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name.removeprefix(_PREFIX) for name in names if name.startswith(_PREFIX))
 
 
-MAXWELL = Format(is_event=_is_event, change=_LAYOUT.change, key_names=_key_names, reads_keys=True)
+MAXWELL = Format(is_event=_is_event, changes=_LAYOUT.changes, key_names=_key_names, reads_keys=True)
