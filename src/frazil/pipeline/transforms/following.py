@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from functools import cache
 
 from frazil.pipeline.transforms.plugin import ALL, IDS, KEY, MOVED, OPERATION, TRUNCATES, UNTOLD, Options
 from frazil.pipeline.transforms.record import (
@@ -43,7 +44,8 @@ class Following:
 
     def __init__(self, options: Options) -> None:
         ids = options.get(IDS)
-        self._ids = frozenset(ids) if isinstance(ids, tuple) else frozenset()
+        found = frozenset(ids) if isinstance(ids, tuple) else frozenset()
+        self._finds = cache(lambda name: name.lower() in found)
         self._all = options.get(ALL) is True
         self._truncates = options.get(TRUNCATES) is True
 
@@ -75,14 +77,12 @@ class Following:
             raise DataError(_TRUNCATED)
         record.value = {OPERATION[0]: {OPERATION[1]: quoted("T"), **told}}
 
-    def _finds(self, name: str) -> bool:
-        return name.lower() in self._ids
-
     @staticmethod
     def _note(row: Members, what: str, names: Sequence[str]) -> None:
         if names:
             told = object_or_none(row.get(OPERATION[0])) or {}
-            row[OPERATION[0]] = {**told, what: Raw(encode(names))}
+            told[what] = Raw(encode(names))
+            row[OPERATION[0]] = told
 
 
 def _raw(value: object) -> bytes | None:

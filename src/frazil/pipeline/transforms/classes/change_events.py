@@ -35,9 +35,11 @@ def _build(options: Options, part: Part) -> Apply:
         if not changes:
             return False
         others = [beside(record) for _ in changes[1:]]
-        for one, change in zip([*others, record], changes, strict=True):
+        for one, change in zip(others, changes, strict=False):
             _carry_out(one, change, following)
-        record.others = [made for one in others for made in (*one.others, one)] + record.others
+        _carry_out(record, changes[-1], following)
+        if others:
+            record.others = [made for one in others for made in (*one.others, one)] + record.others
         return None
 
     return apply

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+import msgspec
+
 from frazil.pipeline.transforms.record import (
     NULL,
     DataError,
@@ -24,8 +26,7 @@ Operation: TypeAlias = Literal["I", "U", "D", "T"]
 Path: TypeAlias = tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """A change: the row after it, or before a delete; `source` names its table, `position` its place in the log.
 
     One that truncates the table has no row. `before` are fields of the row before an update, those that have changed at

@@ -77,13 +77,14 @@ def _changes(event: Members, record: Record) -> Sequence[Change]:
     name = source_name(source, "db", "schema", "table")
     before = object_or_none(event.get("before", NULL)) if told == "U" else None
     at = event.get("ts_ms", NULL)
-    return (Change(told, row, at, name, _position(source), before, partial=is_postgres(source)),)
+    postgres = is_postgres(source)
+    return (Change(told, row, at, name, _position(source) if postgres else NULL, before, partial=postgres),)
 
 
 def _position(source: Members) -> Json:
-    """The event's place in the log of PostgreSQL, as `EventPosition` has it; null for other databases."""
+    """The event's place in the log of PostgreSQL, as `EventPosition` has it; null where it has none."""
     lsn = source.get("lsn")
-    if lsn is None or is_null(lsn) or not is_postgres(source):
+    if lsn is None or is_null(lsn):
         return NULL
     sequence, told = source.get("sequence"), source.get("snapshot")
     commit = None
