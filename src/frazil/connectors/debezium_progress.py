@@ -1,4 +1,4 @@
-"""What Debezium's metrics say of a connector: how far its snapshot is, what it has read, how far it is behind."""
+"""Progress of a connector, as Debezium's metrics tell it: of its snapshot, and how far it is behind the database."""
 
 from __future__ import annotations
 

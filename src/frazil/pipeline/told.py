@@ -24,6 +24,8 @@ _MOVED = (
 _FILLED = (b"null", b"0", b"0.0", b"false", b'""')
 """Values that PostgreSQL's events have in the fields of a deleted row beside its key, where that is all they know."""
 _MARKS = {what: f'"{what}":'.encode() for what in (UNTOLD, MOVED)}
+_KEYS = 100
+"""Records of a chunk among which a key is looked for: records about all rows have none."""
 _object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _names = msgspec.json.Decoder(list[str]).decode
 
@@ -35,7 +37,8 @@ def untold(
 
     `in_order`: all records of the batch are of one partition. Records without a key that can be read are taken as told.
     """
-    first = key_fields(rows.take([values.position(0)]), key) if values.values else set()
+    some = min(len(values.values), _KEYS)
+    first = key_fields(rows.take([values.position(index) for index in range(some)]), key)
     names = frozenset(name.lower() for one in first for name in one)
     wanted = [UNTOLD] if first and not names.issuperset(ids) else []
     wanted += [] if in_order else [MOVED]

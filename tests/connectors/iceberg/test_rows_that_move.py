@@ -119,7 +119,7 @@ def test_an_event_that_does_not_tell_the_former_key_is_refused(
     none: Memory, event: Event, config: dict[str, str]
 ) -> None:
     driver = stored(none, config, [change("c", None, row(1, "a@x"))])
-    send(none, [event])
+    send(none, [(None, change("c", None, row(1, "a@x"))[1]), event])
     with pytest.raises(BadRecord, match="rows are found by email, which the record's key does not have.*FULL"):
         driver.drain()
     assert emails(driver) == {"a@x": 1}
