@@ -71,7 +71,7 @@ class TransformChain:
     @property
     def follows(self) -> bool:
         """Whether a transformation says what records do to rows, which change by it."""
-        return any(step.name == "ChangeEvents" or dict(step.settings).get(OPERATIONS) is True for step in self.steps)
+        return any(dict(step.settings).get(OPERATIONS) is True for step in self.steps)
 
     @property
     def reads_headers(self) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from functools import cache
+from functools import lru_cache
 
 from frazil.pipeline.transforms.plugin import ALL, IDS, KEY, MOVED, OPERATION, TRUNCATES, UNTOLD, Options
 from frazil.pipeline.transforms.record import (
@@ -45,7 +45,7 @@ class Following:
     def __init__(self, options: Options) -> None:
         ids = options.get(IDS)
         found = frozenset(ids) if isinstance(ids, tuple) else frozenset()
-        self._finds = cache(lambda name: name.lower() in found)
+        self._finds = lru_cache(4096)(lambda name: name.lower() in found)
         self._all = options.get(ALL) is True
         self._truncates = options.get(TRUNCATES) is True
 
@@ -57,8 +57,12 @@ class Following:
         if before is None:
             self.untold(row)
             return
-        moved = [name for name in before if self._finds(name) and raw_bytes(before[name]) != _raw(row.get(name))]
-        if not moved and not (self._all and any(raw_bytes(before[name]) != _raw(row.get(name)) for name in before)):
+
+        def differs(name: str) -> bool:
+            return name not in row or raw_bytes(before[name]) != raw_bytes(row[name])
+
+        moved = [name for name in before if self._finds(name) and differs(name)]
+        if not moved and not (self._all and any(map(differs, before))):
             return
         self._note(row, MOVED, moved)
         self._note(row, KEY, key)
@@ -83,7 +87,3 @@ class Following:
             told = object_or_none(row.get(OPERATION[0])) or {}
             told[what] = Raw(encode(names))
             row[OPERATION[0]] = told
-
-
-def _raw(value: object) -> bytes | None:
-    return None if value is None else raw_bytes(value)  # type: ignore[arg-type]
