@@ -21,7 +21,7 @@ from pyiceberg.table.snapshots import Snapshot
 
 from bench.drain import wait_until_running
 from bench.environment import Show, running, with_home
-from bench.load import PARTITIONS, SEED
+from bench.load import PARTITIONS, SEED, create_topic
 from bench.results import Cdc
 from bench.sampling import TreeSampler, cpu_between
 from bench.systems import FRAZIL, Connector
@@ -60,6 +60,7 @@ def measure(settings: Settings, rows: int, seconds: int, show: Show) -> Iterator
     Raises TerminalError when a table is not equal to the database's in the end.
     """
     settings = with_home(settings, settings.home / "workers" / "cdc")
+    create_topic(settings, _TOPIC)
     with (
         _postgres(settings, rows, show),
         running(FRAZIL.worker(settings), show) as process,
@@ -265,8 +266,6 @@ def _source(settings: Settings) -> dict[str, str]:
         "plugin.name": "pgoutput",
         "publication.autocreate.mode": "filtered",
         "tombstones.on.delete": "false",
-        "topic.creation.default.partitions": str(PARTITIONS),
-        "topic.creation.default.replication.factor": "-1",
         **_CONVERTERS,
     }
 
