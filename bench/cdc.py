@@ -70,8 +70,13 @@ def measure(settings: Settings, rows: int, seconds: int, show: Show) -> Iterator
         source = Connector(client, settings, "cdc-source")
         source.deploy(_source(settings))
         wait_until_running(source, show)
-        for mode in MODES:
-            yield _measured(settings, client, sampler, mode, rows, seconds, show)
+        runs = [_Run(settings, client, mode, rows, seconds, show) for mode in MODES]
+        for run in runs:
+            run.catch_up(rows)
+            client.pause(run.sink.name)
+        for run in runs:
+            client.resume(run.sink.name)
+            yield run.measured(sampler)
 
 
 @contextmanager
@@ -88,36 +93,68 @@ def _postgres(settings: Settings, rows: int, show: Show) -> Iterator[None]:
         service.stop()
 
 
-def _measured(
-    settings: Settings, client: ConnectClient, sampler: TreeSampler, mode: str, rows: int, seconds: int, show: Show
-) -> Cdc:
-    name = f"cdc-{mode}"
-    sink, config = Connector(client, settings, name), _sink(settings, mode)
-    sink.deploy(config)
-    watched = _Watched(settings, config["iceberg.tables"])
-    begin = _caught_up(settings, sink, watched, rows, f"{mode}: the table as it is", show)
-    time.sleep(_SETTLE_S)
-    first, size = time.time(), watched.row_bytes()
-    before = len(watched.commits)
-    with ThreadPoolExecutor(1, thread_name_prefix="traffic") as executor:
-        sent = executor.submit(_traffic, settings.postgres_access(), rows, seconds)
-        while not sent.done():
-            show(f"cdc: {mode}, {sum(watched.reached.values()) - sum(begin.values()):,} changes visible")
-            watched.look()
+class _Run:
+    """A connector that writes the changes in one of the ways, from its deployment on."""
+
+    def __init__(
+        self, settings: Settings, client: ConnectClient, mode: str, rows: int, seconds: int, show: Show
+    ) -> None:
+        self._settings, self._client, self._mode, self._show = settings, client, mode, show
+        self._rows, self._seconds = rows, seconds
+        self.sink, self._config = Connector(client, settings, f"cdc-{mode}"), _sink(settings, mode)
+        self.sink.deploy(self._config)
+        self._watched = _Watched(settings, self._config["iceberg.tables"])
+
+    def catch_up(self, records: int) -> dict[int, int]:
+        """Wait until the topic has so many records, or more, and all are visible; give the ends of the partitions."""
+        deadline = time.monotonic() + _WAIT_S
+        while True:
+            self._watched.look()
+            reached = self._watched.reached
+            visible = sum(reached.values())
+            self._show(f"cdc: {self._mode}, {visible:,} of {records:,} records")
+            if visible >= records and (ends := _ends(self._settings)) == {**dict.fromkeys(ends, 0), **reached}:
+                return ends
+            if time.monotonic() > deadline:
+                raise ServiceUnavailable(f"cdc: only {visible:,} of {records:,} records are visible in {_WAIT_S:.0f} s")
+            self.sink.runs()
             time.sleep(_LOOK_S)
-        changes = sent.result()
-    _caught_up(settings, sink, watched, sum(begin.values()) + changes, f"{mode}: the last changes", show)
-    sampler.take()
-    (found,) = compared(settings, {name: config}, settings.postgres_access(), show)
-    if not found.equal:
-        raise TerminalError(f"{found.target} is not equal to {found.source} of the database")
-    commits = watched.commits[before:]
-    seen = lags(_committed(settings, begin), commits)
-    client.delete(name)
-    p50, p99 = np.percentile(seen, [50, 99])
-    written = sum(commit.written for commit in commits)
-    cpu_s = cpu_between(sampler.samples, first, commits[-1].visible_at)
-    return Cdc(mode, rows, changes, seconds, float(p50), float(p99), cpu_s, len(commits), written, changes * size)
+
+    def measured(self, sampler: TreeSampler) -> Cdc:
+        """Change rows, and see how long they take. Raises TerminalError when the tables are not equal in the end."""
+        settings, watched = self._settings, self._watched
+        begin = self.catch_up(self._rows)
+        time.sleep(_SETTLE_S)
+        first, size, before = time.time(), watched.row_bytes(), len(watched.commits)
+        with ThreadPoolExecutor(1, thread_name_prefix="traffic") as executor:
+            sent = executor.submit(_traffic, settings.postgres_access(), self._rows, self._seconds)
+            while not sent.done():
+                watched.look()
+                self._show(
+                    f"cdc: {self._mode}, {sum(watched.reached.values()) - sum(begin.values()):,} changes visible"
+                )
+                time.sleep(_LOOK_S)
+            changes = sent.result()
+        self.catch_up(sum(begin.values()) + changes)
+        sampler.take()
+        (found,) = compared(settings, {self.sink.name: self._config}, settings.postgres_access(), self._show)
+        if not found.equal:
+            raise TerminalError(f"{found.target} is not equal to {found.source} of the database")
+        commits = watched.commits[before:]
+        p50, p99 = np.percentile(lags(_committed(settings, begin), commits), [50, 99])
+        self._client.delete(self.sink.name)
+        return Cdc(
+            mode=self._mode,
+            rows=self._rows,
+            changes=changes,
+            seconds=self._seconds,
+            p50_s=float(p50),
+            p99_s=float(p99),
+            cpu_s=cpu_between(sampler.samples, first, commits[-1].visible_at),
+            commits=len(commits),
+            written=sum(commit.written for commit in commits),
+            changed=changes * size,
+        )
 
 
 @dataclass(frozen=True)
@@ -198,23 +235,6 @@ def _ends(settings: Settings) -> dict[int, int]:
         }
     finally:
         consumer.close()
-
-
-def _caught_up(
-    settings: Settings, sink: Connector, watched: _Watched, records: int, what: str, show: Show
-) -> dict[int, int]:
-    """Wait until the topic has so many records, or more, and all are visible; give the ends of the partitions."""
-    deadline = time.monotonic() + _WAIT_S
-    while True:
-        sink.runs()
-        watched.look()
-        visible = sum(watched.reached.values())
-        show(f"cdc: {what}, {visible:,} of {records:,} records")
-        if visible >= records and (ends := _ends(settings)) == {**dict.fromkeys(ends, 0), **watched.reached}:
-            return ends
-        if time.monotonic() > deadline:
-            raise ServiceUnavailable(f"cdc: only {visible:,} of {records:,} records are visible after {_WAIT_S:.0f} s")
-        time.sleep(_LOOK_S)
 
 
 def _traffic(access: Mapping[str, Any], rows: int, seconds: int) -> int:
