@@ -289,8 +289,8 @@ def _cdc(runs: Sequence[Cdc]) -> str:
                 f"{one.p99_s:.1f} s",
                 f"{one.changes / one.cpu_s:,.0f}",
                 f"{one.commits:,}",
-                memory(one.written),
-                f"{one.written / one.changed:,.0f} times",
+                f"{one.written / (1 << 20):,.1f} MiB",
+                f"{one.written / one.changed:,.1f} times",
             )
             for one in runs
         ),
