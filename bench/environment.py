@@ -28,6 +28,8 @@ _PORT_VARIABLES = (
     "ICEBERG_CATALOG_PORT",
     "KAFKA_CONNECT_PORT",
     "ACTUATOR_PORT",
+    "SOURCE_CONNECT_PORT",
+    "AWS_RDS_PORT",
 )
 # Everything else of the user's environment and `.env` stays out, above all addresses of other brokers and stores.
 _DOWNLOADS = ("JAVA_HOME", "XDG_CACHE_HOME", "FRAZIL_CACHE", "FRAZIL_IVY_SETTINGS")
@@ -40,14 +42,14 @@ def isolated_settings(home: Path, **variables: str) -> Settings:
     Nothing of the user's environment counts but the downloads.
     """
     kept = {name: os.environ[name] for name in _DOWNLOADS if name in os.environ}
-    names = (*_PORT_VARIABLES, "TRINO_PORT", "SCHEMA_REGISTRY_PORT", "SOURCE_CONNECT_PORT", "AWS_RDS_PORT")
+    names = (*_PORT_VARIABLES, "TRINO_PORT", "SCHEMA_REGISTRY_PORT")
     ports = dict(zip(names, map(str, unused(len(names))), strict=True))
     env = {**minimal_env(os.environ), **kept, **ports, "FRAZIL_HOME": str(home), **variables}
     return Settings.load(env, env_file=Path(os.devnull))
 
 
 def bench_settings(home: Path, environ: Mapping[str, str], taken: Callable[[int], bool] = is_taken) -> Settings:
-    """Settings with `home` and six free ports from 27000 to 27999; a port variable in `environ` wins.
+    """Settings with `home` and free ports from 27000 to 27999; a port variable in `environ` wins.
 
     Raises StackError when there are not enough free ports, ConfigError for a variable that cannot be used.
     """

@@ -9,7 +9,7 @@ from itertools import groupby
 
 from bench.markdown import count, markdown_table, memory
 from bench.object_report import beside_the_seed, object_drains, object_rates
-from bench.results import Drain, IdleWorker, Latency, ManyConnectors, Results, Spread, Upsert, typical
+from bench.results import Cdc, Drain, IdleWorker, Latency, ManyConnectors, Results, Spread, Upsert, typical
 
 
 def to_json(results: Results) -> str:
@@ -47,6 +47,8 @@ def to_markdown(results: Results) -> str:
         parts += ["## Many connectors with little to do", "", _many(results.many), ""]
     if results.upserts:
         parts += ["## Changes to a large table", "", _upserts(results.upserts), ""]
+    if results.cdc:
+        parts += ["## Changes in PostgreSQL", "", _cdc(results.cdc), ""]
     if results.objects:
         parts += ["## A full topic into objects", "", object_drains(results.objects), ""]
     if results.object_rates:
@@ -271,6 +273,28 @@ def _upserts(upserts: Sequence[Upsert]) -> str:
                 f"{one.live:,}, exact",
             )
             for one in upserts
+        ),
+    )
+
+
+def _cdc(runs: Sequence[Cdc]) -> str:
+    headers = ("Way", "rows", "changes", "rate", "p50", "p99", "changes per CPU-s", "commits", "written", "amplified")
+    return markdown_table(
+        headers,
+        (
+            (
+                one.mode,
+                f"{one.rows:,}",
+                f"{one.changes:,}",
+                f"{one.changes / one.seconds:,.0f}/s",
+                f"{one.p50_s:.1f} s",
+                f"{one.p99_s:.1f} s",
+                f"{one.changes / one.cpu_s:,.0f}",
+                f"{one.commits:,}",
+                f"{one.written / (1 << 20):,.1f} MiB",
+                f"{one.written / one.changed:,.1f} times",
+            )
+            for one in runs
         ),
     )
 

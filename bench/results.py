@@ -153,6 +153,27 @@ class Upsert:
 
 
 @dataclass(frozen=True)
+class Cdc:
+    """Changes of a table of `rows` rows in PostgreSQL, at a steady rate for so many seconds.
+
+    The times run from the commit in the database until a reader saw the snapshot with the change. `cpu_s` is that of
+    the worker with Debezium. `written` is the size of all files that the changes brought, `changed` that of the changed
+    rows alone.
+    """
+
+    mode: str
+    rows: int
+    changes: int
+    seconds: int
+    p50_s: float
+    p99_s: float
+    cpu_s: float
+    commits: int
+    written: int
+    changed: float
+
+
+@dataclass(frozen=True)
 class ObjectDrain:
     """A topic that was full at the start, read into objects.
 
@@ -228,6 +249,7 @@ class Results:
     workers: list[IdleWorker] = field(default_factory=list)
     many: list[ManyConnectors] = field(default_factory=list)
     upserts: list[Upsert] = field(default_factory=list)
+    cdc: list[Cdc] = field(default_factory=list)
     objects: list[ObjectDrain] = field(default_factory=list)
     object_rates: list[ObjectRate] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)

@@ -14,6 +14,7 @@ from pyiceberg.table import Table
 from bench.avro import TITLES as AVRO_TITLES
 from bench.avro import Reader as AvroReader
 from bench.avro import measure as measure_avro
+from bench.cdc import measure as measure_cdc
 from bench.drain import drain
 from bench.environment import Show
 from bench.latency import latency
@@ -66,6 +67,7 @@ STEPS = (
         "worker",
         "many",
         "upsert",
+        "cdc",
     ),
     *OBJECT_STEPS,
 )
@@ -110,6 +112,7 @@ def measure(settings: Settings, plan: Plan, results: Results, show: Show, tell: 
         ("worker", runner.worker),
         ("many", runner.many),
         ("upsert", runner.upsert),
+        ("cdc", runner.cdc),
         ("objects-json", partial(runner.objects, "json")),
         ("objects-parquet", partial(runner.objects, "parquet")),
         ("objects-small", runner.small_objects),
@@ -247,6 +250,14 @@ class _Runner:
         result = way(self._settings, mode, self._plan.backlog_records, self._show)
         self._results.upserts.append(result)
         self._tell(f"{result.mode}: {', '.join(f'{seconds:.1f} s' for seconds in result.seconds)}")
+
+    def cdc(self) -> None:
+        self._step("cdc", self._cdc)
+
+    def _cdc(self) -> None:
+        for result in measure_cdc(self._settings, self._plan.records, self._plan.latency_seconds, self._show):
+            self._results.cdc.append(result)
+            self._tell(f"cdc: {result.mode}: p50 {result.p50_s:.1f} s, p99 {result.p99_s:.1f} s")
 
     def objects(self, form: Form) -> None:
         count = self._plan.records

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
@@ -20,6 +20,9 @@ from frazil.errors import (
     StackUnavailable,
     TerminalError,
 )
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
 
 _TIMEOUT = httpx.Timeout(95.0, connect=5.0)
 """A worker ends a request itself after 90 s."""
@@ -93,6 +96,15 @@ class ConnectClient:
     def config(self, name: str) -> dict[str, str]:
         """The configuration of a connector as it was sent."""
         return {key: str(value) for key, value in self._object("GET", f"{_path(name)}/config").items()}
+
+    def metrics(self) -> Sequence[Metric]:
+        """The metrics of the worker; none of a worker that has none here, as Kafka Connect's."""
+        from prometheus_client.parser import text_string_to_metric_families
+
+        try:
+            return list(text_string_to_metric_families(self._call("GET", "/metrics").text))
+        except NotFound:
+            return ()
 
     def pause(self, name: str) -> None:
         """Stop reading and keep the tasks."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from prometheus_client import Metric
 from starlette.requests import Request
 
+from frazil.connectors.debezium_progress import captured
 from frazil.connectors.debezium_slot import slot_text
 from frazil.console.links import connector_link
 from frazil.console.render import Page
@@ -15,15 +15,6 @@ from frazil.errors import NotFound, ServiceUnavailable
 from frazil.worker.pages import WorkerView
 from frazil.worker.rest.masking import masked_value
 from frazil.worker.rest.sources import sources_of
-
-_DEBEZIUM = "debezium_metrics_"
-_SNAPSHOTS = {
-    "Running": "running",
-    "Paused": "paused",
-    "Aborted": "aborted",
-    "Skipped": "skipped",
-    "Completed": "completed",
-}
 
 
 @dataclass(frozen=True)
@@ -70,29 +61,3 @@ def _progress(view: WorkerView, name: str, config: Mapping[str, str]) -> list[tu
     except ServiceUnavailable as error:
         return [*found, ("Metrics", str(error))]
     return [*captured(metrics, config.get("topic.prefix", "")), *found]
-
-
-def captured(metrics: Sequence[Metric], server: str) -> list[tuple[str, str]]:
-    """Facts from Debezium's metrics of the connector with this `topic.prefix`; those of its tasks together."""
-
-    def values(name: str, context: str) -> list[float]:
-        samples = (one for metric in metrics if metric.name == _DEBEZIUM + name for one in metric.samples)
-        return [one.value for one in samples if (one.labels["name"], one.labels["context"]) == (server, context)]
-
-    def total(name: str, context: str) -> str:
-        return f"{sum(values(name, context)):,.0f}"
-
-    facts = []
-    states = [state.lower() for state in _SNAPSHOTS if any(values(f"Snapshot{state}", "snapshot"))]
-    if states:
-        tables = sum(values("TotalTableCount", "snapshot"))
-        done = tables - sum(values("RemainingTableCount", "snapshot"))
-        rows = total("RowsScanned", "snapshot")
-        facts.append(("Snapshot", f"{states[0]}: {done:,.0f} of {tables:,.0f} tables, {rows} rows"))
-    if connected := values("Connected", "streaming"):
-        facts.append(("Log of the database", "read" if all(connected) else "not read: no connection"))
-        facts.append(("Changes", total("TotalNumberOfEventsSeen", "streaming")))
-    behind = [value for value in values("MilliSecondsBehindSource", "streaming") if value >= 0]
-    if behind:
-        facts.append(("Behind the database", f"{max(behind) / 1000:,.1f} s at its newest change"))
-    return facts

@@ -98,7 +98,10 @@ def change_decoder(spec: DecodeSpec, changes: ChangeSpec) -> ChangeDecoder:
 
 
 class ChangeDecoder:
-    """Decodes records as changes: rows of the table with a column DELETED, deletes with nothing but their keys."""
+    """Decodes records as changes: rows of the table with a column DELETED, deletes with nothing but their keys.
+
+    Deletes stand first: where one record brings several changes, it brings no delete of what it has inserted.
+    """
 
     def __init__(self, spec: DecodeSpec, changes: ChangeSpec) -> None:
         struct = with_required_keys(spec.struct, changes.keys)
@@ -122,12 +125,12 @@ class ChangeDecoder:
         kept = self._part(self._rows, rows, others, deleted=False)
         gone = self._part(self._deletes, rows, deletes, deleted=True)
         return Decoded(
-            pa.concat_tables([kept.table, gone.table]),
+            pa.concat_tables([gone.table, kept.table]),
             sorted([*failed, *kept.rejected, *gone.rejected], key=lambda one: one[0]),
             [*kept.skipped, *gone.skipped],
             kept.unknown,
             kept.absent,
-            [*kept.positions, *gone.positions],
+            [*gone.positions, *kept.positions],
             kept.seen,
         )
 
@@ -215,7 +218,10 @@ def with_places(decoded: Decoded, rows: Rows) -> pa.Table:
 
 
 def last_in_partition(codes: Codes, places: pa.Table) -> Codes:
-    """Find the last change of each key in each partition of a topic: row numbers, ascending."""
+    """Find the last change of each key in each partition of a topic: row numbers, ascending.
+
+    Of the changes that one record brings, the last one is that of the last row.
+    """
     return np.sort(_last(codes, _partition_ranks(places), _numbers(places, OFFSET)))
 
 

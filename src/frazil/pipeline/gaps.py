@@ -72,7 +72,7 @@ class GapFiller:
     def fill(self, decoded: Decoded, deleted: str) -> Decoded:
         """Fill the gaps of changes; `deleted` is the column that says whether a change deletes its row."""
         if self._before is None:
-            self._note(decoded.table)
+            self._note(decoded)
             return decoded
         table = decoded.table
         codes = self._keys.find(columns_of(table, self._paths))
@@ -83,13 +83,14 @@ class GapFiller:
         rows = table.select([*self._columns, deleted]).take(pa.array(here)).to_pylist()
         filled: dict[str, dict[int, str | None]] = {name: {} for name in self._columns}
         failed: dict[int, str] = {}
+        left: tuple[int, _Row | None] = -1, None
         for index, row in zip(here.tolist(), rows, strict=True):
-            code = int(codes[index])
+            code, position = int(codes[index]), decoded.positions[index]
             if row.pop(deleted):
-                self._last.pop(code, None)
+                left = position, self._last.pop(code, None)
                 continue
             gaps = [name for name in self._columns if row[name] == PLACEHOLDER]
-            last = self._last.get(code)
+            last = left[1] if left[0] == position else self._last.get(code)
             if gaps and last is None:
                 failed[index] = gaps[0]
                 continue
@@ -100,11 +101,13 @@ class GapFiller:
             table = _replaced(table, name, values)
         return _without(replace(decoded, table=table), failed)
 
-    def _note(self, table: pa.Table) -> None:
+    def _note(self, decoded: Decoded) -> None:
+        table = decoded.table
         hits = {name: mask for name in table.column_names if (mask := _gaps(table, name)) is not None}
         if hits:
             any_hit = np.logical_or.reduce(list(hits.values()))
-            rows = table.filter(pa.array(any_hit))
+            places = np.asarray(decoded.positions, np.int64)
+            rows = table.filter(pa.array(np.isin(places, places[any_hit])))  # the former row of the same record too
             self.wanted.append(WantedRows(columns_of(rows, self._paths).combine_chunks(), tuple(hits)))
 
 

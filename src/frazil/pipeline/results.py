@@ -31,7 +31,8 @@ class TableResult:
     any of them there are no files. `doubtful`: some of these records may not fit the columns that they lack. `wanted`
     are rows of the table as they were, without which there are no files either. `changes` is what the driver has to
     know about changes of rows; `reached` are positions in the source's log, `key_fields` the names of the fields of
-    record keys. `again`: the rows were computed with records that are refused by now, and have to be computed again.
+    record keys. `truncates` are the offsets of records that empty the table, of one partition. `again`: the rows were
+    computed with records that are refused by now, and have to be computed again.
     `write_s` is the time in seconds that went into storing files.
     """
 
@@ -48,6 +49,7 @@ class TableResult:
     changes: list[pa.Table] = field(default_factory=list)
     reached: dict[TopicPartition, Reached] = field(default_factory=dict)
     key_fields: set[tuple[str, ...]] = field(default_factory=set)
+    truncates: set[int] = field(default_factory=set)
     next_offsets: Offsets = field(default_factory=dict)
     last_timestamps: Offsets = field(default_factory=dict)
     overflow: bool = False
@@ -74,6 +76,7 @@ class TableResult:
         self.changes += other.changes
         self.reached |= other.reached
         self.key_fields |= other.key_fields
+        self.truncates |= other.truncates
         self.next_offsets = offsets.merge(self.next_offsets, other.next_offsets)
         self.last_timestamps = offsets.merge(self.last_timestamps, other.last_timestamps)
         self.overflow |= other.overflow

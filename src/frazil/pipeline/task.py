@@ -29,7 +29,9 @@ from frazil.pipeline.shaped import decoded
 from frazil.pipeline.source import Source
 from frazil.pipeline.source_positions import ReplayFilter
 from frazil.pipeline.task_spec import Bounds, Judge, TableSpec, TaskSpec, TellsChanges
+from frazil.pipeline.told import untold
 from frazil.pipeline.tolerating import tolerating
+from frazil.pipeline.transforms.following import EMPTIES
 from frazil.pipeline.transforms.keys import key_fields
 from frazil.pipeline.types import Type
 from frazil.pipeline.values import Values
@@ -90,7 +92,7 @@ def _run(spec: TaskSpec, chunks: Iterable[Rows], pills: PoisonPills) -> TaskResu
 class _TableOutput(Bookings):
     """Decodes the records of one table in a task, and writes their rows."""
 
-    def __init__(self, spec: TableSpec, pills: PoisonPills) -> None:
+    def __init__(self, spec: TableSpec, pills: PoisonPills, task: TaskSpec) -> None:
         super().__init__()
         self.name = spec.name
         self._pills = pills
@@ -103,6 +105,8 @@ class _TableOutput(Bookings):
         if spec.changes is not None and spec.changes.operation is not None:
             self._gaps = GapFiller(spec.changes.keys, spec.before)
         self._key = spec.key
+        self._ids, self._in_order = task.ids_of(spec), task.in_order
+        self._records_key = task.transforms.key if task.transforms is not None and task.transforms.follows else None
         self._replays = ReplayFilter(spec.reached) if spec.reached is not None else None
         self._files = spec.writer.open() if spec.writer is not None else None
 
@@ -126,11 +130,17 @@ class _TableOutput(Bookings):
             return
         values, pills = sound(self._pills, rows, values, self.name)
         self.refuse(rows, pills)
+        if self._ids and self._records_key is not None:
+            told = untold(rows, values, self._ids, self._records_key, in_order=self._in_order)
+            self.refuse(rows, told)
+            values = values.without({position for position, _ in told})
         if self._replays is not None:
             before = len(values.values)
             rows, values = self._replays.fresh(rows, values)
             self.skip("replayed", before - len(values.values))
             self.result.reached = self._replays.reached
+        if self._records_key is not None:
+            values = self._without_truncates(rows, values)
         if self._key is not None:
             self.result.key_fields |= key_fields(rows, self._key)
         with step("convert", self.name):
@@ -138,6 +148,7 @@ class _TableOutput(Bookings):
             found = self._decoded(values)
             if self._judge is None:
                 self.result.doubtful |= _is_doubtful(values, found, self._decode, self._changes)
+        found = found.whole()
         self.refuse(rows, [*refused, *found.rejected])
         self.skip("tombstone", len(found.skipped))
         if found.unknown:
@@ -146,13 +157,29 @@ class _TableOutput(Bookings):
         self.result.absent |= found.absent
         if not found.table.num_rows:
             return
-        self.result.read += found.table.num_rows
-        self.result.stored[rows.topic] += found.table.num_rows
+        records = len(set(found.positions))
+        self.result.read += records
+        self.result.stored[rows.topic] += records
         if self._files is not None and not self._lacks:
             started = time.monotonic()
             with step("write", self.name):
                 self._files.add(with_places(found, rows) if self._places else found.table)
             self.result.write_s += time.monotonic() - started
+
+    def _without_truncates(self, rows: Rows, values: Values) -> Values:
+        """Note the records that empty the table, and leave them out."""
+        found = [
+            values.position(index)
+            for index, value in enumerate(values.values)
+            if value is not None and value.startswith(EMPTIES)
+        ]
+        if self._files is None:
+            self.skip("transform", len(found))
+        else:
+            self.result.truncates.update(rows.offsets[found].tolist())
+            self.result.read += len(found)
+            self.result.stored[rows.topic] += len(found)
+        return values.without(found)
 
     def _decoded(self, values: Values) -> Decoded:
         if self._refusal:
@@ -192,7 +219,7 @@ class _TableGroup:
         self.discover: DecodeSpec | None = None
         self._known = spec.routing.known if spec.routing is not None else frozenset[str]()
         self._closed = spec.routing.closed if spec.routing is not None else ""
-        self._transforms = spec.transforms
+        self._transforms = spec.followed()
         self._envelope = spec.envelope
         self._computed = spec.computed
         self._route = router(spec.routing.route) if spec.routing is not None else None
@@ -279,7 +306,7 @@ def _groups(spec: TaskSpec, pills: PoisonPills) -> list[_TableGroup]:
         return found
 
     for table in spec.tables:
-        group(table.bounds).tables[table.name] = _TableOutput(table, pills)
+        group(table.bounds).tables[table.name] = _TableOutput(table, pills, spec)
     if spec.routing is not None and spec.routing.rest is not None:
         other = group(spec.routing.rest)
         other.rest, other.discover = Bookings(), spec.routing.discover
@@ -299,7 +326,7 @@ def sound(
 
 def _judged(judge: Judge, values: Values) -> tuple[Values, list[tuple[int, ConversionError]]]:
     """Keep the values that the columns of the judge can hold; give the others by their positions, with the reasons."""
-    refused = decoded(values, judge.decode, judge.changes).rejected
+    refused = decoded(values, judge.decode, judge.changes).whole().rejected
     return values.without({position for position, _ in refused}), refused
 
 

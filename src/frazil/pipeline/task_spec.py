@@ -18,9 +18,10 @@ from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.route import Route
 from frazil.pipeline.source import ranges_between
 from frazil.pipeline.source_positions import SourcePositions
-from frazil.pipeline.transforms.declaration import TransformChain
+from frazil.pipeline.transforms.declaration import TransformChain, watching
 from frazil.pipeline.transforms.keys import KeyConverter
-from frazil.pipeline.types import STRING, Field, Struct
+from frazil.pipeline.transforms.plugin import OPERATION
+from frazil.pipeline.types import STRING, Field, Struct, has_aliases
 
 ANY_COLUMNS = DecodeSpec(Struct((Field("\0", STRING),)), evolve=True)
 """Finds the columns that records need for a table that does not exist: all their fields are unknown."""
@@ -121,7 +122,7 @@ class TaskSpec:
     """A run over a batch, as its tasks need it.
 
     Without `routing` every record goes to every table. `envelope`: how records come with their schemas. `computed`:
-    the rows are no records, but computed from such.
+    the rows are no records, but computed from such. `in_order`: all records of the batch are of one partition.
     """
 
     tables: tuple[TableSpec, ...]
@@ -129,6 +130,24 @@ class TaskSpec:
     routing: Routing | None = None
     envelope: Envelope | None = None
     computed: Computed | None = None
+    in_order: bool = False
+
+    def ids_of(self, table: TableSpec) -> frozenset[str]:
+        """The fields that say where in the table a row is, and whether it is in it, in lower case."""
+        if table.changes is None:
+            return frozenset()
+        route = self.routing.route.path[:1] if self.routing is not None else ()
+        names = {path[0] for path in table.changes.keys} | {*route}
+        return frozenset(name.lower() for name in names - {OPERATION[0]})
+
+    def followed(self) -> TransformChain | None:
+        """The transformations; those of change events know what rows are found by."""
+        if self.transforms is None or not self.transforms.follows:
+            return self.transforms
+        changed = [table.decode for table in self.tables if table.changes is not None]
+        renamed = any(one.any_case or one.mapper is not None or has_aliases(one.struct) for one in changed)
+        ids = frozenset[str]().union(*map(self.ids_of, self.tables))
+        return watching(self.transforms, ids, renamed=renamed, truncates=self.in_order and self.routing is None)
 
     def ranges(self) -> list[Range]:
         """List the ranges of Kafka that the run has to read."""

@@ -5,7 +5,9 @@ import json
 import pytest
 import yaml
 
+from frazil.clients.connect import ConnectClient
 from tests.cli.connect.conftest import SINK, Program
+from tests.connectors.test_debezium_progress import METRICS
 from tests.waits import eventually
 
 
@@ -80,3 +82,20 @@ def test_loggers(filled: Program) -> None:
         assert message in err
     code, _, err = filled.run("loggers", "no.such.logger")
     assert (code, "there is no logger no.such.logger" in err) == (1, True)
+
+
+def test_describe_shows_how_far_a_source_is(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert program.client.metrics() == (), "no worker of a test has metrics there"
+    state = {"state": "RUNNING", "worker_id": "w"}
+    status = {"connector": state, "tasks": [{"id": 0, **state}]}
+    for name, answer in {
+        "connectors": ["shop"],
+        "info": {"name": "shop", "type": "source", "config": {"topic.prefix": "shop"}},
+        "status": status,
+        "topics": [],
+        "metrics": METRICS,
+    }.items():
+        monkeypatch.setattr(ConnectClient, name, lambda self, *names, answer=answer: answer)
+    out = program.ok("describe", "connector", "shop")
+    assert "running: 3 of 5 tables, 1,234 rows" in out
+    assert "behind the database" in out

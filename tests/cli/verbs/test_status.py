@@ -103,6 +103,12 @@ def test_a_connector_that_waits_for_a_part_is_down_and_one_that_starts_is_not(
     assert text in shown.stdout
 
 
+def test_how_far_a_source_is_stands_below_the_connectors(stopped: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = ConnectorRow("shop", "RUNNING", ["RUNNING"], captured={"Snapshot": "running: 3 of 5 tables", "Changes": "7"})
+    monkeypatch.setattr("frazil.cli.verbs.status.look", lambda settings: StackStatus(connectors=[row]))
+    assert "shop: snapshot: running: 3 of 5 tables; changes: 7" in CliRunner().invoke(app, ["status"]).stdout
+
+
 def test_what_was_never_asked_for_is_not_missing(stopped: Settings, tmp_path: Path) -> None:
     own = MINIMAL_S3_SINK | {"name": "events", "connector.class": "ObjectSink"}
     with rest_worker(tmp_path / "worker") as (url, _), ConnectClient(url) as client:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frazil.connectors.iceberg.sink_table import before, divide
+from frazil.connectors.iceberg.sink_table import before, count, cut, divide
 from frazil.connectors.iceberg.table.commit import append_files
 from frazil.errors import (
     CommitConflict,
@@ -267,3 +267,10 @@ def test_before_is_the_first_bad_record_of_each_partition() -> None:
     ceiling = {("a", 0): 100, ("a", 1): 100, ("b", 0): 100}
     bad = [letter("a", 0, 50), letter("a", 0, 7), letter("b", 0, 99)]
     assert before(bad, ceiling) == {("a", 0): 7, ("a", 1): 100, ("b", 0): 99}
+
+
+def test_records_that_stand_alone_are_pieces_of_their_own() -> None:
+    assert cut([{("t", 0): 50}, {("t", 0): 100}], ()) == [{("t", 0): 50}, {("t", 0): 100}]
+    pieces = cut([{("t", 0): 50}, {("t", 0): 100}], {0, 7, 8, 99})
+    assert [piece["t", 0] for piece in pieces] == [0, 1, 7, 8, 9, 50, 99, 100]
+    assert count({("t", 0): 7}, pieces[3]) == 1

@@ -1,6 +1,9 @@
 """The verbs `get` and `describe`."""
 
-from typing import Annotated, Any
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,6 +22,9 @@ from frazil.cli.connect.shown import shown_config
 from frazil.cli.connect.slot import slot_rows
 from frazil.cli.ui.output import ListOption, Output, OutputOption, as_text, show, show_table
 from frazil.cli.ui.program import group
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
 
 NameArgument = Annotated[str, typer.Argument(help="Connector.", autocompletion=complete_connectors)]
 
@@ -118,16 +124,19 @@ def connector(
             except TerminalError:
                 entry["topics"] = None  # a worker that does not track them answers 403
             found.append(entry)
+        sources = any(entry["type"] == "source" for entry in found) and output is Output.TABLE
+        metrics = client.metrics() if sources else ()
     if output is not Output.TABLE:
         typer.echo(as_text(found[0] if len(found) == 1 and not regex else found, output))
         return
     for number, entry in enumerate(found):
         if number:
             typer.echo()
-        _describe(entry)
+        _describe(entry, metrics)
 
 
-def _describe(entry: dict[str, Any]) -> None:
+def _describe(entry: dict[str, Any], metrics: Sequence[Metric]) -> None:
+    from frazil.connectors.debezium_progress import captured
     from frazil.connectors.registry import warnings_of
 
     status = entry["status"]
@@ -139,6 +148,7 @@ def _describe(entry: dict[str, Any]) -> None:
             ("state", status["connector"]["state"]),
             ("worker", status["connector"]["worker_id"]),
             ("topics", "not tracked" if topics is None else " ".join(topics) or "none yet"),
+            *((name.lower(), value) for name, value in captured(metrics, entry["config"].get("topic.prefix", ""))),
             *slot_rows(entry["config"]),
             *((f"task {task['id']}", f"{task['state']} {task['worker_id']}") for task in status["tasks"]),
         ],

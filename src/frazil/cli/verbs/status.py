@@ -56,7 +56,8 @@ class ConnectorRow:
     """States are Kafka Connect's, or MISSING for a log connector that is not deployed while others of them are.
 
     `lag` is in records, None when it is not known; `trace` is the first line of what a failed connector or task says.
-    `dead_letters` are its open ones, None when they were not counted.
+    `dead_letters` are its open ones, None when they were not counted. `captured` is what a source has captured, as
+    `debezium_progress` tells it.
     """
 
     name: str
@@ -65,6 +66,7 @@ class ConnectorRow:
     lag: int | None = None
     trace: str = ""
     dead_letters: int | None = None
+    captured: dict[str, str] = field(default_factory=dict)
 
     @property
     def up(self) -> bool:
@@ -210,6 +212,7 @@ def _connectors(
     `expected` are the log connectors with their tables: where one is deployed, the others are missed.
     """
     from frazil.clients.connect import ConnectClient
+    from frazil.connectors.debezium_progress import captured
     from frazil.declare.providers import ConfigProviders
 
     tables: dict[str, bool] = {}
@@ -218,6 +221,8 @@ def _connectors(
         providers = ConfigProviders.load(settings.config_providers, settings.env)
         with ConnectClient(settings.connect_access) as client:
             names = client.expanded()
+            sources = any(entry["info"]["type"] == "source" for entry in names.values())
+            metrics = client.metrics() if sources else ()
             for name, entry in names.items():
                 config, state = entry["info"]["config"], entry["status"]
                 configs.append(config)
@@ -237,6 +242,7 @@ def _connectors(
                         [task["state"] for task in state["tasks"]],
                         lag,
                         trace.partition("\n")[0],
+                        captured=dict(captured(metrics, config.get("topic.prefix", ""))),
                     )
                 )
                 created = config.get("iceberg.tables.auto-create-enabled", "false").lower() == "true"
@@ -351,6 +357,9 @@ def _print(found: StackStatus, remarks: Sequence[str]) -> None:
     if starting:
         console.print(f"Still starting: {', '.join(starting)}.", soft_wrap=True)
     for row in found.connectors:
+        if row.captured:
+            told = "; ".join(f"{name.lower()}: {value}" for name, value in row.captured.items())
+            console.print(f"{row.name}: {told}", soft_wrap=True)
         if row.trace:
             console.print(f"{row.name}: {row.trace}", style="red", soft_wrap=True)
     for error in found.errors:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
-from frazil.connectors.iceberg.sink_table import Progress, SinkTable, divide
+from frazil.connectors.iceberg.sink_table import Progress, SinkTable, count, cut, divide
 from frazil.connectors.iceberg.sink_tables import SinkTables
 from frazil.connectors.iceberg.table.commit import Commit
 from frazil.connectors.iceberg.table.writers import abandon, discovery
@@ -93,6 +93,8 @@ class Batch:
     | 3 | 50 to 100 | "clean": committed up to 100 | "divide" |
     | 4, 5 | 50 to 75, 75 to 100 | has them | "clean", twice |
 
+    A record that empties its table is a piece of its own, between those before and behind it.
+
     A record that may not be stored while bad records are not tolerated is a wall for its table: the rounds go on below
     it, and BadRecord is raised in the end.
     """
@@ -111,6 +113,8 @@ class Batch:
         self.rest = Progress(self.begin) if self.routed else None
         self._closed = ""
         """Reason to refuse records that name tables beside those that are known by now."""
+        self._cuts: set[int] = set()
+        """Offsets of records that have to be a piece of their own."""
 
     @property
     def routed(self) -> bool:
@@ -145,6 +149,8 @@ class Batch:
             if pending or rest_pending:
                 if self._round(pending, ceiling, rest_pending=rest_pending):
                     pieces = divide(self._lowest(), self.end, 2 * len(pieces))
+                pieces = cut(pieces, self._cuts)
+                self._cuts.clear()
                 continue
             for each in self._all():
                 each.reached = offsets.merge(each.reached, each.cap(ceiling))
@@ -189,7 +195,7 @@ class Batch:
             for table in pending:
                 abandon(table.table, result.tables[table.name].files)
             return result.rest.overflow and not (self.rest and self.rest.bad)
-        verdicts = {table.name: self._judge(table, result.tables[table.name]) for table in pending}
+        verdicts = {table.name: self._judge(table, result.tables[table.name], ceiling) for table in pending}
         for table in pending:
             if verdicts[table.name] != "clean":
                 abandon(table.table, result.tables[table.name].files)
@@ -204,7 +210,8 @@ class Batch:
             known = frozenset(table.name for table in self.tables)
             discover = discovery(self.config) if self.config.auto_create else None
             routing = Routing(self.config.route, rest, known, discover, self._closed)
-        return TaskSpec(tables, self.config.transforms, routing, self.config.envelope)
+        in_order = len(self.end) == 1
+        return TaskSpec(tables, self.config.transforms, routing, self.config.envelope, in_order=in_order)
 
     def _finish_rest(self, result: TaskResult, ceiling: Offsets) -> bool:
         """Book the records that go to no table; False when the run cannot be used."""
@@ -225,9 +232,12 @@ class Batch:
         self.rest.reached = offsets.merge(self.rest.reached, ceiling)
         return True
 
-    def _judge(self, table: SinkTable, result: TableResult) -> Literal["clean", "again", "divide"]:
+    def _judge(self, table: SinkTable, result: TableResult, ceiling: Offsets) -> Literal["clean", "again", "divide"]:
         """Tell whether the result can be committed; prepare the next run, but for a division."""
         if result.again:
+            return "again"
+        if result.truncates and count(table.low(ceiling), table.cap(ceiling)) > 1:
+            self._cuts |= result.truncates
             return "again"
         if result.dead and not self.letters.tolerant:
             table.bad += result.dead
@@ -282,6 +292,7 @@ class Batch:
                     changes=result.changes,
                     letters=self.letters.marks(ceiling),
                     reached=result.reached,
+                    truncates=bool(result.truncates),
                 )
             )
         table.done(ceiling)

@@ -1,7 +1,7 @@
 """Table of a running connector: its state, what the tasks of a batch need of it, and the commit of their files."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pyiceberg.exceptions import BadRequestError, RESTError
@@ -303,6 +303,20 @@ def divide(begin: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int
             left -= min(size, left)
         ends.append(here)
     return [*ends, dict(end)]
+
+
+def count(begin: Offsets, end: Offsets) -> int:
+    """Count the offsets in between."""
+    return sum(offset - begin[key] for key, offset in end.items())
+
+
+def cut(ends: Sequence[Offsets], apart: Collection[int]) -> list[Offsets]:
+    """Make pieces of their own of the records at some offsets of the only partition; `ends` are those of the pieces."""
+    if not apart:
+        return list(ends)
+    ((key, last),) = ends[-1].items()
+    found = {end[key] for end in ends} | {offset for at in apart for offset in (at, at + 1)}
+    return [{key: offset} for offset in sorted(found) if offset <= last]
 
 
 def before(bad: Sequence[DeadLetter], ceiling: Offsets) -> Offsets:

@@ -10,7 +10,7 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from operator import length_hint
 from typing import Any
@@ -81,6 +81,15 @@ class Decoded:
     absent: set[infer.Path] = field(default_factory=set)
     positions: Sequence[int] = ()
     seen: infer.Seen = field(default_factory=Counter)
+
+    def whole(self) -> Decoded:
+        """Leave out the rows of records that have a rejected row, and all rejections of a record but the first."""
+        bad = dict(reversed(self.rejected))
+        kept = [index for index, position in enumerate(self.positions) if position not in bad]
+        if len(kept) == len(self.positions) and len(bad) == len(self.rejected):
+            return self
+        table, positions = self.table.take(pa.array(kept, pa.int64())), [self.positions[index] for index in kept]
+        return replace(self, table=table, positions=positions, rejected=list(bad.items())[::-1])
 
 
 def combined(parts: Sequence[Decoded]) -> Decoded:

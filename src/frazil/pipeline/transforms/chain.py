@@ -111,25 +111,31 @@ class Transformer:
             try:
                 if shape is not None and isinstance(record.value, bytes):
                     record.value = with_types(parse_object(record.value), shape)
-                if not self.apply(record, headers):
-                    dropped.append(index)
-                    continue
+                left = self.apply(record, headers)
             except ConversionError as error:
                 failed.append((index, error))
                 continue
-            value, found = record.value, None
-            if value is not None and not isinstance(value, bytes):
-                found = self._shapes.of(value) if has_types else None
-                value = raw_bytes(value)
-            values.append(value)
-            if has_types:
-                shapes.append(found)
-            kept.append(index)
-            topics.append(record.topic)
+            if not left and not record.others:
+                dropped.append(index)
+                continue
+            for one in [*record.others, record] if left else record.others:
+                value, found = one.value, None
+                if value is not None and not isinstance(value, bytes):
+                    found = self._shapes.of(value) if has_types else None
+                    value = raw_bytes(value)
+                values.append(value)
+                if has_types:
+                    shapes.append(found)
+                kept.append(index)
+                topics.append(one.topic)
         return Prepared(Values(values, kept, topics, shapes if has_types else None), dropped, failed)
 
     def apply(self, record: Record, headers: Headers = ()) -> bool:
-        """Change one record; False when it is dropped. Raises ConversionError when it cannot be transformed."""
+        """Change one record, and its `others`; False when it is dropped, which they may not be.
+
+        Raises ConversionError when one of them cannot be transformed.
+        """
+        record.others, left = [], True
         if self._read_key is not None and isinstance(record.key, bytes):
             record.key = self._read_key(record.key, headers, record.topic)
         if self._read_header is not None:
@@ -139,7 +145,11 @@ class Transformer:
         step = None
         try:
             for step in self._steps:
-                if step.apply(record) is False:
+                if record.others:
+                    record.others = [one for one in record.others if step.apply(one) is not False]
+                if left and step.apply(record) is False:
+                    left = False
+                if not left and not record.others:
                     return False
         except ConversionError:
             raise
@@ -147,7 +157,7 @@ class Transformer:
             raise _failure(step, str(error)) from None
         except RecursionError:
             raise _failure(step, "it is nested too deeply") from None
-        return True
+        return left
 
     def _header(self, value: bytes | Json | None) -> Json | None:
         assert self._read_header is not None  # noqa: S101 - only asked then

@@ -16,16 +16,25 @@ from frazil.pipeline.transforms.record import (
 from frazil.pipeline.types import Scalar, Typed
 
 PACKAGE = ("io.debezium.transforms",)
-TRUNCATED = (
-    "the table was truncated in the database, which is not carried out here. Empty the table if that is meant, and set "
-    "skipped.operations=t, Debezium's default, in the source connector"
-)
-"""Reason to refuse an event about all rows where rows follow the database."""
+_TRUNCATE = b'"t"'
 
 
 def is_change(event: Members) -> bool:
-    """Whether an object is the change of a row, or of all rows."""
-    return "op" in event and not is_null(event["op"]) and "source" in event and ("after" in event or "before" in event)
+    """Whether an object is the change of a row, or of all rows, which may have neither state."""
+    if "op" not in event or "source" not in event or is_null(event["op"]):
+        return False
+    return "after" in event or "before" in event or is_truncate(event)
+
+
+def is_truncate(event: Members) -> bool:
+    """Whether a change is that of all rows."""
+    return raw_bytes(event["op"]) == _TRUNCATE
+
+
+def is_postgres(source: Members) -> bool:
+    """Whether an event is from PostgreSQL, whose deletes may have nothing but the key."""
+    found = source.get("connector")
+    return found is not None and text_of(found) == "postgresql"
 
 
 def change_event(record: Record) -> Members | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
@@ -15,7 +15,7 @@ from frazil.declare.converters import (
 )
 from frazil.declare.definition import Key, Parsed, Value, invalid_value, parse_value
 from frazil.pipeline.transforms.keys import KeyConverter
-from frazil.pipeline.transforms.plugin import KEY_OR_VALUE, OPERATIONS, Plugin, Transformation
+from frazil.pipeline.transforms.plugin import ALL, IDS, KEY_OR_VALUE, OPERATIONS, TRUNCATES, Plugin, Transformation
 from frazil.pipeline.transforms.record import Part
 from frazil.pipeline.transforms.refused import REFUSED
 from frazil.pipeline.transforms.registry import PREDICATES, TRANSFORMATIONS
@@ -67,6 +67,11 @@ class TransformChain:
         return any(
             step.part == "key" or TRANSFORMATIONS[step.name].reads_keys(dict(step.settings)) for step in self.steps
         )
+
+    @property
+    def follows(self) -> bool:
+        """Whether a transformation says what records do to rows, which change by it."""
+        return any(dict(step.settings).get(OPERATIONS) is True for step in self.steps)
 
     @property
     def reads_headers(self) -> bool:
@@ -295,10 +300,21 @@ def with_change_events(chain: TransformChain | None, format_: str, key: KeyConve
 
 def with_operations(chain: TransformChain) -> TransformChain:
     """The chain, whose transformations say what a record does to its row where they leave a choice."""
+    return _told(chain, {OPERATIONS: True})
+
+
+def watching(chain: TransformChain, ids: Iterable[str], *, renamed: bool, truncates: bool) -> TransformChain:
+    """The chain, for rows that are found by the fields `ids`; `renamed`: the tables may have other names for them.
+
+    `truncates`: records may empty the tables.
+    """
+    return _told(chain, {IDS: tuple(sorted(ids)), ALL: renamed or len(chain.steps) > 1, TRUNCATES: truncates})
+
+
+def _told(chain: TransformChain, more: Mapping[str, Value]) -> TransformChain:
+    """The chain, whose transformations of change events have more options."""
     steps = tuple(
-        replace(step, settings=(*step.settings, (OPERATIONS, True)))
-        if TRANSFORMATIONS[step.name].writes_operation
-        else step
+        replace(step, settings=(*step.settings, *more.items())) if TRANSFORMATIONS[step.name].writes_operation else step
         for step in chain.steps
     )
     return replace(chain, steps=steps)

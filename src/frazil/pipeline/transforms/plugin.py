@@ -27,6 +27,15 @@ OPERATIONS = "operations"
 """Option of those that write it on demand, set where it counts; no key."""
 POSITION = ("_cdc", "position")
 """Path of the field in which they say where in the database's log the event stands."""
+IDS, ALL = "ids", "all"
+"""Options of the same: the fields by which rows are found, in lower case, and whether any other may become one."""
+TRUNCATES = "truncates"
+"""Option of the same: whether the tables can be emptied at the place of a record."""
+UNTOLD, MOVED, KEY = "untold", "moved", "key.fields"
+"""Names of their notes beside the operation: which of these fields the event may hide, and which it changes; and the
+fields of the row's key, where the event names them."""
+NOTES = (POSITION[1], UNTOLD, MOVED, KEY)
+"""Notes that are no columns where the others are."""
 
 DATE_FORMAT = (
     "Pattern as for Java's SimpleDateFormat, in UTC. Digits of `S` are a fraction of the second; a value out of "

@@ -39,10 +39,11 @@ class Record:
     `value` and `key` are None for null, bytes as long as nobody has looked at them, members of an object, or other
     JSON. `timestamp` is in epoch milliseconds. `headers` are names and values; those of Kafka are bytes unless a
     transformation takes values of headers. Coordinates that no transformation asks for may be absent. `typed`: the
-    value came with a schema, so what is made of it has a type. Transformations change a record in place.
+    value came with a schema, so what is made of it has a type. Transformations change a record in place. `others` are
+    changes that it tells of beside its own, before it; those after them in the chain change these too.
     """
 
-    __slots__ = ("headers", "key", "offset", "partition", "timestamp", "topic", "typed", "value")
+    __slots__ = ("headers", "key", "offset", "others", "partition", "timestamp", "topic", "typed", "value")
 
     topic: str
     partition: int
@@ -52,6 +53,7 @@ class Record:
     value: bytes | Json | None
     headers: list[Header]
     typed: bool
+    others: list[Record]
 
 
 Apply: TypeAlias = Callable[[Record], bool | None]

@@ -155,6 +155,13 @@ def look_up_all(
     return pa.concat_tables([no_rows(what), *found])
 
 
+def stage_truncation(transaction: Transaction, table: Table, branch: str, summary: Mapping[str, str]) -> None:
+    """Add a snapshot without any row to a transaction on `table`; raises as `Merge.stage` does."""
+    head = table.metadata.snapshot_by_name(branch)
+    files = [each.file for each in _candidates(table, head.snapshot_id)] if head is not None else []
+    stage_replacement(transaction, table.io, branch, summary, Replacement(removed=files))
+
+
 def _candidates(table: Table, snapshot_id: int) -> list[Candidate]:
     try:
         tasks = list(table.scan(snapshot_id=snapshot_id).plan_files())

@@ -11,7 +11,7 @@ from pyiceberg.table.name_mapping import NameMapping
 
 from frazil.connectors.iceberg.append import Append
 from frazil.connectors.iceberg.changes.changes import ChangeFileWriter
-from frazil.connectors.iceberg.changes.merge import Merge, look_up_all, rewrites
+from frazil.connectors.iceberg.changes.merge import Merge, look_up_all, rewrites, stage_truncation
 from frazil.connectors.iceberg.config.row_changes import ID_COLUMNS, RowChanges, no_keys
 from frazil.connectors.iceberg.table.commit import Commit, Floor, TableBranch
 from frazil.connectors.iceberg.table.schema import mapping_of, struct_of
@@ -51,6 +51,9 @@ class RowLevelOperation(Append):
         return Before(wanted, rows)
 
     def commit(self, target: TableBranch, table: Table, floor: Floor, batch: Commit) -> None:
+        if batch.truncates:
+            target.commit(table, floor, batch, stage_truncation)
+            return
         if not batch.changes:
             target.commit(table, floor, batch)
             return

@@ -40,7 +40,7 @@ from frazil.pipeline.transforms.declaration import (
     with_operations,
     writes_operation,
 )
-from frazil.pipeline.transforms.plugin import OPERATION
+from frazil.pipeline.transforms.plugin import NOTES, OPERATION
 
 if TYPE_CHECKING:
     from pyiceberg.schema import Schema
@@ -236,7 +236,7 @@ def typed_config(config: Mapping[str, str], parsed: Parsed) -> IcebergSinkConfig
         common["transforms"] = with_operations(common["transforms"])
     if changes is not None and changes.operation == OPERATION and (changes.events or writes_operation(config)):
         asked = any(path[0] == OPERATION[0] for path in types)
-        types = types if asked else {**types, OPERATION[:1]: None}
+        types = {**({(OPERATION[0], name): None for name in NOTES} if asked else {OPERATION[:1]: None}), **types}
     tables = tuple(dict.fromkeys(parsed.items("iceberg.tables")))
     return IcebergSinkConfig(
         **common,

@@ -81,11 +81,11 @@ ICEBERG_KEYS: tuple[Key, ...] = (
     Key(
         CDC_FORMAT,
         "STRING",
-        "debezium, maxwell, dms, mongo: each record is a change event of Debezium, of Maxwell, of AWS DMS, or of "
-        "Debezium for MongoDB, and changes the row with its key. auto: events of Debezium and AWS DMS are told by "
-        "their fields, and any other record is the row itself. Heartbeats and records about transactions and schemas "
-        "are left out. Without iceberg.tables.default-id-columns the fields of the record's key identify the rows of "
-        "tables that are created.",
+        "debezium, maxwell, dms, canal, mongo: each record is a change event of Debezium, of Maxwell, of AWS DMS, of "
+        "Canal, or of Debezium for MongoDB, and changes the row with its key. auto: events of Debezium, AWS DMS and "
+        "Canal are told by their fields, and any other record is the row itself. Heartbeats and records about "
+        "transactions and schemas are left out. Without iceberg.tables.default-id-columns the fields of the record's "
+        "key identify the rows of tables that are created.",
         default="none",
         validator=one_of(*NAMES),
     ),

@@ -79,9 +79,9 @@ class Commit:
 
     `begin` is where the connector reads on from when the table loses its first commit too. With `altered` the position
     becomes `offsets` as they are, lower ones and missing partitions too; else the highest of each partition counts.
-    `changes` is what the tasks tell of changes of rows (`changes.ChangeWriter`). `complete` is what all tables of the
-    connector have, where not each of them gets each record; `letters` are the marks of records behind the commit,
-    `reached` the positions in the log of their source.
+    `changes` is what the tasks tell of changes of rows (`changes.ChangeWriter`); with `truncates` all rows go.
+    `complete` is what all tables of the connector have, where not each of them gets each record; `letters` are the
+    marks of records behind the commit, `reached` the positions in the log of their source.
     """
 
     connector: str
@@ -95,6 +95,7 @@ class Commit:
     complete: Offsets = field(default_factory=dict)
     letters: Marks = field(default_factory=dict)
     reached: SourcePositions = field(default_factory=dict)
+    truncates: bool = False
 
 
 Stage = Callable[[Transaction, Table, str, Mapping[str, str]], None]

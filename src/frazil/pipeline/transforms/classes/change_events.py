@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from frazil.declare.definition import Key
 from frazil.declare.validators import one_of
-from frazil.pipeline.transforms.formats.registry import FORMATS, TOLD_APART
-from frazil.pipeline.transforms.plugin import Options, Transformation, text
-from frazil.pipeline.transforms.record import NULL, Apply, DataError, Part, Record, members, quoted
+from frazil.pipeline.transforms.following import Following, beside
+from frazil.pipeline.transforms.formats.change import Change
+from frazil.pipeline.transforms.formats.registry import FORMATS, formats_of
+from frazil.pipeline.transforms.plugin import OPERATION, Options, Transformation, text
+from frazil.pipeline.transforms.record import NULL, Apply, DataError, Members, Part, Record, members, quoted
 
 NAMES = ("none", "auto", *FORMATS)
 
@@ -17,7 +19,7 @@ NAMES = ("none", "auto", *FORMATS)
 def _build(options: Options, part: Part) -> Apply:
     """Events about no row are dropped."""
     name = text(options, "format")
-    formats = [FORMATS[one] for one in (TOLD_APART if name == "auto" else (name,))]
+    formats, following = formats_of(name), Following(options)
 
     def apply(record: Record) -> bool | None:
         event = members(record, "value")
@@ -29,19 +31,35 @@ def _build(options: Options, part: Part) -> Apply:
                 return None
             reason = "Set frazil.cdc.format=auto for topics with other records too"
             raise DataError(f"is no change event as frazil.cdc.format={name} has them. {reason}")
-        change = format_.change(event, record)
-        if change is None:
+        changes = format_.changes(event, record)
+        if not changes:
             return False
-        told = {
-            "op": quoted(change.operation),
-            "ts": change.ts,
-            "source": quoted(change.source),
-            "position": NULL if change.position is None else change.position,
-        }
-        record.value = change.row | {"_cdc": told}
+        others = [beside(record) for _ in changes[1:]]
+        for one, change in zip(others, changes, strict=False):
+            _carry_out(one, change, following)
+        _carry_out(record, changes[-1], following)
+        if others:
+            record.others = [made for one in others for made in (*one.others, one)] + record.others
         return None
 
     return apply
+
+
+def _carry_out(record: Record, change: Change, following: Following) -> None:
+    told: Members = {
+        "op": quoted(change.operation),
+        "ts": change.ts,
+        "source": quoted(change.source),
+        "position": NULL if change.position is None else change.position,
+    }
+    if change.operation == "T":
+        following.truncate(record, told)
+        return
+    record.value = row = change.row | {OPERATION[0]: told}
+    if change.operation == "U":
+        following.update(record, row, change.before, change.key)
+    elif change.operation == "D" and change.partial:
+        following.untold(row)
 
 
 CHANGE_EVENTS = Transformation(
@@ -60,6 +78,6 @@ CHANGE_EVENTS = Transformation(
     packages=("frazil",),
     build=_build,
     writes_operation=True,
-    makes_types=lambda options: text(options, "format") == "mongo",
-    reads_keys=lambda options: text(options, "format") in FORMATS and FORMATS[text(options, "format")].reads_keys,
+    makes_types=lambda options: any(one.makes_types for one in formats_of(text(options, "format"))),
+    reads_keys=lambda options: any(one.reads_keys for one in formats_of(text(options, "format"))),
 )

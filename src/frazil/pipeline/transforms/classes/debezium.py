@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from frazil.declare.definition import Key
-from frazil.pipeline.transforms.plugin import ICEBERG, Options, Transformation, text
+from frazil.pipeline.transforms.debezium_event import is_postgres, is_truncate
+from frazil.pipeline.transforms.following import Following
+from frazil.pipeline.transforms.plugin import ICEBERG, OPERATIONS, Options, Transformation, text
 from frazil.pipeline.transforms.record import (
     NULL,
     Apply,
@@ -25,12 +27,16 @@ _OPERATIONS = {"u": "U", "d": "D"}
 def _build(options: Options, part: Part) -> Apply:
     """The row is `after`, or `before` of a delete; an event without it is dropped."""
     pattern = text(options, "cdc.target.pattern") or "{db}.{table}"
+    following, follows = Following(options), options.get(OPERATIONS) is True
 
     def apply(record: Record) -> bool | None:
         event = members(record, "value")
         if event is None:
             return None
         operation = _OPERATIONS.get(required_text(event, "op", "op"), "I")
+        if follows and is_truncate(event):
+            following.truncate(record, {})
+            return None
         row = object_or_none(event.get("before" if operation == "D" else "after"))
         if row is None:
             return False
@@ -51,6 +57,10 @@ def _build(options: Options, part: Part) -> Apply:
             change["key"] = copied(key)
         row["_cdc"] = change
         record.value = row
+        if operation == "U":
+            following.update(record, row, object_or_none(event.get("before")))
+        elif operation == "D" and is_postgres(source):
+            following.untold(row)
         return None
 
     return apply

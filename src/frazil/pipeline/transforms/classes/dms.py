@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from frazil.pipeline.transforms.following import Following
 from frazil.pipeline.transforms.plugin import ICEBERG, Options, Transformation
 from frazil.pipeline.transforms.record import (
     NULL,
@@ -19,12 +20,13 @@ _OPERATIONS = {"update": "U", "delete": "D"}
 
 def _build(options: Options, part: Part) -> Apply:
     """The row is `data`; a record without `data` and `metadata` objects is dropped."""
+    following = Following(options)
 
     def apply(record: Record) -> bool | None:
         event = members(record, "value")
         if event is None:
             return None
-        data, metadata = object_or_none(event.get("data")), object_or_none(event.get("metadata"))
+        data, metadata, before = (object_or_none(event.get(name)) for name in ("data", "metadata", "before-image"))
         if data is None or metadata is None:
             return False
         operation, schema, table = (
@@ -36,6 +38,8 @@ def _build(options: Options, part: Part) -> Apply:
             "source": quoted(f"{schema}.{table}"),
         }
         record.value = data
+        if operation == "update":
+            following.update(record, data, before)
         return None
 
     return apply

@@ -8,7 +8,15 @@ import msgspec
 
 from frazil.declare.definition import Key, invalid_value
 from frazil.declare.validators import one_of_any_case
-from frazil.pipeline.transforms.debezium_event import PACKAGE, TRUNCATED, change_event, field_text, state
+from frazil.pipeline.transforms.debezium_event import (
+    PACKAGE,
+    change_event,
+    field_text,
+    is_postgres,
+    is_truncate,
+    state,
+)
+from frazil.pipeline.transforms.following import Following
 from frazil.pipeline.transforms.plugin import (
     OPERATION,
     OPERATIONS,
@@ -32,6 +40,7 @@ from frazil.pipeline.transforms.record import (
     object_or_none,
     quoted,
     raw_bytes,
+    text_of,
 )
 from frazil.pipeline.types import STRING, Typed, inner_types
 
@@ -102,7 +111,7 @@ def _build(options: Options, part: Part) -> Apply:
     """Leave what is no change event as it is; drop a truncate, unless rows follow the database."""
     mode = text(options, "delete.tombstone.handling.mode").lower()
     marks = mode.startswith("rewrite")
-    follows = options.get(OPERATIONS) is True
+    follows, following = options.get(OPERATIONS) is True, Following(options)
     fields, headers = _references(options, "add.fields"), _references(options, "add.headers")
     topic_field, listed = text(options, "route.by.field"), text(options, "drop.fields.header.name")
 
@@ -117,14 +126,17 @@ def _build(options: Options, part: Part) -> Apply:
         record.headers += [(name, value) for name, value in found if value is not None]
         after, before = state(event, "after"), state(event, "before")
         row = before if after is None else after
-        if row is None and follows and mode != "drop":
-            raise DataError(TRUNCATED)
+        if row is None and follows and mode != "drop" and is_truncate(event):
+            following.truncate(record, {})
+            return None
         if row is None or (after is None and mode == "drop"):
             return False
         if topic_field:
             record.topic = field_text(row, topic_field, f"{topic_field}, which gives the topic,") or record.topic
         if after is None and mode in _TO_TOMBSTONE:
             record.value = row | {OPERATION[0]: {OPERATION[1]: quoted("D")}} if follows else None
+            if isinstance(record.value, dict) and is_postgres(object_or_none(event["source"]) or {}):
+                following.untold(record.value)
             return None
         if marks:
             mark = quoted("true" if after is None else "false")
@@ -134,6 +146,10 @@ def _build(options: Options, part: Part) -> Apply:
             if value is not None:
                 _add(row, one.name, value)
         record.value = row
+        if follows and mode in _TO_TOMBSTONE and text_of(event["op"]) == "u":
+            following.update(record, row, before)
+            for left in record.others if topic_field else ():
+                left.topic = field_text(before or row, topic_field, f"{topic_field} of before") or left.topic
         if listed:
             names = _listed(record, listed)
             record.value = {name: value for name, value in row.items() if name not in names}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from frazil.pipeline.transforms.debezium_event import TRUNCATED
+import msgspec
+
 from frazil.pipeline.transforms.record import (
     NULL,
     DataError,
@@ -21,34 +22,42 @@ from frazil.pipeline.transforms.record import (
     text_of,
 )
 
-Operation: TypeAlias = Literal["I", "U", "D"]
+Operation: TypeAlias = Literal["I", "U", "D", "T"]
 Path: TypeAlias = tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Change:
-    """A change: the row after it, or before a delete; `source` names its table, `position` its place in the log."""
+class Change(msgspec.Struct, frozen=True):
+    """A change: the row after it, or before a delete; `source` names its table, `position` its place in the log.
+
+    One that truncates the table has no row. `before` are fields of the row before an update, those that have changed at
+    least; None where they are not told. `partial`: the row of a delete may have no fields but those of its key. `key`
+    names the fields of the row's key, where the event does and not its record's key.
+    """
 
     operation: Operation
     row: Members
     ts: Json
     source: str
     position: Json | None = None
+    before: Members | None = None
+    partial: bool = False
+    key: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Format:
     """A form of change events.
 
-    `is_event` tells one by its members. `change` reads one; None for an event about no row. It raises DataError for one
+    `is_event` tells one by its members. `changes` reads one, which may be about no row. It raises DataError for one
     that cannot be carried out. `key_names` gives the columns that the fields of a record's key stand for. `reads_keys`:
-    it needs the record's key.
+    it needs the record's key. `makes_types`: it gives values whose type their text does not show.
     """
 
     is_event: Callable[[Members], bool]
-    change: Callable[[Members, Record], Change | None]
+    changes: Callable[[Members, Record], Sequence[Change]]
     key_names: Callable[[tuple[str, ...]], tuple[str, ...]] = lambda names: names
     reads_keys: bool = False
+    makes_types: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,28 +68,27 @@ class Layout:
     operation: Path
     operations: Mapping[str, Operation]
     other: frozenset[str]
-    truncates: frozenset[str]
     row: Path
+    before: Path
     ts: Path
     source: tuple[Path, ...]
 
-    def change(self, event: Members, record: Record) -> Change | None:
+    def changes(self, event: Members, record: Record) -> Sequence[Change]:
         """See `Format`."""
         word = _text(event, self.operation)
         if word in self.other:
-            return None
-        if word in self.truncates:
-            raise DataError(TRUNCATED)
+            return ()
         operation = self.operations.get(word)
         if operation is None:
             raise DataError(f"{'.'.join(self.operation)} is {word!r}, which is no operation of {self.name}")
         row = _at(event, self.row)
-        opened = None if row is None else object_or_none(row)
+        opened = {} if operation == "T" else None if row is None else object_or_none(row)
         if opened is None:
             raise DataError(f"{'.'.join(self.row)} is missing, or not an object, in an event of {self.name}")
-        ts = _at(event, self.ts)
+        ts, before = _at(event, self.ts), _at(event, self.before)
         source = ".".join(text for path in self.source if (text := _text(event, path)))
-        return Change(operation, opened, NULL if ts is None else ts, source)
+        former = None if before is None else object_or_none(before)
+        return (Change(operation, opened, NULL if ts is None else ts, source, before=former),)
 
 
 def key_members(record: Record) -> Members:

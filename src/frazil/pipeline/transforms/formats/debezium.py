@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
-from frazil.pipeline.transforms.debezium_event import TRUNCATED, is_change
+from frazil.pipeline.transforms.debezium_event import is_change, is_postgres
 from frazil.pipeline.transforms.formats.change import Change, Format, Operation
 from frazil.pipeline.transforms.record import (
     NULL,
@@ -19,11 +21,10 @@ from frazil.pipeline.transforms.record import (
     text_of,
 )
 
-OPERATIONS: dict[str, Operation] = {"c": "I", "r": "I", "u": "U", "d": "D"}
+OPERATIONS: dict[str, Operation] = {"c": "I", "r": "I", "u": "U", "d": "D", "t": "T"}
 _HEARTBEAT = {"ts_ms"}
 _TRANSACTION = {"status", "id", "event_count", "data_collections"}
 _SCHEMA_CHANGE = {"tableChanges", "databaseName"}
-_POSTGRES = "postgresql"
 
 
 def is_event(value: Members) -> bool:
@@ -43,14 +44,12 @@ def _is_about_no_row(event: Members) -> bool:
 
 
 def operation_of(event: Members) -> Operation | None:
-    """Read what an event does; None for one about no row. Raises DataError for a truncate, and for what is unknown."""
+    """Read what an event does; None for one about no row. Raises DataError for what is unknown."""
     if not is_change(event):
         return None
     operation = text_of(event["op"])
     if operation == "m":
         return None
-    if operation == "t":
-        raise DataError(TRUNCATED)
     told = OPERATIONS.get(operation)
     if told is None:
         raise DataError(f"op is {operation!r}, which is no operation of Debezium")
@@ -63,25 +62,29 @@ def source_name(source: Members, *names: str) -> str:
     return ".".join(text_of(one) for one in found if one is not None and not is_null(one))
 
 
-def _change(event: Members, record: Record) -> Change | None:
+def _changes(event: Members, record: Record) -> Sequence[Change]:
     told = operation_of(event)
     if told is None:
-        return None
+        return ()
     name = "before" if told == "D" else "after"
-    row = object_or_none(event.get(name, NULL))
+    row = {} if told == "T" else object_or_none(event.get(name, NULL))
     if row is None:
         hint = (
             ". Events of MongoDB need frazil.cdc.format=mongo" if raw_bytes(event.get(name, NULL))[:1] == b'"' else ""
         )
         raise DataError(f"{name} is missing, or not an object, in an event with op={text_of(event['op'])}{hint}")
     source = object_or_none(event["source"]) or {}
-    return Change(told, row, event.get("ts_ms", NULL), source_name(source, "db", "schema", "table"), _position(source))
+    name = source_name(source, "db", "schema", "table")
+    before = object_or_none(event.get("before", NULL)) if told == "U" else None
+    at = event.get("ts_ms", NULL)
+    postgres = is_postgres(source)
+    return (Change(told, row, at, name, _position(source) if postgres else NULL, before, partial=postgres),)
 
 
 def _position(source: Members) -> Json:
-    """The event's place in the log of PostgreSQL, as `EventPosition` has it; null for other databases."""
-    connector, lsn = source.get("connector"), source.get("lsn")
-    if connector is None or lsn is None or is_null(lsn) or text_of(connector) != _POSTGRES:
+    """The event's place in the log of PostgreSQL, as `EventPosition` has it; null where it has none."""
+    lsn = source.get("lsn")
+    if lsn is None or is_null(lsn):
         return NULL
     sequence, told = source.get("sequence"), source.get("snapshot")
     commit = None
@@ -96,4 +99,4 @@ def _position(source: Members) -> Json:
     )
 
 
-DEBEZIUM_FORMAT = Format(is_event=is_event, change=_change)
+DEBEZIUM_FORMAT = Format(is_event=is_event, changes=_changes)

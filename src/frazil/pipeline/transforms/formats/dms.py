@@ -6,13 +6,13 @@ from frazil.pipeline.transforms.record import Members, object_or_none
 _LAYOUT = Layout(
     name="AWS DMS",
     operation=("metadata", "operation"),
-    operations={"load": "I", "insert": "I", "update": "U", "delete": "D"},
+    operations={"load": "I", "insert": "I", "update": "U", "delete": "D", "truncate-table": "T"},
     other=frozenset(
         ("begin-transaction", "commit-transaction", "create-table", "drop-table", "rename-table", "add-column")
         + ("drop-column", "rename-column", "change-columns", "column-type-change")
     ),
-    truncates=frozenset(("truncate-table",)),
     row=("data",),
+    before=("before-image",),
     ts=("metadata", "timestamp"),
     source=(("metadata", "schema-name"), ("metadata", "table-name")),
 )
@@ -26,5 +26,5 @@ def _is_event(value: Members) -> bool:
 
 DMS_FORMAT = Format(
     is_event=_is_event,
-    change=_LAYOUT.change,
+    changes=_LAYOUT.changes,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -36,23 +36,27 @@ _object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _array = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
-def _change(event: Members, record: Record) -> Change | None:
+def _changes(event: Members, record: Record) -> Sequence[Change]:
     told = operation_of(event)
     if told is None:
-        return None
+        return ()
     source = object_or_none(event["source"]) or {}
-    row = {_ID: _key(record)} if told == "D" else _document(event)
-    return Change(told, row, event.get("ts_ms", NULL), source_name(source, "db", "collection"))
-
-
-def _document(event: Members) -> Members:
-    after = event.get("after", NULL)
-    if is_null(after):
+    before = None if told in ("I", "T") else _document(event, "before")
+    row: Members | None = {}
+    if told != "T":
+        row = {**(before or {}), _ID: _key(record)} if told == "D" else _document(event, "after")
+    if row is None:
         raise DataError(_NO_DOCUMENT)
-    found = _plain(text_of(after).encode(), _MOST_LEVELS)
-    opened = object_or_none(found)
+    return (Change(told, row, event.get("ts_ms", NULL), source_name(source, "db", "collection"), before=before),)
+
+
+def _document(event: Members, name: str) -> Members | None:
+    text = event.get(name, NULL)
+    if is_null(text):
+        return None
+    opened = object_or_none(_plain(text_of(text).encode(), _MOST_LEVELS))
     if opened is None:
-        raise DataError("after is no document")
+        raise DataError(f"{name} is no document")
     return opened
 
 
@@ -121,7 +125,8 @@ _SPECIAL: dict[str, Callable[[bytes], Json]] = {
 
 MONGO_FORMAT = Format(
     is_event=is_event,
-    change=_change,
+    changes=_changes,
     key_names=lambda names: (_ID,) if names == ("id",) else names,
     reads_keys=True,
+    makes_types=True,
 )

@@ -1,0 +1,38 @@
+"""Progress of a connector, as Debezium's metrics tell it: of its snapshot, and how far it is behind the database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from prometheus_client import Metric
+
+_DEBEZIUM = "debezium_metrics_"
+_SNAPSHOTS = ("Running", "Paused", "Aborted", "Skipped", "Completed")
+
+
+def captured(metrics: Sequence[Metric], server: str) -> list[tuple[str, str]]:
+    """Facts from Debezium's metrics of the connector with this `topic.prefix`; those of its tasks together."""
+
+    def values(name: str, context: str) -> list[float]:
+        samples = (one for metric in metrics if metric.name == _DEBEZIUM + name for one in metric.samples)
+        return [one.value for one in samples if (one.labels["name"], one.labels["context"]) == (server, context)]
+
+    def total(name: str, context: str) -> str:
+        return f"{sum(values(name, context)):,.0f}"
+
+    facts = []
+    states = [state.lower() for state in _SNAPSHOTS if any(values(f"Snapshot{state}", "snapshot"))]
+    if states:
+        tables = sum(values("TotalTableCount", "snapshot"))
+        done = tables - sum(values("RemainingTableCount", "snapshot"))
+        rows = total("RowsScanned", "snapshot")
+        facts.append(("Snapshot", f"{states[0]}: {done:,.0f} of {tables:,.0f} tables, {rows} rows"))
+    if connected := values("Connected", "streaming"):
+        facts.append(("Log of the database", "read" if all(connected) else "not read: no connection"))
+        facts.append(("Changes", total("TotalNumberOfEventsSeen", "streaming")))
+    behind = [value for value in values("MilliSecondsBehindSource", "streaming") if value >= 0]
+    if behind:
+        facts.append(("Behind the database", f"{max(behind) / 1000:,.1f} s at its newest change"))
+    return facts
