@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from frazil.environment.paths import expanded
 from frazil.environment.urls import check_url
 from frazil.environment.variables import VARIABLES
 from frazil.errors import ConfigError
+from frazil.text.near import nearest
 
 
 @dataclass(frozen=True)
@@ -425,9 +425,9 @@ class Settings:
 
 def _remarks(path: Path, found: Mapping[str, str]) -> tuple[str, ...]:
     """Names that are nearly those of variables; others are for other programs."""
-    near = {name: get_close_matches(name, VARIABLES, 1, _NEAR) for name in found if name not in VARIABLES}
+    near = {name: nearest(name, VARIABLES, _NEAR) for name in found if name not in VARIABLES}
     return tuple(
-        f"{path}: {name} is no variable and has no effect; did you mean {meant[0]}?"
+        f"{path}: {name} is no variable and has no effect; did you mean {meant}?"
         for name, meant in near.items()
         if meant and not name.startswith("CONNECT_")
     )
