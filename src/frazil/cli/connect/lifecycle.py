@@ -14,6 +14,7 @@ from frazil.cli.ui.arguments import seconds
 from frazil.cli.ui.program import group
 from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable, TerminalError, UsageError
+from frazil.text.amounts import counted
 
 if TYPE_CHECKING:
     from frazil.clients.connect import ConnectClient
@@ -153,8 +154,8 @@ def _stored(client: ConnectClient, settings: Settings, name: str, wanted: Goal, 
         _check_failure(status)
         state = status["connector"]["state"]
         if state in (Goal.PAUSED, Goal.STOPPED):
-            raise TerminalError(f"it is {state}, with {sum(left.values()):,} records to store; `resume` it")
-        _check_time(name, deadline, f"{sum(left.values()):,} records behind", f"{wanted.value} yet")
+            raise TerminalError(f"it is {state}, with {counted(sum(left.values()), 'record')} to store; `resume` it")
+        _check_time(name, deadline, f"{counted(sum(left.values()), 'record')} behind", f"{wanted.value} yet")
         time.sleep(_POLL_S)
         left = _left(ends, standing.behind())
     return wanted.value

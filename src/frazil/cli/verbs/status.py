@@ -18,6 +18,7 @@ from frazil.cli.verbs.stack import requested, services
 from frazil.environment.bootstrap import is_security
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import FrazilError, ServiceUnavailable
+from frazil.text.amounts import counted
 from frazil.text.instants import shown
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ _LOOK_S = 2
 # Records in dead-letter topics that are gone through to count the open ones.
 _COUNTED = 20_000
 # What a user has paused or stopped is as it should be; RESTARTING waits for a part that does not answer.
-_STARTING = "UNASSIGNED"
+_STARTING, _FAILED = "UNASSIGNED", "FAILED"
 _FINE = ("RUNNING", "PAUSED", "STOPPED", _STARTING)
 
 
@@ -155,7 +156,9 @@ def look(settings: Settings) -> StackStatus:
     expected = {name: config["iceberg.tables"] for name, config in connectors(settings).items()}
     tables = dict.fromkeys(expected.values(), False)
     down = {row.name for row in found.services if not row.up}
-    if "worker" not in down:
+    if "worker" in down:
+        found.errors.append("Connectors are not known, as the worker does not run: `start worker`.")
+    else:
         tables |= _connectors(settings, expected, found, ask_lag="kafka" not in down)
     if "seaweedfs" not in down:
         _tables(settings, tables, found)
@@ -339,7 +342,7 @@ def _print(found: StackStatus, remarks: Sequence[str]) -> None:
         console,
         ("connector", "state", "tasks", "lag", "dead letters"),
         [
-            (r.up, r.name, r.state, " ".join(r.tasks) or "-", _number(r.lag), _number(r.dead_letters))
+            (r.up, r.name, _health(r), " ".join(r.tasks) or "-", _number(r.lag), _number(r.dead_letters))
             for r in found.connectors
         ],
     )
@@ -404,6 +407,14 @@ def _print_rows(console: Console, header: Sequence[str], rows: Sequence[tuple[ob
 
 def _state(row: ServiceRow) -> str:
     return f"{row.state} ({row.reason})" if row.reason else row.state
+
+
+def _health(row: ConnectorRow) -> str:
+    """State of a connector, or that of its tasks where some have failed and it has not."""
+    failed = row.tasks.count(_FAILED)
+    if not failed or row.state == _FAILED:
+        return row.state
+    return f"{failed} of {counted(len(row.tasks), 'task')} {_FAILED}"
 
 
 def _number(value: int | None) -> str:

@@ -13,6 +13,7 @@ from frazil.cli.ui.table_access import TableArgument, Writers, consented, open_t
 from frazil.cli.verbs.tables import ALTER, BACK, MAIN, BranchOption, tables
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
+from frazil.text.amounts import counted
 from frazil.text.instants import shown
 
 if TYPE_CHECKING:
@@ -86,21 +87,20 @@ def _chosen(table: Table, known: Sequence[Snapshot], text: str) -> Snapshot:
 def _told(plan: Rollback, keep_positions: bool) -> list[str]:
     from frazil.connectors.iceberg.tools.describe import totals
 
-    before, after = totals(plan.head).get("rows", 0), totals(plan.target).get("rows", 0)
     where = f"{plan.branch} of {'.'.join(plan.table.name())}"
-    lines = [
-        f"{where}: from snapshot {plan.head.snapshot_id} ({shown(plan.head.timestamp_ms)}, {before:,} rows) back to "
-        f"{plan.target.snapshot_id} ({shown(plan.target.timestamp_ms)}, {after:,} rows): {plan.taken:,} snapshots less"
-    ]
+    head, target = (
+        f"{snapshot.snapshot_id} ({shown(snapshot.timestamp_ms)}, {counted(totals(snapshot).get('rows', 0), 'row')})"
+        for snapshot in (plan.head, plan.target)
+    )
+    lines = [f"{where}: from snapshot {head} back to {target}: {counted(plan.taken, 'snapshot')} less"]
     for connector, (now, then) in plan.floors.items():
         for key, offset in sorted(now.offsets.items()):
             back = then.offsets.get(key, 0)
             if back < offset:
+                records = counted(offset - back, "record")
                 what = "will not be read again" if keep_positions else "will be read and stored again"
                 position = f"stays at {offset:,}" if keep_positions else f"goes back from {offset:,} to {back:,}"
-                lines.append(
-                    f"{connector}: its position in {key[0]}-{key[1]} {position}: {offset - back:,} records {what}"
-                )
+                lines.append(f"{connector}: its position in {key[0]}-{key[1]} {position}: {records} {what}")
     return lines
 
 
@@ -294,7 +294,7 @@ def drop(
     name = ".".join(found.name())
     Writers.ask(settings).require_rest(found, "its next commit would fail, or make the table anew")
     rows = totals(found.current_snapshot()).get("rows", 0)
-    if consented(yes, f"Drop {name} with {rows:,} rows{' and its files' if purge else ''}?"):
+    if consented(yes, f"Drop {name} with {counted(rows, 'row')}{' and its files' if purge else ''}?"):
         act = catalog.purge_table if purge else catalog.drop_table
         _told_by_catalog(lambda: act(name), settings, f"to drop {name}")
         typer.echo(f"{name}: dropped" + ("" if purge else f"; its files are still at {found.location()}"))
