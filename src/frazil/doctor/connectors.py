@@ -52,7 +52,7 @@ def _of_one(look: Look, name: str, entry: Mapping[str, object]) -> Iterator[Find
 
 
 def _checked(part: str, look: Look, name: str, info: Mapping[str, Any]) -> Iterator[Finding]:
-    """What its configuration and what it needs tell, whatever its state."""
+    """Findings about its configuration and what it needs, whatever its state."""
     config = {str(key): str(value) for key, value in info["config"].items()}
     try:
         if connector_of(config).type != "sink":
@@ -89,7 +89,7 @@ def _state(part: str, status: Mapping[str, object]) -> Finding | None:
 
 
 def _topics(part: str, look: Look, opened: Connector, standing: Standing) -> Iterator[Finding]:
-    """Its topics: whether they are there, its rights, and what Kafka deletes."""
+    """Topics: whether they are there, the rights on them, and what Kafka deletes of them."""
     existing = kafka_topics.topics(standing.cluster)
     topics = standing.known_topics(existing)
     there = [topic for topic in topics if topic in existing]

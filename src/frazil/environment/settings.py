@@ -161,8 +161,8 @@ class Settings:
     @cached_property
     def home(self) -> Path:
         """Data, logs and process files of the embedded stack (`FRAZIL_HOME`)."""
-        nearest = nearest_home(Path.cwd(), self._user)
-        return expanded("FRAZIL_HOME", self.text("FRAZIL_HOME", derived=str(nearest))).resolve()
+        text = self.text("FRAZIL_HOME")
+        return (expanded("FRAZIL_HOME", text) if text else nearest_home(Path.cwd(), self._user)).resolve()
 
     @property
     def _user(self) -> Path:

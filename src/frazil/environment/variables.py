@@ -27,8 +27,7 @@ _DECLARED: Final = (
         "the working directory or above it, else the one beside the `.venv` that frazil is installed in, else "
         "`~/.frazil`. A relative path counts from the working directory.",
         "every verb",
-        "<HOME>/.frazil",
-        "path",
+        kind="path",
     ),
     Variable(
         "FRAZIL_CACHE",
