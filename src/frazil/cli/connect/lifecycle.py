@@ -123,12 +123,16 @@ def wait_connector(
         wanted = chosen(client, names, regex)
         if goal in (Goal.CAUGHT_UP, Goal.COMMITTED):
             settings = Settings.load()
-            for_each(wanted, lambda name: _stored(client, settings, name, goal, deadline))
+            for_each(wanted, lambda name: until_stored(client, settings, name, goal, deadline))
         else:
-            for_each(wanted, lambda name: _awaited(client, name, goal, deadline))
+            for_each(wanted, lambda name: until_state(client, name, goal, deadline))
 
 
-def _awaited(client: ConnectClient, name: str, wanted: Goal, deadline: float) -> str:
+def until_state(client: ConnectClient, name: str, wanted: Goal, deadline: float) -> str:
+    """Wait until a connector and its tasks are in a state; the state.
+
+    Raises TerminalError when it fails, ServiceUnavailable when it is not there in time (`time.monotonic`).
+    """
     while True:
         status = client.status(name)
         if _reached(status, wanted):
@@ -138,7 +142,11 @@ def _awaited(client: ConnectClient, name: str, wanted: Goal, deadline: float) ->
         time.sleep(_POLL_S)
 
 
-def _stored(client: ConnectClient, settings: Settings, name: str, wanted: Goal, deadline: float) -> str:
+def until_stored(client: ConnectClient, settings: Settings, name: str, wanted: Goal, deadline: float) -> str:
+    """Wait until a sink has stored what its topics have now, or something of it; the goal.
+
+    Raises as `until_state`, UsageError for a source, and TerminalError for one that is paused or stopped.
+    """
     from frazil.connectors.connector import Standing
     from frazil.declare.providers import ConfigProviders
 
