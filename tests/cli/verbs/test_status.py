@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 from typer.testing import CliRunner
 
 from frazil.cli.main import app
-from frazil.cli.verbs.status import MISSING, ConnectorRow, ServiceRow, StackStatus, TableRow, look
+from frazil.cli.verbs.status_look import MISSING, ConnectorRow, ServiceRow, StackStatus, TableRow, look
 from frazil.clients.catalog import connect
 from frazil.clients.connect import ConnectClient
 from frazil.clients.kafka import client as kafka_client
