@@ -55,6 +55,18 @@ def test_homes_of_other_users_are_taken_from_their_own_folder_alone(
     assert nearest_home(clone.parent, USER, clone / ".venv") == clone.parent / ".frazil"
 
 
+def test_a_folder_above_that_cannot_be_entered_has_none(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_dir = Path.is_dir
+
+    def refused(path: Path) -> bool:
+        if path == clone.parent / ".frazil":
+            raise PermissionError(path)
+        return is_dir(path)
+
+    monkeypatch.setattr(Path, "is_dir", refused)
+    assert nearest_home(clone, USER, Path("/usr")) == USER / ".frazil"
+
+
 def test_variables_lie_beside_the_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stack, below = tmp_path / "stack", tmp_path / "stack" / "below"
     (stack / ".frazil").mkdir(parents=True)

@@ -18,9 +18,16 @@ def nearest_home(here: Path, user: Path, prefix: Path | None = None) -> Path:
     project = prefix.parent.resolve() if prefix.name in _ENVIRONMENTS and _is_own(prefix.parent) else None
     for folder in (here, *here.parents):
         home = folder / NAME
-        if folder == project or (home.is_dir() and (folder == here or _is_own(home))):
+        if folder == project or (_is_there(home) and (folder == here or _is_own(home))):
             return home
     return (project or user) / NAME
+
+
+def _is_there(home: Path) -> bool:
+    try:
+        return home.is_dir()
+    except PermissionError:  # a folder above that this user may not enter
+        return False
 
 
 def _is_own(folder: Path) -> bool:
