@@ -30,7 +30,7 @@ from tests.worker.lifecycle.runners import ScriptedFactory
 
 SHAPES = {
     "services": ["name", "state", "address", "pid", "reason"],
-    "connectors": ["name", "state", "tasks", "lag", "trace", "dead_letters"],
+    "connectors": ["name", "state", "tasks", "lag", "trace", "dead_letters", "captured"],
     "tables": ["name", "state", "rows", "snapshot", "last_commit"],
 }
 
