@@ -39,7 +39,7 @@ format: env ## Format the code
 	@.venv/bin/ruff check --fix .
 
 docs: env ## Make docs/reference/, .env.sample and the dashboards from the code, and the pages as a site with search
-	@.venv/bin/python scripts/reference.py
+	@.venv/bin/python -m scripts.reference
 	@.venv/bin/python scripts/dashboards.py
 	@.venv/bin/python scripts/prometheus_rule.py
 	@.venv/bin/zensical build --strict --clean

@@ -10,15 +10,13 @@ done
 here=$(cd -P "$(dirname "$source")" && pwd)
 "$here/scripts/bootstrap.sh"
 
-# Called from another folder it is still about the stack of this one.
-if [ "$PWD" != "$here" ]; then
-  if [ -z "${FRAZIL_ENV_FILE:-}" ] && [ ! -e .env ] && [ -e "$here/.env" ]; then
-    export FRAZIL_ENV_FILE=$here/.env
-  fi
-  env_file=${FRAZIL_ENV_FILE:-.env}
-  if [ -z "${FRAZIL_HOME:-}" ] && ! grep -qsE '^[[:space:]]*(export[[:space:]]+)?FRAZIL_HOME=' "$env_file"; then
-    export FRAZIL_HOME=$here/.frazil
-  fi
+# Called from another folder it is still about the stack of this one, and never about one above it.
+if [ -z "${FRAZIL_ENV_FILE:-}" ] && [ ! -e .env ] && [ -e "$here/.env" ]; then
+  export FRAZIL_ENV_FILE=$here/.env
+fi
+env_file=${FRAZIL_ENV_FILE:-.env}
+if [ -z "${FRAZIL_HOME:-}" ] && ! grep -qsE '^[[:space:]]*(export[[:space:]]+)?FRAZIL_HOME=' "$env_file"; then
+  export FRAZIL_HOME=$here/.frazil
 fi
 
 [ $# -gt 0 ] || set -- start

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 import typer
 from prometheus_client import Metric
+from scripts.manual import manual
 from starlette.routing import Route
 from typer.core import TyperGroup
 from typer.testing import CliRunner
@@ -21,6 +22,7 @@ from frazil import errors
 from frazil.cli.main import app
 from frazil.clients.kafka.groups import Behind
 from frazil.connectors.iceberg.config.iceberg_sink import iceberg_sink_definition, parse_iceberg_sink
+from frazil.connectors.keys.versions import VERSION
 from frazil.connectors.objects.config.delta_keys import DELTA_KEYS
 from frazil.connectors.objects.config.keys import OWN_KEYS, RECORD_KEYS, STORAGE_KEYS
 from frazil.connectors.objects.config.partitioner_keys import PARTITIONER_KEYS
@@ -109,6 +111,7 @@ def pages() -> dict[Path, str]:
         reference / "openapi.json": json.dumps(openapi.document(ROUTES), indent=2) + "\n",
         reference / "errors.md": error_tree(),
         reference / "questions.md": questions(),
+        Path("src/frazil.1"): manual(VERSION),
         Path(".env.sample"): env_sample(),
     }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -23,17 +22,13 @@ import frazil
 from frazil import errors
 from frazil.cli.main import app
 from frazil.cli.ui.program import GROUPS
-from frazil.connectors.debezium_keys import errors_of, is_debezium, warnings_of_debezium
-from frazil.connectors.documents import read_documents
 from frazil.connectors.iceberg.config.keys import ICEBERG_KEYS
 from frazil.connectors.objects.config.keys import OBJECT_KEYS
 from frazil.connectors.objects.config.object_sink import object_sink_definition
-from frazil.connectors.registry import check_config, completed
 from frazil.connectors.sql.config import SQL_KEYS
 from frazil.declare.definition import ConfigDef
 from frazil.environment.settings import Settings
 from frazil.environment.variables import VARIABLES
-from frazil.minio.deployment.connectors import connectors
 
 GENERATED = reference.pages()
 PAGES = sorted(
@@ -197,42 +192,6 @@ def test_the_sample_has_every_variable_with_its_default(tmp_path: Path) -> None:
     assert settings.connect_url == defaults.connect_url
     assert (settings.spark_master, settings.spark_memory) == (defaults.spark_master, defaults.spark_memory)
     assert settings.catalog_properties() == defaults.catalog_properties()
-
-
-@pytest.mark.parametrize("page", WRITTEN, ids=str)
-def test_connectors_of_the_pages_would_be_taken(page: Path) -> None:
-    for block in blocks(page, "json"):
-        config = completed({**json.loads(block), "name": "x"}, STACK)
-        found = check_config(config)  # raises for a key that is refused
-        assert not [text for text in found if "is not a key of this connector" in text]
-
-
-@pytest.mark.parametrize("page", WRITTEN, ids=str)
-def test_files_of_the_pages_can_be_applied(page: Path, tmp_path: Path) -> None:
-    for block in blocks(page, "yaml"):
-        if "connector.class:" in block:
-            (tmp_path / "connectors.yaml").write_text(block)
-            for document in read_documents([str(tmp_path / "connectors.yaml")]):
-                if "Source" in document.config["connector.class"]:
-                    continue  # a class of Kafka Connect's own runtime
-                if is_debezium(document.config["connector.class"]):
-                    assert (errors_of(document.config), warnings_of_debezium(document.config)) == ([], [])
-                    continue
-                config = completed({**document.config, "name": document.name}, STACK)
-                assert not [text for text in check_config(config) if "is not a key of this connector" in text]
-
-
-@pytest.mark.parametrize("page", WRITTEN, ids=str)
-def test_connectors_of_the_pages_run_on_the_stack(page: Path) -> None:
-    """They write to the catalog and the store of the stack, and to tables that exist or are created."""
-    tables = {config["iceberg.tables"] for config in connectors(Settings({})).values()}
-    for config in map(json.loads, blocks(page, "json")):
-        if "s3.bucket.name" in config:
-            assert config["store.url"] == Settings({}).s3_endpoint
-        elif "connector.class" in config:
-            assert not [key for key in config if key.startswith("iceberg.catalog.")]
-            own = {table.strip() for table in config.get("iceberg.tables", "").split(",")} <= tables
-            assert own or config.get("iceberg.tables.auto-create-enabled") == "true"
 
 
 def test_every_connector_key_is_listed() -> None:

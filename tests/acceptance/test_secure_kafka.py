@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from frazil.cli.main import app
-from frazil.cli.verbs.status import look
+from frazil.cli.verbs.status_look import look
 from frazil.clients.catalog import connect
 from frazil.clients.connect import ConnectClient
 from frazil.clients.kafka import client as kafka_client

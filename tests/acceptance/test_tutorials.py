@@ -17,6 +17,7 @@ from tests.isolation import isolated_settings
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 PAGES = sorted(Path("docs/tutorials").glob("*.md"))
+_JSON = re.compile(r"^```json\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _BLOCK = re.compile(r"^```(bash|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -48,10 +49,24 @@ def words(text: str) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_tutorial_prints_what_it_says(page: Path, settings: Settings, tmp_path: Path) -> None:
+    work_through(page.read_text(), settings, tmp_path)
+
+
+def test_the_page_of_upserts_prints_what_it_says(settings: Settings, tmp_path: Path) -> None:
+    page = Path("docs/upserts.md").read_text()
+    for name in ("users", "customers"):
+        before, _, _ = page.partition(f"this as `{name}.json`")
+        (tmp_path / f"{name}.json").write_text(_JSON.findall(before)[-1])
+    shell(settings, tmp_path, "frazil start")
+    work_through(page, settings, tmp_path)
+
+
+def work_through(page: str, settings: Settings, folder: Path) -> None:
+    """Run the commands of a page; what it shows behind them has to be among what they print, in this order."""
     shown: list[str] = []
-    for kind, text in _BLOCK.findall(page.read_text()):
+    for kind, text in _BLOCK.findall(page):
         if kind == "bash":
-            shown += map(words, shell(settings, tmp_path, text).splitlines())
+            shown += map(words, shell(settings, folder, text).splitlines())
             continue
         for wanted in map(words, text.splitlines()):
             pattern = re.compile(".*".join(re.escape(part.strip()) for part in wanted.split("…")))

@@ -110,8 +110,9 @@ def console(tmp_path: Path) -> Iterator[Console]:
 
 
 def test_a_browser_is_led_from_the_root_to_the_console_and_no_other_client(console: Console) -> None:
-    led = console.client.get("/", headers=BROWSER)
-    assert (led.status_code, led.headers["location"]) == (303, "/ui")
+    for headers in (BROWSER, {"Accept": "text/html"}):
+        led = console.client.get("/", headers=headers)
+        assert (led.status_code, led.headers["location"]) == (303, "/ui")
     assert console.client.get("/").json()["kafka_cluster_id"] == "cluster-1"
     assert console.client.get("/", headers={"Accept": "application/json"}).status_code == 200
 

@@ -7,14 +7,13 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
 from tests.isolation import isolated_settings
 
 ROOT = Path(__file__).resolve().parents[2]
-
-pytestmark = [pytest.mark.spark, pytest.mark.faults]
 
 
 def run(*command: str | Path, cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> str:
@@ -23,14 +22,28 @@ def run(*command: str | Path, cwd: Path = ROOT, env: Mapping[str, str] | None = 
     return done.stdout
 
 
+@pytest.fixture
+def wheel(tmp_path: Path) -> Path:
+    wheels = tmp_path / "wheels"
+    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", wheels, ".")
+    (wheel,) = wheels.glob("frazil-*.whl")
+    return wheel
+
+
+def test_the_manual_page_is_where_man_finds_it_beside_the_program(wheel: Path) -> None:
+    with ZipFile(wheel) as files:
+        [page] = [name for name in files.namelist() if name.endswith(".data/data/share/man/man1/frazil.1")]
+        assert files.read(page).decode() == (ROOT / "src" / "frazil.1").read_text()
+
+
+@pytest.mark.spark
+@pytest.mark.faults
 @pytest.mark.timeout(900)
-def test_the_demo_runs_from_a_wheel_in_an_empty_folder(tmp_path: Path) -> None:
-    wheels, installed, folder = tmp_path / "wheels", tmp_path / "installed", tmp_path / "empty"
+def test_the_demo_runs_from_a_wheel_in_an_empty_folder(wheel: Path, tmp_path: Path) -> None:
+    installed, folder = tmp_path / "installed", tmp_path / "empty"
     folder.mkdir()
     python = installed / "bin" / "python"
-    run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", wheels, ".")
     run(sys.executable, "-m", "venv", "--without-pip", installed)
-    (wheel,) = wheels.glob("frazil-*.whl")
     uv = Path(sys.executable).with_name("uv")
     lock = ("-c", str(ROOT / "requirements.lock"))
     run(uv, "--system-certs", "pip", "install", "-q", "--python", python, *lock, f"frazil[sql] @ file://{wheel}")

@@ -64,6 +64,15 @@ def test_one_that_is_well(settings: Settings, examined: Callable[..., list[Findi
     assert (found.level, found.what) == ("ok", "it is RUNNING"), found
 
 
+def test_a_failure_and_its_cause_are_one_problem(settings: Settings, examined: Callable[..., list[Finding]]) -> None:
+    table(settings, "once")
+    [found] = examined(iceberg("once"), "FAILED", "NotFound: topic once.t does not exist at b")
+    assert (found.what, found.cure) == (
+        "it is FAILED: NotFound: topic once.t does not exist at b",
+        "`topics create once.t`, then `restart connector once`",
+    )
+
+
 def test_what_it_lacks_and_why_it_failed(examined: Callable[..., list[Finding]]) -> None:
     found = examined(iceberg("lacks"), "FAILED", "BadRecord: x\nat y")
     texts = [one.what for one in found]

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import re
+
 import pytest
+from pyiceberg.typedef import Identifier
 
 from frazil.errors import QueryError
-from frazil.sql.near import did_you_mean
-from tests.sql.catalogs import translated
+from frazil.sql.names import Names
+from frazil.text.near import did_you_mean
+from tests.sql.catalogs import MetadataCatalog, translated
 
 
 @pytest.mark.parametrize(
@@ -21,6 +25,9 @@ def test_the_nearest_name(name: str, hint: str) -> None:
         ("SELECT * FROM apilog", "there is no table streaming.apilog; did you mean apilogs?; known tables: "),
         ("SELECT * FROM who_delete", "there is no table streaming.who_delete; did you mean who_deleted?; known"),
         ("SELECT * FROM streeming.apilogs", "there is no schema streeming; did you mean streaming?; known schemas:"),
+        ("SELECT * FORM apilogs", "at or near 'apilogs'; did you mean FROM instead of FORM?"),
+        ("SELECT bucket FROM apilogs a WEHRE a.bucket = 'x'", "did you mean WHERE instead of WEHRE?"),
+        ("SELECT bucket FROM apilogs ORDR BY bucket", "did you mean ORDER instead of ORDR?"),
         ("SELECT buckt FROM apilogs", "column buckt cannot be resolved; did you mean bucket?"),
         ("SELECT nosuchthing FROM apilogs", "column nosuchthing cannot be resolved; SHOW COLUMNS FROM a table lists"),
         ("SELECT callInfo.httpStatus FROM apilogs", "did you mean httpStatusCode?"),
@@ -35,3 +42,26 @@ def test_messages_of_the_engine_say_what_was_meant(sql: str, text: str) -> None:
     with pytest.raises(QueryError) as error:
         translated(sql)
     assert text in str(error.value)
+
+
+class TwoSchemas(MetadataCatalog):
+    """Tables `logs.calls` and `shop.orders`."""
+
+    def list_namespaces(self, namespace: str | Identifier = ()) -> list[Identifier]:
+        return [("logs",), ("shop",)]
+
+    def list_tables(self, namespace: str | Identifier) -> list[Identifier]:
+        return [("logs", "calls") if namespace == ("logs",) else ("shop", "orders")]
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        (["shop", "order"], "no table shop.order; did you mean shop.orders?"),
+        (["call"], "no table logs.call; did you mean calls?"),
+        (["Orders"], "no table logs.Orders; there is shop.orders; known tables: calls"),
+    ],
+)
+def test_a_table_of_another_schema_is_named_with_it(parts: list[str], told: str) -> None:
+    with pytest.raises(QueryError, match=re.escape(told)):
+        Names(TwoSchemas({}), "w", "logs").source(parts)

@@ -95,7 +95,9 @@ def test_an_open_quote_or_comment_is_named(sql: str) -> None:
 def test_a_syntax_error_names_line_and_column_of_the_whole_text() -> None:
     first, second = split("select 1;\nselect * fro apilogs")
     assert first.parse() is not None
-    with pytest.raises(QueryError, match=r"^line 2, column 14: .* at or near 'apilogs'$"):
+    with pytest.raises(
+        QueryError, match=r"^line 2, column 14: .* at or near 'apilogs'; did you mean FROM instead of fro\?$"
+    ):
         second.parse()
 
 

@@ -6,7 +6,7 @@ import ssl
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import httpx
 
@@ -20,6 +20,7 @@ from frazil.errors import (
     StackUnavailable,
     TerminalError,
 )
+from frazil.text.near import nearest
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 _TIMEOUT = httpx.Timeout(95.0, connect=5.0)
 """A worker ends a request itself after 90 s."""
 _EXISTS = "already exists"
+_LIKE_PLUGINS = 0.8
+"""More than of other names: many end in the same word."""
 
 
 class ConnectClient:
@@ -216,7 +219,22 @@ class ConnectClient:
             ) from error
         if response.is_success:
             return response
-        raise self._failure(response, f"{method} {self._url}{path}: {response.status_code} {_message(response)}")
+        text = f"{method} {self._url}{path}: {response.status_code} {_message(response)}"
+        if response.status_code == httpx.codes.NOT_FOUND:
+            meant = self._meant(path)
+            text = f"{text.rstrip('.')}; did you mean {meant}?" if meant else text
+        raise self._failure(response, text)
+
+    def _meant(self, path: str) -> str:
+        """The connector or plugin that was probably meant by a path; empty when none is near."""
+        kind, _, rest = path[1:].partition("/")
+        name = unquote(rest.partition("/")[0].partition("?")[0])
+        if not name or kind not in ("connectors", "connector-plugins"):
+            return ""
+        if kind == "connectors":
+            known = self.connectors()
+            return "" if name in known else nearest(name, known)
+        return nearest(_simple(name), [_simple(one["class"]) for one in self.plugins(False)], _LIKE_PLUGINS)
 
     def _failure(self, response: httpx.Response, text: str) -> FrazilError:
         if response.status_code == httpx.codes.NOT_FOUND:
@@ -239,6 +257,10 @@ class ConnectClient:
 
 def _path(name: str) -> str:
     return f"/connectors/{quote(name, safe='')}"
+
+
+def _simple(plugin: str) -> str:
+    return plugin.rpartition(".")[2]
 
 
 def _verify(access: ConnectAccess) -> ssl.SSLContext | bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -92,11 +92,11 @@ class Standing:
         pattern = resolved.get("topics.regex", "").strip()
         return cls(servers.overridden(resolved), group_id(name, resolved), tuple(filter(None, topics)), pattern)
 
-    def known_topics(self) -> list[str]:
-        """Topics that are named, or that match the pattern now. Raises ServiceUnavailable."""
+    def known_topics(self, existing: Sequence[str] | None = None) -> list[str]:
+        """Topics that are named, or that match the pattern now, or of those that exist. Raises ServiceUnavailable."""
         if not self.pattern:
             return list(self.topics)
-        return matching(self.pattern, kafka_topics.topics(self.cluster))
+        return matching(self.pattern, kafka_topics.topics(self.cluster) if existing is None else existing)
 
     def position(self) -> Offsets:
         """Next offsets that the consumer group has committed. Raises ServiceUnavailable."""

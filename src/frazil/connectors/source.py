@@ -1,7 +1,7 @@
 """Source of a connector: its topics as they are now, and how its tasks fetch records."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.clients.kafka.consumer_settings import consumer_settings
@@ -26,7 +26,7 @@ def topics_of(config: SinkConfig, bootstrap: str) -> list[str]:
     return found
 
 
-def matching(pattern: str, topics: list[str]) -> list[str]:
+def matching(pattern: str, topics: Iterable[str]) -> list[str]:
     """The topics whose whole names a Java pattern matches, sorted."""
     whole = compile_java(pattern)
     return sorted(filter(whole.matches, topics))

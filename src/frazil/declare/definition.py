@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from functools import cached_property
 from typing import Final, Literal
 
 from frazil.declare.placeholders import has_placeholder
+from frazil.text.near import nearest
 
 Type = Literal["BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD"]
 Importance = Literal["HIGH", "MEDIUM", "LOW"]
@@ -281,8 +281,8 @@ class ConfigDef:
 
     def _unknown(self, name: str) -> str:
         known = [*self.keys, *self._aliases, *self.families]
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        near = nearest(name, known, 0.75)
+        hint = f"; did you mean {near}?" if near else ""
         return f"{name} is not a key of this connector and has no effect{hint}"
 
     def describe(self, key: Key) -> dict[str, object]:

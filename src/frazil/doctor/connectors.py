@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from frazil.clients.kafka import groups as kafka_groups
 from frazil.clients.kafka import offsets as kafka_offsets
@@ -41,21 +42,30 @@ def _of_one(look: Look, name: str, entry: Mapping[str, object]) -> Iterator[Find
     part = f"connector {name}"
     info, status = entry["info"], entry["status"]
     assert isinstance(info, Mapping) and isinstance(status, Mapping)  # noqa: S101 - as the REST API has them
-    yield from _state(part, name, status)
+    state, checked = _state(part, status), list(_checked(part, look, name, info))
+    if state is not None and state.level == "problem":
+        same = [one for one in checked if one.what in state.what]
+        cure = next((one.cure for one in same if one.cure), state.cure)
+        state = replace(state, cure=f"{cure}, then `restart connector {name}`")
+        checked = [one for one in checked if one not in same]
+    yield from checked if state is None else (state, *checked)
+
+
+def _checked(part: str, look: Look, name: str, info: Mapping[str, Any]) -> Iterator[Finding]:
+    """Findings about its configuration and what it needs, whatever its state."""
     config = {str(key): str(value) for key, value in info["config"].items()}
     try:
         if connector_of(config).type != "sink":
             return
     except ConfigError:
         return  # of Kafka Connect's runtime, which says what it needs
-    checks = (_kafka, _retention, _store, _registry)
     try:
         opened = open_connector(name, config, look.settings, look.providers)
     except FrazilError as error:
         yield Finding(part, "problem", str(error), "it does not start", "correct its configuration: `validate`")
         return
     standing = Standing.of(name, config, look.settings.bootstrap_servers, look.providers)
-    for check in checks:
+    for check in (_topics, _store, _registry):
         try:
             with opened.hiding():
                 yield from check(part, look, opened, standing)
@@ -63,31 +73,37 @@ def _of_one(look: Look, name: str, entry: Mapping[str, object]) -> Iterator[Find
             yield Finding(part, "problem", str(error))
 
 
-def _state(part: str, name: str, status: Mapping[str, object]) -> Iterator[Finding]:
+def _state(part: str, status: Mapping[str, object]) -> Finding | None:
+    """A state that it should not be in."""
     connector, tasks = status["connector"], status["tasks"]
     assert isinstance(connector, Mapping) and isinstance(tasks, Sequence)  # noqa: S101 - as the REST API has them
     parts = [connector, *tasks]
     trace = next((str(one["trace"]).partition("\n")[0] for one in parts if one.get("trace")), "no reason is told")
     states = {str(one["state"]) for one in parts}
     if "FAILED" in states:
-        cure = f"correct the cause, then `restart connector {name}`"
-        yield Finding(part, "problem", f"it is FAILED: {trace}", "it stores nothing", cure)
-    elif "RESTARTING" in states:
-        yield Finding(
-            part, "warning", f"it is RESTARTING: {trace}", "it stores nothing until then", "it goes on by itself"
-        )
+        return Finding(part, "problem", f"it is FAILED: {trace}", "it stores nothing", "correct the cause")
+    if "RESTARTING" in states:
+        what = f"it is RESTARTING: {trace}"
+        return Finding(part, "warning", what, "it stores nothing until then", "it goes on by itself")
+    return None
 
 
-def _kafka(part: str, look: Look, opened: Connector, standing: Standing) -> Iterator[Finding]:
-    """Whether its login may read its topics and its group, and write dead letters."""
-    topics = standing.known_topics()
-    letters = opened.resolved.config.get(DLQ + "topic.name", "").strip()
+def _topics(part: str, look: Look, opened: Connector, standing: Standing) -> Iterator[Finding]:
+    """Topics: whether they are there, the rights on them, and what Kafka deletes of them."""
     existing = kafka_topics.topics(standing.cluster)
-    for topic in [topic for topic in topics if topic not in existing]:
+    topics = standing.known_topics(existing)
+    there = [topic for topic in topics if topic in existing]
+    for topic in [topic for topic in topics if topic not in there]:
         yield Finding(part, "problem", f"topic {topic} does not exist", "it reads nothing", f"`topics create {topic}`")
-    wanted = {topic: "READ" for topic in topics if topic in existing}
-    if letters in existing:
-        wanted[letters] = "WRITE"
+    letters = opened.resolved.config.get(DLQ + "topic.name", "").strip()
+    writes = {letters: "WRITE"} if letters in existing else {}
+    yield from _rights(part, standing, dict.fromkeys(there, "READ") | writes)
+    kafka_groups.group_offsets(standing.cluster, standing.group, [(topic, 0) for topic in there])
+    yield from _retention(part, standing, there)
+
+
+def _rights(part: str, standing: Standing, wanted: Mapping[str, str]) -> Iterator[Finding]:
+    """Whether its login may read its topics, and write dead letters."""
     for topic, allowed in kafka_topics.allowed_operations(standing.cluster, list(wanted)).items():
         if wanted[topic] not in allowed:
             what = "read" if wanted[topic] == "READ" else "write dead letters to"
@@ -98,12 +114,10 @@ def _kafka(part: str, look: Look, opened: Connector, standing: Standing) -> Iter
                 "it fails when it gets there",
                 f"allow {wanted[topic]} on the topic in the cluster's ACLs",
             )
-    kafka_groups.group_offsets(standing.cluster, standing.group, [(topic, 0) for topic in topics if topic in existing])
 
 
-def _retention(part: str, look: Look, opened: Connector, standing: Standing) -> Iterator[Finding]:
+def _retention(part: str, standing: Standing, topics: Sequence[str]) -> Iterator[Finding]:
     """Whether Kafka has deleted, or will soon, what was not read."""
-    topics = [topic for topic in standing.known_topics() if topic in kafka_topics.topics(standing.cluster)]
     begin, end = (read(standing.cluster, topics) for read in (kafka_offsets.begin_offsets, kafka_offsets.end_offsets))
     reached = kafka_groups.group_offsets(standing.cluster, standing.group, end)
     for (topic, number), position in sorted(reached.items()):

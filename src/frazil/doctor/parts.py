@@ -12,6 +12,7 @@ from frazil.connectors.keys.versions import VERSION
 from frazil.doctor.finding import Finding, Look
 from frazil.stack.ports import holder, is_taken
 from frazil.stack.service import Status
+from frazil.text.amounts import counted
 
 _OURS = "frazil-"
 _TOLD = {Status.DIED: "it has died"}
@@ -51,7 +52,7 @@ def kafka(look: Look) -> Iterator[Finding]:
     servers = look.settings.bootstrap_servers
     identity = cluster_id(servers)
     brokers = len(admin(servers).list_topics(timeout=10).brokers)
-    yield Finding("kafka", "ok", f"cluster {identity} at {servers} has {brokers} broker{'s' if brokers != 1 else ''}")
+    yield Finding("kafka", "ok", f"cluster {identity} at {servers} has {counted(brokers, 'broker')}")
     for name, partitions in partitions_of(servers, topics(servers)).items():
         dead = [one.number for one in partitions if one.leader is None]
         behind = [one.number for one in partitions if len(one.in_sync) < len(one.replicas)]
@@ -76,7 +77,7 @@ def kafka(look: Look) -> Iterator[Finding]:
 def catalog(look: Look) -> Iterator[Finding]:
     """The catalog of `query` and `sql`, which connectors without one of their own use as well."""
     namespaces = connect(look.settings.catalog_properties()).list_namespaces()
-    yield Finding("catalog", "ok", f"{look.settings.catalog_uri} answers, with {len(namespaces)} namespaces")
+    yield Finding("catalog", "ok", f"{look.settings.catalog_uri} answers, with {counted(len(namespaces), 'namespace')}")
 
 
 def worker(look: Look) -> Iterator[Finding]:
@@ -93,5 +94,4 @@ def worker(look: Look) -> Iterator[Finding]:
             "`restart worker`, or use the program of its release",
         )
     else:
-        count = len(look.connectors)
-        yield Finding("worker", "ok", f"{access.url} answers, with {count} connector{'s' if count != 1 else ''}")
+        yield Finding("worker", "ok", f"{access.url} answers, with {counted(len(look.connectors), 'connector')}")

@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,13 @@ from frazil.declare.placeholders import has_placeholder
 from frazil.declare.providers import ConfigProviders
 from frazil.environment.access import ConnectAccess
 from frazil.environment.bootstrap import Bootstrap, kafka_security
+from frazil.environment.home import nearest_home
 from frazil.environment.listeners import Listener, parse_listeners
 from frazil.environment.paths import expanded
 from frazil.environment.urls import check_url
 from frazil.environment.variables import VARIABLES
 from frazil.errors import ConfigError
+from frazil.text.near import nearest
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,8 @@ class Settings:
 
     @classmethod
     def load(cls, environ: Mapping[str, str] | None = None, env_file: Path | None = None) -> Settings:
-        """Read the process environment over the `.env` file of the working directory (the environment wins).
+        """Read the process environment over the `.env` file of the working directory, or, if there is none and no
+        FRAZIL_HOME, over that beside the home (the environment wins).
 
         Raises ConfigError when a value cannot be used, when the file is not UTF-8 text, or when `FRAZIL_ENV_FILE` names
         a file that does not exist.
@@ -79,6 +81,9 @@ class Settings:
         environ = os.environ if environ is None else environ
         named = environ.get("FRAZIL_ENV_FILE", "").strip()
         path = env_file or expanded("FRAZIL_ENV_FILE", named or VARIABLES["FRAZIL_ENV_FILE"].default)
+        beside = not (env_file or named or path.exists() or environ.get("FRAZIL_HOME", "").strip())
+        if beside:
+            path = cls(environ).home.with_name(path.name)
         if named and not path.exists():
             raise ConfigError(f"FRAZIL_ENV_FILE={named}: there is no such file; correct the path or unset the variable")
         if path.is_dir():
@@ -87,6 +92,8 @@ class Settings:
             from_file = {k: v for k, v in dotenv_values(path, interpolate=False).items() if v is not None}
         except UnicodeDecodeError as error:
             raise ConfigError(f"{path} is not UTF-8 text ({error.reason} at byte {error.start}); correct it") from None
+        if beside and from_file.get("FRAZIL_HOME", "").strip():
+            from_file["FRAZIL_HOME"] = str(path.parent / expanded("FRAZIL_HOME", from_file["FRAZIL_HOME"].strip()))
         settings = cls({**from_file, **environ}, _remarks(path, from_file))
         settings.check()
         return settings
@@ -154,12 +161,17 @@ class Settings:
     @cached_property
     def home(self) -> Path:
         """Data, logs and process files of the embedded stack (`FRAZIL_HOME`)."""
-        return expanded("FRAZIL_HOME", self.text("FRAZIL_HOME")).resolve()
+        text = self.text("FRAZIL_HOME")
+        return (expanded("FRAZIL_HOME", text) if text else nearest_home(Path.cwd(), self._user)).resolve()
+
+    @property
+    def _user(self) -> Path:
+        return Path(self.given("HOME") or "/")
 
     @cached_property
     def cache(self) -> Path:
         """Downloads that outlive a home (`FRAZIL_CACHE`)."""
-        caches = self.text("XDG_CACHE_HOME", derived=str(Path(self.given("HOME") or "/") / ".cache"))
+        caches = self.text("XDG_CACHE_HOME", derived=str(self._user / ".cache"))
         return expanded("FRAZIL_CACHE", self.text("FRAZIL_CACHE", derived=f"{caches}/frazil"))
 
     @cached_property
@@ -289,7 +301,7 @@ class Settings:
     @cached_property
     def contexts_file(self) -> Path:
         """The user's named workers; see `frazil.environment.contexts`."""
-        folder = self.text("XDG_CONFIG_HOME", derived=str(Path(self.given("HOME") or "/") / ".config"))
+        folder = self.text("XDG_CONFIG_HOME", derived=str(self._user / ".config"))
         return expanded("XDG_CONFIG_HOME", folder) / "frazil" / "contexts.json"
 
     @property
@@ -425,9 +437,9 @@ class Settings:
 
 def _remarks(path: Path, found: Mapping[str, str]) -> tuple[str, ...]:
     """Names that are nearly those of variables; others are for other programs."""
-    near = {name: get_close_matches(name, VARIABLES, 1, _NEAR) for name in found if name not in VARIABLES}
+    near = {name: nearest(name, VARIABLES, _NEAR) for name in found if name not in VARIABLES}
     return tuple(
-        f"{path}: {name} is no variable and has no effect; did you mean {meant[0]}?"
+        f"{path}: {name} is no variable and has no effect; did you mean {meant}?"
         for name, meant in near.items()
         if meant and not name.startswith("CONNECT_")
     )

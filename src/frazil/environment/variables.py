@@ -23,11 +23,11 @@ _DECLARED: Final = (
     Variable(
         "FRAZIL_HOME",
         _PLACES,
-        "Folder of the data, logs, connectors and process files of one stack. A relative path counts from the "
-        "working directory.",
+        "Folder of the data, logs, connectors and process files of one stack. Unset, it is the nearest `.frazil` in "
+        "the working directory or above it, else the one beside the `.venv` that frazil is installed in, else "
+        "`~/.frazil`. A relative path counts from the working directory.",
         "every verb",
-        ".frazil",
-        "path",
+        kind="path",
     ),
     Variable(
         "FRAZIL_CACHE",
@@ -57,7 +57,7 @@ _DECLARED: Final = (
         "FRAZIL_ENV_FILE",
         _PLACES,
         "File with variables, one NAME=value a line. The process environment wins over it. It cannot be set in the "
-        "file itself.",
+        "file itself. Unset, it is `.env` of the working directory, else the one beside the home.",
         "every verb",
         ".env",
         "path",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from frazil.pipeline.results import SkipReason
+from frazil.text.amounts import counted
 
 _PLACES_NAMED = 3
 
@@ -52,11 +53,11 @@ class BatchReport:
         """Describe the commits of the batch in one line."""
         row, file = self.nouns
         where = ", ".join(self.places) if len(self.places) <= _PLACES_NAMED else f"{len(self.places)} tables"
-        letters = f", {_count(self.dead_letters, 'dead letter')} (`deadletters list`)" if self.dead_letters else ""
+        letters = f", {counted(self.dead_letters, 'dead letter')} (`deadletters list`)" if self.dead_letters else ""
         skipped = f", {self.skipped:,} skipped" if self.skipped else ""
         return (
-            f"connector {self.connector}: {_count(self.stored, row)}{letters}{skipped} into {where}, "
-            f"{_count(self.files, file)} in {self.duration_s:.2f} s"
+            f"connector {self.connector}: {counted(self.stored, row)}{letters}{skipped} into {where}, "
+            f"{counted(self.files, file)} in {self.duration_s:.2f} s"
         )
 
 
@@ -83,7 +84,3 @@ class Totals:
         """These and one batch more."""
         summed = {name: value + getattr(report, name) for name, value in vars(self).items() if name != "batches"}
         return Totals(batches=self.batches + 1, **summed)
-
-
-def _count(number: int, of: str) -> str:
-    return f"{number:,} {of}{'' if number == 1 else 's'}"

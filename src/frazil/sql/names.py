@@ -18,8 +18,8 @@ from pyiceberg.table import Table
 from requests.exceptions import RequestException
 
 from frazil.errors import QueryError, ServiceUnavailable
-from frazil.sql.near import did_you_mean
 from frazil.sql.view import Views
+from frazil.text.near import did_you_mean
 
 # Only such names go into a request as they stand; others are looked for among the names that the catalog lists.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -194,8 +194,19 @@ class Names:
         if found:
             raise QueryError(f"{name} could be any of {', '.join(found)}; write it exactly")
         schema = ".".join(namespace)
-        near = did_you_mean(name, [*known, *(self.own_views if schema == self.default_schema else ())])
+        own = schema == self.default_schema
+        near = did_you_mean(name, [*known, *(self.own_views if own else ())], "" if own else f"{schema}.")
+        near = near or self._elsewhere(name, schema)
         raise QueryError(f"there is no table {schema}.{name}{near}; known tables: {', '.join(known) or 'none'}")
+
+    def _elsewhere(self, name: str, schema: str) -> str:
+        """Tables of that name in the other schemas that may be listed, to go behind a message."""
+        found = []
+        for other in self.schemas():
+            with suppress(ServiceUnavailable):
+                tables = self.tables(tuple(other.split("."))) if other != schema else ()
+                found += [f"{other}.{table}" for table in tables if table.lower() == name.lower()]
+        return f"; there is {', '.join(found)}" if found else ""
 
 
 @contextmanager

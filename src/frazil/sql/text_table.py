@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from frazil.sql.result import Result
 from frazil.sql.value_text import printable, printable_lines, text_of
+from frazil.text.amounts import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -80,7 +81,7 @@ def _is_text(result: Result) -> bool:
 
 def _write_footer(result: Result, console: Console, *, footer: bool, timing: bool) -> None:
     if footer:
-        rows = "1 row" if result.row_count == 1 else f"{result.row_count:,} rows"
+        rows = counted(result.row_count, "row")
         console.print(f"({rows} in {result.elapsed_s:.2f} s)" if timing else f"({rows})", style="dim")
 
 

@@ -43,7 +43,7 @@ def test_dry_run_sends_nothing_and_shows_what_the_worker_would_refuse(program: P
     assert out.startswith("good: would be created\n")
     assert out.endswith("1 created; nothing was sent\n")
     code, out, err = program.run("apply", "-f", str(good), "-f", str(bad), "--dry-run")
-    assert (code, err) == (1, "")
+    assert (code, err) == (1, "`validate FILE` names all that is wrong with a configuration.\n")
     assert "! tasks.max: Invalid value zero" in out
     assert out.endswith("1 created, 1 refused; nothing was sent\n")
     assert program.client.connectors() == []
@@ -55,6 +55,7 @@ def test_the_failure_of_one_connector_does_not_keep_the_others(program: Program,
     code, out, err = program.run("apply", "-f", str(bad), "-f", str(good))
     assert (code, out) == (1, "good: created\n1 failed, 1 created\n")
     assert err.startswith(f"frazil: bad ({bad}): POST")
+    assert err.endswith("`validate FILE` names all that is wrong with a configuration.\n")
     assert program.client.status("good")["connector"]["state"] == "STOPPED"
 
 
@@ -112,6 +113,32 @@ def test_patch_and_delete_by_regular_expression(program: Program) -> None:
     code, _, err = program.run("delete", "connector", "logs-.*", "-e")
     assert code == 1
     assert "no connector matches logs-.*" in err
+
+
+def test_a_deletion_is_asked_for_on_a_terminal_alone(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    program.client.put_config("a", SINK)
+    asked: list[str] = []
+
+    def refused(question: str, otherwise: str) -> bool:
+        asked.append(question)
+        return False
+
+    monkeypatch.setattr("frazil.cli.connect.change.sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("frazil.cli.connect.change.agreed", refused)
+    assert program.ok("delete", "connector", "a") == "nothing was deleted\n"
+    assert (asked, program.client.connectors()) == (["Delete a?"], ["a"])
+    assert program.ok("delete", "connector", "a", "--yes") == "a: deleted\n"
+    assert len(asked) == 1
+
+
+def test_a_name_with_a_slip_of_the_pen_is_told_with_what_was_meant(program: Program) -> None:
+    program.client.put_config("orders-sink", SINK)
+    code, out, err = program.run("pause", "connector", "order-sink", "xyz")
+    assert (code, out) == (1, "")
+    assert [line.partition("; ")[2] for line in err.splitlines()] == ["did you mean orders-sink?", ""]
+    assert err.splitlines()[0].startswith("frazil: order-sink: PUT")
+    assert "; did you mean IcebergSinkConnector?" in program.run("describe", "plugin", "IcebergSinkConector")[2]
+    assert "did you mean" not in program.run("restart", "task", "orders-sink/9")[2]
 
 
 @pytest.mark.parametrize(

@@ -19,4 +19,4 @@ def test_events_tell_what_was_changed_newest_first(program: Program) -> None:
     assert program.ok("events", "c") == "There are no events of connector c.\n"
     header, line = program.ok("events", "b", "-n", "5").splitlines()
     assert header.split() == ["time", "event", "connector", "by", "message"]
-    assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ +request +b +127.0.0.1 +PUT /connectors/b/config: 201", line)
+    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ +request +b +127.0.0.1 +PUT /connectors/b/config: 201", line)

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from frazil.cli.ui.arguments import point_in_time, seconds
+from frazil.cli.ui.arguments import known_table, point_in_time, seconds
 from frazil.errors import UsageError
 
 NOW = datetime(2026, 3, 1, 0, 30, tzinfo=UTC)
@@ -53,3 +53,8 @@ def test_durations(text: str, expected: float) -> None:
 def test_what_is_no_duration(text: str) -> None:
     with pytest.raises(UsageError, match="is not a duration; write seconds, or 90s, 10m, 2h"):
         seconds(text)
+
+
+def test_a_table_that_is_not_there_is_told_with_what_was_meant_and_where_it_lies() -> None:
+    with pytest.raises(UsageError, match=r"no table order in shop; did you mean shop\.orders\?; known tables: orders"):
+        known_table("shop.order", "streaming", lambda place: {"shop": ["orders"]}[place])

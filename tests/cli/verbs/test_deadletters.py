@@ -18,6 +18,7 @@ from frazil.cli.main import app
 from frazil.clients.catalog import connect
 from frazil.clients.connect import ConnectClient
 from frazil.clients.kafka import topics as kafka_topics
+from frazil.clients.kafka.produce import RecordProducer
 from frazil.connectors.iceberg.table.commit import Commit, TableBranch
 from frazil.connectors.positions import KafkaIdentity
 from frazil.environment.settings import Settings
@@ -319,6 +320,17 @@ def test_connectors_name_their_queues(place: Place, tmp_path: Path) -> None:
             app, ["deadletters", "list", "--topic", place.name], env={"KAFKA_CONNECT_URL": url}
         )
         assert "holds records, not dead letters" in str(refused.exception)
+
+
+def test_a_record_is_not_shown_as_a_dead_letter(place: Place, tmp_path: Path) -> None:
+    plain = f"{place.name}.plain"
+    with RecordProducer(place.settings.bootstrap_servers) as producer:
+        kafka_topics.ensure_topics(place.settings.bootstrap_servers, {plain: (1, {})})
+        producer.send(plain, [b"{}"], 1)
+    with rest_worker(tmp_path) as (url, _):
+        shown = CliRunner().invoke(app, ["deadletters", "show", plain, "0", "0"], env={"KAFKA_CONNECT_URL": url})
+    assert isinstance(shown.exception, NotFound)
+    assert f"`topics peek {plain} --from 0 -p 0 -n 1` shows it" in str(shown.exception)
 
 
 @pytest.mark.parametrize("verb", [["list"], ["list", "--all"], ["replay"], ["replay", "--dry-run"], ["drop", "--yes"]])

@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 from typer.testing import CliRunner
 
 from frazil.cli.main import app
-from frazil.cli.verbs.status import MISSING, ConnectorRow, ServiceRow, StackStatus, TableRow, look
+from frazil.cli.verbs.status_look import MISSING, ConnectorRow, ServiceRow, StackStatus, TableRow, look
 from frazil.clients.catalog import connect
 from frazil.clients.connect import ConnectClient
 from frazil.clients.kafka import client as kafka_client
@@ -30,7 +30,7 @@ from tests.worker.lifecycle.runners import ScriptedFactory
 
 SHAPES = {
     "services": ["name", "state", "address", "pid", "reason"],
-    "connectors": ["name", "state", "tasks", "lag", "trace", "dead_letters"],
+    "connectors": ["name", "state", "tasks", "lag", "trace", "dead_letters", "captured"],
     "tables": ["name", "state", "rows", "snapshot", "last_commit"],
 }
 
@@ -85,7 +85,8 @@ def test_json_always_has_the_same_members(stopped: Settings) -> None:
     assert found["up"] is False
     assert found["dead_letters"] is None
     assert [list(service) for service in found["services"]] == [SHAPES["services"]] * 3
-    assert (found["connectors"], found["tables"], found["errors"]) == ([], [], [])
+    assert (found["connectors"], found["tables"]) == ([], [])
+    assert found["errors"] == ["Connectors are not known, as the worker does not run: `start worker`."]
 
 
 @pytest.mark.parametrize(
@@ -107,6 +108,22 @@ def test_how_far_a_source_is_stands_below_the_connectors(stopped: Settings, monk
     row = ConnectorRow("shop", "RUNNING", ["RUNNING"], captured={"Snapshot": "running: 3 of 5 tables", "Changes": "7"})
     monkeypatch.setattr("frazil.cli.verbs.status.look", lambda settings: StackStatus(connectors=[row]))
     assert "shop: snapshot: running: 3 of 5 tables; changes: 7" in CliRunner().invoke(app, ["status"]).stdout
+
+
+@pytest.mark.parametrize(
+    ("state", "tasks", "told"),
+    [
+        ("RUNNING", ["RUNNING", "FAILED"], "1 of 2 tasks FAILED"),
+        ("RUNNING", ["FAILED"], "1 of 1 task FAILED"),
+        ("FAILED", ["FAILED"], "c FAILED"),
+    ],
+)
+def test_a_connector_whose_task_has_failed_is_shown_so(
+    stopped: Settings, monkeypatch: pytest.MonkeyPatch, state: str, tasks: list[str], told: str
+) -> None:
+    found = StackStatus(connectors=[ConnectorRow("c", state, tasks, 0, "no int")])
+    monkeypatch.setattr("frazil.cli.verbs.status.look", lambda settings: found)
+    assert told in " ".join(CliRunner().invoke(app, ["status"]).stdout.split())
 
 
 def test_what_was_never_asked_for_is_not_missing(stopped: Settings, tmp_path: Path) -> None:

@@ -34,6 +34,12 @@ def test_not_acceptable_comes_before_not_found_of_a_connector(client: httpx.Clie
     assert_error(client.get("/nope", headers={"accept": accept}), 404, "HTTP 404 Not Found")
 
 
+def test_the_root_takes_browsers_that_want_html_alone(client: httpx.Client) -> None:
+    answer = client.get("/", headers={"accept": "text/html"})
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json"), "there is no console here"
+    assert_error(client.get("/", headers={"accept": "image/png"}), 406, "HTTP 406 Not Acceptable")
+
+
 @pytest.mark.parametrize("accept", ["*/*", "application/*", "text/html, APPLICATION/JSON;q=0.1", ""])
 def test_acceptable(client: httpx.Client, accept: str) -> None:
     assert client.get("/connectors", headers={"accept": accept}).status_code == 200

@@ -9,6 +9,7 @@ from frazil.cli.connect.session import ContextOption, connect
 from frazil.cli.ui.program import verb
 from frazil.environment.private_file import write_private
 from frazil.errors import UsageError
+from frazil.text.amounts import counted
 
 _BACKUP, _RESTORE = "backup connectors.backup", "restore connectors.backup"
 
@@ -32,7 +33,7 @@ def backup(
     except OSError as error:
         raise UsageError(f"{file} cannot be written: {error.strerror or error}. Nothing was saved.") from None
     count = len(taken.connectors)
-    typer.echo(f"{count} connector{'' if count == 1 else 's'} of Kafka cluster {taken.kafka_cluster_id} in {file}")
+    typer.echo(f"{counted(count, 'connector')} of Kafka cluster {taken.kafka_cluster_id} in {file}")
 
 
 @verb(f"{_RESTORE} --dry-run", _RESTORE)

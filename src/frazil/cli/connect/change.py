@@ -16,7 +16,7 @@ from frazil.cli.ui.console import agreed
 from frazil.cli.ui.env_file import EnvFileOption, variables_of
 from frazil.cli.ui.program import group, verb
 from frazil.connectors.documents import Document, read_documents
-from frazil.errors import FrazilError, NotFound, UsageError
+from frazil.errors import ConfigError, FrazilError, NotFound, UsageError
 
 if TYPE_CHECKING:
     from frazil.clients.connect import ConnectClient
@@ -25,6 +25,7 @@ _PATCH, _DELETE = "patch connector iceberg-sink-apilogs --set tasks.max=4", "del
 FilesOption = Annotated[
     list[str], typer.Option("--file", "-f", help="JSON or YAML file, folder of such files, or - for stdin.")
 ]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 NameOption = Annotated[str | None, typer.Option("--name", "-n", help="Name of the one connector that has none.")]
 _patch = group("patch", "Change some keys of connectors.", _PATCH)
 _delete = group("delete", "Delete connectors; tables and topics stay.", _DELETE)
@@ -47,7 +48,7 @@ def apply(
     prune: Annotated[
         bool, typer.Option("--prune", help="Delete the connectors that are in no file as well; asks first.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: YesOption = False,
     env_file: EnvFileOption = None,
     context: ContextOption = None,
 ) -> None:
@@ -61,6 +62,7 @@ def apply(
     if name is not None and len(documents) > 1:
         raise UsageError(f"--name is for one connector, and the files have {len(documents)}. Nothing was sent.")
     outcomes: Counter[str] = Counter()
+    refused = False
     with connect(context) as client:
         for document in documents:
             try:
@@ -68,10 +70,13 @@ def apply(
             except FrazilError as error:
                 outcomes["failed"] += 1
                 typer.echo(f"frazil: {document.name} ({document.source}): {error}", err=True)
+                refused |= isinstance(error, ConfigError)
         if prune and not (outcomes["failed"] or outcomes["refused"]):
             outcomes["deleted"] += _prune(client, without_file(client, documents), dry_run=dry_run, yes=yes)
     done = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items() if count)
     typer.echo(f"{done}; nothing was sent" if dry_run else done)
+    if refused or outcomes["refused"]:
+        typer.echo("`validate FILE` names all that is wrong with a configuration.", err=True)
     if outcomes["failed"] or outcomes["refused"]:
         raise typer.Exit(1)
 
@@ -173,13 +178,22 @@ def patch_connector(
         for_each(chosen(client, names, regex), patched)
 
 
-@_delete("connector", _DELETE, "delete connector 'test-.*' -e")
-def delete_connector(names: NamesArgument, regex: RegexOption = False, context: ContextOption = None) -> None:
-    """Delete connectors; their tables, topics and positions stay."""
+@_delete("connector", _DELETE, "delete connector 'test-.*' -e --yes")
+def delete_connector(
+    names: NamesArgument, regex: RegexOption = False, yes: YesOption = False, context: ContextOption = None
+) -> None:
+    """Delete connectors; their tables, topics and positions stay.
+
+    On a terminal it asks first; a script is not asked, as with kubectl.
+    """
     with connect(context) as client:
+        wanted = chosen(client, names, regex)
+        if sys.stdin.isatty() and not (yes or agreed(f"Delete {', '.join(wanted)}?", "")):
+            typer.echo("nothing was deleted")
+            return
 
         def deleted(name: str) -> str:
             client.delete(name)
             return "deleted"
 
-        for_each(chosen(client, names, regex), deleted)
+        for_each(wanted, deleted)

@@ -8,8 +8,7 @@ import typer
 from frazil.cli.connect.session import ContextOption, complete_connectors, connect
 from frazil.cli.ui.output import Output, OutputOption, show
 from frazil.cli.ui.program import verb
-
-_MOST = 5000
+from frazil.text.events import KEPT
 
 
 @verb("events", "events iceberg-sink-apilogs -n 200", "events -o json")
@@ -17,19 +16,21 @@ def events(
     connector: Annotated[
         str | None, typer.Argument(help="Connector; all when left out.", autocompletion=complete_connectors)
     ] = None,
-    count: Annotated[int, typer.Option("--count", "-n", min=1, max=_MOST, help="Events at most.")] = 50,
+    count: Annotated[
+        int, typer.Option("--count", "-n", min=1, max=KEPT, help=f"Events at most; a worker keeps {KEPT:,}.")
+    ] = 50,
     output: OutputOption = Output.TABLE,
     context: ContextOption = None,
 ) -> None:
     """Show what happened, newest first: started, failed, changed, by whom.
 
-    A worker keeps its newest 5,000 events; of a group, each worker tells its own.
+    Of a group, each worker tells its own.
     """
     with connect(context) as client:
         found = client.events(connector, count)
     rows = [
         (
-            datetime.fromtimestamp(each["at"], UTC).strftime("%Y-%m-%d %H:%M:%SZ"),
+            f"{datetime.fromtimestamp(each['at'], UTC):%Y-%m-%dT%H:%M:%SZ}",
             each["kind"],
             each["connector"] or "-",
             " from ".join(filter(None, (each["user"], each["client"]))) or "-",

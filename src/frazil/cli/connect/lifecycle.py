@@ -14,6 +14,7 @@ from frazil.cli.ui.arguments import seconds
 from frazil.cli.ui.program import group
 from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable, TerminalError, UsageError
+from frazil.text.amounts import counted
 
 if TYPE_CHECKING:
     from frazil.clients.connect import ConnectClient
@@ -122,12 +123,16 @@ def wait_connector(
         wanted = chosen(client, names, regex)
         if goal in (Goal.CAUGHT_UP, Goal.COMMITTED):
             settings = Settings.load()
-            for_each(wanted, lambda name: _stored(client, settings, name, goal, deadline))
+            for_each(wanted, lambda name: until_stored(client, settings, name, goal, deadline))
         else:
-            for_each(wanted, lambda name: _awaited(client, name, goal, deadline))
+            for_each(wanted, lambda name: until_state(client, name, goal, deadline))
 
 
-def _awaited(client: ConnectClient, name: str, wanted: Goal, deadline: float) -> str:
+def until_state(client: ConnectClient, name: str, wanted: Goal, deadline: float) -> str:
+    """Wait until a connector and its tasks are in a state; the state.
+
+    Raises TerminalError when it fails, ServiceUnavailable when it is not there in time (`time.monotonic`).
+    """
     while True:
         status = client.status(name)
         if _reached(status, wanted):
@@ -137,7 +142,11 @@ def _awaited(client: ConnectClient, name: str, wanted: Goal, deadline: float) ->
         time.sleep(_POLL_S)
 
 
-def _stored(client: ConnectClient, settings: Settings, name: str, wanted: Goal, deadline: float) -> str:
+def until_stored(client: ConnectClient, settings: Settings, name: str, wanted: Goal, deadline: float) -> str:
+    """Wait until a sink has stored what its topics have now, or something of it; the goal.
+
+    Raises as `until_state`, UsageError for a source, and TerminalError for one that is paused or stopped.
+    """
     from frazil.connectors.connector import Standing
     from frazil.declare.providers import ConfigProviders
 
@@ -153,8 +162,8 @@ def _stored(client: ConnectClient, settings: Settings, name: str, wanted: Goal, 
         _check_failure(status)
         state = status["connector"]["state"]
         if state in (Goal.PAUSED, Goal.STOPPED):
-            raise TerminalError(f"it is {state}, with {sum(left.values()):,} records to store; `resume` it")
-        _check_time(name, deadline, f"{sum(left.values()):,} records behind", f"{wanted.value} yet")
+            raise TerminalError(f"it is {state}, with {counted(sum(left.values()), 'record')} to store; `resume` it")
+        _check_time(name, deadline, f"{counted(sum(left.values()), 'record')} behind", f"{wanted.value} yet")
         time.sleep(_POLL_S)
         left = _left(ends, standing.behind())
     return wanted.value

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 
 from frazil.errors import UsageError
+from frazil.text.near import did_you_mean
 
 _AGO = re.compile(r"(\d{1,6})(s|m|h|d|w)")
 _FIRST_YEAR = 1970
@@ -57,7 +58,8 @@ def known_table(table: str, namespace: str, tables: Callable[[str], list[str]]) 
     known = tables(place)
     found = [candidate for candidate in known if candidate.lower() == name.lower()]
     if not found:
-        raise UsageError(f"there is no table {name} in {place}; known tables: {', '.join(known) or 'none'}")
+        near = did_you_mean(name, known, f"{place}.")
+        raise UsageError(f"there is no table {name} in {place}{near}; known tables: {', '.join(known) or 'none'}")
     return place, found[0]
 
 

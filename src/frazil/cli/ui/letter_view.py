@@ -17,6 +17,7 @@ from frazil.cli.ui.output import Output, as_text, show_table
 from frazil.connectors.sink import WORDS, Outcome
 from frazil.pipeline.letters.letter import Letter, described
 from frazil.sql.value_text import byte_lines, json_text, printable
+from frazil.text.amounts import counted
 from frazil.text.credentials import redact_bytes, redact_header, redact_text
 from frazil.text.instants import shown
 
@@ -92,7 +93,7 @@ def print_groups(groups: Groups, limit: int, output: Output) -> None:
         ],
     )
     more = "" if len(rows) <= limit else f" in {len(rows):,} groups, of which {limit:,} are shown (-n shows more)"
-    typer.echo(f"{_open(groups.total)}{more}")
+    typer.echo(f"{counted(groups.total, 'open dead letter')}{more}")
 
 
 @dataclass
@@ -142,7 +143,7 @@ def print_letters(newest: Newest, output: Output) -> None:
     )
     shown = len(newest.letters)
     more = "" if newest.total == shown else f", of which the newest {shown:,} are shown (-n shows more)"
-    typer.echo(f"{_open(newest.total)}{more}")
+    typer.echo(f"{counted(newest.total, 'open dead letter')}{more}")
 
 
 def print_letter(letter: Letter, is_open: bool, output: Output, read: Mapping[str, bytes], *, raw: bool) -> None:
@@ -223,7 +224,7 @@ def print_outcomes(outcomes: Iterable[Outcome], say: Callable[[str], None], outp
             alike += 1
             if alike <= _ALIKE:
                 typer.echo(f"{topic} {partition} {offset}  {words}{': ' if reason else ''}{printable(reason)}")
-        say(f"{counts.total():,} dead letters judged")
+        say(f"{counted(counts.total(), 'dead letter')} judged")
     if output is Output.JSON or (output is Output.YAML and not printed):
         typer.echo("\n]" if printed else "[]")
     elif output is Output.TABLE:
@@ -237,7 +238,7 @@ def print_dropped(groups: Groups, dropped: int, output: Output) -> None:
     if output is not Output.TABLE:
         _print_one({"dropped": dropped, "meant": groups.total, "groups": groups.objects()}, output)
     elif groups.total:
-        typer.echo(f"{dropped:,} dead letters dropped." if dropped else "Nothing was dropped.")
+        typer.echo(f"{counted(dropped, 'dead letter')} dropped." if dropped else "Nothing was dropped.")
 
 
 def brief(letter: Letter) -> dict[str, Any]:
@@ -267,10 +268,6 @@ def moment(milliseconds: int) -> str:
 def masked(text: str) -> str:
     """The text without credentials; many dead letters have the same one."""
     return redact_text(text) if text else text
-
-
-def _open(count: int) -> str:
-    return f"{count:,} open dead letter{'' if count == 1 else 's'}"
 
 
 def _sum(counts: Counter[str], *, dry_run: bool) -> str:
@@ -312,7 +309,7 @@ def _print_bytes(name: str, data: bytes | None) -> None:
 def _print_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print a line for each row, whatever reasons have in them."""
     lines = [[printable(str(value)) for value in row] for row in rows]
-    show_table(header, lines, numbers=("count", "partition", "offset"))
+    show_table(header, lines, numbers=("count", "partition", "offset"), cut="reason")
 
 
 def _print_items(items: Sequence[object], output: Output) -> None:

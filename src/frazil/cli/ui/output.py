@@ -10,6 +10,10 @@ import typer
 from frazil.cli.ui.console import make_console
 from frazil.sql.value_text import json_text, printable_lines
 
+_GAP = 2
+_LEAST = 20
+"""Columns between those of a table, and characters that one which is cut keeps."""
+
 
 class Output(StrEnum):
     """Form of an answer; NAME is of lists."""
@@ -65,21 +69,33 @@ def as_text(document: Any, output: Output) -> str:
 
 
 def show_table(
-    header: Sequence[str], rows: Sequence[Sequence[object]], *, numbers: Collection[str] = (), red: Collection[int] = ()
+    header: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    *,
+    numbers: Collection[str] = (),
+    red: Collection[int] = (),
+    cut: str = "",
 ) -> None:
-    """Print a table. Columns of `numbers` are aligned to the right.
+    """Print a table. Columns of `numbers` are aligned to the right; column `cut` ends where a terminal does.
 
     Red are the rows of `red`, by index, and those with FAILED in them.
     """
+    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
+    console = make_console()
+    lines = [[printable_lines(str(value)) for value in row] for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip(header, *lines, strict=True)]
+    others = sum(width + _GAP for name, width in zip(header, widths, strict=True) if name != cut)
     table = Table(box=None, pad_edge=False)
     for name in header:
-        number = name in numbers
-        table.add_column(name, justify="right" if number else "left", overflow="fold", no_wrap=number)
-    for index, row in enumerate(rows):
-        texts = [printable_lines(str(value)) for value in row]
+        right = name in numbers
+        if name == cut:
+            table.add_column(name, no_wrap=True, max_width=max(_LEAST, console.width - others))
+        else:
+            table.add_column(name, justify="right" if right else "left", overflow="fold", no_wrap=right)
+    for index, texts in enumerate(lines):
         wrong = index in red or any("FAILED" in text for text in texts)
         table.add_row(*map(Text, texts), style="red" if wrong else None)
-    make_console().print(table)
+    console.print(table)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +13,7 @@ from frazil.cli.ui.arguments import known_table
 from frazil.cli.ui.console import agreed
 from frazil.cli.ui.worker_connectors import worker_connectors
 from frazil.environment.settings import Settings
-from frazil.errors import FrazilError, UsageError
+from frazil.errors import FrazilError, NotFound, UsageError
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -40,6 +40,7 @@ TableArgument = Annotated[
     str,
     typer.Argument(help="`namespace.table`, or a table of NAMESPACE_NAME.", autocompletion=complete_tables),
 ]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 def open_table(settings: Settings, table: str) -> tuple[Catalog, Table]:
@@ -96,3 +97,22 @@ def consented(yes: bool, question: str) -> bool:
         return True
     typer.echo("nothing was changed")
     return False
+
+
+def told_by_catalog(act: Callable[[], object], settings: Settings, what: str) -> None:
+    """Do what the catalog does, `what` in words. Raises UsageError, NotFound or what an unanswered catalog means."""
+    from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, RESTError, TableAlreadyExistsError
+    from requests.exceptions import RequestException
+
+    from frazil.clients.catalog import catalog_error
+
+    try:
+        act()
+    except NoSuchTableError:
+        raise NotFound(f"{what} is too late: the table is gone already") from None
+    except NoSuchNamespaceError:
+        raise NotFound(f"{what} needs a namespace that is there. Nothing was changed.") from None
+    except TableAlreadyExistsError:
+        raise UsageError(f"{what} is not possible: there is a table of that name. Nothing was changed.") from None
+    except (RESTError, RequestException) as error:
+        raise catalog_error(settings.catalog_properties(), what, error) from error

@@ -17,6 +17,7 @@ from frazil.cli.ui.progress import progress
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
 from frazil.pipeline.convert.strict import ConversionError
+from frazil.text.amounts import counted
 
 if TYPE_CHECKING:
     from frazil.clients.kafka.produce import Outgoing
@@ -66,8 +67,8 @@ def send_lines(settings: Settings, topic: str, lines: Lines) -> None:
                 records = _records(_lines(file, lines), lines.whole, encode, encode_key)
                 acknowledged = producer.send(topic, records, None, _shown(topic, show))
     seconds = time.monotonic() - started
-    amount = "1 record" if acknowledged == 1 else f"{acknowledged:,} records"
-    typer.echo(f"{topic}: {amount} in {seconds:.1f} s" + (" (the topic is new)" if created else ""))
+    new = " (the topic is new)" if created else ""
+    typer.echo(f"{topic}: {counted(acknowledged, 'record')} in {seconds:.1f} s{new}")
 
 
 def _lines(opened: Iterator[bytes], lines: Lines) -> Iterator[bytes]:

@@ -18,6 +18,7 @@ from frazil.cli.ui.progress import Records, progress
 from frazil.cli.ui.value_lines import Lines, send_lines
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
+from frazil.text.amounts import counted
 
 if TYPE_CHECKING:
     from frazil.minio.deployment.deploy import Step
@@ -96,7 +97,7 @@ def produce(
     _check_count(count)
     for kind in kinds:
         acknowledged, _, seconds = send(settings, kind, count, odd=0.0)
-        typer.echo(f"{settings.topics[kind]}: {acknowledged:,} records in {seconds:.1f} s")
+        typer.echo(f"{settings.topics[kind]}: {counted(acknowledged, 'record')} in {seconds:.1f} s")
 
 
 @verb("generate api -n 100000", "generate all -n 10000 --odd")
@@ -119,13 +120,13 @@ def generate(
     total, mixes, started = 0, Counter[str](), time.monotonic()
     for one in kinds[kind]:
         acknowledged, mix, seconds = send(settings, one, count, ODD_SHARE if odd else 0.0)
-        typer.echo(f"{settings.topics[one]}: {acknowledged:,} records, {acknowledged / seconds:,.0f} ops/s")
+        typer.echo(f"{settings.topics[one]}: {counted(acknowledged, 'record')}, {acknowledged / seconds:,.0f} ops/s")
         total += acknowledged
         mixes.update({f"{one} {label}": n for label, n in mix.items()})
     seconds = time.monotonic() - started
     oddities = sum(n for label, n in mixes.items() if label.split(" ", 1)[1].startswith(ODD_LABEL))
     of_these = f" ({oddities:,} of them odd)" if odd else ""
-    typer.echo(f"\n{total:,} records{of_these} in {seconds:.1f} s, {total / seconds:,.0f} ops/s. Mix:")
+    typer.echo(f"\n{counted(total, 'record')}{of_these} in {seconds:.1f} s, {total / seconds:,.0f} ops/s. Mix:")
     _print_mix(mixes, total)
 
 
@@ -157,7 +158,7 @@ def continuous(
                 time.sleep(interval)
     except KeyboardInterrupt:
         seconds = time.monotonic() - started
-        typer.echo(f"\nStopped after {seconds:.0f} s: {acknowledged.total():,} records acknowledged")
+        typer.echo(f"\nStopped after {seconds:.0f} s: {counted(acknowledged.total(), 'record')} acknowledged")
         _print_mix(acknowledged, acknowledged.total())
 
 

@@ -18,7 +18,8 @@ from frazil.cli.ui.output import Output, OutputOption
 from frazil.cli.ui.program import group
 from frazil.cli.ui.progress import Records, progress
 from frazil.environment.settings import Settings
-from frazil.errors import UsageError
+from frazil.errors import NotFound, UsageError
+from frazil.text.amounts import counted
 
 if TYPE_CHECKING:
     from frazil.cli.ui.letter_connectors import Connectors
@@ -141,25 +142,31 @@ def show(
     schema registry follows as it reads it. Credentials are masked like those in the tables.
     """
     from frazil.cli.ui import letter_view
+    from frazil.cli.ui.letter_connectors import Connectors
     from frazil.pipeline.letters.log import LetterLog
+    from frazil.pipeline.letters.queues import queue_topics
 
-    log = LetterLog(Settings.load().bootstrap_servers)
+    settings = Settings.load()
+    log = LetterLog(settings.bootstrap_servers)
     letter = log.letter(topic, partition, offset)
+    name = letter.connector or None
+    connectors = Connectors.known(settings) if config is None else Connectors.read(config, name)
+    if not (letter.context or connectors.unknown or queue_topics([topic], connectors.configs.values())):
+        raise NotFound(
+            f"offset {offset} of {topic}, partition {partition} is no dead letter: it tells no reason, and no "
+            f"connector has dead letters there. `topics peek {topic} --from {offset} -p {partition} -n 1` shows it."
+        )
     with progress(make_console(stderr=True)) as say:
         [queue] = log.look([topic], _advance(say, f"looking for what closes it in {topic}"))
-    letter_view.print_letter(letter, queue.is_open(partition, offset), output, _read(letter, config), raw=raw)
+    read = _read(settings, letter, connectors)
+    letter_view.print_letter(letter, queue.is_open(partition, offset), output, read, raw=raw)
 
 
-def _read(letter: Letter, file: Path | None) -> Mapping[str, bytes]:
+def _read(settings: Settings, letter: Letter, connectors: Connectors) -> Mapping[str, bytes]:
     """Read key and value as the connector does, as far as that is known."""
-    from frazil.cli.ui.letter_connectors import Connectors
     from frazil.connectors.schema_records import read_parts
     from frazil.declare.providers import ConfigProviders
 
-    if not letter.connector:
-        return {}
-    settings = Settings.load()
-    connectors = Connectors.known(settings) if file is None else Connectors.read(file, letter.connector)
     config = connectors.configs.get(letter.connector)
     if config is None:
         return {}
@@ -234,7 +241,7 @@ def drop(
 
 
 def _agreed(count: int) -> bool:
-    question = f"Drop {count:,} dead letters? They are not listed or replayed any more."
+    question = f"Drop {counted(count, 'dead letter')}? What is dropped is not listed or replayed any more."
     return agreed(question, "drop cannot ask here. Nothing was dropped; pass --yes to go on.")
 
 

@@ -76,7 +76,10 @@ def next_steps(settings: Settings) -> list[tuple[str, str]]:
         (f"{PROGRAM} query apilogs", "row total and the newest records"),
         (f'{PROGRAM} sql "SHOW TABLES"', "any question; `sql -h` has examples"),
         (f"{PROGRAM} generate api -n 100000", "more records"),
-        (f"curl -s {settings.connect_url}/connectors/iceberg-sink-apilogs/status", "Kafka Connect's REST API"),
+        (
+            f"{PROGRAM} describe connector iceberg-sink-apilogs",
+            f"Kafka Connect's REST API is at {settings.connect_url}",
+        ),
         (f"{PROGRAM} stop", "stop everything; `clean` also removes the data"),
     ]
 
@@ -152,8 +155,7 @@ def behind(settings: Settings, client: ConnectClient) -> dict[str, int]:
         state = status["connector"]["state"]
         if state in ("PAUSED", "STOPPED"):
             raise TerminalError(
-                f"connector {name} is {state}, so its records stay in Kafka. Resume it with: "
-                f"curl -X PUT {settings.connect_url}/connectors/{name}/resume"
+                f"connector {name} is {state}, so its records stay in Kafka. Resume it with `resume connector {name}`"
             )
         lag = sum(kafka_groups.lag(settings.bootstrap_servers, [config["topics"]], group_id(name, config)).values())
         if lag:

@@ -18,6 +18,7 @@ from frazil.cli.ui.worker_connectors import worker_connectors
 from frazil.cli.verbs.stack import requested, services
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
+from frazil.text.amounts import counted
 
 if TYPE_CHECKING:
     from frazil.doctor.finding import Finding, Look
@@ -76,7 +77,7 @@ def _print(found: list[Finding], *, every: bool) -> None:
         for word, text in (("causes", one.effect), ("do", one.cure)):
             if text:
                 console.print(f"{'':<{_WIDTH}}  {word}: {text}", soft_wrap=True)
-    parts = [f"{counts[level]} {level}{'' if counts[level] == 1 else 's'}" for level in ("problem", "warning")]
+    parts = [counted(counts[level], level) for level in ("problem", "warning")]
     console.print(f"{', '.join(parts)}, {counts['ok']} as they should be" + ("" if every else " (--all shows them)"))
 
 

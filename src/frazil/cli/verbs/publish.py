@@ -9,6 +9,7 @@ from frazil.cli.ui.output import Output, OutputOption, as_text
 from frazil.cli.ui.program import verb
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
+from frazil.text.amounts import counted
 
 
 @verb("publish apilogs --branch audit", "publish streaming.apilogs --branch audit")
@@ -36,6 +37,6 @@ def publish(
     elif not done.commits:
         typer.echo(f"{to} of {name} is at the head of {branch} already")
     else:
-        commits = f"{done.commits:,} commit{'' if done.commits == 1 else 's'}"
+        commits = counted(done.commits, "commit")
         rows = "" if done.rows is None else f", {abs(done.rows):,} rows {'fewer' if done.rows < 0 else 'more'}"
         typer.echo(f"{to} of {name} has {commits} of {branch} now{rows}; its head is {done.snapshot_id}")

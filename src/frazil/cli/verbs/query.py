@@ -19,6 +19,7 @@ from frazil.sql.render import Format, TableLook, records, render, write_json
 from frazil.sql.result import Result
 from frazil.sql.text_table import Expanded
 from frazil.sql.value_text import json_value, printable
+from frazil.text.amounts import counted
 
 if TYPE_CHECKING:
     from frazil.sql.summary import TableSummary
@@ -101,7 +102,7 @@ def _in_order(tables: list[str]) -> list[str]:
 
 
 def _print(summary: TableSummary, namespace: str, expanded: Expanded) -> None:
-    typer.echo(f"{printable(f'{namespace}.{summary.name}')}: {summary.rows:,} rows")
+    typer.echo(f"{printable(f'{namespace}.{summary.name}')}: {counted(summary.rows, 'row')}")
     snapshot = summary.snapshot
     if snapshot is None:
         typer.echo("  no snapshot yet: nothing was committed\n")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from frazil.cli.ui.arguments import point_in_time
-from frazil.cli.ui.table_access import TableArgument, Writers, consented, open_table
+from frazil.cli.ui.table_access import TableArgument, Writers, YesOption, consented, open_table, told_by_catalog
 from frazil.cli.verbs.tables import ALTER, BACK, MAIN, BranchOption, tables
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
+from frazil.text.amounts import counted
 from frazil.text.instants import shown
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from frazil.connectors.iceberg.tools.alter import Changes
     from frazil.connectors.iceberg.tools.refs import Rollback
 
-_YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 _AtOption = Annotated[
     str | None,
     typer.Option("--at", help="Snapshot id, branch, tag, or a time (30m, 2026-11-28T10:30:00Z); main when left out."),
@@ -40,7 +40,7 @@ def rollback(
         typer.Option("--keep-positions", help="Connectors do not read again what the table loses: it stays away."),
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would happen.")] = False,
-    yes: _YesOption = False,
+    yes: YesOption = False,
 ) -> None:
     """Go back to an older snapshot; asks first.
 
@@ -86,21 +86,20 @@ def _chosen(table: Table, known: Sequence[Snapshot], text: str) -> Snapshot:
 def _told(plan: Rollback, keep_positions: bool) -> list[str]:
     from frazil.connectors.iceberg.tools.describe import totals
 
-    before, after = totals(plan.head).get("rows", 0), totals(plan.target).get("rows", 0)
     where = f"{plan.branch} of {'.'.join(plan.table.name())}"
-    lines = [
-        f"{where}: from snapshot {plan.head.snapshot_id} ({shown(plan.head.timestamp_ms)}, {before:,} rows) back to "
-        f"{plan.target.snapshot_id} ({shown(plan.target.timestamp_ms)}, {after:,} rows): {plan.taken:,} snapshots less"
-    ]
+    head, target = (
+        f"{snapshot.snapshot_id} ({shown(snapshot.timestamp_ms)}, {counted(totals(snapshot).get('rows', 0), 'row')})"
+        for snapshot in (plan.head, plan.target)
+    )
+    lines = [f"{where}: from snapshot {head} back to {target}: {counted(plan.taken, 'snapshot')} less"]
     for connector, (now, then) in plan.floors.items():
         for key, offset in sorted(now.offsets.items()):
             back = then.offsets.get(key, 0)
             if back < offset:
+                records = counted(offset - back, "record")
                 what = "will not be read again" if keep_positions else "will be read and stored again"
                 position = f"stays at {offset:,}" if keep_positions else f"goes back from {offset:,} to {back:,}"
-                lines.append(
-                    f"{connector}: its position in {key[0]}-{key[1]} {position}: {offset - back:,} records {what}"
-                )
+                lines.append(f"{connector}: its position in {key[0]}-{key[1]} {position}: {records} {what}")
     return lines
 
 
@@ -136,7 +135,7 @@ def alter(
         list[str] | None, typer.Option("--unset", metavar="KEY", help="Remove a property of the table.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would be changed.")] = False,
-    yes: _YesOption = False,
+    yes: YesOption = False,
 ) -> None:
     """Change columns, partitions and properties of a table.
 
@@ -279,7 +278,7 @@ def drop(
     purge: Annotated[
         bool, typer.Option("--purge", help="The catalog is to remove data files too; otherwise they stay in the store.")
     ] = False,
-    yes: _YesOption = False,
+    yes: YesOption = False,
 ) -> None:
     """Drop a table with its snapshots; asks first.
 
@@ -294,9 +293,9 @@ def drop(
     name = ".".join(found.name())
     Writers.ask(settings).require_rest(found, "its next commit would fail, or make the table anew")
     rows = totals(found.current_snapshot()).get("rows", 0)
-    if consented(yes, f"Drop {name} with {rows:,} rows{' and its files' if purge else ''}?"):
+    if consented(yes, f"Drop {name} with {counted(rows, 'row')}{' and its files' if purge else ''}?"):
         act = catalog.purge_table if purge else catalog.drop_table
-        _told_by_catalog(lambda: act(name), settings, f"to drop {name}")
+        told_by_catalog(lambda: act(name), settings, f"to drop {name}")
         typer.echo(f"{name}: dropped" + ("" if purge else f"; its files are still at {found.location()}"))
 
 
@@ -316,26 +315,7 @@ def rename(
     wanted = new if "." in new else ".".join((*found.name()[:-1], new))
     writers = Writers.ask(settings)
     writers.require_rest(found, "its next commit would fail, or make the table anew")
-    _told_by_catalog(lambda: catalog.rename_table(name, wanted), settings, f"to rename {name} to {wanted}")
+    told_by_catalog(lambda: catalog.rename_table(name, wanted), settings, f"to rename {name} to {wanted}")
     typer.echo(f"{name}: is {wanted} now")
     for writer in sorted(writers.of(found).keys() & writers.connectors.keys()):
         typer.echo(f"connector {writer} still names {name}: `patch connector {writer} -s iceberg.tables={wanted}`")
-
-
-def _told_by_catalog(act: Callable[[], object], settings: Settings, what: str) -> None:
-    from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, RESTError, TableAlreadyExistsError
-    from requests.exceptions import RequestException
-
-    from frazil.clients.catalog import catalog_error
-    from frazil.errors import NotFound
-
-    try:
-        act()
-    except NoSuchTableError:
-        raise NotFound(f"{what} is too late: the table is gone already") from None
-    except NoSuchNamespaceError:
-        raise NotFound(f"{what} needs a namespace that is there. Nothing was changed.") from None
-    except TableAlreadyExistsError:
-        raise UsageError(f"{what} is not possible: there is a table of that name. Nothing was changed.") from None
-    except (RESTError, RequestException) as error:
-        raise catalog_error(settings.catalog_properties(), what, error) from error

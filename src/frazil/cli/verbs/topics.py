@@ -16,6 +16,7 @@ from frazil.cli.ui.program import group
 from frazil.cli.ui.worker_connectors import worker_connectors
 from frazil.environment.settings import Settings
 from frazil.errors import AlreadyExists, FrazilError, UsageError
+from frazil.text.amounts import counted
 
 _FEW = 10
 _INTERNAL = "__"
@@ -150,7 +151,7 @@ def create(
     if not ensure_topics(servers, {name: (partitions or -1, config)}, replication)[name]:
         raise AlreadyExists(f"topic {name} exists already and is left as it is; `topics describe {name}` shows it.")
     count = partition_counts(servers, [name])[name]
-    typer.echo(f"{name}: created with {count} partition{'' if count == 1 else 's'}")
+    typer.echo(f"{name}: created with {counted(count, 'partition')}")
 
 
 @_topics("delete", "topics delete orders")
@@ -174,7 +175,7 @@ def delete(name: TopicArgument, yes: Annotated[bool, typer.Option("--yes", "-y",
         )
     if unknown:
         typer.echo(f"Whether a connector reads it is not known: {unknown}", err=True)
-    what = f"{name} with {records:,} records"
+    what = f"{name} with {counted(records, 'record')}"
     if not yes and not agreed(f"Delete {what}?", f"delete cannot ask here. {what} was not deleted; pass --yes."):
         typer.echo(f"{name}: nothing was deleted")
         return

@@ -18,6 +18,7 @@ from frazil.connectors.documents import read_documents
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, FrazilError, ServiceUnavailable
 from frazil.sql.value_text import json_text, json_value
+from frazil.text.amounts import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -135,7 +136,7 @@ def _print(findings: Findings) -> None:
         console.print(f"ERROR    {text}", soft_wrap=True)
     for text in findings.warnings:
         console.print(f"WARNING  {text}", soft_wrap=True)
-    errors, warnings = _counted(len(findings.errors), "error"), _counted(len(findings.warnings), "warning")
+    errors, warnings = counted(len(findings.errors), "error"), counted(len(findings.warnings), "warning")
     console.print(f"{findings.name}: {errors}, {warnings}")
     found = findings.sample
     if found is None:
@@ -169,7 +170,3 @@ def _print_verdicts(console: Console, kinds: Sequence[tuple[Judged, int]]) -> No
     )
     if len(kinds) > _SHOWN:
         console.print(f"{len(kinds) - _SHOWN:,} more kinds; -o json has every record.")
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -159,7 +159,8 @@ def translated(error: KafkaException, bootstrap: str, what: str) -> FrazilError:
         return NotFound(f"{what} does not exist at {bootstrap}")
     if cause.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC):  # noqa: SLF001
         return NotFound(
-            f"{what} does not exist at {bootstrap}. Create it; `init` creates the topics of the log records."
+            f"{what} does not exist at {bootstrap}. Create it: `topics create`; `init` creates the topics of the log "
+            "records."
         )
     return TerminalError(f"Kafka at {bootstrap} refuses {what}: {cause.name()}: {cause.str()}")
 

@@ -154,7 +154,8 @@ class RecordProducer:
     def _failure(self, topic: str, error: KafkaError, state: str) -> FrazilError:
         if error.name() in _NO_TOPIC:
             return NotFound(
-                f"topic `{topic}` does not exist at {self._bootstrap}; {state}. Create it: `topics create {topic}`"
+                f"topic `{topic}` does not exist at {self._bootstrap}; {state}. Create it: `topics create {topic}`; "
+                "`init` creates those of the log records"
             )
         if error.name() in _UNAVAILABLE or error.retriable():
             return ServiceUnavailable(

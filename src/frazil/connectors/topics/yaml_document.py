@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import yaml
 
 from frazil.errors import ConfigError
+from frazil.text.near import nearest
 
 _VARIABLE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)(?::([^}]*))?\}")
 """Placeholder as Spring has it; one for a configuration provider (`${env:NAME}`) begins with a small letter."""
@@ -64,8 +64,8 @@ class Section:
         """Note every key that is not known."""
         for name in self._members:
             if name not in known:
-                near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-                hint = f"did you mean {near[0]}?" if near else f"known keys are {', '.join(known)}"
+                near = nearest(name, known)
+                hint = f"did you mean {near}?" if near else f"known keys are {', '.join(known)}"
                 self.fail(f"there is no such key; {hint}", name)
 
     def section(self, name: str) -> Section:

@@ -9,6 +9,8 @@ from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from frazil.text.amounts import counted
+
 
 @dataclass(frozen=True)
 class Column:
@@ -47,7 +49,7 @@ class Panel:
         count = len(self.rows)
         if self.more:
             return f"Table: {count:,} of {count + self.more:,} rows"
-        return f"Table: {count:,} {'row' if count == 1 else 'rows'}"
+        return f"Table: {counted(count, 'row')}"
 
 
 @dataclass(frozen=True)

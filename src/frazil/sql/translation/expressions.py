@@ -10,7 +10,6 @@ from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
 from frazil.errors import QueryError
-from frazil.sql.near import did_you_mean
 from frazil.sql.translation import casts, dates
 from frazil.sql.translation.dialect import VALUE, WRITTEN, written
 from frazil.sql.translation.functions import AGGREGATES, SCALARS, WINDOWS
@@ -33,6 +32,7 @@ from frazil.sql.translation.types import (
     timestamptz,
 )
 from frazil.sql.translation.value import OTHER_ENGINE, Value, ambiguous, coerce, combine, local, refuse
+from frazil.text.near import did_you_mean
 
 #: Finds the column that a scope's name means.
 Resolve = Callable[[exp.Column, Scope | None], Value]

@@ -6,7 +6,6 @@ from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from frazil.errors import QueryError
-from frazil.sql.near import did_you_mean
 from frazil.sql.translation.dialect import VALUE, WRITTEN, written
 from frazil.sql.translation.expressions import Expressions
 from frazil.sql.translation.operators import unify
@@ -15,6 +14,7 @@ from frazil.sql.translation.relations import LABEL, NAMES, prepared
 from frazil.sql.translation.scans import Tables
 from frazil.sql.translation.types import BIGINT, Type, common_type, quoted
 from frazil.sql.translation.value import Value, ambiguous, coerce, refuse
+from frazil.text.near import did_you_mean
 
 _GROUPS = (exp.GroupingSets, exp.Cube, exp.Rollup, exp.Tuple, exp.Paren)
 

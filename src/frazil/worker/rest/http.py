@@ -4,7 +4,7 @@ Where Kafka Connect 4.3.1 answers 500 to a client's mistake with the text of a J
 a field it does not know), this worker answers 400 with a text that says what to change.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -66,6 +66,8 @@ class Resource(HTTPEndpoint):
     """
 
     while_starting = False
+    media: Sequence[str] = ("application/json",)
+    """Media types, one of which a client has to accept."""
 
     async def dispatch(self) -> None:
         request = Request(self.scope, receive=self.receive)
@@ -76,7 +78,7 @@ class Resource(HTTPEndpoint):
             handler = getattr(self, method.lower(), None) if method in _METHODS else None
             if handler is None:
                 raise HTTPException(405)
-            _negotiate(request)
+            _negotiate(request, self.media)
             if not (self.while_starting or herder_of(request).started):
                 raise HTTPException(503, "Worker is still starting up.")
             body: Body | None = await read_body(request) if "body" in handler.__annotations__ else None
@@ -90,14 +92,15 @@ class Resource(HTTPEndpoint):
         return Response(allow if plain else "", headers={"Allow": allow}, media_type="text/plain" if plain else None)
 
 
-def _negotiate(request: Request) -> None:
+def _negotiate(request: Request, media: Sequence[str]) -> None:
     content_type = request.headers.get("content-type")
     sized = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
     if content_type is not None or sized:
         media_type = (content_type or "").partition(";")[0].strip().lower()
         if media_type != "application/json":
             raise HTTPException(415)
-    if not _admits(request.headers.get("accept", "*/*") or "*/*", "application", "json"):
+    accept = request.headers.get("accept", "*/*") or "*/*"
+    if not any(_admits(accept, *one.split("/")) for one in media):
         raise HTTPException(406)
 
 

@@ -10,10 +10,11 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from frazil.connectors.keys.versions import VERSION
 from frazil.declare.converters import CONNECT_VERSION
 from frazil.errors import ConfigError, NotFound
+from frazil.text.events import KEPT
 from frazil.worker.rest.http import Operation, Resource, herder_of
 from frazil.worker.rest.schemas import TEXT
 from frazil.worker.watch.active_topics import ActiveTopics
-from frazil.worker.watch.events import KEPT, EventLog
+from frazil.worker.watch.events import EventLog
 from frazil.worker.watch.loggers import LEVELS, Loggers
 from frazil.worker.watch.positions import Positions
 
@@ -43,6 +44,8 @@ def info_of(request: Request) -> WorkerInfo:
 
 class Root(Resource):
     """Version of the API, build, and id of the Kafka cluster; a browser is led to the console instead."""
+
+    media = ("application/json", "text/html")
 
     @Operation("Version, build and Kafka cluster", {200: "Root"})
     def get(self, request: Request) -> Response:

@@ -13,11 +13,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from frazil.declare.providers import ConfigProviders
+from frazil.text.events import KEPT
 
 logger = logging.getLogger(__name__)
 
-KEPT = 5000
-"""Events that are told; the files have a few times as many at most."""
 _MOST_TEXT = 2000
 _MOST_NAME = 300
 _MOST_COUNTS = 20_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyiceberg.exceptions import BadRequestError, CommitFailedException, ValidationError
@@ -18,6 +18,7 @@ from frazil.connectors.iceberg.table.transaction import transaction_on
 from frazil.errors import CommitConflict, CommitStateUnknown, UsageError
 from frazil.pipeline.convert.column_types import column_type
 from frazil.pipeline.convert.overrides import type_of
+from frazil.text.near import did_you_mean
 
 Path = tuple[str, ...]
 
@@ -82,8 +83,16 @@ def check_changes(table: Table, changes: Changes) -> None:
             raise UsageError(f"{key} of {name} is a connector's position: `offsets` moves it. Nothing was changed.")
     columns = set(schema.column_names)
     for path in (*changes.renamed, *changes.widened, *changes.optional, *changes.dropped):
-        if ".".join(path) not in columns:
-            raise UsageError(f"{name} has no column {'.'.join(path)}. Nothing was changed.")
+        _check_column(name, ".".join(path), columns)
+    new = {".".join(path): type_ for path, type_ in changes.added.items()}
+    for term in changes.partition or ():
+        _check_column(name, term.column, columns | new.keys())
+        type_ = new.get(term.column) or schema.find_type(term.column)
+        if not transform_of(term).can_transform(type_):
+            raise UsageError(
+                f"{name} cannot be partitioned by {term.transform}({term.column}): the column is of type {type_}. "
+                "Nothing was changed."
+            )
     used = {schema.find_column_name(one.source_id): f"partition field {one.name}" for one in table.spec().fields}
     used |= {schema.find_column_name(one.source_id): "the sort order" for one in table.sort_order().fields}
     used |= dict.fromkeys(schema.identifier_field_names(), "the columns that identify a row")
@@ -92,6 +101,12 @@ def check_changes(table: Table, changes: Changes) -> None:
         needed = [what for name_, what in used.items() if name_ and f"{name_}.".startswith(f"{column}.")]
         if needed:
             raise UsageError(f"{column} of {name} cannot be dropped: {needed[0]} needs it. Nothing was changed.")
+
+
+def _check_column(table: str, column: str, known: Collection[str]) -> None:
+    if column not in known:
+        near = did_you_mean(column, known) or f"; it has {', '.join(sorted(known))}"
+        raise UsageError(f"{table} has no column {column}{near}. Nothing was changed.")
 
 
 def alter(table: Table, changes: Changes) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
@@ -125,6 +126,10 @@ def schema_history(table: Table) -> list[SchemaVersion]:
     return found
 
 
+_Key = TypeVar("_Key", int, str)
+"""Id of a column, or its path."""
+
+
 @dataclass(frozen=True)
 class _Column:
     path: str
@@ -156,7 +161,7 @@ def _kind(type_: IcebergType) -> str:
     return names.get(type(type_), str(type_))
 
 
-def _changes(before: Mapping[int, _Column], after: Mapping[int, _Column]) -> Iterator[str]:
+def _changes(before: Mapping[_Key, _Column], after: Mapping[_Key, _Column]) -> Iterator[str]:
     for id_, column in after.items():
         old = before.get(id_)
         if old is None:
@@ -170,6 +175,18 @@ def _changes(before: Mapping[int, _Column], after: Mapping[int, _Column]) -> Ite
             yield f"{column.path}: {'required' if column.required else 'optional'}"
     for id_ in before.keys() - after.keys():
         yield f"- {before[id_].path}"
+
+
+def differences(before: Table, after: Table) -> Iterator[str]:
+    """Lines for what a table has otherwise than another: columns by their names, partitions, properties."""
+    columns = ({one.path: one for one in _columns(table.schema()).values()} for table in (before, after))
+    yield from _changes(*columns)
+    old, new = (", ".join(one.name for one in table.spec().fields) or "none" for table in (before, after))
+    if old != new:
+        yield f"partitions: {old} → {new}"
+    properties, others = own_properties(before), own_properties(after)
+    yield from (f"- property {key}={value}" for key, value in properties.items() if others.get(key) != value)
+    yield from (f"+ property {key}={value}" for key, value in others.items() if properties.get(key) != value)
 
 
 def _count(summary: Mapping[str, str], key: str) -> int:
