@@ -148,7 +148,9 @@ class _TableOutput(Bookings):
             found = self._decoded(values)
             if self._judge is None:
                 self.result.doubtful |= _is_doubtful(values, found, self._decode, self._changes)
-        found = found.whole()
+        one_each = values.at is None
+        if not one_each:
+            found = found.whole()
         self.refuse(rows, [*refused, *found.rejected])
         self.skip("tombstone", len(found.skipped))
         if found.unknown:
@@ -157,7 +159,7 @@ class _TableOutput(Bookings):
         self.result.absent |= found.absent
         if not found.table.num_rows:
             return
-        records = len(set(found.positions))
+        records = found.table.num_rows if one_each else len(set(found.positions))
         self.result.read += records
         self.result.stored[rows.topic] += records
         if self._files is not None and not self._lacks:
