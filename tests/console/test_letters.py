@@ -31,6 +31,16 @@ def test_letters_of_one_connector_and_reason_are_counted_together_and_the_newest
     assert [one.position[2] for one in found[0].letters] == [3, 1]
 
 
+def test_a_change_of_the_table_is_proposed_where_its_table_is_known() -> None:
+    way = (
+        "not a whole number for type long; frazil.schema.path.id=double takes such values too, in a table that is made"
+    )
+    [known] = reasons([letter(1, f"{way} with it (1.5)")], {"orders": "shop.orders"})
+    assert known.remedy == "frazil tables remake shop.orders -s frazil.schema.path.id=double"
+    [unknown] = reasons([letter(1, f"{way} with it (1.5)")])
+    assert unknown.remedy == ""
+
+
 def test_connectors_are_told_apart() -> None:
     assert len(reasons([letter(1, "no number"), letter(2, "no number", "payments")])) == 2
 

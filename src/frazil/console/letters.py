@@ -5,10 +5,12 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from starlette.requests import Request
 
 from frazil.clients.kafka import topics as kafka_topics
+from frazil.connectors.iceberg.tools.describe import named_tables
 from frazil.console.links import connector_link
 from frazil.console.render import Page
 from frazil.errors import UsageError
@@ -17,6 +19,7 @@ from frazil.pipeline.letters.letter import Letter, described
 from frazil.pipeline.letters.log import LetterLog
 from frazil.pipeline.letters.queues import queue_topics
 from frazil.pipeline.letters.ranges import Ranges, by_partition
+from frazil.pipeline.letters.remedy import remedy
 from frazil.pipeline.offsets import TopicPartition
 from frazil.sql.value_text import byte_lines
 from frazil.text.credentials import redact_bytes, redact_text
@@ -55,10 +58,11 @@ class Shown:
 
 @dataclass
 class Reason:
-    """Open dead letters of one connector and one reason."""
+    """Open dead letters of one connector and one reason; `remedy` is the command that lets the table take them."""
 
     connector: str
     text: str
+    remedy: str = ""
     positions: list[Coordinates] = field(default_factory=list)
     _newest: list[tuple[int, Coordinates, Shown]] = field(default_factory=list)
 
@@ -94,7 +98,7 @@ def page(view: WorkerView, request: Request) -> Page:
     topics = queue_topics(kafka_topics.topics(cluster), [info.config for info in view.herder.infos()])
     log = LetterLog(cluster)
     queues = log.look(topics, newest=newest)
-    found = reasons(log.letters(queues))
+    found = reasons(log.letters(queues), _only_tables(view))
     older = sum(queue.older for queue in queues)
     return Page(
         "Dead letters",
@@ -111,14 +115,21 @@ def page(view: WorkerView, request: Request) -> Page:
     )
 
 
-def reasons(letters: Iterable[Letter]) -> list[Reason]:
-    """Dead letters by connector and reason, the reason of the newest first."""
+def _only_tables(view: WorkerView) -> dict[str, str]:
+    """Tables of the connectors that have one."""
+    named = {info.name: named_tables(info.config) for info in view.herder.infos()}
+    return {name: tables[0] for name, tables in named.items() if len(tables) == 1}
+
+
+def reasons(letters: Iterable[Letter], tables: Mapping[str, str] = MappingProxyType({})) -> list[Reason]:
+    """Dead letters by connector and reason, the reason of the newest first; `tables` are those of connectors."""
     found: dict[tuple[str, str], Reason] = {}
     newest: dict[tuple[str, str], int] = {}
     for letter in letters:
         key = letter.connector, letter.kind
         if key not in found:
-            found[key] = Reason(letter.connector, redact_text(letter.kind))
+            table = letter.table or tables.get(letter.connector, "")
+            found[key] = Reason(letter.connector, redact_text(letter.kind), redact_text(remedy(*letter.cause, table)))
         found[key].add(letter)
         newest[key] = max(newest.get(key, 0), letter.timestamp)
     return [found[key] for key in sorted(found, key=lambda key: (-newest[key], key))]
