@@ -229,6 +229,13 @@ def test_an_interrupt_that_no_verb_has_dealt_with(
     assert run(capsys, "status") == (130, "", "")
 
 
+def test_an_interrupt_during_an_import_is_not_what_the_program_ends_with(tmp_path: Path) -> None:
+    interrupted = 'try:\n    exec("raise KeyboardInterrupt")\nexcept KeyboardInterrupt:\n    pass\n'
+    (tmp_path / "interrupted.py").write_text(f'{interrupted}from frazil.cli.main import main\nmain(["--version"])\n')
+    ended = subprocess.run([sys.executable, "-m", "interrupted"], cwd=tmp_path, capture_output=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
 def test_without_a_home_directory_of_the_user(tmp_path: Path) -> None:
     env = {name: os.environ[name] for name in ("PATH", "KAFKA_CONNECT_PORT", "DEST_API_PORT", "KAFKA_EXTERNAL_PORT")}
     shown = subprocess.run(

@@ -38,6 +38,7 @@ def main(arguments: list[str] | None = None) -> None:
                 completion_init()
             app(arguments, prog_name=PROGRAM)
         finally:
+            exec("")  # noqa: S102 - else Python ends itself by SIGINT when one has come during an `exec`, as in imports
             sys.stdout.flush()
     except (UsageError, ConfigError) as error:
         _fail(str(error), 2)

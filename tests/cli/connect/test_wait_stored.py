@@ -29,4 +29,4 @@ def test_waiting_for_what_the_topics_have(program: Program, stack: LocalStack, m
     program.client.pause("named")
     program.ok("wait", "connector", "named", "--for", "PAUSED")
     code, _, err = program.run("wait", "connector", "named", "--for", "committed")
-    assert (code, "named: it is PAUSED, with 1 records to store; `resume` it" in err) == (1, True), err
+    assert (code, "named: it is PAUSED, with 1 record to store; `resume` it" in err) == (1, True), err

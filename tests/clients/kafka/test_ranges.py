@@ -11,6 +11,7 @@ from frazil.clients.kafka.peek import newest_records
 from frazil.clients.kafka.ranges import stored_records
 from frazil.errors import NotFound
 from frazil.stack.local import LocalStack
+from tests.waits import eventually
 
 pytestmark = pytest.mark.stack
 
@@ -33,7 +34,8 @@ def topic(stack: LocalStack) -> str:
 
 def test_a_partition_that_ends_with_the_mark_of_a_transaction(stack: LocalStack, topic: str) -> None:
     bootstrap = stack.settings.bootstrap_servers
-    assert kafka_offsets.end_offsets(bootstrap, [topic]) == {(topic, 0): 7, (topic, 1): 0}
+    ends = {(topic, 0): 7, (topic, 1): 0}
+    eventually(lambda: kafka_offsets.end_offsets(bootstrap, [topic]) == ends)  # the mark comes after the commit
     found = list(stored_records(bootstrap, {(topic, 0): 1, (topic, 1): 0}))
     assert [(record.value(), record.offset()) for record in found] == [(b"1", 1), (b"2", 5)]
     assert [record.value() for record in newest_records(bootstrap, [topic], 2)] == [b"2"]
