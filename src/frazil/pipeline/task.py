@@ -107,6 +107,7 @@ class _TableOutput(Bookings):
         self._key = spec.key
         self._ids, self._in_order = task.ids_of(spec), task.in_order
         self._records_key = task.transforms.key if task.transforms is not None and task.transforms.follows else None
+        self._truncates = self._records_key is not None and task.truncates
         self._replays = ReplayFilter(spec.reached) if spec.reached is not None else None
         self._files = spec.writer.open() if spec.writer is not None else None
 
@@ -139,7 +140,7 @@ class _TableOutput(Bookings):
             rows, values = self._replays.fresh(rows, values)
             self.skip("replayed", before - len(values.values))
             self.result.reached = self._replays.reached
-        if self._records_key is not None:
+        if self._truncates:
             values = self._without_truncates(rows, values)
         if self._key is not None:
             self.result.key_fields |= key_fields(rows, self._key)

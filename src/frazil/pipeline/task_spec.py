@@ -132,6 +132,11 @@ class TaskSpec:
     computed: Computed | None = None
     in_order: bool = False
 
+    @property
+    def truncates(self) -> bool:
+        """Whether an event may empty a table: what comes before it is known, and that it is about this table."""
+        return self.in_order and self.routing is None
+
     def ids_of(self, table: TableSpec) -> frozenset[str]:
         """The fields that say where in the table a row is, and whether it is in it, in lower case."""
         if table.changes is None:
@@ -147,7 +152,7 @@ class TaskSpec:
         changed = [table.decode for table in self.tables if table.changes is not None]
         renamed = any(one.any_case or one.mapper is not None or has_aliases(one.struct) for one in changed)
         ids = frozenset[str]().union(*map(self.ids_of, self.tables))
-        return watching(self.transforms, ids, renamed=renamed, truncates=self.in_order and self.routing is None)
+        return watching(self.transforms, ids, renamed=renamed, truncates=self.truncates)
 
     def ranges(self) -> list[Range]:
         """List the ranges of Kafka that the run has to read."""

@@ -73,3 +73,16 @@ def test_one_whose_place_is_not_known_is_refused(none: Memory, config: dict[str,
     send(none, truncate(120, commit=110))
     with pytest.raises(BadRecord, match="was truncated in the database, which is carried out where all records"):
         driver.drain()
+
+
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_a_record_that_looks_like_its_outcome_empties_nothing_that_an_event_may_not(
+    none: Memory, partitions: int
+) -> None:
+    none[0].make("t", partitions)
+    driver = Driver(*none, {**UNWRAP, "errors.tolerance": "all"})
+    send(none, read(1, 100, name="ann"))
+    driver.drain()
+    send(none, b'{"_cdc":{"op":"T"},"id":2,"name":"bob"}')
+    driver.drain()
+    assert (1 in state(driver)) == (partitions == 2)
