@@ -15,6 +15,7 @@ from frazil.clients import catalog as catalogs
 from frazil.clients.connect import ConnectClient
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.environment.settings import Settings
+from frazil.errors import NotFound
 from frazil.stack.connect import sources_service
 from frazil.stack.local import LocalStack
 from frazil.stack.plugins import install_plugin
@@ -26,6 +27,13 @@ from tests.waits import eventually
 pytestmark = pytest.mark.spark
 
 TOPIC, TABLE = "shop.public.users", "shop.users"
+
+
+def runs(client: ConnectClient, name: str) -> bool:
+    try:
+        return state_of(client.status(name)) == "RUNNING"
+    except NotFound:  # a runtime that has taken a source connector has no status of it at first
+        return False
 
 
 @pytest.fixture
@@ -43,7 +51,7 @@ def users(tmp_path: Path) -> Iterator[Settings]:
         with ConnectClient(settings.connect_access) as client:
             for name, config in configs(settings).items():
                 eventually(lambda name=name, config=config: took(client, name, config))  # type: ignore[misc]
-                eventually(lambda name=name: state_of(client.status(name)) == "RUNNING")  # type: ignore[misc]
+                eventually(lambda name=name: runs(client, name))  # type: ignore[misc]
         yield settings
     finally:
         for service in [sources_service(settings, {}), *reversed(services(settings))]:

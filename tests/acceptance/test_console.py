@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -259,6 +260,42 @@ def test_a_table_is_maintained_on_request(visitor: Visitor, worker: Worker, pipe
     expect(region).to_contain_text("the next one comes in 60 min")
     assert visitor.faults() == []
     assert visitor.complaints == []
+
+
+@pytest.mark.faults
+def test_pictures_for_the_documentation(browser: Browser, worker: Worker, tmp_path: Path) -> None:
+    """Written to the folder that PICTURES names, such as docs/images."""
+    folder = Path(os.environ.get("PICTURES", tmp_path))
+    pipes = [Pipe(worker.settings, name).create() for name in ("orders", "payments")]
+    for one in pipes:
+        more = {"errors.tolerance": "all", "frazil.maintenance.interval.ms": "3600000"}
+        worker.client.put_config(one.connector, {**one.config(), **more})
+    for number in range(0, 600, 20):
+        for one in pipes:
+            one.send([event(number + each) for each in range(20)])
+        pipes[0].send([b'{"id": "twelve", "time": "2026-03-01T10:30:00Z"}'] if number % 200 == 0 else [])
+    eventually(lambda: all(len(one.ids()) == 600 for one in pipes))
+    page = browser.new_page(viewport={"width": 1200, "height": 750})
+    page.set_default_timeout(SLOW_MS)
+    statement = (
+        "SELECT%20bucket,%20sum(count)%20AS%20total%20FROM%20acceptance.orders%20GROUP%20BY%201%20ORDER%20BY%201"
+    )
+    for name, path, shown in (
+        ("overview", "/ui", "RUNNING"),
+        ("connector", f"/ui/connectors/{pipes[0].connector}", "600"),
+        ("letters", "/ui/deadletters", "Replay"),
+        ("sql", f"/ui/sql?q={statement}", "Ask"),
+    ):
+        page.goto(worker.settings.connect_url + path)
+        expect(page.locator("main")).to_contain_text(shown, timeout=SLOW_MS)
+        if name == "sql":
+            page.get_by_role("button", name="Ask").click()
+            expect(page.locator("svg.plot")).to_be_visible()
+        page.wait_for_timeout(2500)  # the newest figures come with the next look
+        page.screenshot(path=folder / f"console-{name}.png")
+    page.close()
+    for one in pipes:
+        worker.client.delete(one.connector)
 
 
 def test_pages_can_be_read_without_scripts(browser: Browser, worker: Worker, pipe: Pipe) -> None:

@@ -182,4 +182,5 @@ def _connect(properties: Mapping[str, str], name: str) -> GuardedRestCatalog:
     try:
         return GuardedRestCatalog(name, **pyiceberg_properties(properties))
     except (RequestException, RESTError) as error:
-        raise catalog_error(properties, f"warehouse {properties.get('warehouse')!r}", error) from error
+        named = properties.get("warehouse")
+        raise catalog_error(properties, f"warehouse {named!r}" if named else "its warehouse", error) from error

@@ -144,6 +144,8 @@ def test_a_dry_run_changes_nothing(place: Place) -> None:
     ("config", "arguments", "reason"),
     [
         ({}, (), "it would be the same table"),
+        ({}, ("-s", "topics=t"), "it would be the same table"),
+        ({}, ("-r", "frazil.nix"), "orders has no frazil.nix to remove"),
         ({"iceberg.tables": "remade.other"}, TYPED, "no connector of this worker writes to it"),
         ({"iceberg.tables": "{table},remade.other"}, TYPED, "has to be the only table of one connector"),
     ],
@@ -154,6 +156,29 @@ def test_what_cannot_be_remade(place: Place, config: dict[str, str], arguments: 
     refused = place.run(*arguments, "--yes")
     assert isinstance(refused.exception, FrazilError) and reason in str(refused.exception)
     assert (place.client.connectors(), len(place.tables())) == (["orders"], 1)
+
+
+def test_a_remake_that_has_begun_takes_no_other_keys(place: Place) -> None:
+    assert isinstance(place.run(*TYPED).exception, UsageError)
+    for more in ((), ("--dry-run",)):
+        refused = place.run("-s", f"{PRICE}=string", "--yes", *more)
+        told = f"orders-2 is there already, with another {PRICE}"
+        assert isinstance(refused.exception, UsageError) and told in str(refused.exception)
+    assert place.price(place.table) == "double"
+    assert place.client.connectors() == ["orders", "orders-2"]
+
+
+def test_a_dry_run_fails_where_the_connector_would_be_refused(place: Place) -> None:
+    told = place.run("-s", f"{PRICE}=decimle(10,2)", "--dry-run")
+    assert told.exit_code == 1
+    assert "there is no type decimle" in told.stdout
+    assert "orders-2: would be refused; nothing was changed" in told.stdout
+
+
+def test_a_table_with_a_slip_of_the_pen_is_told_with_what_was_meant(place: Place) -> None:
+    meant, place.table = place.table, f"{place.table}x"
+    refused = place.run(*TYPED)
+    assert isinstance(refused.exception, FrazilError) and f"did you mean {meant}" in str(refused.exception)
 
 
 def test_tables_that_are_in_the_way_are_not_touched(place: Place) -> None:

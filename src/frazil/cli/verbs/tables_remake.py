@@ -13,7 +13,7 @@ import typer
 from frazil.cli.connect.change import changes_between
 from frazil.cli.connect.lifecycle import Goal, until_state, until_stored
 from frazil.cli.ui.arguments import keys_and_values, seconds
-from frazil.cli.ui.table_access import TableArgument, YesOption, consented, told_by_catalog
+from frazil.cli.ui.table_access import TableArgument, YesOption, consented, open_table, told_by_catalog
 from frazil.cli.verbs.tables import tables
 from frazil.environment.settings import Settings
 from frazil.errors import NotFound, UsageError
@@ -74,6 +74,7 @@ def remake(
     """
     from frazil.clients.catalog import connect
     from frazil.clients.connect import ConnectClient
+    from frazil.connectors.iceberg.tools.describe import named_tables
 
     settings = Settings.load()
     changes: dict[str, str | None] = {**keys_and_values(set_ or (), "Nothing was changed.")}
@@ -81,13 +82,18 @@ def remake(
     catalog = connect(settings.catalog_properties())
     with ConnectClient(settings.connect_access) as client:
         configs = {name: client.config(name) for name in client.connectors()}
-        names = _names(table if "." in table else f"{settings.namespace}.{table}", configs)
+        wanted = table if "." in table else f"{settings.namespace}.{table}"
+        if not any(wanted in named_tables(config) for config in configs.values()):
+            open_table(settings, table)  # which tells what may be meant
+        names = _names(wanted, configs)
         if names.new not in configs:
             if not _begun(client, catalog, names, configs[names.old], changes, dry_run=dry_run):
                 return
-        elif dry_run:
-            typer.echo(f"{names.new} is there already: it would go on")
-            return
+        else:
+            _same_as_before(names, configs[names.new], changes)
+            typer.echo(f"{names.new}: is there already, and {'would go' if dry_run else 'goes'} on")
+            if dry_run:
+                return
         if client.config(names.new)[_TABLES] == names.staged:
             begun = catalog.table_exists(names.kept)
             if not begun and not _ready(client, catalog, settings, names, timeout, yes=yes):
@@ -119,6 +125,19 @@ def _names(table: str, configs: Mapping[str, Mapping[str, str]]) -> _Names:
     return names
 
 
+def _same_as_before(names: _Names, config: Mapping[str, str], changes: Mapping[str, str | None]) -> None:
+    """Raises UsageError where a remake that has begun has other keys than those that are given now."""
+    given = {key: value or "" for key, value in changes.items()}
+    wanted = _renamed(given, names.table, config[_TABLES])
+    others = sorted(key for key in wanted if key != _TABLES and config.get(key, "") != wanted[key])
+    if others:
+        raise UsageError(
+            f"{names.new} is there already, with another {' and '.join(others)}. Leave the keys out to go on with it, "
+            f"or give it up: `delete connector {names.new}`, and `tables drop {names.staged}` if there is one. Nothing "
+            "was changed."
+        )
+
+
 def _next(connector: str) -> str:
     base, number = re.fullmatch(r"(.*?)(?:-(\d{1,9}))?", connector, re.DOTALL).groups("1")  # type: ignore[union-attr]
     return f"{base}-{int(number) + 1}"
@@ -134,7 +153,10 @@ def _begun(
     dry_run: bool,
 ) -> bool:
     """Create the new connector, whose changes are told; no after a dry run. Raises UsageError or ConfigError."""
-    if not changes:
+    missing = [key for key, value in changes.items() if value is None and key not in old]
+    if missing:
+        raise UsageError(f"{names.old} has no {' and no '.join(missing)} to remove. Nothing was changed.")
+    if all(old.get(key) == value for key, value in changes.items()):
         raise UsageError("it would be the same table: give --set KEY=VALUE or --remove KEY. Nothing was changed.")
     for taken in (names.staged, names.kept):
         if catalog.table_exists(taken):
@@ -149,6 +171,9 @@ def _begun(
     errors = client.validate(config) if dry_run else []
     for error in errors:
         typer.echo(f"  ! {error}")
+    if errors:
+        typer.echo(f"{names.new}: would be refused; nothing was changed")
+        raise typer.Exit(1)
     if dry_run:
         typer.echo(f"{names.new}: would be created; nothing was changed")
         return False
@@ -176,6 +201,7 @@ def _ready(
         client.reset_offsets(names.new)  # a connector of that name may have been there before
     client.resume(names.new)
     until_state(client, names.new, Goal.RUNNING, time.monotonic() + _STOP_S)
+    typer.echo(f"{names.new}: stores what its topics have; `status` shows how far it is, and its dead letters")
     until_stored(client, settings, names.new, Goal.CAUGHT_UP, time.monotonic() + seconds(timeout))
     if not catalog.table_exists(names.staged):
         raise UsageError(
