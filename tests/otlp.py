@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -64,7 +65,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def receiving() -> Iterator[Receiver]:
-    """A receiver until the end of the block."""
+    """A receiver until the end of the block, which leaves the process' variables of OpenTelemetry as they were."""
+    before = {name: text for name, text in os.environ.items() if name.startswith("OTEL_")}
     server = Receiver()
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -74,6 +76,9 @@ def receiving() -> Iterator[Receiver]:
         server.shutdown()
         server.server_close()
         thread.join()
+        for name in [name for name in os.environ if name.startswith("OTEL_")]:
+            del os.environ[name]
+        os.environ.update(before)
 
 
 def attributes(span: Any) -> dict[str, Any]:

@@ -15,13 +15,7 @@ from frazil.clients import catalog as catalogs
 from frazil.clients.connect import ConnectClient
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.environment.settings import Settings
-from frazil.errors import NotFound
-from frazil.stack.connect import sources_service
-from frazil.stack.local import LocalStack
-from frazil.stack.plugins import install_plugin
-from tests.acceptance.test_kill_cdc import services, took
-from tests.harness import state_of
-from tests.isolation import isolated_settings
+from tests.acceptance.test_kill_cdc import debezium, runs, took
 from tests.waits import eventually
 
 pytestmark = pytest.mark.spark
@@ -29,21 +23,10 @@ pytestmark = pytest.mark.spark
 TOPIC, TABLE = "shop.public.users", "shop.users"
 
 
-def runs(client: ConnectClient, name: str) -> bool:
-    try:
-        return state_of(client.status(name)) == "RUNNING"
-    except NotFound:  # a runtime that has taken a source connector has no status of it at first
-        return False
-
-
 @pytest.fixture
 def users(tmp_path: Path) -> Iterator[Settings]:
     """A table of users in PostgreSQL, whose rows the table `shop.users` finds by `email`."""
-    settings = isolated_settings(tmp_path)
-    try:
-        for service in services(settings):
-            service.start(lambda text: None)
-        install_plugin(settings, "debezium-postgres", lambda text: None)
+    with debezium(tmp_path) as settings:
         with psycopg.connect(**settings.postgres_access()) as connection:
             connection.execute("CREATE TABLE users (id int PRIMARY KEY, email text NOT NULL, note text)")
             connection.execute("ALTER TABLE users REPLICA IDENTITY FULL")
@@ -53,10 +36,6 @@ def users(tmp_path: Path) -> Iterator[Settings]:
                 eventually(lambda name=name, config=config: took(client, name, config))  # type: ignore[misc]
                 eventually(lambda name=name: runs(client, name))  # type: ignore[misc]
         yield settings
-    finally:
-        for service in [sources_service(settings, {}), *reversed(services(settings))]:
-            service.stop()
-        LocalStack(settings).clean()
 
 
 def configs(settings: Settings) -> dict[str, dict[str, str]]:

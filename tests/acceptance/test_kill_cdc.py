@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -19,7 +19,7 @@ from frazil.cli.verbs.verify_database import compared
 from frazil.clients.connect import ConnectClient
 from frazil.clients.kafka import topics as kafka_topics
 from frazil.environment.settings import Settings
-from frazil.errors import FrazilError, ServiceDied
+from frazil.errors import FrazilError, NotFound, ServiceDied
 from frazil.stack.connect import sources_service
 from frazil.stack.local import LocalStack
 from frazil.stack.plugins import install_plugin
@@ -66,15 +66,22 @@ class Traffic(threading.Thread):
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[Settings]:
     """A shop in PostgreSQL that tables follow, with services of its own."""
-    settings = isolated_settings(tmp_path)
-    try:
-        for service in services(settings):
-            service.start(lambda text: None)
-        install_plugin(settings, "debezium-postgres", lambda text: None)
+    with debezium(tmp_path) as settings:
         opened = Shop(settings.postgres_access())
         opened.fill(30)
         opened.close()
         deploy(settings)
+        yield settings
+
+
+@contextmanager
+def debezium(home: Path) -> Iterator[Settings]:
+    """A stack of its own with PostgreSQL and Debezium until the end of the block."""
+    settings = isolated_settings(home)
+    try:
+        for service in services(settings):
+            service.start(lambda text: None)
+        install_plugin(settings, "debezium-postgres", lambda text: None)
         yield settings
     finally:
         for service in [sources_service(settings, {}), *reversed(services(settings))]:
@@ -93,7 +100,7 @@ def deploy(settings: Settings) -> None:
     with ConnectClient(settings.connect_access) as client:
         for name in (SOURCE, SINK):
             eventually(lambda name=name: took(client, name, wanted[name]))  # type: ignore[misc]
-        eventually(lambda: state_of(client.status(SOURCE)) == "RUNNING")
+        eventually(lambda: runs(client, SOURCE))
 
 
 def took(client: ConnectClient, name: str, config: dict[str, str]) -> bool:
@@ -101,6 +108,13 @@ def took(client: ConnectClient, name: str, config: dict[str, str]) -> bool:
         client.put_config(name, config)
         return True
     return False
+
+
+def runs(client: ConnectClient, name: str) -> bool:
+    try:
+        return state_of(client.status(name)) == "RUNNING"
+    except NotFound:  # a runtime that has taken a source connector has no status of it at first
+        return False
 
 
 def kill(service: Service) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -33,12 +32,8 @@ REPORT = BatchReport(
 
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    before = {name: text for name, text in os.environ.items() if name.startswith("OTEL_")}
     with receiving() as made:
         yield made
-    for name in [name for name in os.environ if name.startswith("OTEL_")]:
-        del os.environ[name]
-    os.environ.update(before)
 
 
 def metrics() -> Metrics:
