@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frazil.pipeline.letters.deadletter import PREFIX, RECORD_TIME, TABLE, DeadLetter
-from frazil.pipeline.letters.letter import CLOSED, STATE, Letter, closed_by, closed_letters, read_letter
+from frazil.pipeline.letters.letter import CLOSED, FLOOR, STATE, Closing, Letter, closing, read_letter
 from frazil.pipeline.letters.ranges import Ranges
 from tests.pipeline.letters.messages import Headers, context, marker, message
 
@@ -89,19 +89,27 @@ def test_without_headers_there_is_what_there_is(headers: Headers | None) -> None
 def test_a_marker_is_no_dead_letter(state: bytes) -> None:
     found = marker(9, "3,5-7", state)
     assert read_letter(found) is None
-    assert closed_by(found) == Ranges.of([3, 5, 6, 7])
+    assert closing(found) == Closing(Ranges.of([3, 5, 6, 7]))
 
 
 def test_a_marker_that_cannot_be_read_closes_nothing() -> None:
     for closed in ("", "x", "5-3"):
         assert read_letter(marker(9, closed)) is None
-        assert closed_by(marker(9, closed)) == Ranges()
+        assert closing(marker(9, closed)) == Closing()
+
+
+@pytest.mark.parametrize(
+    ("floor", "expected"), [(b"7", 7), (b"12", 9), (b"-1", 0), (b"x", 0), (b"9" * 5000, 0), (b"", 0)]
+)
+def test_a_floor_is_never_above_its_marker(floor: bytes, expected: int) -> None:
+    told: Headers = [(STATE, b"dropped"), (FLOOR, floor)]
+    assert closing(message(9, value=None, headers=told)) == Closing(floor=expected)
 
 
 def test_a_record_with_a_markers_headers_is_a_dead_letter() -> None:
     mine: Headers = [(STATE, b"replayed"), (CLOSED, b"0-5")]
-    assert closed_by(message(9, value=b"x", headers=mine)) is None
-    assert closed_by(message(9, value=None, headers=[*mine, *context()])) is None
+    assert closing(message(9, value=b"x", headers=mine)) is None
+    assert closing(message(9, value=None, headers=[*mine, *context()])) is None
     assert read(message(9, value=None, headers=[*mine, *context()])).headers == tuple(mine)
 
 
@@ -133,7 +141,11 @@ def test_a_dead_letter_is_open_until_a_later_marker_of_its_partition_names_it(
             for first, more in named:
                 expected -= {(partition, n) for n in range(first, first + more + 1) if n < offset}
 
-    closed = closed_letters(messages)
+    closed: dict[tuple[str, int], Ranges] = {}
+    for each in messages:
+        key = "t-dlq", each.partition() or 0
+        named_by = closing(each)
+        closed[key] = closed.get(key, Ranges()) | (named_by.closed if named_by is not None else Ranges())
 
     letters = [letter for letter in map(read_letter, messages) if letter is not None]
     assert {

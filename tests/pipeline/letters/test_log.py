@@ -81,6 +81,32 @@ def test_what_was_written_is_read_until_it_is_closed(bootstrap: str, log: Letter
         assert numbers(open_letters(log, topic)) == sorted(left)
 
 
+def test_closed_letters_are_not_read_again(
+    bootstrap: str, log: LetterLog, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever is closed in whatever order, and however little is looked at first."""
+    monkeypatch.setattr(log_module, "_FIRST_LOOK", 20)
+    rng = random.Random(8)
+    left: set[int] = set()
+    for step in range(6):
+        write(bootstrap, topic, range(step * 100, step * 100 + 100))
+        left |= set(range(step * 100, step * 100 + 100))
+        letters = {letter.record[2]: letter for letter in open_letters(log, topic) if letter.record}
+        assert set(letters) == left
+        below = rng.randrange(step * 100, step * 100 + 100)
+        chosen = {n for n in left if n < below or rng.random() < 0.1}
+        queues = log.look([topic], quiet)
+        log.close(queues, by_partition(letters[n].position for n in chosen), "dropped")
+        left -= chosen
+        assert all(queues[0].is_open(letters[n].partition, letters[n].offset) == (n in left) for n in letters)
+    [queue] = log.look([topic], quiet)
+    assert max(queue.floor.values()) > 100
+    [newest] = log.look([topic], quiet, newest=20)
+    assert newest.older == sum(newest.begin[p] for p in newest.begin if p not in newest.floor)
+    assert {n for n, letter in letters.items() if queue.is_open(letter.partition, letter.offset)} == left
+    assert queue.begin == {p: queue.floor.get(p, 0) for p in range(3)}
+
+
 def test_closing_twice_and_later_letters(bootstrap: str, log: LetterLog, topic: str) -> None:
     write(bootstrap, topic, range(3))
     letters = open_letters(log, topic)

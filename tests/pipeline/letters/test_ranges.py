@@ -26,6 +26,13 @@ def test_a_union(left: set[int], right: set[int]) -> None:
     assert hash(union) == hash(Ranges.of(left | right))
 
 
+@given(OFFSETS)
+def test_the_first_offset_beyond_a_set(offsets: set[int]) -> None:
+    ranges = Ranges.of(offsets)
+    for start in range(62):
+        assert ranges.first_beyond(start) == next(n for n in range(start, 63) if n not in offsets)
+
+
 def test_the_text_is_short() -> None:
     assert str(Ranges.of([9, 7, 8, 5, 5])) == "5,7-9"
     assert repr(Ranges([(3, 4), (5, 9)])) == "Ranges.parse('3-9')"

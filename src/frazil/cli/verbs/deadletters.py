@@ -288,7 +288,10 @@ def _looked(meant: Meant, count: int | None = None, config: Path | None = None) 
     choice = Choice(connectors.only or meant.connector, meant.reason, begin, end, count)
     choice.check()
     names = chosen_topics(
-        meant.topic or (), kafka_topics.topics(settings.bootstrap_servers), list(connectors.configs.values())
+        meant.topic or (),
+        kafka_topics.topics(settings.bootstrap_servers),
+        list(connectors.configs.values()),
+        connectors.configs.get(choice.connector or ""),
     )
     log = LetterLog(settings.bootstrap_servers)
     console = make_console(stderr=True)

@@ -235,22 +235,15 @@ def _lag(settings: Settings, providers: ConfigProviders, name: str, config: dict
 
 def _count_letters(settings: Settings, configs: Sequence[dict[str, str]], found: StackStatus) -> None:
     """Count the open dead letters, unless that would take long."""
-    from frazil.clients.kafka import offsets as kafka_offsets
     from frazil.clients.kafka import topics as kafka_topics
     from frazil.pipeline.letters.log import LetterLog
     from frazil.pipeline.letters.queues import queue_topics
 
-    servers = settings.bootstrap_servers
-    topics = queue_topics(kafka_topics.topics(servers), configs)
-    if (
-        sum(kafka_offsets.end_offsets(servers, topics).values())
-        - sum(kafka_offsets.begin_offsets(servers, topics).values())
-        > _COUNTED
-    ):
+    log = LetterLog(settings.bootstrap_servers)
+    queues = log.look(queue_topics(kafka_topics.topics(settings.bootstrap_servers), configs), newest=_COUNTED)
+    if any(queue.older for queue in queues):
         return
-    log = LetterLog(servers)
-    queues = log.look(topics, lambda done, total: None)
-    counts = Counter(letter.connector for letter in log.letters(queues, None, lambda done, total: None))
+    counts = Counter(letter.connector for letter in log.letters(queues))
     found.dead_letters = counts.total()
     found.connectors = [replace(row, dead_letters=counts[row.name]) for row in found.connectors]
 

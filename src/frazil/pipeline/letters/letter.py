@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -18,9 +17,12 @@ State = Literal["replayed", "dropped"]
 
 STATE, CLOSED, CLOSED_AT = "frazil.deadletter.state", "frazil.deadletter.offset", "frazil.deadletter.time"
 """Headers of a marker: what became of the dead letters, their offsets (`5,7-9`), and when (ISO 8601, UTC)."""
+FLOOR = "frazil.deadletter.floor"
+"""Header of a marker: the offset below which no dead letter of its partition is open."""
 
 _PREFIXES = (PREFIX, OWN_PREFIX)
 _FIRST_CONTEXT = tuple(prefix + "topic" for prefix in _PREFIXES)
+_LONGEST_OFFSET = 20
 _COMPARED = 1000
 """Characters of a reason by which dead letters are told apart: anybody may have written it."""
 _REFUSED = re.compile(
@@ -113,7 +115,7 @@ def described(path: str, reason: str) -> str:
 
 def read_letter(message: Message) -> Letter | None:
     """The dead letter of a message; None for a marker."""
-    if closed_by(message) is not None:
+    if closing(message) is not None:
         return None
     found = headers_of(message)
     headers: list[Header] = [(name, _bytes(value)) for name, value in found]
@@ -137,30 +139,30 @@ def read_letter(message: Message) -> Letter | None:
     )
 
 
-def closed_by(message: Message) -> Ranges | None:
-    """Offsets that a marker closes, in its own partition; None when the message is none.
+@dataclass(frozen=True)
+class Closing:
+    """What a marker closes in its own partition: dead letters at these offsets, and all below `floor`.
 
     Only offsets before the marker's own count: a marker never closes what comes after it.
     """
+
+    closed: Ranges = Ranges()
+    floor: int = 0
+
+
+def closing(message: Message) -> Closing | None:
+    """Read a marker; None when the message is none."""
     headers = dict(headers_of(message))
     if message.value() is not None or STATE not in headers or any(name.startswith(_PREFIXES) for name in headers):
         return None
+    own = message.offset() or 0
+    floor = (_bytes(headers.get(FLOOR)) or b"").decode(errors="replace")
+    lowest = min(int(floor), own) if _is_number(floor) and len(floor) < _LONGEST_OFFSET else 0
     try:
         named = Ranges.parse((_bytes(headers.get(CLOSED)) or b"").decode(errors="replace"))
     except ValueError:
-        return Ranges()
-    own = message.offset() or 0
-    return Ranges((first, min(last, own - 1)) for first, last in named.pairs() if first < own)
-
-
-def closed_letters(messages: Iterable[Message]) -> dict[tuple[str, int], Ranges]:
-    """The dead letters that the markers among the messages close, by topic and partition."""
-    pairs: dict[tuple[str, int], list[tuple[int, int]]] = {}
-    for message in messages:
-        closed = closed_by(message)
-        if closed:
-            pairs.setdefault((message.topic() or "", message.partition() or 0), []).extend(closed.pairs())
-    return {key: Ranges(several) for key, several in pairs.items()}
+        return Closing(floor=lowest)
+    return Closing(Ranges((first, min(last, own - 1)) for first, last in named.pairs() if first < own), lowest)
 
 
 def _is_context(name: str) -> bool:

@@ -41,6 +41,11 @@ class Ranges:
         index = bisect_right(self._firsts, offset) - 1
         return index >= 0 and offset <= self._lasts[index]
 
+    def first_beyond(self, offset: int) -> int:
+        """Give the first offset from `offset` on that is not in the set."""
+        index = bisect_right(self._firsts, offset) - 1
+        return max(offset, self._lasts[index] + 1) if index >= 0 else offset
+
     def __or__(self, other: Ranges) -> Ranges:
         return Ranges([*self.pairs(), *other.pairs()])
 
