@@ -117,18 +117,14 @@ def test_patch_and_delete_by_regular_expression(program: Program) -> None:
 
 def test_a_deletion_is_asked_for_on_a_terminal_alone(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     program.client.put_config("a", SINK)
-    asked: list[str] = []
-
-    def refused(question: str, otherwise: str) -> bool:
-        asked.append(question)
-        return False
-
+    answers = ["n\n"]
     monkeypatch.setattr("frazil.cli.connect.change.sys.stdin.isatty", lambda: True)
-    monkeypatch.setattr("frazil.cli.connect.change.agreed", refused)
-    assert program.ok("delete", "connector", "a") == "nothing was deleted\n"
-    assert (asked, program.client.connectors()) == (["Delete a?"], ["a"])
+    monkeypatch.setattr("frazil.cli.ui.console._typed_line", answers.pop)
+    code, out, _ = program.run("delete", "connector", "a")
+    assert (code, out) == (1, "Delete a? [y/N]: nothing was deleted\n")
+    assert program.client.connectors() == ["a"]
     assert program.ok("delete", "connector", "a", "--yes") == "a: deleted\n"
-    assert len(asked) == 1
+    assert answers == []
 
 
 def test_a_name_with_a_slip_of_the_pen_is_told_with_what_was_meant(program: Program) -> None:

@@ -59,7 +59,7 @@ def test_offsets(program: Program) -> None:
     assert program.ok("offsets", "get", "a").splitlines()[1].split() == ["topic", "0", "12"]
     assert '"kafka_offset": 12' in program.ok("get", "offsets", "a", "-o", "json")
     code, _, err = program.run("offsets", "reset", "a")
-    assert (code, "reset cannot ask here. Nothing was changed" in err) == (2, True)
+    assert (code, "This cannot be asked here: nothing was changed" in err) == (2, True)
     assert program.ok("offsets", "reset", "a", "--dry-run").endswith("a: nothing was changed\n")
     assert program.ok("offsets", "get", "a").splitlines()[1].split() == ["topic", "0", "12"]
     assert "reset successfully" in program.ok("offsets", "reset", "a", "--yes")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from rich.table import Table
 
-from frazil.cli.ui.console import agreed, make_console
+from frazil.cli.ui.console import consent, make_console
 from frazil.errors import UsageError
 from tests.cli.terminal import CTRL_C, CTRL_D, Terminal
 from tests.isolation import isolated_settings
@@ -83,8 +83,9 @@ def _read(terminal: int) -> str:
 
 def test_where_nobody_can_be_asked_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO())
-    with pytest.raises(UsageError, match="pass --yes"):
-        agreed("Go on?", "pass --yes")
+    consent(True, "Go on?")
+    with pytest.raises(UsageError, match="^Go on. This cannot be asked here: nothing was done; pass --yes to go on"):
+        consent(False, "Go on?", "nothing was done")
 
 
 @pytest.mark.parametrize(("key", "code"), [(CTRL_C, 130), (CTRL_D, 1)])

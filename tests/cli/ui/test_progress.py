@@ -11,14 +11,17 @@ from frazil.stack.transfer import Transfer
 from tests.waits import eventually
 
 
-def test_a_line_now_and_then_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_that_lasts_is_a_line_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     out = io.StringIO()
-    with progress(Console(file=out, width=200)) as show:
-        show("too early")
-        assert out.getvalue() == ""
-        monkeypatch.setattr(module, "_LINE_INTERVAL_S", 0.0)
-        show("waiting for kafka")
-        show("waiting for worker")
+    console = Console(file=out, width=200)
+    with progress(console) as show:
+        show("too short")
+    assert out.getvalue() == ""
+    monkeypatch.setattr(module, "_LINE_INTERVAL_S", 0.01)
+    with progress(console) as show:
+        for step in ("waiting for kafka", "waiting for kafka", "waiting for worker"):
+            show(step)
+            assert eventually(lambda: f"{step}\n" in out.getvalue())  # noqa: B023 - it is called at once
     assert out.getvalue() == "  waiting for kafka\n  waiting for worker\n"
 
 
@@ -54,8 +57,8 @@ def test_a_terminal_shows_a_bar_while_bytes_are_counted() -> None:
 
 
 def test_bytes_are_lines_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_LINE_INTERVAL_S", 0.0)
+    monkeypatch.setattr(module, "_LINE_INTERVAL_S", 0.01)
     out = io.StringIO()
     with progress(Console(file=out, width=200)) as show:
         show(Transfer("downloading Trino", 1_000_000, 540_000_000))
-    assert out.getvalue() == "  downloading Trino: 1 of 540 MB\n"
+        assert eventually(lambda: out.getvalue() == "  downloading Trino: 1 of 540 MB\n")

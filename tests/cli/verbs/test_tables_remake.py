@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import Producer
 from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.schema import Schema
@@ -19,6 +20,7 @@ from frazil.cli.main import app
 from frazil.cli.verbs import tables_remake
 from frazil.clients.catalog import connect
 from frazil.clients.connect import ConnectClient
+from frazil.clients.kafka import topics as kafka_topics
 from frazil.connectors.iceberg.table.commit import Commit, TableBranch
 from frazil.connectors.positions import KafkaIdentity
 from frazil.errors import FrazilError, ServiceUnavailable, UsageError
@@ -39,6 +41,8 @@ class Place:
     catalog: Catalog
     client: ConnectClient
     table: str
+    topic: str
+    bootstrap: str
 
     def store(self, name: str, connector: str, price: PrimitiveType) -> None:
         """Make a table with a row, and the position of a connector."""
@@ -48,6 +52,13 @@ class Place:
         table = place.load()
         commit = Commit(connector, [], {("t", 0): 0}, {("t", 0): 1}, KafkaIdentity("c", {"t": "id"}), None)
         place.commit(table, place.floor(table, connector), commit)
+
+    def produce(self, *prices: str) -> None:
+        """Produce records of the topic of the table."""
+        producer = Producer({"bootstrap.servers": self.bootstrap})
+        for price in prices:
+            producer.produce(self.topic, f'{{"id": 1, "price": {price}}}')
+        assert producer.flush(20) == 0
 
     def run(self, *arguments: str) -> Result:
         return CliRunner().invoke(app, ["tables", "remake", self.table, *arguments])
@@ -70,9 +81,14 @@ def place(
     with rest_worker(tmp_path) as (url, _), ConnectClient(url) as client:
         for key, value in {**stack.settings.env, "KAFKA_CONNECT_URL": url}.items():
             monkeypatch.setenv(key, value)
-        place = Place(catalog, client, f"{NAMESPACE}.{name}")
+        place = Place(catalog, client, f"{NAMESPACE}.{name}", f"{name}-topic", stack.settings.bootstrap_servers)
+        kafka_topics.ensure_topics(place.bootstrap, {place.topic: (1, {})})
         place.store(place.table, "orders", DoubleType())
-        own = {"iceberg.tables": place.table, f"iceberg.table.{place.table}.commit-branch": "main", "topics": "t"}
+        own = {
+            "iceberg.tables": place.table,
+            f"iceberg.table.{place.table}.commit-branch": "main",
+            "topics": place.topic,
+        }
         client.put_config("orders", {**MINIMAL_SINK, **own, "name": "orders", "consumer.override.group.id": "mine"})
 
         def stored(client: ConnectClient, settings: Any, connector: str, *_: Any) -> str:
@@ -144,7 +160,6 @@ def test_a_dry_run_changes_nothing(place: Place) -> None:
     ("config", "arguments", "reason"),
     [
         ({}, (), "it would be the same table"),
-        ({}, ("-s", "topics=t"), "it would be the same table"),
         ({}, ("-r", "frazil.nix"), "orders has no frazil.nix to remove"),
         ({"iceberg.tables": "remade.other"}, TYPED, "no connector of this worker writes to it"),
         ({"iceberg.tables": "{table},remade.other"}, TYPED, "has to be the only table of one connector"),
@@ -166,6 +181,18 @@ def test_a_remake_that_has_begun_takes_no_other_keys(place: Place) -> None:
         assert isinstance(refused.exception, UsageError) and told in str(refused.exception)
     assert place.price(place.table) == "double"
     assert place.client.connectors() == ["orders", "orders-2"]
+
+
+def test_nothing_begins_when_all_records_would_be_dead_letters(place: Place) -> None:
+    place.produce('"ten"', '"eleven"')
+    for more in ((), ("--dry-run",)):
+        refused = place.run(*TYPED, "--yes", *more)
+        assert isinstance(refused.exception, UsageError)
+        assert "2 of the newest 2 records would be dead letters, such as offset 0 of" in str(refused.exception)
+    assert (place.client.connectors(), len(place.tables())) == (["orders"], 1)
+    place.produce("12")
+    told = place.run(*TYPED, "--dry-run")
+    assert (told.exit_code, "2 of the newest 3 records would be dead letters" in told.stdout) == (0, True)
 
 
 def test_a_dry_run_fails_where_the_connector_would_be_refused(place: Place) -> None:

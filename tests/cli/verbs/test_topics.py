@@ -56,7 +56,9 @@ def test_a_topic_from_its_creation_to_its_end(settings: Settings) -> None:
     assert [(one["begin"], one["end"], one["leader"]) for one in described["partitions"]] == [(0, 2, 1), (0, 2, 1)]
     assert "verbs.life" in complete_topics("verbs.l")
     asked = run("topics", "delete", "verbs.life")
-    assert isinstance(asked.exception, UsageError) and "with 4 records was not deleted" in str(asked.exception)
+    assert isinstance(
+        asked.exception, UsageError
+    ) and "Delete verbs.life with 4 records? This cannot be asked here" in str(asked.exception)
     assert ok("topics", "delete", "verbs.life", "--yes") == "verbs.life: deleted\n"
     assert isinstance(run("topics", "describe", "verbs.life").exception, NotFound)
 

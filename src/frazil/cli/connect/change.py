@@ -12,7 +12,7 @@ import typer
 from frazil.cli.connect.session import ContextOption, NamesArgument, RegexOption, chosen, connect, for_each
 from frazil.cli.connect.shown import shown_value
 from frazil.cli.ui.arguments import keys_and_values
-from frazil.cli.ui.console import agreed
+from frazil.cli.ui.console import consent
 from frazil.cli.ui.env_file import EnvFileOption, variables_of
 from frazil.cli.ui.program import group, verb
 from frazil.connectors.documents import Document, read_documents
@@ -113,10 +113,9 @@ def without_file(client: ConnectClient, documents: Sequence[Document]) -> list[s
 
 def _prune(client: ConnectClient, names: Sequence[str], *, dry_run: bool, yes: bool) -> int:
     """Delete connectors, if the user agrees; how many it were, or would be."""
-    if names and not (dry_run or yes):
+    if names:
         question = f"Delete {', '.join(names)}, which {'is' if len(names) == 1 else 'are'} in no file?"
-        if not agreed(question, f"{question} This cannot be asked here: nothing was deleted; pass --yes."):
-            return 0
+        consent(dry_run or yes, question, "nothing was deleted")
     for name in names:
         if not dry_run:
             client.delete(name)
@@ -188,9 +187,7 @@ def delete_connector(
     """
     with connect(context) as client:
         wanted = chosen(client, names, regex)
-        if sys.stdin.isatty() and not (yes or agreed(f"Delete {', '.join(wanted)}?", "")):
-            typer.echo("nothing was deleted")
-            return
+        consent(yes or not sys.stdin.isatty(), f"Delete {', '.join(wanted)}?", "nothing was deleted")
 
         def deleted(name: str) -> str:
             client.delete(name)

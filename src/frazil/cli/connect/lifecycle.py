@@ -11,7 +11,9 @@ import typer
 
 from frazil.cli.connect.session import ContextOption, NamesArgument, RegexOption, chosen, connect, for_each
 from frazil.cli.ui.arguments import seconds
+from frazil.cli.ui.console import make_console
 from frazil.cli.ui.program import group
+from frazil.cli.ui.progress import Records, progress
 from frazil.environment.settings import Settings
 from frazil.errors import ServiceUnavailable, TerminalError, UsageError
 from frazil.text.amounts import counted
@@ -123,7 +125,8 @@ def wait_connector(
         wanted = chosen(client, names, regex)
         if goal in (Goal.CAUGHT_UP, Goal.COMMITTED):
             settings = Settings.load()
-            for_each(wanted, lambda name: until_stored(client, settings, name, goal, deadline))
+            with progress(make_console(stderr=True)) as say:
+                for_each(wanted, lambda name: until_stored(client, settings, name, goal, deadline, say))
         else:
             for_each(wanted, lambda name: until_state(client, name, goal, deadline))
 
@@ -142,8 +145,10 @@ def until_state(client: ConnectClient, name: str, wanted: Goal, deadline: float)
         time.sleep(_POLL_S)
 
 
-def until_stored(client: ConnectClient, settings: Settings, name: str, wanted: Goal, deadline: float) -> str:
-    """Wait until a sink has stored what its topics have now, or something of it; the goal.
+def until_stored(
+    client: ConnectClient, settings: Settings, name: str, wanted: Goal, deadline: float, say: Callable[[str], None]
+) -> str:
+    """Wait until a sink has stored what its topics have now, or something of it; the goal. `say` shows how far it is.
 
     Raises as `until_state`, UsageError for a source, and TerminalError for one that is paused or stopped.
     """
@@ -157,7 +162,9 @@ def until_stored(client: ConnectClient, settings: Settings, name: str, wanted: G
     begun = standing.behind()
     ends = {key: position.end for key, position in begun.items()}
     first = left = _left(ends, begun)
+    total = sum(first.values())
     while left and not (wanted is Goal.COMMITTED and left != first):
+        say(Records(f"{name} reads", total - sum(left.values()), total))
         status = client.status(name)
         _check_failure(status)
         state = status["connector"]["state"]

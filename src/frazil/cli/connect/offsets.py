@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from frazil.cli.connect.session import ContextOption, NameArgument, connect
-from frazil.cli.ui.console import agreed
+from frazil.cli.ui.console import consent
 from frazil.cli.ui.output import Output, OutputOption, show
 from frazil.cli.ui.program import group
 from frazil.environment.settings import Settings
@@ -113,12 +113,9 @@ def reset(
             typer.echo(f"{name}: {line}")
         if dry_run:
             typer.echo(f"{name}: nothing was changed")
-        elif yes or agreed(
-            f"Forget the position of {name}?", "reset cannot ask here. Nothing was changed; pass --yes to go on."
-        ):
-            typer.echo(f"{name}: {client.reset_offsets(name)}")
-        else:
-            typer.echo(f"{name}: nothing was changed")
+            return
+        consent(yes, f"Forget the position of {name}?")
+        typer.echo(f"{name}: {client.reset_offsets(name)}")
 
 
 def read_again(

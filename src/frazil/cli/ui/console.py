@@ -49,18 +49,24 @@ def file_console(file: IO[str]) -> Console:
     return _PlainConsole(file=file, width=_UNLIMITED, force_terminal=False, no_color=True)
 
 
-def agreed(question: str, otherwise: str) -> bool:
-    """Whether the user says yes; Ctrl+C ends the program as everywhere, Ctrl+D with code 1.
+def consent(yes: bool, question: str, nothing: str = "nothing was changed") -> None:
+    """Return when the user has said yes, with an option or when asked.
 
-    Raises UsageError with `otherwise` where nobody can be asked.
+    Any other answer ends the program with code 1, after it was told that `nothing` was done. Raises UsageError where
+    nobody can be asked.
     """
+    if yes:
+        return
     if not sys.stdin.isatty():
-        raise UsageError(otherwise)
+        raise UsageError(f"{question} This cannot be asked here: {nothing}; pass --yes to go on.")
     while True:
         typer.echo(f"{question} [y/N]: ", nl=False)
         answer = _typed_line().strip().lower()
-        if answer in ("y", "yes", "n", "no", ""):
-            return answer.startswith("y")
+        if answer in ("y", "yes"):
+            return
+        if answer in ("n", "no", ""):
+            typer.echo(nothing)
+            raise typer.Exit(1)
         typer.echo("Error: invalid input")
 
 

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Event, Thread
 
 from rich.console import Console, RenderableType
 from rich.progress import (
@@ -82,14 +83,24 @@ def progress(console: Console) -> Iterator[Callable[[str], None]]:
 
             yield show
         return
-    last = time.monotonic()
-    shown = ""
+    newest = ""
+    ended = Event()
 
-    def line(text: str) -> None:
-        nonlocal last, shown
-        now = time.monotonic()
-        if now - last >= _LINE_INTERVAL_S and text != shown:
-            last, shown = now, text
-            console.print(f"  {text}")
+    def take(text: str) -> None:
+        nonlocal newest
+        newest = text
 
-    yield line
+    def print_lines() -> None:
+        shown = ""
+        while not ended.wait(_LINE_INTERVAL_S):
+            if newest != shown:
+                shown = newest
+                console.print(f"  {shown}")
+
+    printing = Thread(target=print_lines, name="progress", daemon=True)
+    printing.start()
+    try:
+        yield take
+    finally:
+        ended.set()
+        printing.join()

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from frazil.cli.ui.arguments import known_table
-from frazil.cli.ui.console import agreed
 from frazil.cli.ui.worker_connectors import worker_connectors
 from frazil.environment.settings import Settings
 from frazil.errors import FrazilError, NotFound, UsageError
@@ -89,14 +88,6 @@ class Writers:
             )
         if self.unknown and writing:
             typer.echo(f"Whether {', '.join(writing)} is writing to {name} is not known: {self.unknown}", err=True)
-
-
-def consented(yes: bool, question: str) -> bool:
-    """Whether a change is wanted. Raises UsageError where nobody can be asked."""
-    if yes or agreed(question, f"{question} This cannot be asked here. Nothing was changed; pass --yes to go on."):
-        return True
-    typer.echo("nothing was changed")
-    return False
 
 
 def told_by_catalog(act: Callable[[], object], settings: Settings, what: str) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from frazil.cli.ui.console import agreed, make_console
+from frazil.cli.ui.console import consent, make_console
 from frazil.cli.ui.output import Output, OutputOption
 from frazil.cli.ui.program import group
 from frazil.cli.ui.progress import Records, progress
@@ -232,17 +232,13 @@ def drop(
         chosen = by_partition(letter.position for letter in groups.counting(look.letters()))
     if output is Output.TABLE:
         letter_view.print_groups(groups, FEW, output)
-    if chosen and not dry_run and (yes or _agreed(groups.total)):
+    dropped = 0
+    if chosen and not dry_run:
+        question = f"Drop {counted(groups.total, 'dead letter')}? What is dropped is not listed or replayed any more."
+        consent(yes, question, "nothing was dropped")
         look.log.close(look.queues, chosen, "dropped")
         dropped = groups.total
-    else:
-        dropped = 0
     letter_view.print_dropped(groups, dropped, output)
-
-
-def _agreed(count: int) -> bool:
-    question = f"Drop {counted(count, 'dead letter')}? What is dropped is not listed or replayed any more."
-    return agreed(question, "drop cannot ask here. Nothing was dropped; pass --yes to go on.")
 
 
 @dataclass

@@ -11,7 +11,7 @@ import typer
 
 from frazil.cli.connect import lifecycle
 from frazil.cli.connect.session import ContextOption, RegexOption, complete_connectors
-from frazil.cli.ui.console import agreed, make_console
+from frazil.cli.ui.console import consent, make_console
 from frazil.cli.ui.program import PROGRAM, verb
 from frazil.cli.ui.progress import progress
 from frazil.environment.settings import LOOPBACK, Settings
@@ -321,10 +321,7 @@ def clean(yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] 
         console.print(f"{settings.home} does not exist: nothing to clean.")
         return
     question = f"Remove topics, tables, logs and connectors in {settings.home}? They cannot be brought back."
-    unasked = "clean removes all data and cannot ask here. Nothing was removed; pass --yes to go on."
-    if not (yes or agreed(question, unasked)):
-        console.print("Nothing was removed.")
-        return
+    consent(yes, question, "nothing was removed")
     stop_services(services_in_use(settings), console)
     LocalStack(settings).clean()
     console.print(f"Removed the data in {settings.home}.")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from frazil.cli.ui.arguments import point_in_time
-from frazil.cli.ui.table_access import TableArgument, Writers, YesOption, consented, open_table, told_by_catalog
+from frazil.cli.ui.console import consent
+from frazil.cli.ui.table_access import TableArgument, Writers, YesOption, open_table, told_by_catalog
 from frazil.cli.verbs.tables import ALTER, BACK, MAIN, BranchOption, tables
 from frazil.environment.settings import Settings
 from frazil.errors import UsageError
@@ -59,9 +60,9 @@ def rollback(
         typer.echo("nothing was changed")
         return
     Writers.ask(settings).require_rest(found, "it would store at once again what the table loses")
-    if consented(yes, f"Roll {branch} of {'.'.join(found.name())} back?"):
-        roll_back(plan, keep_positions=keep_positions)
-        typer.echo(f"{branch} of {'.'.join(found.name())} is at snapshot {plan.target.snapshot_id} now")
+    consent(yes, f"Roll {branch} of {'.'.join(found.name())} back?")
+    roll_back(plan, keep_positions=keep_positions)
+    typer.echo(f"{branch} of {'.'.join(found.name())} is at snapshot {plan.target.snapshot_id} now")
 
 
 def _chosen(table: Table, known: Sequence[Snapshot], text: str) -> Snapshot:
@@ -159,8 +160,8 @@ def alter(
     if dry_run:
         typer.echo("nothing was changed")
         return
-    if changes.dropped and not consented(yes, f"Drop {', '.join('.'.join(p) for p in changes.dropped)} of {name}?"):
-        return
+    if changes.dropped:
+        consent(yes, f"Drop {', '.join('.'.join(p) for p in changes.dropped)} of {name}?")
     change(found, changes)
     typer.echo(f"{name}: changed")
 
@@ -293,10 +294,10 @@ def drop(
     name = ".".join(found.name())
     Writers.ask(settings).require_rest(found, "its next commit would fail, or make the table anew")
     rows = totals(found.current_snapshot()).get("rows", 0)
-    if consented(yes, f"Drop {name} with {counted(rows, 'row')}{' and its files' if purge else ''}?"):
-        act = catalog.purge_table if purge else catalog.drop_table
-        told_by_catalog(lambda: act(name), settings, f"to drop {name}")
-        typer.echo(f"{name}: dropped" + ("" if purge else f"; its files are still at {found.location()}"))
+    consent(yes, f"Drop {name} with {counted(rows, 'row')}{' and its files' if purge else ''}?")
+    act = catalog.purge_table if purge else catalog.drop_table
+    told_by_catalog(lambda: act(name), settings, f"to drop {name}")
+    typer.echo(f"{name}: dropped" + ("" if purge else f"; its files are still at {found.location()}"))
 
 
 @tables("rename", "tables rename orders orders_old")

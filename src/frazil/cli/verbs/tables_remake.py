@@ -13,7 +13,9 @@ import typer
 from frazil.cli.connect.change import changes_between
 from frazil.cli.connect.lifecycle import Goal, until_state, until_stored
 from frazil.cli.ui.arguments import keys_and_values, seconds
-from frazil.cli.ui.table_access import TableArgument, YesOption, consented, open_table, told_by_catalog
+from frazil.cli.ui.console import consent, make_console
+from frazil.cli.ui.progress import progress
+from frazil.cli.ui.table_access import TableArgument, YesOption, open_table, told_by_catalog
 from frazil.cli.verbs.tables import tables
 from frazil.environment.settings import Settings
 from frazil.errors import NotFound, UsageError
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 _TABLES, _CREATES = "iceberg.tables", "iceberg.tables.auto-create-enabled"
 _FROM_THE_BEGINNING = ("consumer.override.group.id", "consumer.override.auto.offset.reset")
 _STOP_S = 120.0
+_SAMPLED = 200
 REMAKE = "tables remake shop.orders -s 'frazil.schema.path.price=decimal(10,2)'"
 
 
@@ -87,7 +90,7 @@ def remake(
             open_table(settings, table)  # which tells what may be meant
         names = _names(wanted, configs)
         if names.new not in configs:
-            if not _begun(client, catalog, names, configs[names.old], changes, dry_run=dry_run):
+            if not _begun(client, catalog, settings, names, configs[names.old], changes, dry_run=dry_run):
                 return
         else:
             _same_as_before(names, configs[names.new], changes)
@@ -96,8 +99,8 @@ def remake(
                 return
         if client.config(names.new)[_TABLES] == names.staged:
             begun = catalog.table_exists(names.kept)
-            if not begun and not _ready(client, catalog, settings, names, timeout, yes=yes):
-                return
+            if not begun:
+                _fill(client, catalog, settings, names, timeout, yes=yes)
             _swap(client, catalog, settings, names)
         client.resume(names.new)
         if names.old in client.connectors():
@@ -146,6 +149,7 @@ def _next(connector: str) -> str:
 def _begun(
     client: ConnectClient,
     catalog: Catalog,
+    settings: Settings,
     names: _Names,
     old: Mapping[str, str],
     changes: Mapping[str, str | None],
@@ -174,12 +178,34 @@ def _begun(
     if errors:
         typer.echo(f"{names.new}: would be refused; nothing was changed")
         raise typer.Exit(1)
+    _try(settings, names, config)
     if dry_run:
         typer.echo(f"{names.new}: would be created; nothing was changed")
         return False
     client.create(names.new, config, Goal.STOPPED)
     typer.echo(f"{names.new}: created, and fills {names.staged}")
     return True
+
+
+def _try(settings: Settings, names: _Names, config: Mapping[str, str]) -> None:
+    """Tell which of the newest records would be dead letters. Raises UsageError where all would."""
+    from frazil.connectors.connector import open_connector
+    from frazil.declare.providers import ConfigProviders
+    from frazil.engine.on_demand import spark_on_demand
+
+    providers = ConfigProviders.load(settings.config_providers, settings.env)
+    connector = open_connector(names.new, config, settings, providers)
+    console = make_console(stderr=True)
+    with progress(console) as say, spark_on_demand(settings, names.new) as on_spark, connector.hiding() as sink:
+        found = sink.sample(_SAMPLED, 0, say, on_spark)
+    dead = [each for each in found.judged if each.verdict == "dead letter"]
+    if not dead:
+        return
+    records = f"{len(dead):,} of the newest {counted(len(found.judged), 'record')} would be dead letters"
+    first = f"offset {dead[0].offset} of {dead[0].topic}, partition {dead[0].partition}: {dead[0].reason}"
+    if len(dead) == len(found.judged):
+        raise UsageError(f"{records}, such as {first}. Nothing was changed.")
+    typer.echo(f"  ? {records}, such as {first}")
 
 
 def _renamed(config: Mapping[str, str], table: str, other: str) -> dict[str, str]:
@@ -189,9 +215,9 @@ def _renamed(config: Mapping[str, str], table: str, other: str) -> dict[str, str
     return {new: config[old] for new, old in keys.items()} | {_TABLES: other}
 
 
-def _ready(
+def _fill(
     client: ConnectClient, catalog: Catalog, settings: Settings, names: _Names, timeout: str, *, yes: bool
-) -> bool:
+) -> None:
     """Wait until the new table has all, tell how it differs, and ask."""
     from frazil.connectors.iceberg.tools.describe import differences, totals
 
@@ -202,7 +228,8 @@ def _ready(
     client.resume(names.new)
     until_state(client, names.new, Goal.RUNNING, time.monotonic() + _STOP_S)
     typer.echo(f"{names.new}: stores what its topics have; `status` shows how far it is, and its dead letters")
-    until_stored(client, settings, names.new, Goal.CAUGHT_UP, time.monotonic() + seconds(timeout))
+    with progress(make_console(stderr=True)) as say:
+        until_stored(client, settings, names.new, Goal.CAUGHT_UP, time.monotonic() + seconds(timeout), say)
     if not catalog.table_exists(names.staged):
         raise UsageError(
             f"{names.new} has read all and stored nothing, so there is no {names.staged}: `deadletters list` and `logs "
@@ -214,10 +241,11 @@ def _ready(
     rows = [counted(totals(one.current_snapshot()).get("rows", 0), "row") for one in (before, after)]
     typer.echo(f"{names.table}: {rows[0]} before, {rows[1]} in {names.staged}")
     typer.echo(f"`deadletters list --connector {names.new}` tells what it could not store.")
-    if not consented(yes, f"Let {names.staged} take the place of {names.table}?"):
-        typer.echo(f"give up with `delete connector {names.new}` and `tables drop {names.staged}`, or repeat this")
-        return False
-    return True
+    consent(
+        yes,
+        f"Let {names.staged} take the place of {names.table}?",
+        f"repeat this to go on, or give up with `delete connector {names.new}` and `tables drop {names.staged}`",
+    )
 
 
 def _swap(client: ConnectClient, catalog: Catalog, settings: Settings, names: _Names) -> None:

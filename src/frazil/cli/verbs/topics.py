@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from frazil.cli.ui.arguments import keys_and_values, point_in_time
-from frazil.cli.ui.console import agreed
+from frazil.cli.ui.console import consent
 from frazil.cli.ui.output import ListOption, Output, OutputOption, as_text, show, show_table
 from frazil.cli.ui.program import group
 from frazil.cli.ui.worker_connectors import worker_connectors
@@ -176,9 +176,7 @@ def delete(name: TopicArgument, yes: Annotated[bool, typer.Option("--yes", "-y",
     if unknown:
         typer.echo(f"Whether a connector reads it is not known: {unknown}", err=True)
     what = f"{name} with {counted(records, 'record')}"
-    if not yes and not agreed(f"Delete {what}?", f"delete cannot ask here. {what} was not deleted; pass --yes."):
-        typer.echo(f"{name}: nothing was deleted")
-        return
+    consent(yes, f"Delete {what}?", "nothing was deleted")
     delete_topic(servers, name)
     typer.echo(f"{name}: deleted")
 

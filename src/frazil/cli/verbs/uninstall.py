@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from frazil.cli.ui.console import agreed, make_console
+from frazil.cli.ui.console import consent, make_console
 from frazil.cli.ui.output import Output, OutputOption, as_text, show_table
 from frazil.cli.ui.program import verb
 from frazil.cli.verbs.stack import services_in_use, stop_services
@@ -38,10 +38,7 @@ def uninstall(
         console.print("There is nothing to remove.")
     if dry_run or not found:
         return
-    unasked = "uninstall cannot ask here. Nothing was removed; pass --yes to go on."
-    if not (yes or agreed("Remove all of it? It cannot be brought back.", unasked)):
-        console.print("Nothing was removed.")
-        return
+    consent(yes, "Remove all of it? It cannot be brought back.", "nothing was removed")
     messages = make_console(stderr=output is not Output.TABLE)
     stop_services(services_in_use(settings), messages)
     remove(settings)
