@@ -9,7 +9,8 @@ from sqlglot.errors import ParseError, TokenError
 
 from frazil.errors import QueryError
 from frazil.sql.translation.dialect import TrinoAsWritten
-from frazil.text.near import did_you_mean, nearest
+from frazil.text.near import did_you_mean
+from frazil.text.sql_slips import misspelled
 
 READING = ("SELECT", "WITH", "VALUES", "TABLE", "SHOW", "DESCRIBE", "DESC", "(")
 # First words of statements that Trino or another engine knows and this one does not answer.
@@ -21,12 +22,6 @@ _OTHERS = frozenset(
         "SET", "START", "TRUNCATE", "UPDATE", "USE", "VACUUM",
     }
 )  # fmt: skip
-# Words that are looked for where a statement cannot be read; shorter ones resemble too many names.
-_KEYWORDS = (
-    *("SELECT", "DISTINCT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET", "FETCH", "UNION"),
-    *("JOIN", "LEFT", "RIGHT", "INNER", "CROSS", "LIKE", "BETWEEN", "WHEN", "THEN", "ELSE", "VALUES"),
-)
-_LIKENESS = 0.7
 _DIALECT = TrinoAsWritten()
 _WRITING_NODES = (exp.DDL, exp.DML, exp.Command, exp.Into, exp.Lock, exp.Placeholder, exp.Parameter)
 
@@ -70,7 +65,7 @@ class Statement:
         try:
             tree = _DIALECT.parser().parse(list(self.tokens), self.source)[0]
         except ParseError as error:
-            raise QueryError(_where(error) + _misspelled(error, self.tokens)) from None
+            raise QueryError(_where(error) + misspelled(error, self.tokens)) from None
         except RecursionError:
             raise QueryError("the statement is nested too deeply; split it into WITH parts") from None
         if tree is None:
@@ -153,17 +148,6 @@ def _where(error: ParseError) -> str:
     if "<class" in what:
         what = "an argument is missing or misplaced"
     return f"line {first.get('line')}, column {column}: {what}" + (f" at or near {near!r}" if near else "")
-
-
-def _misspelled(error: ParseError, tokens: Sequence[Token]) -> str:
-    """The keyword that was probably meant by the word that the parser stopped at, or by the one before it."""
-    place = [(one.get("line"), one.get("col")) for one in error.errors[:1]]
-    at = next((index for index, token in enumerate(tokens) if (token.line, token.col) in place), 0)
-    for token in tokens[max(0, at - 1) : at + 1]:
-        meant = nearest(token.text, _KEYWORDS, _LIKENESS) if token.token_type == TokenType.VAR else ""
-        if meant:
-            return f"; did you mean {meant} instead of {token.text}?"
-    return ""
 
 
 def tokenize(sql: str) -> list[Token]:

@@ -80,6 +80,10 @@ def test_a_statement_tells_its_tables_and_the_metadata_that_it_names() -> None:
     [
         ("", "there is no statement"),
         ("SELECT a FROM t WHERE (", "line 1, column 23: something is missing near '('"),
+        ("SELEC a FROM t", "near 'FROM'; did you mean SELECT instead of SELEC?"),
+        ("SELECT a FORM t", "near 't'; did you mean FROM instead of FORM?"),
+        ("CREATE TEMPORARY VIEW v AS SELECT a FROM t;\nSELEC a FROM v", "did you mean SELECT instead of SELEC?"),
+        ("SELECT a FROM t WHER a > 0; SELECT b FROM t", "near 'a'; did you mean WHERE instead of WHER?"),
         ("SELECT a,\n'b\n\n", "line 2, column 1: Missing '"),
         ("SELECT a FROM t JOIN", "line 1, column 17: Expected table name near 'JOIN'"),
         ("SELECT a /* FROM t", "a comment has no end"),

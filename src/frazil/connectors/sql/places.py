@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlglot import exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.errors import ParseError, TokenError
 
 from frazil.connectors.sql.grammar import SparkAsWritten, WritesAsWritten, spark_text
+from frazil.text.sql_slips import misspelled
 
 _PLACE = "place"
 _MARK = re.compile("\x02(\\d+):(\\d+)\x03")
@@ -66,6 +67,19 @@ def place_of(places: Sequence[tuple[int, int, int]], index: int) -> str:
     return _said(*places[at][1:]) if at < len(places) else ""
 
 
+def _tokens(text: str, problem: Mapping[str, Any]) -> list[Token]:
+    """The words of the statement of a text that a problem is in."""
+    found: list[Token] = []
+    for token in SparkAsWritten().tokenize(text):
+        if token.token_type is not TokenType.SEMICOLON:
+            found.append(token)
+        elif (token.line, token.col) < (problem["line"], problem["col"]):
+            found = []
+        else:
+            break
+    return found
+
+
 def parse_problem(error: ParseError | TokenError | RecursionError, text: str, before: int = 0) -> str:
     """Tell in plain words what the parser stumbled over in a text, and where; `before` lines do not count."""
     if isinstance(error, RecursionError):
@@ -81,4 +95,4 @@ def parse_problem(error: ParseError | TokenError | RecursionError, text: str, be
     reason = re.sub(r" but got <Token.*", "", first["description"])
     reason = re.sub(r"Required keyword: .* missing for <class.*", "something is missing", reason)
     place = _said(first["line"] - before, first["col"] - len(token) + 1)
-    return f"{place}: {reason} near {token!r}"
+    return f"{place}: {reason} near {token!r}{misspelled(error, _tokens(text, first))}"

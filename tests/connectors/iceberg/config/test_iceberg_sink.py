@@ -88,7 +88,7 @@ def test_both_spellings_of_write_properties(prefix: str) -> None:
 )
 def test_other_catalogs_are_refused(changes: dict[str, str | None]) -> None:
     (text,) = errors(changes)
-    assert text.startswith("Only REST catalogs are supported yet")
+    assert text.startswith("Only REST catalogs are supported: set iceberg.catalog.type")
 
 
 def test_the_configuration_of_a_log_connector() -> None:

@@ -185,9 +185,8 @@ def _check_catalog(parsed: Parsed) -> None:
     )
     open_ = any(has_placeholder(text) for text in (implementation, properties.get("type", "")))
     if not rest and not open_:
-        parsed.fail(
-            CATALOG, "Only REST catalogs are supported yet: set iceberg.catalog.type to rest and remove catalog-impl"
-        )
+        remove = " and remove catalog-impl" if implementation else ""
+        parsed.fail(CATALOG, f"Only REST catalogs are supported: set {CATALOG}.type to rest{remove}")
 
 
 def _is_slip(name: str, meant: str) -> bool:
