@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,14 @@ import pytest
 from playwright.sync_api import Browser, Dialog, Page, expect
 from pyiceberg.types import LongType
 
+from frazil.clients.catalog import connect
 from frazil.clients.kafka import topics as kafka_topics
+from frazil.minio.generators.generate import records
+from frazil.minio.records.tables import TableKind
+from frazil.minio.report.panels import VIEWS
 from tests.browser import chromium
 from tests.harness import Pipe, Worker, event, send
+from tests.minio.questions.conftest import drop_tables, write_records
 from tests.waits import eventually
 
 pytestmark = pytest.mark.spark
@@ -210,6 +216,7 @@ def test_every_page_can_be_used_with_keyboard_and_screen_reader_light_dark_and_s
             f"/ui/tables/acceptance/{pipe.name}",
             "/ui/deadletters",
             "/ui/sql",
+            "/ui/report",
             "/ui/nothing",
         ):
             page = visitor.open(path)
@@ -242,6 +249,37 @@ def test_an_answer_is_plotted_and_the_columns_of_a_table_have_a_history(
     page.screenshot(path=tmp_path / "sql.png", full_page=True)
     assert faults + visitor.faults() == []
     assert visitor.complaints == []
+
+
+def test_a_report_about_the_logs_is_made_for_a_time(
+    browser: Browser, worker: Worker, packages: Path, tmp_path: Path
+) -> None:
+    """The browser keeps the policy of the page, so axe-core has to be let in: by a second visitor."""
+    catalog = connect(worker.settings.catalog_properties())
+    span = timedelta(hours=23)
+    made: dict[TableKind, list[bytes]] = {
+        "api": list(records("api", 500, span=span)),
+        "error": list(records("error", 50, span=span)),
+        "audit": list(records("audit", 50, span=span)),
+    }
+    write_records(catalog, worker.settings.namespace, made)
+    faults: list[str] = []
+    for lenient in (False, True):
+        visitor = Visitor(browser, worker, packages / "axe-core" / "axe.min.js", bypass_csp=lenient)
+        page = visitor.open("/ui/sql")
+        page.get_by_text("Questions about the logs").click()
+        page.get_by_role("link", name="A report with plots of a time").click()
+        page.get_by_label("Time").select_option("the last 24 hours")
+        page.get_by_role("button", name="Make").click()
+        expect(page.locator("figure svg").first).to_be_visible()
+        assert page.locator("figure svg").count() == len(VIEWS)
+        expect(page.get_by_text("Calls", exact=True)).to_be_visible()
+        page.screenshot(path=tmp_path / "report.png", full_page=True)
+        faults += visitor.faults() if lenient else []
+        assert visitor.complaints == []
+        visitor.page.close()
+    drop_tables(catalog, worker.settings.namespace)
+    assert faults == []
 
 
 def test_a_table_is_maintained_on_request(visitor: Visitor, worker: Worker, pipe: Pipe) -> None:

@@ -61,6 +61,7 @@ class Console:
         self.slots: dict[tuple[str, str], Slot | None] = {}
         self.source_metrics: list[Metric] = []
         self.maintained: list[str] = []
+        self.workers: dict[str, bool] = {}
         self.maintenance = MaintenanceSchedule(self.maintain, lambda report: None)
         self.stopping = threading.Event()
         view = WorkerView(
@@ -74,6 +75,7 @@ class Console:
             lambda: self.source_metrics,
             self.maintenance,
             "cluster-1",
+            lambda: self.workers,
             self.stopping,
         )
         self.pages = pages = console_routes(view)
@@ -217,8 +219,8 @@ def test_pages_are_no_part_of_the_api(console: Console) -> None:
 
 def test_a_reader_looks_and_asks_and_only_an_admin_changes(console: Console) -> None:
     sent = [route.path for route in console.pages if route.methods and "POST" in route.methods]
-    assert [path for path in sent if Role.READER.may("POST", path)] == ["/ui/sql/answer"]
-    assert [path for path in sent if Role.OPERATOR.may("POST", path)] == ["/ui/sql/answer"]
+    assert [path for path in sent if Role.READER.may("POST", path)] == ["/ui/sql/answer", "/ui/report/made"]
+    assert [path for path in sent if Role.OPERATOR.may("POST", path)] == ["/ui/sql/answer", "/ui/report/made"]
     assert len(sent) > 1 and all(Role.ADMIN.may("POST", path) for path in sent)
 
 
@@ -226,6 +228,34 @@ def test_questions_about_the_logs_are_statements_to_begin_with(console: Console)
     page = console.client.get("/ui/sql?q=SELECT%20*%20FROM%20who_deleted").text
     assert 'href="/ui/sql?q=SELECT%20*%20FROM%20who_deleted"' in page
     assert re.search(r"<textarea[^>]*>SELECT \* FROM who_deleted</textarea>", page)
+
+
+def test_the_workers_of_a_group_are_told_with_their_connectors(console: Console) -> None:
+    console.run("orders")
+    console.workers = {"http://127.0.0.1:8083": True}
+    assert "Workers" not in console.client.get("/ui").text
+    console.workers["http://10.0.0.2:8083"] = False
+    page = console.client.get("/ui").text
+    assert re.findall(r'<a href="(http[^"]*)/ui">([^<]*)</a></th><td>(\w+)</td><td class="number">(\d+)', page) == [
+        ("http://127.0.0.1:8083", "127.0.0.1:8083", "leader", "1"),
+        ("http://10.0.0.2:8083", "10.0.0.2:8083", "member", "0"),
+    ]
+
+
+def test_a_report_is_made_for_a_time_that_is_offered(console: Console) -> None:
+    page = console.client.get("/ui/report").text
+    assert re.findall(r'<option value="(\d+)"( selected)?', page) == [
+        ("1", ""),
+        ("24", " selected"),
+        ("168", ""),
+        ("720", ""),
+    ]
+    refused = console.client.post("/ui/report/made", data={"hours": "9999999"})
+    assert (refused.status_code, "a report is about the last 1, 24, 168, 720 hours" in refused.text) == (400, True)
+    foreign = console.client.post("/ui/report/made", data={"hours": "1"}, headers={"Origin": "http://evil.example"})
+    assert foreign.status_code == 403
+    unanswered = console.client.post("/ui/report/made", data={"hours": "1"})
+    assert (unanswered.status_code, 'role="alert"' in unanswered.text) == (400, True)
 
 
 def test_sql_needs_a_form_and_a_statement(console: Console) -> None:

@@ -17,6 +17,7 @@ from starlette.routing import Route
 
 from frazil.console import connector, forms, letters, letters_change, offsets, overview, sample, tables
 from frazil.console.render import Content, Fragment, Page, not_found, render, render_fragments, render_problem
+from frazil.console.report import report_page
 from frazil.console.sql import sql_page
 from frazil.errors import FrazilError, NotFound, UsageError
 from frazil.worker.pages import WorkerView
@@ -101,9 +102,11 @@ def console_routes(view: WorkerView) -> list[Route]:
         "/ui/tables/{namespace}/{table}": tables.page,
         "/ui/deadletters": letters.page,
         "/ui/sql": sql_page,
+        "/ui/report": report_page,
     }
     sent: dict[str, Make] = {
         "/ui/sql/answer": sql_page,
+        "/ui/report/made": report_page,
         "/ui/sample": sample.page,
         "/ui/tables/{namespace}/{table}/maintenance": tables.maintain,
         "/ui/deadletters/replay": letters_change.replay,

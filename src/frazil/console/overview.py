@@ -23,6 +23,7 @@ from frazil.worker.rest.sources import sources_of
 _SHOWN = 300
 _RECENT_S = 3600.0
 _ROW = "row.html"
+_WRONG = ("FAILED", "RESTARTING", "UNASSIGNED")
 _ORDER = ("FAILED", "RESTARTING", "UNASSIGNED", "RUNNING", "PAUSED", "STOPPED")
 
 
@@ -89,7 +90,35 @@ def parts(view: WorkerView, request: Request) -> list[Fragment]:
     return [
         Fragment("problems", "problems.html", {"problems": problems}),
         Fragment("summary", "summary.html", {"total": total}),
+        Fragment("workers", "workers.html", {"workers": workers_of(view, found)}),
         *(Fragment(row.id, _ROW, {"row": row}) for row in shown),
+    ]
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A worker of the group, with the connectors that run on it and those of them that do not run as they should."""
+
+    url: str
+    leads: bool
+    connectors: int
+    wrong: int
+
+    @property
+    def name(self) -> str:
+        return self.url.partition("://")[2]
+
+
+def workers_of(view: WorkerView, found: Sequence[Row]) -> list[Worker]:
+    """Find the workers of the group; none where this one is alone."""
+    by_worker: dict[str, list[Row]] = {}
+    for row in found:
+        by_worker.setdefault(row.worker, []).append(row)
+    several = view.workers()
+    return [
+        Worker(url, leads, len(own), sum(row.state in _WRONG for row in own))
+        for url, leads in (several if len(several) > 1 else {}).items()
+        for own in [by_worker.get(url.partition("://")[2], [])]
     ]
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader, StrictUndefined
 from starlette.requests import Request
 
 from frazil.connectors.keys.versions import VERSION
@@ -96,7 +96,9 @@ def moment(epoch_s: float | None) -> datetime | None:
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("frazil.console"),
+        loader=ChoiceLoader(
+            [PackageLoader("frazil.console"), PrefixLoader({"report": PackageLoader("frazil.minio.report", ".")})]
+        ),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -1,7 +1,6 @@
 """SQL text to single reading statements, before anything is looked up or run."""
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlglot import Token, TokenType, exp

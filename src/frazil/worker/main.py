@@ -263,6 +263,7 @@ class Worker:
             self._source_metrics,
             self._maintenance,
             self._cluster_id,
+            dict if self._group is None else self._group.workers,
             self._stopping,
         )
 

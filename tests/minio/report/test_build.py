@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from frazil.minio.report.build import build
+from frazil.minio.report.page import html
 from frazil.minio.report.panels import VIEWS, Span
 from frazil.sql.engine import Engine
 from tests.sql.catalogs import LOG_TABLES, MetadataCatalog
@@ -19,7 +20,7 @@ def page(*tables: str) -> tuple[str, list[str]]:
     catalog = MetadataCatalog({name: LOG_TABLES[name] for name in tables})
     steps: list[str] = []
     engine = Engine(catalog, "s3://kafkawarehouse", "streaming")
-    return build(engine, Span(NOW - timedelta(hours=24), NOW), NOW, steps.append), steps
+    return html(build(engine, Span(NOW - timedelta(hours=24), NOW), NOW, steps.append)), steps
 
 
 def test_tables_without_records() -> None:

@@ -33,6 +33,7 @@ def report(
     """
     from frazil.cli.ui.arguments import point_in_time
     from frazil.minio.report.build import build
+    from frazil.minio.report.page import html
     from frazil.minio.report.panels import Span
 
     now = datetime.now(UTC)
@@ -43,7 +44,7 @@ def report(
     with whole_file(output, "--output") as save:
         with progress(make_console(stderr=True)) as show:
             show("opening the catalog")
-            page = build(open_engine(settings, engine), span, now, show).encode()
+            page = html(build(open_engine(settings, engine), span, now, show)).encode()
         save(page)
     if output.is_file():
         typer.echo(f"{output}: {len(page) / 1000:,.0f} kB; open it with a browser: {output.resolve().as_uri()}")

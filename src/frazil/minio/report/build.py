@@ -8,7 +8,7 @@ from frazil.errors import QueryError
 from frazil.minio.questions.bind import statement
 from frazil.minio.questions.catalog import QUESTIONS
 from frazil.minio.questions.question import Value
-from frazil.minio.report.page import Page, html
+from frazil.minio.report.page import Page
 from frazil.minio.report.panels import VIEWS, Span, facts, panel
 from frazil.sql.result import Result
 
@@ -22,8 +22,8 @@ class Engine(Protocol):
         """Answers to the statements of a text, one after the other."""
 
 
-def build(engine: Engine, span: Span, made: datetime, show: Callable[[str], None]) -> str:
-    """The page for a time, as HTML text; `show` is told what is being asked.
+def build(engine: Engine, span: Span, made: datetime, show: Callable[[str], None]) -> Page:
+    """The page for a time; `show` is told what is being asked.
 
     A question that cannot be answered becomes a panel that says why: a table is missing, or has too much for the
     engine. Raises ServiceUnavailable when the catalog, the object store or Trino do not answer.
@@ -46,15 +46,13 @@ def build(engine: Engine, span: Span, made: datetime, show: Callable[[str], None
         )
     elif not any(shown.rows or shown.failure for shown in panels):
         notices.append("The tables have no records of this time.")
-    return html(
-        Page(
-            title="MinIO log report",
-            span=f"{_time(span.start)} to {_time(span.end)}",
-            made=_time(made),
-            facts=facts(answers["traffic"], answers["logins"]),
-            notices=notices,
-            panels=panels,
-        )
+    return Page(
+        title="MinIO log report",
+        span=f"{_time(span.start)} to {_time(span.end)}",
+        made=_time(made),
+        facts=facts(answers["traffic"], answers["logins"]),
+        notices=notices,
+        panels=panels,
     )
 
 

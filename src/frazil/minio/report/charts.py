@@ -1,5 +1,6 @@
 """Plots as SVG text for inside an HTML page: bars over time, and the greatest of a list."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -36,6 +37,8 @@ _TIMES = {
     "quarter": _DAY,
     "year": "%Y",
 }
+_GROUP = re.compile(r"<g\b[^>]*>")
+_ROLE = re.compile(r' (?:role|aria-roledescription)="[^"]*"')
 _CONFIG = {
     "font": "system-ui, sans-serif",
     "background": None,
@@ -181,7 +184,8 @@ def _svg(spec: dict[str, Any]) -> str:
         allowed_base_urls=[],
         format_locale=_LOCALE,
     )
-    return text
+    # The plot is one image with the panel's title as its name: its parts are no symbols, which would need names.
+    return _GROUP.sub(lambda group: _ROLE.sub("", group[0]), text)
 
 
 def _ms(moment: datetime) -> int:

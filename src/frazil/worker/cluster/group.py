@@ -116,6 +116,11 @@ class WorkerGroup:
         """URL of the leader; None while the group rebalances."""
         return self._of_member(self._leader)
 
+    def workers(self) -> dict[str, bool]:
+        """URLs of the members, and which of them is the leader."""
+        leader = self.leader_url()
+        return {url: url == leader for url in sorted(self._members)}
+
     def url_of(self, name: str) -> str | None:
         """URL of the worker that runs a connector; None while the group rebalances."""
         return self._of_member(slot_of(name, self._slots))

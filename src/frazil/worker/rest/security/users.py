@@ -40,7 +40,7 @@ def only_looks(method: str, path: str) -> bool:
 _LOOKING = ("GET", "HEAD", "OPTIONS")
 _CHECKS = (
     ("PUT", re.compile(r"/connector-plugins/[^/]+/config/validate")),
-    ("POST", re.compile(r"/ui/sql/answer")),  # which reads only
+    ("POST", re.compile(r"/ui/(?:sql/answer|report/made)")),  # which read only
 )
 _OPERATIONS = (
     ("PUT", re.compile(r"/connectors/[^/]+/(pause|resume|stop|topics/reset)")),
