@@ -263,6 +263,22 @@ DASHBOARDS = (
                 "short",
                 {"{{instance}}": "kafka_connect_connect_worker_metrics_connector_count"},
             ),
+            Panel(
+                "Calls of the catalog, registry and store, 95 of 100",
+                "s",
+                {
+                    "{{service}} {{result}}": "histogram_quantile(0.95, sum by (service, result, le) "
+                    "(rate(frazil_call_duration_seconds_bucket[$__rate_interval])))"
+                },
+            ),
+            Panel(
+                "Calls of the catalog, registry and store",
+                "ops",
+                {
+                    "{{service}} {{result}}": "sum by (service, result) "
+                    "(rate(frazil_call_duration_seconds_count[$__rate_interval]))"
+                },
+            ),
             Panel("Since its start", "s", {"{{instance}}": "time() - process_start_time_seconds"}),
             Panel("Kafka tells the lag", "bool", {"{{instance}}": "frazil_consumer_lag_known"}, "stat"),
         ),

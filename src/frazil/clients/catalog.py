@@ -23,6 +23,7 @@ from pyiceberg.typedef import EMPTY_DICT, Properties
 from requests import Response, Session
 from requests.exceptions import InvalidSchema, InvalidURL, MissingSchema, RequestException
 
+from frazil.clients.calls import timed
 from frazil.clients.catalog_properties import file_access, merged, without_code
 from frazil.environment.settings import LOOPBACK
 from frazil.errors import ConfigError, ServiceUnavailable, StackUnavailable
@@ -101,7 +102,7 @@ class GuardedRestCatalog(RestCatalog):
     def _create_session(self) -> Session:
         session = super()._create_session()
         for adapter in session.adapters.values():
-            adapter.send = _timed(adapter.send)  # type: ignore[method-assign]
+            adapter.send = _within_time(adapter.send)  # type: ignore[method-assign]
         return session
 
 
@@ -111,9 +112,12 @@ def _without_code(metadata: TableMetadata) -> TableMetadata:
     return metadata
 
 
-def _timed(send: Callable[..., Response]) -> Callable[..., Response]:
+def _within_time(send: Callable[..., Response]) -> Callable[..., Response]:
     def within(*request: Any, **options: Any) -> Response:
-        return send(*request, **{**options, "timeout": options.get("timeout") or _TIMEOUT_S})
+        with timed("catalog") as call:
+            response = send(*request, **{**options, "timeout": options.get("timeout") or _TIMEOUT_S})
+            call.answered(response.status_code)
+            return response
 
     return within
 

@@ -22,6 +22,7 @@ from botocore.exceptions import (
 from s3transfer.utils import ReadFileChunk
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential_jitter
 
+from frazil.clients.calls import timed
 from frazil.clients.object_store import ObjectStoreConfig
 from frazil.environment.urls import is_this_machine
 from frazil.errors import ConfigError, FrazilError, ServiceUnavailable, StoreUnavailable
@@ -223,7 +224,8 @@ class ObjectStore:
 
     def _once(self, name: str, call: Callable[[Any], Any]) -> Any:
         try:
-            return call(_client(self.config))
+            with timed("store"):
+                return call(_client(self.config))
         except (ClientError, BotoCoreError) as error:
             failure = translated(error, self.config, name)
             if not _passes(error):

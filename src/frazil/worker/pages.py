@@ -25,8 +25,9 @@ class WorkerView:
     `executor` gives the executor of what is done once, which is called so; it raises StackError at first.
     `progress` gives the position of a connector that runs here, and the ends of what it reads; `breakers` are the
     states of circuit breakers; `slots` and `source_metrics` are what is known here of source connectors, the latter may
-    raise ServiceUnavailable; `maintenance` looks after the tables of connectors that run here; `workers` are the URLs of
-    the members of its group, and which of them leads, none where it is alone; `stopping` is set when the worker ends.
+    raise ServiceUnavailable; `maintenance` looks after the tables of connectors that run here; `workers` are the URLs
+    of the members of its group, and which of them leads, none where it is alone; `stopping` is set when the worker
+    ends.
     """
 
     settings: Settings

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import httpx
 
+from frazil.clients.calls import timed
 from frazil.clients.registry.access import RegistryAccess
 from frazil.errors import ConfigError, NotFound, ServiceUnavailable, TerminalError
 
@@ -164,7 +165,9 @@ class RegistryClient:
         failures: list[str] = []
         for url in list(self._urls):
             try:
-                response = self._http.request(method, url + path, json=body)
+                with timed("registry") as call:
+                    response = self._http.request(method, url + path, json=body)
+                    call.answered(response.status_code)
             except httpx.HTTPError as error:
                 failures.append(f"{url}: {str(error) or type(error).__name__}")
                 continue

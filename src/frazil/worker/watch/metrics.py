@@ -19,6 +19,7 @@ from prometheus_client import (
 )
 from prometheus_client.exposition import choose_encoder
 
+from frazil.clients.calls import CALLS
 from frazil.engine.maintenance import MaintenanceReport
 from frazil.pipeline.report import BatchReport, Totals
 from frazil.worker.watch.at_scrape import AtScrape, Events, Slots, States
@@ -79,6 +80,7 @@ class Metrics:
             registry=registry,
         )
         ProcessCollector(registry=registry)
+        registry.register(CALLS)
         registry.register(AtScrape(lag, states, breakers, restarts, slots, sources, events, home))
 
     def observe_maintenance(self, report: MaintenanceReport) -> None:
