@@ -1,4 +1,4 @@
-"""How long the services that are asked over HTTP take, by this process, and how many calls fail."""
+"""Measures how long the services that are asked over HTTP take, by this process, and how many calls fail."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def read_letter(message: Message) -> Letter | None:
 
 @dataclass(frozen=True)
 class Closing:
-    """What a marker closes in its own partition: dead letters at these offsets, and all below `floor`.
+    """Effect of a marker in its own partition: it closes dead letters at these offsets, and all below `floor`.
 
     Only offsets before the marker's own count: a marker never closes what comes after it.
     """
