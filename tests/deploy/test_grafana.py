@@ -13,6 +13,7 @@ import yaml
 from scripts import dashboards, reference
 from starlette.applications import Starlette
 
+from frazil.clients.calls import timed
 from frazil.clients.kafka.groups import Behind
 from frazil.engine.maintenance import MaintenanceReport
 from frazil.worker.actuator.app import scrape_route
@@ -43,6 +44,8 @@ def scraped(tmp_path: Path) -> Iterator[Prometheus]:
         while not stop.wait(0.2):
             metrics.observe(replace(report(), newest={"n.t": 5}, object_s=(0.1,), invalid=1, validation_s=0.1))
             metrics.observe_maintenance(MaintenanceReport("c", "n.t", 1.0))
+            with timed("catalog"):
+                pass
 
     thread = threading.Thread(target=work)
     thread.start()
