@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import psycopg
@@ -30,9 +30,10 @@ _PUBLISHED = """
 SELECT schemaname, tablename, to_jsonb(p) ->> 'rowfilter', to_jsonb(p) -> 'attnames'
 FROM pg_publication_tables p WHERE pubname = %s
 """
-_SLOT = (
-    "SELECT plugin, database = current_database(), wal_status = 'lost' FROM pg_replication_slots WHERE slot_name = %s"
-)
+_SLOT = """
+SELECT plugin, database = current_database(), wal_status = 'lost', confirmed_flush_lsn IS NOT NULL
+FROM pg_replication_slots WHERE slot_name = %s
+"""
 _NOW = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
 _OLDEST = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
 _TAKE = """
@@ -64,15 +65,18 @@ def check_server(connection: psycopg.Connection[Any]) -> None:
 
 
 def has_slot(connection: psycopg.Connection[Any], capture: Capture) -> bool:
-    """Whether the slot is there. Raises ConfigError for one that the connector cannot go on from."""
+    """Whether the slot is there, and no longer being made.
+
+    Raises ConfigError for one that the connector cannot go on from.
+    """
     found = connection.execute(_SLOT, [capture.slot]).fetchone()
-    if found is not None and found != ("pgoutput", True, False):
+    if found is not None and found[:3] != ("pgoutput", True, False):
         what = "has lost log that was not read" if found[2] else "is of another plugin or database"
         raise ConfigError(
             f"the replication slot {capture.slot} {what}: drop it (SELECT pg_drop_replication_slot('{capture.slot}')), "
             "drop the tables that follow it, and try again"
         )
-    return found is not None
+    return found is not None and found[3]
 
 
 def make_slot(connection: psycopg.Connection[Any], capture: Capture, tables: Sequence[SourceTable], say: Say) -> None:
@@ -81,9 +85,12 @@ def make_slot(connection: psycopg.Connection[Any], capture: Capture, tables: Seq
     Raises ConfigError for a publication that lacks something, and psycopg's errors.
     """
     _publish(connection, capture, tables)
-    if not has_slot(connection, capture):
+    while not has_slot(connection, capture):
         say(f"making the slot {capture.slot}; transactions that are at work are waited for")
-        connection.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [capture.slot])
+        try:
+            connection.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", [capture.slot])
+        except psycopg.errors.DuplicateObject:  # the server still makes it for a program that was killed
+            time.sleep(_LOOK_S)
     (now,) = connection.execute(_NOW).fetchone() or (0,)
     while (connection.execute(_OLDEST).fetchone() or (0,))[0] < now:
         say("waiting for the transactions that were at work when the slot was made")
@@ -140,8 +147,8 @@ def taking(
     Gives the name by which other connections see the same rows, what they are, and the number of blocks to look at.
     Raises ConfigError for a table that has changed its columns since.
     """
-    with connection.transaction():
-        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    try:
         # Before the first look, since a table that is rewritten between look and lock shows no rows.
         connection.execute(
             sql.SQL("LOCK TABLE ONLY {} IN ACCESS SHARE MODE").format(sql.Identifier(table.schema, table.name))
@@ -153,3 +160,6 @@ def taking(
         if now is None or now.columns != table.columns:
             raise ConfigError(f"{table} was altered meanwhile. The same command goes on")
         yield snapshot, Taken(capture.slot, lsn, ts, xmax, frozenset(running)), now.blocks
+    finally:
+        with suppress(psycopg.OperationalError):  # a connection that is gone has no transaction
+            connection.execute("ROLLBACK")

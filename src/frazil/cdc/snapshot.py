@@ -150,16 +150,20 @@ class _Taking:
             with taking(self.connection, self.capture, plan.table) as (snapshot, taken, blocks):
                 ranges = ranges_of(blocks, self.connections)
                 reading.read(snapshot, ranges, self.connections, read)
-            summary = {
-                "frazil.snapshot.source": str(plan.table),
-                "frazil.snapshot.slot": slot,
-                "frazil.snapshot.lsn": f"{taken.lsn >> 32:X}/{taken.lsn & 0xFFFFFFFF:X}",
-                "frazil.snapshot.ranges": str(len(ranges)),
-            }
+        except BaseException:
+            abandon(table, reading.files)
+            raise
+        summary = {
+            "frazil.snapshot.source": str(plan.table),
+            "frazil.snapshot.slot": slot,
+            "frazil.snapshot.lsn": f"{taken.lsn >> 32:X}/{taken.lsn & 0xFFFFFFFF:X}",
+            "frazil.snapshot.ranges": str(len(ranges)),
+        }
+        try:
             commit_taken(plan.target.branch, table, self.sink.name, reading.files, {plan.topic: taken}, summary)
         except CommitStateUnknown:
             raise
-        except BaseException:
+        except FrazilError:  # of anything else nobody knows what the catalog has made of it
             abandon(table, reading.files)
             raise
         rows = sum(file.record_count for file in reading.files)

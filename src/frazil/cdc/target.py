@@ -69,8 +69,6 @@ def check_sink(config: IcebergSinkConfig, stored: Mapping[str, str]) -> None:
         problem = "frazil.cdc.format=debezium is missing: with it the table knows which changes its rows have already"
     elif others:
         problem = f"{', '.join(others)} would change rows, which a snapshot does not"
-    elif config.column_types:
-        problem = "frazil.schema.path.* gives columns other types than the records"
     elif config.route is not None and not config.route.topic_pattern:
         problem = "iceberg.tables.route-field chooses tables row by row; use frazil.tables.topic-pattern"
     elif config.auto_offset_reset != "earliest":

@@ -12,21 +12,22 @@ from requests.exceptions import RequestException
 
 from frazil.clients.catalog import catalog_error
 from frazil.connectors.iceberg.table.commit import OFFSETS
+from frazil.connectors.iceberg.table.taken import TAKEN
 
 _THREADS = 8
 
 
-def tables_with_position(catalog: Catalog, connector: str) -> list[str]:
+def tables_with_position(catalog: Catalog, connector: str, *, taken: bool = False) -> list[str]:
     """Names of all tables of the catalog that the connector has committed to, sorted.
 
-    Looks at every table that it may read. Raises ServiceUnavailable, or ConfigError when the catalog refuses to list
-    its namespaces.
+    With `taken` also those whose rows were taken for it. Looks at every table that it may read. Raises
+    ServiceUnavailable, or ConfigError when the catalog refuses to list its namespaces.
     """
-    prefix = f"{OFFSETS}.{connector}."
+    prefixes = tuple(f"{mark}.{connector}." for mark in ((OFFSETS, TAKEN) if taken else (OFFSETS,)))
     return [
         ".".join(table.name())
         for table in loaded(catalog, all_tables(catalog))
-        if any(name.startswith(prefix) for name in table.properties)
+        if any(name.startswith(prefixes) for name in table.properties)
     ]
 
 

@@ -22,7 +22,7 @@ from frazil.connectors.iceberg.table.transaction import transaction_on
 from frazil.errors import ConfigError
 from frazil.pipeline.source_positions import TakenRows, taken_from_json, taken_to_json
 
-_TAKEN = "frazil.snapshot"
+TAKEN = "frazil.snapshot"
 
 
 def taken_rows(table: Table, connector: str, branch: str) -> TakenRows:
@@ -70,4 +70,4 @@ def commit_taken(
 
 
 def _property(connector: str, branch: str) -> str:
-    return f"{_TAKEN}.{connector}.{branch}"
+    return f"{TAKEN}.{connector}.{branch}"
