@@ -61,6 +61,7 @@ KINDS: dict[str, tuple[LiteralString, LiteralString, LiteralString, LiteralStrin
     "ab": ("bigint[]", "'{1,NULL,3}'", "'{}'", "null"),
     "at": ("text[]", "'{a,NULL,\"b c\"}'", "'{}'", "null"),
     "av": ("varchar(5)[]", "'{a,NULL,\"b c\"}'", "'{}'", "null"),
+    "af4": ("real[]", "'{1.5,NULL}'", "'{}'", "null"),
     "af": ("float8[]", "'{1.5,NULL}'", "'{}'", "null"),
     "abo": ("boolean[]", "'{t,NULL,f}'", "'{}'", "null"),
     "au": ("uuid[]", "'{A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11}'", "'{}'", "null"),
