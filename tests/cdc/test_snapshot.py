@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import psycopg
 import pytest
@@ -129,6 +130,21 @@ def test_tables_have_their_rows_and_the_same_command_leaves_them(snapshot: Snaps
     assert stored(catalog) == ROWS
 
 
+@pytest.mark.usefixtures("database", "catalog")
+def test_tables_are_compared_before_their_first_change(snapshot: Snapshot, postgres: Settings, tmp_path: Path) -> None:
+    assert snapshot(None, {"topics.regex": "", "topics": "dbz.store.big,dbz.store.small"}).exit_code == 0
+    access = postgres.postgres_access()
+    address = (
+        f"postgres://{access['user']}:{quote(access['password'])}@{access['host']}:{access['port']}/{access['dbname']}"
+    )
+    told = CliRunner().invoke(
+        app, ["verify", "--config", str(tmp_path / "tables.json"), "--against", address, "-o", "json"]
+    )
+    assert {one["source"]: one["rows"] for one in json.loads(told.stdout) if one["equal"]} == {
+        f"store.{name}": rows for name, rows in ROWS.items()
+    }
+
+
 @pytest.mark.parametrize("fault", ["killed before", "killed after", "lost before", "lost after", "refused"])
 def test_a_commit_that_ends_badly_stores_rows_once(
     database: psycopg.Connection[Any], snapshot: Snapshot, catalog: MemoryCatalog, fault: str
@@ -222,7 +238,7 @@ def test_events_of_transactions_that_the_rows_have_are_told_from_later_ones(
     had = transaction(database)
     assert snapshot().exit_code == 0
     later = transaction(database)
-    taken = taken_rows(catalog.load_table("store.small"), "tables", "main")["dbz.store.small"]
+    taken = taken_rows(catalog.load_table("store.small"), "main")["dbz.store.small"]
     assert taken.has(had)
     assert not taken.has(later)
 
@@ -278,7 +294,7 @@ def test_rows_that_others_have_written_and_a_slot_that_is_gone(
     database: psycopg.Connection[Any], snapshot: Snapshot, catalog: MemoryCatalog
 ) -> None:
     assert snapshot({"table.include.list": "store.small"}).exit_code == 0
-    other = snapshot({"table.include.list": "store.small"}, name="other")
+    other = snapshot({"table.include.list": "store.small", "topic.prefix": "dbz.2"}, name="other")
     assert isinstance(other.exception, ConfigError)
     assert "has 3 rows already" in str(other.exception)
     database.execute("SELECT pg_drop_replication_slot('store')")

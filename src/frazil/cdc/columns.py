@@ -30,12 +30,12 @@ _YEAR_1_US, _YEAR_10000_US = -62_135_596_800_000_000, 253_402_300_800_000_000
 _INFINITE = (-(2**63) + 946_684_800_000_000 - 1, -(2**63) + 946_684_800_000_000)
 """Infinity and its opposite as the driver gives them: the greatest and the least number, counted from 2000."""
 _ENDS_US = (9_223_372_036_825_200_000, -9_223_372_036_832_400_000)
-"""What Debezium writes for them."""
+"""Debezium's numbers for them."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """How a column is read: `select` has {} for its name."""
+    """Way to read a column: `select` has {} for its name."""
 
     schema: ConnectSchema
     select: str = "{}"
@@ -279,7 +279,7 @@ def _bit(column: SourceColumn, capture: Capture) -> Kind:
 
 
 def _text_of(column: SourceColumn, capture: Capture, name: str = "") -> Kind:
-    """What PostgreSQL writes for a value."""
+    """Text that PostgreSQL writes for a value."""
     return Kind(ConnectSchema("string", name=name or None), "CASE WHEN {0} IS NOT NULL THEN format('%s', {0}) END")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
-from threading import Event
+from threading import Event, Lock
 from typing import Any
 
 import adbc_driver_postgresql.dbapi as driver
@@ -56,6 +56,7 @@ class Reading:
     writer: DataFileWriter
     files: list[DataFile] = field(default_factory=list)
     _stopped: Event = field(default_factory=Event)
+    _telling: Lock = field(default_factory=Lock)
 
     def read(self, snapshot: str, ranges: list[Range], connections: int, done: Callable[[int], None]) -> None:
         """Read ranges and write their rows; `done` gets the number of rows of each batch.
@@ -104,7 +105,8 @@ class Reading:
                     if size > _FILE_BYTES:
                         self.files += files.close()
                         files, size = self.writer.open(), 0
-                    done(batch.num_rows)
+                    with self._telling:
+                        done(batch.num_rows)
         if not self._stopped.is_set():
             self.files += files.close()
 

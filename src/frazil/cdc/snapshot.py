@@ -96,7 +96,7 @@ def take_snapshot(
 
 
 def _plans(capture: Capture, sink: IcebergSinkConfig, catalog: Any, tables: Sequence[SourceTable]) -> list[_Plan]:
-    """What goes where. Raises ConfigError that names each table with a problem."""
+    """Find the target of each table. Raises ConfigError that names each table with a problem."""
     plans, problems = [], []
     for table in tables:
         topic = capture.topic(table)

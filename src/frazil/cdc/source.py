@@ -1,7 +1,8 @@
-"""What a Debezium connector for PostgreSQL captures, by its configuration: tables, columns, and the form of values."""
+"""Tables, columns and form of values that a Debezium connector for PostgreSQL captures, by its configuration."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,8 @@ _CHOICES = {
     "interval.handling.mode": ("numeric", "string"),
 }
 """Keys about the form of values; the first of their values is the default."""
+_LISTS = tuple(f"{what}.{which}.list" for what in ("schema", "table", "column") for which in ("include", "exclude"))
+_MONEY = "money.fraction.digits"
 _SYSTEM = "pg_catalog,information_schema,pg_toast.*"
 
 _TABLES = """
@@ -137,6 +140,13 @@ class Capture:
             for key, choices in _CHOICES.items()
             if modes[key] not in choices
         ]
+        for key in _LISTS:
+            try:
+                _matches(text.get(key, ""), "")
+            except re.error as error:
+                problems.append(invalid_value(key, text[key], str(error)))
+        if not (text.get(_MONEY) or "0").isdecimal():
+            problems.append(invalid_value(_MONEY, text[_MONEY], "Not a number"))
         if not text.get("topic.prefix"):
             problems.append('Missing required configuration "topic.prefix" which has no default value.')
         if problems:
@@ -147,7 +157,7 @@ class Capture:
             text.get("publication.name") or "dbz_publication",
             text.get("publication.autocreate.mode") or "all_tables",
             modes,
-            int(text.get("money.fraction.digits") or 2),
+            int(text.get(_MONEY) or 2),
             text,
         )
 

@@ -42,7 +42,7 @@ _FORMATS = ("debezium", "auto")
 
 @dataclass(frozen=True)
 class Target:
-    """A table of the sink; `taken` is what its rows were taken from, if they have been.
+    """A table of the sink; `taken` is when its rows were taken, if they have been.
 
     `columns` and `creation` are those of a table that is to be made.
     """
@@ -111,7 +111,7 @@ def find_target(
         if not config.auto_create:
             raise
         return Target(branch, columns=found.fields, creation=creation)
-    taken = taken_rows(stored, config.name, branch.branch)
+    taken = taken_rows(stored, branch.branch)
     if topic in taken:
         return Target(branch, taken[topic])
     check_untouched(stored, config.name, branch.branch)

@@ -33,7 +33,7 @@ class EventPosition(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Taken(msgspec.Struct, array_like=True, frozen=True):
-    """What a table was made of: all rows that transactions had committed at one moment, `ts`.
+    """Moment at which the rows of a table were taken, all that transactions had committed by `ts`.
 
     `lsn` is the end of the log then. Transactions below `xmax` had begun; those of `running`, and those above, had not
     been committed. `slot`: the replication slot that brings what they do.
@@ -70,7 +70,7 @@ class Reached:
 
 SourcePositions = Mapping[TopicPartition, Reached]
 TakenRows = Mapping[str, Taken]
-"""What the rows of a table were taken from, by the topic that brings their changes."""
+"""Moments at which rows of a table were taken, by the topic that brings their changes."""
 _XIDS = 1 << 32
 
 
@@ -153,10 +153,10 @@ def from_json(text: str) -> dict[TopicPartition, Reached]:
 
 
 def taken_to_json(taken: TakenRows) -> str:
-    """What rows were taken from as text for a property of their table."""
+    """Moments as text for a property of the table."""
     return msgspec.json.encode(taken).decode()
 
 
 def taken_from_json(text: str) -> dict[str, Taken]:
-    """What rows were taken from, by a property of their table."""
+    """Moments of a property of the table."""
     return msgspec.json.decode(text, type=dict[str, Taken])

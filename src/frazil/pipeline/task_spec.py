@@ -85,7 +85,7 @@ class TableSpec:
     `refusal`: why the table cannot have any record. `changes`: how records change rows, where they do. `before`: rows
     as they were, which a run before this one wanted. `places`: rows have the columns of `PLACE`, as changes do.
     `judge`: what refuses records before the table's own columns do. `reached`: what the table has of the log of the
-    records' source, where records bring their places in it; `taken`: what its rows were taken from, if they were.
+    records' source, where records bring their places in it; `taken`: when its rows were taken from there, if they were.
     `key`: how to read keys whose fields identify the rows, while there is no table.
     """
 

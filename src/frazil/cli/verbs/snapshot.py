@@ -18,7 +18,7 @@ from frazil.cli.ui.progress import Records, progress
 from frazil.connectors.documents import read_documents
 from frazil.environment.extras import extra
 from frazil.environment.settings import Settings
-from frazil.errors import ServiceUnavailable, UsageError
+from frazil.errors import FrazilError, ServiceUnavailable, UsageError
 
 if TYPE_CHECKING:
     from frazil.cdc.snapshot import TableTaken
@@ -75,9 +75,11 @@ def snapshot(
                 connections,
                 lambda what, done, total: say(Records(what, done, total) if total else what),
             )
-    except ServiceUnavailable as error:
-        text = hide_secrets(str(error), resolved.config, resolved.secrets).rstrip(".")
-        raise ServiceUnavailable(f"{text}. Tables that have their rows keep them; the same command goes on") from None
+    except FrazilError as error:
+        text = hide_secrets(str(error), resolved.config, resolved.secrets)
+        if isinstance(error, ServiceUnavailable):
+            text = f"{text.rstrip('.')}. Tables that have their rows keep them; the same command goes on"
+        raise type(error)(text) from None
     if output is not Output.TABLE:
         typer.echo(as_text([asdict(one) for one in found], output))
     else:

@@ -218,7 +218,7 @@ class SinkTable(Progress):
             spec = self._operation.spec(self.table, self.name, bounds, self.no_more_columns)
         events = self._config.row_changes is not None and self._config.row_changes.events
         if events:
-            taken = None if self.table is None else taken_rows(self.table, self._config.name, self.target.branch)
+            taken = None if self.table is None else taken_rows(self.table, self.target.branch)
             spec = replace(spec, reached=self.floor.reached, taken=taken)
         return replace(spec, before=self.before, judge=self.judge)
 

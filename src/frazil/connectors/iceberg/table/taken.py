@@ -22,13 +22,17 @@ from frazil.connectors.iceberg.table.transaction import transaction_on
 from frazil.errors import ConfigError
 from frazil.pipeline.source_positions import TakenRows, taken_from_json, taken_to_json
 
-TAKEN = "frazil.snapshot"
 
-
-def taken_rows(table: Table, connector: str, branch: str) -> TakenRows:
-    """What the rows were taken from for a connector, by topic; empty when it has stored all of them itself."""
-    text = table.properties.get(_property(connector, branch))
+def taken_rows(table: Table, branch: str) -> TakenRows:
+    """Moments at which rows of a branch were taken, by the topic of their changes; none when all are from records."""
+    text = table.properties.get(_property(branch))
     return taken_from_json(text) if text else {}
+
+
+def taken_topics(table: Table) -> set[str]:
+    """Topics of the changes of all rows that were taken."""
+    marks = (text for name, text in table.properties.items() if name.startswith(_property("")))
+    return {topic for text in marks for topic in taken_from_json(text)}
 
 
 def check_untouched(table: Table, connector: str, branch: str) -> None:
@@ -63,11 +67,11 @@ def commit_taken(
         transaction = transaction_on(now)
         told = {COMMIT_ID: commit_id, **summary}
         append_files(transaction.update_snapshot(snapshot_properties=told, branch=target.branch), now, files)
-        transaction.set_properties({_property(connector, target.branch): taken_to_json(taken)})
+        transaction.set_properties({_property(target.branch): taken_to_json(taken)})
         transaction.commit_transaction()
 
     apply(target.load, table, target.branch, attempt, lambda now: has_commit(now, commit_id))
 
 
-def _property(connector: str, branch: str) -> str:
-    return f"{TAKEN}.{connector}.{branch}"
+def _property(branch: str) -> str:
+    return f"frazil.snapshot.{branch}"
