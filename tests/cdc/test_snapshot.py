@@ -272,6 +272,25 @@ def test_what_would_not_be_exact_is_refused_before_anything_is_written(
     assert not catalog.list_tables("store")
 
 
+def test_a_user_without_rights_is_told_what_is_missing(
+    database: psycopg.Connection[Any], snapshot: Snapshot, catalog: MemoryCatalog
+) -> None:
+    database.execute("DROP ROLE IF EXISTS ann; CREATE ROLE ann LOGIN PASSWORD 'guess-me'")
+    user = {"database.user": "ann", "database.password": "guess-me"}
+    for grant, told in (
+        ("GRANT USAGE ON SCHEMA store TO ann", "GRANT CREATE ON DATABASE"),
+        ("CREATE PUBLICATION store FOR TABLES IN SCHEMA store", "ALTER ROLE … REPLICATION"),
+        ("ALTER ROLE ann REPLICATION", "GRANT SELECT on the tables"),
+    ):
+        database.execute(grant)
+        refused = snapshot(user)
+        assert isinstance(refused.exception, ConfigError)
+        assert told in str(refused.exception)
+    database.execute("GRANT SELECT ON ALL TABLES IN SCHEMA store TO ann")
+    assert snapshot(user).exit_code == 0
+    assert stored(catalog) == ROWS
+
+
 def test_each_table_with_a_problem_is_named(
     database: psycopg.Connection[Any], snapshot: Snapshot, catalog: MemoryCatalog
 ) -> None:

@@ -21,6 +21,7 @@ from frazil.cdc.source import Capture, SourceTable
 from frazil.cdc.target import Target, check_sink, find_target
 from frazil.clients import catalog as catalogs
 from frazil.clients.postgres import connect
+from frazil.connectors.debezium_keys import cure_of
 from frazil.connectors.debezium_slot import slot_of
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
 from frazil.connectors.iceberg.table.taken import commit_taken
@@ -92,7 +93,8 @@ def take_snapshot(
     except psycopg.OperationalError as error:
         raise ServiceUnavailable(f"the database failed: {_line(error)}") from None
     except psycopg.Error as error:
-        raise ConfigError(f"the database refused: {_line(error)}") from None
+        cure = cure_of(str(error))
+        raise ConfigError(f"the database refused: {_line(error)}{cure and '. '}{cure}") from None
 
 
 def _plans(capture: Capture, sink: IcebergSinkConfig, catalog: Any, tables: Sequence[SourceTable]) -> list[_Plan]:
