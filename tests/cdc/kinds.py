@@ -21,6 +21,12 @@ KINDS: dict[str, tuple[LiteralString, LiteralString, LiteralString, LiteralStrin
     "nv2": ("numeric", "1e20", "0.00000001", "100"),
     "mo": ("money", "12.34", "-0.01", "92233720368547758.07"),
     "t": ("text", "'Zoë 😀'", "''", "null"),
+    "toast": (
+        "text",
+        "(SELECT string_agg(md5(g::text), '') FROM generate_series(1, 500) g)",
+        "(SELECT string_agg(md5(g::text), '') FROM generate_series(1, 5000) g)",
+        "null",
+    ),
     "vc": ("varchar(20)", "'a'", "'b '", "null"),
     "bc": ("char(5)", "'ab'", "''", "null"),
     "ch": ('"char"', "'x'", "'y'", "null"),

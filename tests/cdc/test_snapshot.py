@@ -16,10 +16,12 @@ from typer.testing import CliRunner, Result
 
 from frazil.cdc import snapshot as snapshots
 from frazil.cli.main import app
+from frazil.cli.ui.letter_connectors import Connectors
 from frazil.clients import catalog as catalogs
 from frazil.connectors.iceberg.table.taken import taken_rows
+from frazil.declare.definition import HIDDEN
 from frazil.environment.settings import Settings
-from frazil.errors import ConfigError, ServiceUnavailable
+from frazil.errors import ConfigError, ServiceUnavailable, UsageError
 from frazil.pipeline.source_positions import EventPosition
 from tests.connectors.broker import Killed
 from tests.connectors.iceberg.memory import MemoryCatalog
@@ -270,6 +272,14 @@ def test_what_would_not_be_exact_is_refused_before_anything_is_written(
     assert told in str(result.exception)
     assert not slots(database)
     assert not catalog.list_tables("store")
+
+
+def test_a_connector_of_the_worker_whose_password_is_hidden_has_to_be_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = Connectors({"shop": {"database.password": HIDDEN, "database.user": "ann"}})
+    monkeypatch.setattr(Connectors, "known", lambda settings: known)
+    refused = CliRunner().invoke(app, ["snapshot", "shop", "tables"])
+    assert isinstance(refused.exception, UsageError)
+    assert "the worker hides database.password of shop: give its file" in str(refused.exception)
 
 
 def test_a_user_without_rights_is_told_what_is_missing(

@@ -16,6 +16,7 @@ from frazil.cli.ui.output import Output, OutputOption, as_text, show_table
 from frazil.cli.ui.program import verb
 from frazil.cli.ui.progress import Records, progress
 from frazil.connectors.documents import read_documents
+from frazil.declare.definition import HIDDEN
 from frazil.environment.extras import extra
 from frazil.environment.settings import Settings
 from frazil.errors import FrazilError, ServiceUnavailable, UsageError
@@ -87,9 +88,12 @@ def snapshot(
 
 
 def _config(settings: Settings, name: str, variables: Mapping[str, str] | None) -> tuple[str, Mapping[str, str]]:
-    """A connector of a file, or of the worker, by its name. Raises UsageError for a file of several."""
+    """A connector of a file, or of the worker, by its name. Raises UsageError for one that is not told whole."""
     if not Path(name).is_file():
-        return name, Connectors.known(settings).config_of(name)
+        known = Connectors.known(settings).config_of(name)
+        if hidden := [key for key, value in known.items() if HIDDEN in value]:
+            raise UsageError(f"the worker hides {', '.join(hidden)} of {name}: give its file. Nothing was done.")
+        return name, known
     documents = read_documents([name], fallback=lambda file: file.stem, variables=variables)
     if len(documents) > 1:
         raise UsageError(f"{name} has {len(documents)} connectors, not one. Nothing was done.")
