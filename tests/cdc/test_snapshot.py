@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 import psycopg
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -19,6 +20,7 @@ from frazil.cli.main import app
 from frazil.cli.ui.letter_connectors import Connectors
 from frazil.clients import catalog as catalogs
 from frazil.connectors.iceberg.table.taken import taken_rows
+from frazil.connectors.iceberg.table.write import PartitionedWriter
 from frazil.declare.definition import HIDDEN
 from frazil.environment.settings import Settings
 from frazil.errors import ConfigError, ServiceUnavailable, UsageError
@@ -196,6 +198,26 @@ def test_a_connection_that_breaks_leaves_no_row(
     assert catalog.load_table("store.big").current_snapshot() is None
     assert snapshot().exit_code == 0
     assert stored(catalog) == ROWS
+
+
+def test_a_server_that_ends_while_it_sends_leaves_no_row(
+    database: psycopg.Connection[Any], snapshot: Snapshot, catalog: MemoryCatalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database.execute("INSERT INTO store.big SELECT g, repeat('x', 1000), now() FROM generate_series(50001, 150000) g")
+    add = PartitionedWriter.add
+
+    def ended(self: PartitionedWriter, table: pa.Table) -> None:
+        database.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'COPY (SELECT%'")
+        add(self, table)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PartitionedWriter, "add", ended)
+        refused = snapshot()
+    assert isinstance(refused.exception, ServiceUnavailable)
+    assert "store.big: the database failed" in str(refused.exception)
+    assert catalog.load_table("store.big").current_snapshot() is None
+    assert snapshot().exit_code == 0
+    assert stored(catalog) == ROWS | {"big": 150_000}
 
 
 @pytest.mark.parametrize("program", ["the first", "one after a kill"])

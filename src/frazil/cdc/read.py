@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -80,7 +80,7 @@ class Reading:
                 self._ranges(connection, todo, done)
         except driver.Error as error:
             self._stopped.set()
-            raise ServiceUnavailable(f"{self.table}: the database failed: {' '.join(str(error).split())}") from error
+            raise self._failed(error) from error
         except BaseException:
             self._stopped.set()
             raise
@@ -94,7 +94,7 @@ class Reading:
                 break
             with closing(connection.cursor()) as cursor:
                 cursor.execute(self._select(begin, end))
-                for batch in cursor.fetch_record_batch():
+                for batch in self._batches(cursor):
                     if self._stopped.is_set():
                         return
                     table = self._converted(batch)
@@ -109,6 +109,16 @@ class Reading:
                         done(batch.num_rows)
         if not self._stopped.is_set():
             self.files += files.close()
+
+    def _batches(self, cursor: driver.Cursor) -> Iterator[pa.RecordBatch]:
+        """The rows as the driver gives them, which fails in Arrow's way once it has begun."""
+        try:
+            yield from cursor.fetch_record_batch()
+        except (pa.ArrowException, OSError) as error:
+            raise self._failed(error) from error
+
+    def _failed(self, error: Exception) -> ServiceUnavailable:
+        return ServiceUnavailable(f"{self.table}: the database failed: {' '.join(str(error).split())}")
 
     def _select(self, begin: int, end: int | None) -> str:
         columns = ", ".join(self.kinds[each.name].select.format(_quoted(each.name)) for each in self.table.columns)
