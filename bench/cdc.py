@@ -40,7 +40,7 @@ _PER_TRANSACTION = 20
 _INTERVAL_MS = 2_000
 _LOOK_S, _SETTLE_S, _WAIT_S = 0.1, 5.0, 600.0
 _PREFIX = "bench"
-_TOPIC = f"{_PREFIX}.public.accounts"
+TOPIC = f"{_PREFIX}.public.accounts"
 _TABLE = """
 CREATE TABLE accounts (
   id bigint PRIMARY KEY, branch int NOT NULL, balance numeric(12,2) NOT NULL, holder text NOT NULL,
@@ -60,15 +60,15 @@ def measure(settings: Settings, rows: int, seconds: int, show: Show) -> Iterator
     Raises TerminalError when a table is not equal to the database's in the end.
     """
     settings = with_home(settings, settings.home / "workers" / "cdc")
-    create_topic(settings, _TOPIC)
+    create_topic(settings, TOPIC)
     with (
-        _postgres(settings, rows, show),
+        postgres(settings, rows, show),
         running(FRAZIL.worker(settings), show) as process,
         ConnectClient(settings.connect_url) as client,
         TreeSampler(process) as sampler,
     ):
         source = Connector(client, settings, "cdc-source")
-        source.deploy(_source(settings))
+        source.deploy(source_config(settings))
         wait_until_running(source, show)
         runs = [_Run(settings, client, mode, rows, seconds, show) for mode in MODES]
         for run in runs:
@@ -80,7 +80,8 @@ def measure(settings: Settings, rows: int, seconds: int, show: Show) -> Iterator
 
 
 @contextmanager
-def _postgres(settings: Settings, rows: int, show: Show) -> Iterator[None]:
+def postgres(settings: Settings, rows: int, show: Show) -> Iterator[None]:
+    """Run PostgreSQL with a table `accounts` of so many rows, and have Debezium installed."""
     service = postgres_service(settings)
     service.start(show)
     try:
@@ -101,7 +102,7 @@ class _Run:
     ) -> None:
         self._settings, self._client, self._mode, self._show = settings, client, mode, show
         self._rows, self._seconds = rows, seconds
-        self.sink, self._config = Connector(client, settings, f"cdc-{mode}"), _sink(settings, mode)
+        self.sink, self._config = Connector(client, settings, f"cdc-{mode}"), sink_config(settings, mode)
         self.sink.deploy(self._config)
         self._watched = _Watched(settings, self._config["iceberg.tables"])
 
@@ -203,7 +204,7 @@ class _Watched:
 
 def _commit(snapshot: Snapshot, now: float) -> Commit:
     told = snapshot.summary.additional_properties if snapshot.summary is not None else {}
-    offsets = json.loads(told.get("frazil.offsets", "{}")).get(_TOPIC, {})
+    offsets = json.loads(told.get("frazil.offsets", "{}")).get(TOPIC, {})
     reached = {int(number): offset for number, offset in offsets.items()}
     return Commit(now, reached, int(told.get("added-files-size", 0)))
 
@@ -230,7 +231,7 @@ def _ends(settings: Settings) -> dict[int, int]:
     consumer = _consumer(settings)
     try:
         return {
-            number: consumer.get_watermark_offsets(TopicPartition(_TOPIC, number), timeout=10)[1]
+            number: consumer.get_watermark_offsets(TopicPartition(TOPIC, number), timeout=10)[1]
             for number in range(PARTITIONS)
         }
     finally:
@@ -260,13 +261,13 @@ def _committed(settings: Settings, begin: Mapping[int, int]) -> dict[int, list[t
     found: dict[int, list[tuple[int, float]]] = {number: [] for number in ends}
     consumer = _consumer(settings)
     try:
-        consumer.assign([TopicPartition(_TOPIC, number, offset) for number, offset in begin.items()])
+        consumer.assign([TopicPartition(TOPIC, number, offset) for number, offset in begin.items()])
         left = sum(ends.values()) - sum(begin.values())
         while left:
             for message in consumer.consume(min(left, 1000), timeout=10):
                 value, number, offset = message.value(), message.partition(), message.offset()
                 if value is None or number is None or offset is None:
-                    raise TerminalError(f"{_TOPIC} has a record without a value: {message.error()}")
+                    raise TerminalError(f"{TOPIC} has a record without a value: {message.error()}")
                 source = json.loads(value)["payload"]["source"]
                 found[number].append((offset, source["ts_us"] / 1e6))
                 left -= 1
@@ -275,7 +276,8 @@ def _committed(settings: Settings, begin: Mapping[int, int]) -> dict[int, list[t
     return found
 
 
-def _source(settings: Settings) -> dict[str, str]:
+def source_config(settings: Settings) -> dict[str, str]:
+    """Debezium's connector of the table."""
     access = settings.postgres_access()
     names = {"hostname": "host", "port": "port", "user": "user", "password": "password", "dbname": "dbname"}
     return {
@@ -290,10 +292,11 @@ def _source(settings: Settings) -> dict[str, str]:
     }
 
 
-def _sink(settings: Settings, mode: str) -> dict[str, str]:
+def sink_config(settings: Settings, mode: str) -> dict[str, str]:
+    """The connector that follows the table, in a way to write changes."""
     return {
         "connector.class": "org.apache.iceberg.connect.IcebergSinkConnector",
-        "topics": _TOPIC,
+        "topics": TOPIC,
         "iceberg.tables": f"{settings.namespace}.cdc_{mode.replace('-', '_')}",
         "frazil.cdc.format": "debezium",
         "iceberg.tables.auto-create-enabled": "true",

@@ -9,7 +9,7 @@ from itertools import groupby
 
 from bench.markdown import count, markdown_table, memory
 from bench.object_report import beside_the_seed, object_drains, object_rates
-from bench.results import Cdc, Drain, IdleWorker, Latency, ManyConnectors, Results, Spread, Upsert, typical
+from bench.results import Cdc, Drain, IdleWorker, Latency, ManyConnectors, Results, Snapshot, Spread, Upsert, typical
 
 
 def to_json(results: Results) -> str:
@@ -49,6 +49,8 @@ def to_markdown(results: Results) -> str:
         parts += ["## Changes to a large table", "", _upserts(results.upserts), ""]
     if results.cdc:
         parts += ["## Changes in PostgreSQL", "", _cdc(results.cdc), ""]
+    if results.snapshots:
+        parts += ["## Snapshots of PostgreSQL", "", _snapshots(results.snapshots), ""]
     if results.objects:
         parts += ["## A full topic into objects", "", object_drains(results.objects), ""]
     if results.object_rates:
@@ -293,6 +295,26 @@ def _cdc(runs: Sequence[Cdc]) -> str:
                 f"{one.commits:,}",
                 f"{one.written / (1 << 20):,.1f} MiB",
                 f"{one.written / one.changed:,.1f} times",
+            )
+            for one in runs
+        ),
+    )
+
+
+def _snapshots(runs: Sequence[Snapshot]) -> str:
+    headers = ("Way", "rows", "seconds", "rows/s", "rows/s inside", "rows per CPU-s", "peak PSS", "rows")
+    return markdown_table(
+        headers,
+        (
+            (
+                one.title,
+                f"{one.rows:,}",
+                f"{one.seconds:.1f} s",
+                f"{one.rows / one.seconds:,.0f}",
+                f"{one.rows / one.inside:,.0f}",
+                f"{one.rows / one.cpu_s:,.0f}",
+                memory(one.peak_pss),
+                "exact",
             )
             for one in runs
         ),

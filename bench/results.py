@@ -174,6 +174,23 @@ class Cdc:
 
 
 @dataclass(frozen=True)
+class Snapshot:
+    """All rows of a table of PostgreSQL in an Iceberg table, equal to the database's.
+
+    `seconds` runs from the start of the program, or the deployment of the connector, until all rows were visible;
+    `inside` leaves out the start of the program. `cpu_s` and `peak_pss` are those of the program, or of the worker with
+    Debezium.
+    """
+
+    title: str
+    rows: int
+    seconds: float
+    inside: float
+    cpu_s: float
+    peak_pss: int
+
+
+@dataclass(frozen=True)
 class ObjectDrain:
     """A topic that was full at the start, read into objects.
 
@@ -250,6 +267,7 @@ class Results:
     many: list[ManyConnectors] = field(default_factory=list)
     upserts: list[Upsert] = field(default_factory=list)
     cdc: list[Cdc] = field(default_factory=list)
+    snapshots: list[Snapshot] = field(default_factory=list)
     objects: list[ObjectDrain] = field(default_factory=list)
     object_rates: list[ObjectRate] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)

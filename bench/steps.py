@@ -35,6 +35,7 @@ from bench.merge import measure as measure_merge
 from bench.objects import Form, Load, drain_objects, fill_in_turn, steady_objects
 from bench.query import QUESTIONS, ask, fill_table
 from bench.results import Drain, Results, Upsert
+from bench.snapshot import measure as measure_snapshot
 from bench.spread import spread
 from bench.sql import WAYS, Way, fill_orders
 from bench.sql import measure as measure_sql
@@ -68,6 +69,7 @@ STEPS = (
         "many",
         "upsert",
         "cdc",
+        "snapshot",
     ),
     *OBJECT_STEPS,
 )
@@ -113,6 +115,7 @@ def measure(settings: Settings, plan: Plan, results: Results, show: Show, tell: 
         ("many", runner.many),
         ("upsert", runner.upsert),
         ("cdc", runner.cdc),
+        ("snapshot", runner.snapshot),
         ("objects-json", partial(runner.objects, "json")),
         ("objects-parquet", partial(runner.objects, "parquet")),
         ("objects-small", runner.small_objects),
@@ -258,6 +261,14 @@ class _Runner:
         for result in measure_cdc(self._settings, self._plan.records, self._plan.latency_seconds, self._show):
             self._results.cdc.append(result)
             self._tell(f"cdc: {result.mode}: p50 {result.p50_s:.1f} s, p99 {result.p99_s:.1f} s")
+
+    def snapshot(self) -> None:
+        self._step("snapshot", self._snapshot)
+
+    def _snapshot(self) -> None:
+        for result in measure_snapshot(self._settings, self._plan.records, self._show):
+            self._results.snapshots.append(result)
+            self._tell(f"snapshot: {result.title}: {result.rows / result.seconds:,.0f} rows/s")
 
     def objects(self, form: Form) -> None:
         count = self._plan.records

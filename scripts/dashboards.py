@@ -219,8 +219,9 @@ DASHBOARDS = (
                 "Changes seen",
                 "cps",
                 {
-                    "{{name}} {{context}}": "sum by (name, context) "
-                    f"(rate(debezium_metrics_TotalNumberOfEventsSeen{_N}[$__rate_interval]))"
+                    f"{{{{name}}}} {what}": "sum by (name) "
+                    f"(rate(debezium_metrics_TotalNumberOf{kind}EventsSeen{_N}[$__rate_interval]))"
+                    for kind, what in (("Create", "inserts"), ("Update", "updates"), ("Delete", "deletes"))
                 },
             ),
             Panel(

@@ -15,6 +15,9 @@ debezium_metrics_RowsScanned{plugin="postgres",name="shop",context="snapshot",ta
 debezium_metrics_RowsScanned{plugin="postgres",name="shop",context="snapshot",table="b"} 234.0
 debezium_metrics_Connected{plugin="postgres",name="shop",context="streaming"} 1.0
 debezium_metrics_TotalNumberOfEventsSeen{plugin="postgres",name="shop",context="streaming"} 7.0
+debezium_metrics_TotalNumberOfCreateEventsSeen{plugin="postgres",name="shop",context="streaming"} 4.0
+debezium_metrics_TotalNumberOfUpdateEventsSeen{plugin="postgres",name="shop",context="streaming"} 2.0
+debezium_metrics_TotalNumberOfDeleteEventsSeen{plugin="postgres",name="shop",context="streaming"} 1.0
 debezium_metrics_MilliSecondsBehindSource{plugin="postgres",name="shop",context="streaming"} 1500.0
 debezium_metrics_Connected{plugin="postgres",name="other",context="streaming"} 0.0
 debezium_metrics_MilliSecondsBehindSource{plugin="postgres",name="other",context="streaming"} -1.0
@@ -26,7 +29,7 @@ def test_a_snapshot_and_how_far_it_is_behind_are_told_of_the_connector_with_the_
     assert captured(METRICS, "shop") == [
         ("Snapshot", "running: 3 of 5 tables, 1,234 rows"),
         ("Log of the database", "read"),
-        ("Changes", "7"),
+        ("Changes", "7: 4 inserts, 2 updates, 1 delete"),
         ("Behind the database", "1.5 s at its newest change"),
     ]
     assert captured(METRICS, "other") == [("Log of the database", "not read: no connection"), ("Changes", "0")]

@@ -113,10 +113,15 @@ def with_cures(status: dict[str, Any]) -> dict[str, Any]:
     """The status of a source connector, where the trace of a known failure begins with what to do about it."""
     for part in (status.get("connector", {}), *status.get("tasks", [])):
         trace = part.get("trace", "")
-        cure = next((cure for pattern, cure in _CURES if pattern.search(trace)), "")
+        cure = cure_of(trace)
         if cure and not trace.startswith(cure):
             part["trace"] = f"{cure}.\n{trace}"
     return status
+
+
+def cure_of(text: str) -> str:
+    """Tell what to do about a known failure; empty for any other."""
+    return next((cure for pattern, cure in _CURES if pattern.search(text)), "")
 
 
 def is_postgres(config: Mapping[str, str | None]) -> bool:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from frazil.text.amounts import counted
+
 if TYPE_CHECKING:
     from prometheus_client import Metric
 
 _DEBEZIUM = "debezium_metrics_"
+_OPERATIONS = {"Create": "insert", "Update": "update", "Delete": "delete"}
 _SNAPSHOTS = ("Running", "Paused", "Aborted", "Skipped", "Completed")
 
 
@@ -31,7 +34,9 @@ def captured(metrics: Sequence[Metric], server: str) -> list[tuple[str, str]]:
         facts.append(("Snapshot", f"{states[0]}: {done:,.0f} of {tables:,.0f} tables, {rows} rows"))
     if connected := values("Connected", "streaming"):
         facts.append(("Log of the database", "read" if all(connected) else "not read: no connection"))
-        facts.append(("Changes", total("TotalNumberOfEventsSeen", "streaming")))
+        kinds = {what: values(f"TotalNumberOf{name}EventsSeen", "streaming") for name, what in _OPERATIONS.items()}
+        told = ", ".join(counted(int(sum(numbers)), what) for what, numbers in kinds.items() if numbers)
+        facts.append(("Changes", total("TotalNumberOfEventsSeen", "streaming") + (f": {told}" if told else "")))
     behind = [value for value in values("MilliSecondsBehindSource", "streaming") if value >= 0]
     if behind:
         facts.append(("Behind the database", f"{max(behind) / 1000:,.1f} s at its newest change"))

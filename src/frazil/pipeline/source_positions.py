@@ -29,6 +29,32 @@ class EventPosition(msgspec.Struct, array_like=True, frozen=True):
     lsn: int
     ts: int
     snapshot: bool
+    transaction: int | None = None
+
+
+class Taken(msgspec.Struct, array_like=True, frozen=True):
+    """Moment at which the rows of a table were taken, all that transactions had committed by `ts`.
+
+    `lsn` is the end of the log then. Transactions below `xmax` had begun; those of `running`, and those above, had not
+    been committed. `slot`: the replication slot that brings what they do.
+    """
+
+    slot: str
+    lsn: int
+    ts: int
+    xmax: int
+    running: frozenset[int]
+
+    def has(self, event: EventPosition) -> bool:
+        """Whether the rows had the change already.
+
+        A transaction writes its changes to the log before it is committed, so none behind `lsn` can have been. Below,
+        the number of its transaction decides, of which an event has 32 bits.
+        """
+        if event.transaction is None or event.snapshot or event.lsn >= self.lsn or event.ts > self.ts:
+            return False
+        behind = (self.xmax - event.transaction) % _XIDS
+        return 0 < behind < _XIDS // 2 and self.xmax - behind not in self.running
 
 
 @dataclass(frozen=True)
@@ -43,6 +69,9 @@ class Reached:
 
 
 SourcePositions = Mapping[TopicPartition, Reached]
+TakenRows = Mapping[str, Taken]
+"""Moments at which rows of a table were taken, by the topic that brings their changes."""
+_XIDS = 1 << 32
 
 
 def advanced(reached: Reached | None, event: EventPosition) -> Reached | None:
@@ -66,21 +95,23 @@ def advanced(reached: Reached | None, event: EventPosition) -> Reached | None:
 class ReplayFilter:
     """Leaves repeated events out; used for the records of one table in one task, in the order of their offsets."""
 
-    def __init__(self, reached: SourcePositions) -> None:
+    def __init__(self, reached: SourcePositions, taken: TakenRows | None = None) -> None:
         self.reached = dict(reached)
+        self._taken = taken or {}
         self._position = _reader()
 
     def fresh(self, rows: Rows, values: Values) -> tuple[Rows, Values]:
         """Keep the values of events that are new. The rows have their places in the log, in place of the timestamps,
         as far as they bring any."""
         key = rows.topic, rows.partition
+        taken = self._taken.get(rows.topic)
         kept: list[int] = []
         order = rows.stamps.copy()
         for index, value in enumerate(values.values):
             event = None if value is None else self._position(value)
             if event is not None:
                 after = advanced(self.reached.get(key), event)
-                if after is None:
+                if after is None or (taken is not None and taken.has(event)):
                     continue
                 self.reached[key] = after
                 order[values.position(index)] = event.lsn
@@ -119,3 +150,13 @@ def from_json(text: str) -> dict[TopicPartition, Reached]:
         for topic, partitions in found.items()
         for partition, (commit, lsn, ts, open_) in partitions.items()
     }
+
+
+def taken_to_json(taken: TakenRows) -> str:
+    """Moments as text for a property of the table."""
+    return msgspec.json.encode(taken).decode()
+
+
+def taken_from_json(text: str) -> dict[str, Taken]:
+    """Moments of a property of the table."""
+    return msgspec.json.decode(text, type=dict[str, Taken])

@@ -108,7 +108,7 @@ class _TableOutput(Bookings):
         self._ids, self._in_order = task.ids_of(spec), task.in_order
         self._records_key = task.transforms.key if task.transforms is not None and task.transforms.follows else None
         self._truncates = self._records_key is not None and task.truncates
-        self._replays = ReplayFilter(spec.reached) if spec.reached is not None else None
+        self._replays = ReplayFilter(spec.reached, spec.taken) if spec.reached is not None else None
         self._files = spec.writer.open() if spec.writer is not None else None
 
     @property

@@ -17,7 +17,7 @@ from frazil.pipeline.gaps import Before
 from frazil.pipeline.offsets import Offsets
 from frazil.pipeline.route import Route
 from frazil.pipeline.source import ranges_between
-from frazil.pipeline.source_positions import SourcePositions
+from frazil.pipeline.source_positions import SourcePositions, TakenRows
 from frazil.pipeline.transforms.declaration import TransformChain, watching
 from frazil.pipeline.transforms.keys import KeyConverter
 from frazil.pipeline.transforms.plugin import OPERATION
@@ -85,8 +85,8 @@ class TableSpec:
     `refusal`: why the table cannot have any record. `changes`: how records change rows, where they do. `before`: rows
     as they were, which a run before this one wanted. `places`: rows have the columns of `PLACE`, as changes do.
     `judge`: what refuses records before the table's own columns do. `reached`: what the table has of the log of the
-    records' source, where records bring their places in it. `key`: how to read keys whose fields identify the rows,
-    while there is no table.
+    records' source, where records bring their places in it; `taken`: when its rows were taken from there, if they were.
+    `key`: how to read keys whose fields identify the rows, while there is no table.
     """
 
     name: str
@@ -99,6 +99,7 @@ class TableSpec:
     places: bool = False
     judge: Judge | None = None
     reached: SourcePositions | None = None
+    taken: TakenRows | None = None
     key: KeyConverter | None = None
 
 

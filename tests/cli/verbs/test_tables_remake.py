@@ -141,6 +141,15 @@ def test_what_was_interrupted_goes_on(place: Place, monkeypatch: pytest.MonkeyPa
     assert place.client.config("orders-2")["iceberg.tables"] == place.table
 
 
+def test_rows_that_are_in_no_topic_are_not_left_behind(place: Place) -> None:
+    table = place.catalog.load_table(place.table)
+    table.transaction().set_properties({"frazil.snapshot.main": '{"t":["slot",1,1,1,[]]}'}).commit_transaction()
+    refused = place.run(*TYPED, "--yes")
+    assert isinstance(refused.exception, UsageError)
+    assert "were taken from the database, and are in no topic" in str(refused.exception)
+    assert place.client.connectors() == ["orders"]
+
+
 def test_without_consent_both_go_on(place: Place) -> None:
     refused = place.run(*TYPED)
     assert isinstance(refused.exception, UsageError) and "pass --yes" in str(refused.exception)

@@ -8,20 +8,30 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from confluent_kafka import Message
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField, StringType
 
 from frazil.clients import catalog as catalogs
 from frazil.connectors.iceberg.table.commit import Commit, TableBranch, summary_of
+from frazil.connectors.iceberg.table.taken import commit_taken
+from frazil.connectors.iceberg.table.writers import file_writer
 from frazil.connectors.iceberg.tools.problems import without_keys
 from frazil.connectors.iceberg.tools.sample import sample
 from frazil.connectors.sink import Due
 from frazil.errors import BadRecord, ConfigError
+from frazil.pipeline.source_positions import Taken
 from tests.connectors.iceberg.driver import CREATE, EVOLVE, SIMPLE, TOLERANT, Driver, Memory, memory
 
 pytestmark = pytest.mark.no_cover
 
 TABLE = "db.users"
+USERS = Schema(
+    NestedField(1, "id", LongType(), required=True), NestedField(2, "name", StringType()), identifier_field_ids=[1]
+)
 FORMAT = {"iceberg.tables": TABLE, "frazil.cdc.format": "debezium", **CREATE, **EVOLVE}
 
 
@@ -43,6 +53,7 @@ def event(
     commit: int | None = 0,
     ts: int | None = None,
     snapshot: str = "false",
+    tx: int | None = None,
     **row: Any,
 ) -> bytes:
     """An event as Debezium writes it without schemas; `commit` is the end of the transaction before."""
@@ -51,6 +62,7 @@ def event(
     source = {
         **{"version": "3.6.1.Final", "connector": "postgresql", "name": "dbz", "ts_ms": lsn if ts is None else ts},
         **{"snapshot": snapshot, "db": "shop", "sequence": sequence, "schema": "public", "table": "users", "lsn": lsn},
+        "txId": tx,
     }
     before, after = (state, None) if op == "d" else (None, state)
     return json.dumps({"before": before, "after": after, "source": source, "op": op, "ts_ms": lsn}).encode()
@@ -130,6 +142,54 @@ def test_auto_takes_other_records_for_rows(none: Memory) -> None:
     none[0].send("t", [b'{"id":2,"name":"bob"}', b'{"id":2,"name":"bobby"}'], key=key_of(2))
     driver.drain()
     assert state(driver) == {1: "ann", 2: "bobby"}
+
+
+UNCHANGED = "__debezium_unavailable_value"
+
+
+@pytest.mark.parametrize("size", [1, 2, 100])
+@pytest.mark.parametrize("epoch", [0, 1 << 32, 5 << 32])
+def test_rows_that_were_taken_from_the_database_have_what_was_committed_before(
+    none: Memory, size: int, epoch: int
+) -> None:
+    driver = Driver(*none, FORMAT)
+    table = none[1].create_table(TABLE, USERS)
+    files = file_writer(driver.config, table).open()
+    files.add(pa.table({"id": [1, 3], "name": ["anna", "cid"]}, schema_to_pyarrow(USERS)))
+    taken = Taken("slot", 200, 1_000, epoch + 16, frozenset({epoch + 14}))
+    branch = TableBranch(none[1], TABLE, "main")
+    commit_taken(branch, table, "c", files.close(), {"t": taken}, {})
+    changes = [
+        event("u", 1, 110, tx=10, name="ann"),
+        event("u", 2, 120, tx=11, name=UNCHANGED),
+        event("d", 2, 130, tx=12),
+        event("u", 3, 140, tx=14, name="sid"),
+        event("c", 4, 150, tx=15, ts=1_001, name="dan"),
+        event("u", 1, 190, tx=16, name="annika"),
+        event("d", 4, 200, tx=9),
+        event("c", 5, 210, tx=17, name="eve"),
+    ]
+    for first in range(0, len(changes), size):
+        send(none, *changes[first : first + size])
+        driver.step()
+        driver.restart()
+    driver.drain()
+    assert state(driver) == {1: "annika", 3: "sid", 5: "eve"}
+    assert sum(report.skipped_by_reason.get("replayed", 0) for report in driver.reports) == 3
+
+
+def test_rows_are_not_taken_into_a_table_that_has_some_or_has_been_written_to(none: Memory) -> None:
+    driver = Driver(*none, FORMAT)
+    send(none, event("d", 1, 110))
+    none[1].create_table(TABLE, USERS)
+    driver.drain()
+    branch, taken = TableBranch(none[1], TABLE, "main"), {"t": Taken("slot", 200, 1_000, 16, frozenset())}
+    with pytest.raises(ConfigError, match="was written by connector c already"):
+        commit_taken(branch, branch.load(), "c", [], taken, {})
+    send(none, event("c", 1, 120, name="ann"))
+    driver.drain()
+    with pytest.raises(ConfigError, match="has 1 rows already"):
+        commit_taken(branch, branch.load(), "other", [], taken, {})
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 100])

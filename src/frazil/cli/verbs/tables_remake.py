@@ -157,6 +157,8 @@ def _begun(
     dry_run: bool,
 ) -> bool:
     """Create the new connector, whose changes are told; no after a dry run. Raises UsageError or ConfigError."""
+    from frazil.connectors.iceberg.table.taken import taken_topics
+
     missing = [key for key, value in changes.items() if value is None and key not in old]
     if missing:
         raise UsageError(f"{names.old} has no {' and no '.join(missing)} to remove. Nothing was changed.")
@@ -167,6 +169,11 @@ def _begun(
             raise UsageError(f"there is a table {taken}: drop or rename it. Nothing was changed.")
     if not catalog.table_exists(names.table):
         raise NotFound(f"there is no table {names.table}. Nothing was changed.")
+    if taken_topics(catalog.load_table(names.table)):
+        raise UsageError(
+            f"rows of {names.table} were taken from the database, and are in no topic: take a snapshot into another "
+            "table. Nothing was changed."
+        )
     merged = {key: value for key, value in {**old, **changes}.items() if value is not None}
     config = _renamed(merged, names.table, names.staged) | {"name": names.new, _CREATES: "true"}
     config = {key: value for key, value in config.items() if key not in _FROM_THE_BEGINNING}

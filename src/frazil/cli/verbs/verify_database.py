@@ -85,7 +85,7 @@ def compared(
                 if not isinstance(config, IcebergSinkConfig):
                     continue
                 catalog = catalogs.connect(config.catalog_properties, config.catalog_name)
-                names: Sequence[str] = config.tables or sorted(tables_with_position(catalog, config.name))
+                names: Sequence[str] = config.tables or tables_with_position(catalog, config.name, config.topics)
                 for table, (schema, source) in tables_of(config.topics, names).items():
                     found.append(compare(database, schema, source, catalog.load_table(table), say))
     finally:

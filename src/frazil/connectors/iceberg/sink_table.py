@@ -16,6 +16,7 @@ from frazil.connectors.iceberg.table.commit import Commit, Floor, TableBranch
 from frazil.connectors.iceberg.table.create import EMPTY, create_table, creation_of, new_table
 from frazil.connectors.iceberg.table.evolve import told_changes
 from frazil.connectors.iceberg.table.schema import mapping_of
+from frazil.connectors.iceberg.table.taken import taken_rows
 from frazil.connectors.iceberg.table.widen import widen
 from frazil.connectors.iceberg.table.without_effect import without_effect
 from frazil.connectors.iceberg.table.writers import discovery
@@ -216,8 +217,10 @@ class SinkTable(Progress):
         else:
             spec = self._operation.spec(self.table, self.name, bounds, self.no_more_columns)
         events = self._config.row_changes is not None and self._config.row_changes.events
-        reached = self.floor.reached if events else None
-        return replace(spec, before=self.before, judge=self.judge, reached=reached)
+        if events:
+            taken = None if self.table is None else taken_rows(self.table, self.target.branch)
+            spec = replace(spec, reached=self.floor.reached, taken=taken)
+        return replace(spec, before=self.before, judge=self.judge)
 
     def find_before(self, wanted: WantedRows) -> None:
         """Look up the rows that changes want, for the next run; raises as `search` of `match` does."""

@@ -12,21 +12,23 @@ from requests.exceptions import RequestException
 
 from frazil.clients.catalog import catalog_error
 from frazil.connectors.iceberg.table.commit import OFFSETS
+from frazil.connectors.iceberg.table.taken import taken_topics
 
 _THREADS = 8
 
 
-def tables_with_position(catalog: Catalog, connector: str) -> list[str]:
+def tables_with_position(catalog: Catalog, connector: str, topics: Collection[str] = ()) -> list[str]:
     """Names of all tables of the catalog that the connector has committed to, sorted.
 
-    Looks at every table that it may read. Raises ServiceUnavailable, or ConfigError when the catalog refuses to list
-    its namespaces.
+    With `topics` also those whose rows were taken from a database that one of these brings the changes of. Looks at
+    every table that it may read. Raises ServiceUnavailable, or ConfigError when the catalog refuses to list its
+    namespaces.
     """
     prefix = f"{OFFSETS}.{connector}."
     return [
         ".".join(table.name())
         for table in loaded(catalog, all_tables(catalog))
-        if any(name.startswith(prefix) for name in table.properties)
+        if any(name.startswith(prefix) for name in table.properties) or not taken_topics(table).isdisjoint(topics)
     ]
 
 

@@ -93,10 +93,8 @@ def _position(source: Members) -> Json:
     # An incremental snapshot reads rows while changes come: its rows stand between them.
     snapshot = told is not None and text_of(told) not in ("false", "incremental", "null")
     at = source.get("ts_ms", NULL)
-    return Raw(
-        b"[%b,%b,%b,%b]"
-        % (commit.encode() if commit else b"null", raw_bytes(lsn), raw_bytes(at), b"true" if snapshot else b"false")
-    )
+    places = commit.encode() if commit else b"null", raw_bytes(lsn), raw_bytes(at), b"true" if snapshot else b"false"
+    return Raw(b"[%b,%b,%b,%b,%b]" % (*places, raw_bytes(source.get("txId", NULL))))
 
 
 DEBEZIUM_FORMAT = Format(is_event=is_event, changes=_changes)
