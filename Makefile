@@ -38,10 +38,11 @@ format: env ## Format the code
 	@.venv/bin/ruff format .
 	@.venv/bin/ruff check --fix .
 
-docs: env ## Make docs/reference/, .env.sample and the dashboards from the code, and the pages as a site with search
+docs: env ## Make docs/reference/, .env.sample, dashboards and other files of deploy/ from the code, and the pages as a site with search
 	@.venv/bin/python -m scripts.reference
 	@.venv/bin/python scripts/dashboards.py
 	@.venv/bin/python scripts/prometheus_rule.py
+	@.venv/bin/python scripts/nginx_conf.py
 	@.venv/bin/zensical build --strict --clean
 
 bench: env ## Compare with Kafka Connect on this machine
