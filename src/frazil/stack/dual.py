@@ -1,6 +1,6 @@
 """The embedded stack of a source and a destination: two object stores, each several S3 gateways behind nginx.
 
-The destination's gateways serve the catalog too. Ports between the parts are chosen once, when the home gets two stores.
+The destination serves the catalog too. Ports between the parts are chosen once, when the home gets two stores.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class _Ports(TypedDict):
 def make_dual(settings: Settings) -> Settings:
     """Make a home one of two stores, and return its settings. Raises ConfigError for one that has a store already, or
     whose store is somebody else's, and StackError without nginx."""
-    if settings.dual:
-        return settings
     if settings.s3_external:
         raise ConfigError(
             "--dual starts both stores, and MINIO_ENDPOINT names one of yours. Nothing was started. Unset it."
         )
+    if settings.dual:
+        return settings
     if (settings.home / "data" / "seaweedfs").exists():
         raise ConfigError(
             f"{settings.home} has one store already, whose connectors and tables know its address. Nothing was "
@@ -77,7 +77,7 @@ def dual_services(settings: Settings) -> list[Service]:
         ports: dict[str, _Ports] = json.loads(settings.dual_file.read_text())
         return [service for role in ROLES for service in _store(settings, role, ports[role])]
     except (ValueError, KeyError) as error:
-        raise StackError(f"{settings.dual_file} is damaged ({error!r}); remove the home's data with `clean`") from None
+        raise StackError(f"{settings.dual_file} is damaged ({error!r}); restore it, or remove the home") from None
 
 
 def _store(settings: Settings, role: str, ports: _Ports) -> list[Service]:

@@ -53,9 +53,7 @@ def _templates() -> Environment:
     )
 
 
-def configuration(
-    role: str, signed: Mapping[str, tuple[str, Sequence[str]]], consoles: Sequence[str] = ()
-) -> str:
+def configuration(role: str, signed: Mapping[str, tuple[str, Sequence[str]]], consoles: Sequence[str] = ()) -> str:
     """The servers of a store: `signed` has by the name of a protocol what nginx listens on and the addresses of the
     gateways, `consoles` those of consoles for browsers."""
     return _templates().get_template("nginx.conf.j2").render(role=role, signed=signed, consoles=consoles)

@@ -155,7 +155,7 @@ def start_services(chosen: Iterable[Service], console: Console) -> None:
         ready.append(service.name)
         ports = ", ".join(f"{LOOPBACK}:{port.number}" for port in service.ports)
         took = f"ready in {seconds:.1f} s" if started else "runs already"
-        console.print(Text.assemble(("✓ ", "green"), f"{service.name:<12} {took:<16} {ports}"))
+        console.print(Text.assemble(("✓ ", "green"), f"{service.name:<10} {took:<16} {ports}"))
 
     try:
         with progress(console) as show:
@@ -180,7 +180,7 @@ def stop_services(chosen: Iterable[Service], console: Console) -> None:
         for service in reversed(list(chosen)):
             show(f"stopping {service.name}")
             done = "stopped" if service.stop() else "did not run"
-            console.print(f"  {service.name:<12} {done}")
+            console.print(f"  {service.name:<10} {done}")
 
 
 @verb("start", "start kafka", "start --with trino", "start registry  # on its own", "start --dual")
@@ -302,7 +302,7 @@ def logs(
     every = _of_home(Settings.load())
     chosen = _chosen(service, [one for one in every if one.name not in _SOMETIMES or one.log.exists()], every)
     paths = {one.name: one.log for one in chosen}
-    prefix = {name: "" if len(paths) == 1 else f"{name:<12}| " for name in paths}
+    prefix = {name: "" if len(paths) == 1 else f"{name:<10}| " for name in paths}
     positions = {}
     for name, path in paths.items():
         last, positions[name] = tail(path, lines)
@@ -347,9 +347,7 @@ def _chosen(name: str | None, by_default: list[Service], possible: list[Service]
     if found := [service for service in possible if service.name in meant]:
         return found
     if real in _ADDRESSES:
-        raise UsageError(
-            f"{real} is not run here: {_ADDRESSES[real]} names another one. Unset it to use the embedded."
-        )
+        raise UsageError(f"{real} is not run here: {_ADDRESSES[real]} names another one. Unset it to use the embedded.")
     known = dict.fromkeys([*_ADDRESSES, *(service.name for service in possible), *_ALIASES])
     raise UsageError(f"unknown service {name}; known: {', '.join(known)}")
 
