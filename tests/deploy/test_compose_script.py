@@ -29,7 +29,7 @@ class Docker:
 
     def run(self, *arguments: str, answer: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
         env = {"PATH": f"{self._folder}:{os.environ['PATH']}", **variables}
-        command = [ROOT / "kafka-connect-iceberg-sink.sh", "--with", *arguments]
+        command = [str(ROOT / "kafka-connect-iceberg-sink.sh"), "--with", *arguments]
         return subprocess.run(
             command, cwd=self._folder, env=env, input=answer, capture_output=True, text=True, check=False
         )
