@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -30,7 +31,7 @@ def work(number):
     return number, TaskContext.get().attemptNumber(), os.environ["SPARK_EXECUTOR_POD_NAME"]
 
 session = start(Settings.load())
-for line in sys.stdin:
+for line in sys.argv[1:] or sys.stdin:
     seconds, tasks = line.split()
     print(sorted(session.sparkContext.parallelize(range(int(tasks)), int(tasks)).map(work).collect()), flush=True)
 stop(session)
@@ -139,4 +140,20 @@ def test_cluster_mode_makes_a_driver_that_attaches_to_its_jvm(tmp_path: Path) ->
         assert container["image"] == "frazil:0.1.0"
         assert container["args"][0] == "driver" and container["args"][-1] == "worker"
         [settings] = [one["data"] for one in kubernetes.others if "spark.properties" in one.get("data", {})]
-        assert "spark.decommission.enabled=true" in settings["spark.properties"]
+        [executor] = [one["data"] for one in kubernetes.others if "pod-spec-template.yml" in one.get("data", {})]
+
+        kubernetes.runs = True
+        template, properties = tmp_path / "executor.yaml", tmp_path / "spark.properties"
+        template.write_text(executor["pod-spec-template.yml"])
+        placed = re.sub(r"(executor.podTemplateFile)=.*", rf"\1={template}", settings["spark.properties"])
+        for port, free in zip(("7078", "7079"), unused(2), strict=True):
+            placed = placed.replace(f"={port}", f"={free}")
+        properties.write_text(re.sub(r"(spark.driver.host)=.*", r"\1=127.0.0.1", placed))
+        home = isolated_settings(tmp_path / "home", FRAZIL_ENV_FILE=os.devnull, SPARK_MASTER=master)
+        module = container["command"][container["command"].index("-m") :]
+        told = ["driver", "--properties-file", str(properties), *container["args"][3:-2], str(script), "0 4"]
+        env = {**home.env, "SPARK_DRIVER_BIND_ADDRESS": "127.0.0.1"}
+        done = subprocess.run([sys.executable, *module, *told], env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        first = next(name for name in kubernetes.processes)
+        assert f"(3, 0, '{first}')" in done.stdout
