@@ -22,9 +22,9 @@ from frazil.stack.service import Progress, Service
 PARTS = ("master", "volume", "filer", "admin")
 """Parts of a store, each with a port of its own."""
 _INNER = (*PARTS, "s3.grpc")
-# The admin part is always asked on this distance above its own port, whatever its gRPC port is set to.
+# The admin part is always asked there, whatever its gRPC port is set to.
 GRPC_OFFSET = 10000
-"""How far above a part's port its port of gRPC is."""
+"""Distance of a part's port of gRPC above its own."""
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
 _RESERVED_BEGINS = ("aws", "xn--", "sthree-", "amzn-s3-demo-")
 _RESERVED_ENDS = ("-s3alias", "--ol-s3", "--x-s3", "--table-s3")
