@@ -23,7 +23,8 @@ FIELDS = {"status.podIP": "127.0.0.1", "metadata.name": ""}
 
 
 class Kubernetes:
-    """`pods` are the pods by name, as they were made; `processes` those of their containers."""
+    """`pods` are the pods by name, as they were made; `processes` those of their containers, unless `runs` is false;
+    `others` what else was made."""
 
     def __init__(self, folder: Path) -> None:
         self.pods: dict[str, dict[str, Any]] = {}
@@ -31,7 +32,6 @@ class Kubernetes:
         self.others: list[dict[str, Any]] = []
         self.asked: list[str] = []
         self.runs = True
-        """Whether pods are run."""
         self._folder = folder
 
     @contextmanager
@@ -58,13 +58,12 @@ class Kubernetes:
     def log(self, name: str) -> str:
         return (self._folder / f"{name}.log").read_text()
 
-    def create(self, pod: dict[str, Any]) -> dict[str, Any]:
+    def create(self, pod: dict[str, Any]) -> None:
         name = pod["metadata"]["name"]
         pod["metadata"] |= {"uid": name, "creationTimestamp": "2026-01-01T00:00:00Z", "resourceVersion": "1"}
         self.pods[name] = pod
         if self.runs:
             self._run(name, pod["spec"]["containers"][0])
-        return pod
 
     def _run(self, name: str, container: dict[str, Any]) -> None:
         env = {"PATH": os.environ["PATH"]}
@@ -107,7 +106,11 @@ class Kubernetes:
             def do_POST(self) -> None:
                 made = self.body()
                 world.asked.append(f"POST {self.path}")
-                self.answer(201, world.create(made) if made["kind"] == "Pod" else made)
+                if made["kind"] == "Pod":
+                    world.create(made)
+                else:
+                    world.others.append(made)
+                self.answer(201, made)
 
             def do_GET(self) -> None:
                 url = urlsplit(self.path)
