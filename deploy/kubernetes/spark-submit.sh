@@ -43,4 +43,4 @@ JAVA_HOME=$("$python" -c 'import os; from frazil.stack.java import find_java; pr
 export SPARK_HOME JAVA_HOME
 "$SPARK_HOME/bin/spark-submit" --master "$master" --deploy-mode cluster --name kafka-s3-connector \
   --properties-file "$folder/spark.conf" --conf spark.kubernetes.namespace=kafka-s3-connector \
-  --conf spark.kubernetes.submission.waitAppCompletion=false "$@" local:///opt/frazil/.venv/bin/frazil worker
+  --conf spark.kubernetes.submission.waitAppCompletion=false "$@" local:///opt/frazil/.venv/lib/python3.11/site-packages/frazil/__main__.py worker

@@ -226,6 +226,11 @@ def test_an_application_of_the_spark_operator_is_what_it_takes_and_what_services
     spec = application["spec"]
     driver, executor = (spec[role]["template"] for role in ("driver", "executor"))
     assert only(documents, "Service")["spec"]["selector"].items() <= driver["metadata"]["labels"].items()
+    assert spec["mainApplicationFile"].endswith("/site-packages/frazil/__main__.py")
+    assert (
+        f"lib/{spec['mainApplicationFile'].split('/')[-4]}/site-packages"
+        in (ROOT / "deploy" / "Dockerfile").read_text()
+    )
     assert spec["driver"]["serviceAccount"] == only(documents, "RoleBinding")["subjects"][0]["name"]
     for template in (driver, executor):
         [container] = template["spec"]["containers"]
