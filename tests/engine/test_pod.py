@@ -140,15 +140,16 @@ def test_cluster_mode_makes_a_driver_that_attaches_to_its_jvm(tmp_path: Path) ->
         assert container["image"] == "frazil:0.1.0"
         assert container["args"][0] == "driver" and container["args"][-1] == "worker"
         [settings] = [one["data"] for one in kubernetes.others if "spark.properties" in one.get("data", {})]
-        [executor] = [one["data"] for one in kubernetes.others if "pod-spec-template.yml" in one.get("data", {})]
+        [executor] = [one["data"] for one in kubernetes.others if "podspec-configmap-key" in one.get("data", {})]
 
         kubernetes.runs = True
         template, properties = tmp_path / "executor.yaml", tmp_path / "spark.properties"
-        template.write_text(executor["pod-spec-template.yml"])
+        template.write_text(executor["podspec-configmap-key"])
         placed = re.sub(r"(executor.podTemplateFile)=.*", rf"\1={template}", settings["spark.properties"])
         for port, free in zip(("7078", "7079"), unused(2), strict=True):
             placed = placed.replace(f"={port}", f"={free}")
-        properties.write_text(re.sub(r"(spark.driver.host)=.*", r"\1=127.0.0.1", placed))
+        placed = re.sub(r"(spark.driver.host)=.*", r"\1=127.0.0.1", placed)
+        properties.write_text(f"{placed}\nspark.kubernetes.driver.master={master.removeprefix('k8s://')}\n")
         home = isolated_settings(tmp_path / "home", FRAZIL_ENV_FILE=os.devnull, SPARK_MASTER=master)
         module = container["command"][container["command"].index("-m") :]
         told = ["driver", "--properties-file", str(properties), *container["args"][3:-2], str(script), "0 4"]
