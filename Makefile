@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help demo test parts browser trino test-faults lint format docs lock bench clean env
+.PHONY: help demo test parts browser trino test-faults lint format docs lock sbom bench clean env
 
 help: ## Show the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,11 +38,15 @@ format: env ## Format the code
 	@.venv/bin/ruff format .
 	@.venv/bin/ruff check --fix .
 
-docs: env ## Make docs/reference/, .env.sample and the dashboards from the code, and the pages as a site with search
+docs: env ## Make docs/reference/, .env.sample, dashboards and other files of deploy/ from the code, and the pages as a site with search
 	@.venv/bin/python -m scripts.reference
 	@.venv/bin/python scripts/dashboards.py
 	@.venv/bin/python scripts/prometheus_rule.py
+	@.venv/bin/python scripts/nginx_conf.py
 	@.venv/bin/zensical build --strict --clean
+
+sbom: env ## Write what frazil is made of as an SPDX document, frazil.spdx.json
+	@.venv/bin/python -m scripts.supply_chain frazil.spdx.json
 
 bench: env ## Compare with Kafka Connect on this machine
 	@.venv/bin/python -m bench

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the environment where it is missing and hands over to `frazil`.
+# Makes the environment where it is missing and hands over to `frazil`; `--with compose VERB` to Docker Compose.
 set -euo pipefail
 source=${BASH_SOURCE[0]}
 while [ -L "$source" ]; do
@@ -8,6 +8,10 @@ while [ -L "$source" ]; do
   [[ $source == /* ]] || source=$folder/$source
 done
 here=$(cd -P "$(dirname "$source")" && pwd)
+if [ "${1:-}" = --with ] && [ $# -gt 1 ]; then
+  shift
+  exec "$here/scripts/compose.sh" "$@"
+fi
 "$here/scripts/bootstrap.sh"
 
 # Called from another folder it is still about the stack of this one, and never about one above it.

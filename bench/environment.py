@@ -42,7 +42,7 @@ def isolated_settings(home: Path, **variables: str) -> Settings:
     Nothing of the user's environment counts but the downloads.
     """
     kept = {name: os.environ[name] for name in _DOWNLOADS if name in os.environ}
-    names = (*_PORT_VARIABLES, "TRINO_PORT", "SCHEMA_REGISTRY_PORT")
+    names = (*_PORT_VARIABLES, "SOURCE_API_PORT", "TRINO_PORT", "SCHEMA_REGISTRY_PORT")
     ports = dict(zip(names, map(str, unused(len(names))), strict=True))
     env = {**minimal_env(os.environ), **kept, **ports, "FRAZIL_HOME": str(home), **variables}
     return Settings.load(env, env_file=Path(os.devnull))

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 import typer
 from prometheus_client import Metric
 from scripts.manual import manual
+from scripts.supply_chain import Part, jars, wheels
 from starlette.routing import Route
 from typer.core import TyperGroup
 from typer.testing import CliRunner
@@ -111,6 +112,7 @@ def pages() -> dict[Path, str]:
         reference / "openapi.json": json.dumps(openapi.document(ROUTES), indent=2) + "\n",
         reference / "errors.md": error_tree(),
         reference / "questions.md": questions(),
+        reference / "third-party.md": third_party(),
         Path("src/frazil.1"): manual(VERSION),
         Path(".env.sample"): env_sample(),
     }
@@ -341,6 +343,25 @@ def _plain_default(variable: Variable) -> str:
         return "~" if found[1] == "HOME" else _plain_default(VARIABLES[found[1]])
 
     return re.sub(r"<(\w+)>", value, variable.default)
+
+
+def third_party() -> str:
+    """Software of others, with versions and licences."""
+
+    def rows(parts: Iterable[Part]) -> list[tuple[str, ...]]:
+        return [(f"[{part.name}]({part.url})", part.version, part.licence) for part in parts]
+
+    header = ("Name", "Version", "Licence")
+    return page(
+        "Third-party software",
+        "What frazil takes from others. Wheels are those of `requirements.lock` that the program needs, with all its "
+        "extras; jars those of its lock files, some of which are downloaded on request only. Both are compared with "
+        "SHA-256 checksums before they are used. `make sbom` writes the same list as an SPDX document.",
+        "## Wheels",
+        table(header, rows(wheels())),
+        "## Jars and archives",
+        table(header, rows(jars())),
+    )
 
 
 def metrics() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
+from kubeflow_spark_api.models import SparkV1beta2SparkApplication
 from scripts import prometheus_rule
 
 from tests.programs import program
@@ -56,9 +58,11 @@ def with_components(tmp_path: Path) -> list[dict[str, Any]]:
     return documents_of(tmp_path)
 
 
-def only(documents: list[dict[str, Any]], kind: str) -> dict[str, Any]:
-    [found] = [document for document in documents if document["kind"] == kind]
-    return found
+def only(documents: list[dict[str, Any]], kind: str, name: str = "") -> dict[str, Any]:
+    """The one of a kind, and of a name where there are several."""
+    found = [one for one in documents if one["kind"] == kind and name in ("", one["metadata"]["name"])]
+    assert len(found) == 1, (kind, name)
+    return found[0]
 
 
 @pytest.mark.parametrize("overlay", RESOURCES)
@@ -160,7 +164,7 @@ def test_what_the_operator_scrapes_is_the_service_and_it_may(with_components: li
     assert {endpoint["port"] for endpoint in monitor["endpoints"]} <= {
         port["name"] for port in service["spec"]["ports"]
     }
-    allowed = only(with_components, "NetworkPolicy")["spec"]["ingress"][0]["from"]
+    allowed = only(with_components, "NetworkPolicy", "kafka-s3-connector")["spec"]["ingress"][0]["from"]
     assert {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}} in allowed
 
 
@@ -172,3 +176,67 @@ def test_pods_are_counted_by_lag_beside_their_work(with_components: list[dict[st
     metrics = only(with_components, "HorizontalPodAutoscaler")["spec"]["metrics"]
     assert [metric["type"] for metric in metrics] == ["Resource", "External"]
     assert metrics[1]["external"]["metric"]["name"] == "frazil_consumer_lag_records"
+
+
+def test_components_are_valid(with_components: list[dict[str, Any]]) -> None:
+    for document in with_components:
+        if document["apiVersion"] != OPERATOR:
+            for version in VERSIONS:
+                kubernetes_validate.validate(document, version, strict=True)
+
+
+def test_a_driver_may_start_executors_and_they_reach_it(with_components: list[dict[str, Any]]) -> None:
+    pod = only(with_components, "Deployment")["spec"]["template"]["spec"]
+    [binding] = [document for document in with_components if document["kind"] == "RoleBinding"]
+    assert binding["roleRef"]["name"] == only(with_components, "Role")["metadata"]["name"]
+    assert [subject["name"] for subject in binding["subjects"]] == [pod["serviceAccountName"]]
+    assert pod["automountServiceAccountToken"]
+    [volume] = [volume for volume in pod["volumes"] if volume["name"] == "spark"]
+    settings = only(with_components, "ConfigMap", volume["configMap"]["name"])["data"]
+    template = yaml.safe_load(settings["executor.yaml"])
+    for version in VERSIONS:
+        named = {"metadata": template["metadata"] | {"name": "executor"}}
+        kubernetes_validate.validate(template | named, version, strict=True)
+    defaults = dict(line.split() for line in settings["spark-defaults.conf"].splitlines() if not line.startswith("#"))
+    [worker] = pod["containers"]
+    variables = {variable["name"]: variable.get("value") for variable in worker["env"]}
+    assert set(re.findall(r"\$\{env:(\w+)\}", settings["spark-defaults.conf"])) <= set(variables)
+    assert {mount["name"]: mount["mountPath"] for mount in worker["volumeMounts"]}["spark"] == variables[
+        "SPARK_CONF_DIR"
+    ]
+    assert defaults["spark.kubernetes.executor.podTemplateFile"] == f"{variables['SPARK_CONF_DIR']}/executor.yaml"
+    assert defaults["spark.kubernetes.container.image"] == worker["image"]
+    ports = {port["name"]: str(port["containerPort"]) for port in worker["ports"]}
+    assert (ports["driver"], ports["blocks"]) == (
+        defaults["spark.driver.port"],
+        defaults["spark.driver.blockManager.port"],
+    )
+    from_executors = only(with_components, "NetworkPolicy", "kafka-s3-connector")["spec"]["ingress"][-1]
+    assert {port["port"] for port in from_executors["ports"]} == {"driver", "blocks"}
+    of_executors = only(with_components, "NetworkPolicy", "kafka-s3-connector-executors")["spec"]
+    assert [str(port["port"]) for port in of_executors["ingress"][0]["ports"]] == [defaults["spark.blockManager.port"]]
+
+
+def test_an_application_of_the_spark_operator_is_what_it_takes_and_what_services_find() -> None:
+    documents = built("spark-operator")
+    application = only(documents, "SparkApplication")
+    read = SparkV1beta2SparkApplication.from_dict(application)
+    assert read is not None and read.to_dict() == application
+    assert not [one for one in documents if one["kind"] in ("Deployment", "PodDisruptionBudget")]
+    spec = application["spec"]
+    driver, executor = (spec[role]["template"] for role in ("driver", "executor"))
+    assert only(documents, "Service")["spec"]["selector"].items() <= driver["metadata"]["labels"].items()
+    assert spec["mainApplicationFile"].endswith("/site-packages/frazil/__main__.py")
+    assert (
+        f"lib/{spec['mainApplicationFile'].split('/')[-4]}/site-packages"
+        in (ROOT / "deploy" / "Dockerfile").read_text()
+    )
+    assert spec["driver"]["serviceAccount"] == only(documents, "RoleBinding")["subjects"][0]["name"]
+    for template in (driver, executor):
+        [container] = template["spec"]["containers"]
+        assert template["spec"]["securityContext"]["runAsNonRoot"]
+        assert container["securityContext"]["readOnlyRootFilesystem"]
+        assert container["command"][-1] == "frazil.engine.pod"
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, **template}
+        for version in VERSIONS:
+            kubernetes_validate.validate(pod | {"metadata": {"name": "a"}}, version, strict=True)

@@ -16,8 +16,10 @@ from urllib.parse import urlsplit
 import boto3
 import pytest
 from botocore.config import Config
+from scripts import nginx_conf
 
 from frazil.stack.local import LocalStack
+from frazil.stack.nginx import whole
 from frazil.stack.ports import unused
 from tests.programs import program
 from tests.waits import PATIENCE_S, eventually
@@ -33,14 +35,8 @@ def configured(folder: Path, role: str, nodes: list[int]) -> tuple[Path, int]:
     for number, port in enumerate(nodes, 1):
         text = re.sub(rf"minio-{role}{number}:900[01]", f"127.0.0.1:{port}", text)
     text = text.replace("listen 9000", f"listen 127.0.0.1:{s3}").replace("listen 9001", f"listen 127.0.0.1:{console}")
-    temporary = "".join(
-        f"  {kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
     file = folder / f"{role}.conf"
-    file.write_text(
-        f"daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log;\n"
-        f"events {{}}\nhttp {{\n  access_log {folder}/access.log;\n{temporary}{text}}}\n"
-    )
+    file.write_text(whole(folder, text))
     return file, s3
 
 
@@ -48,7 +44,8 @@ def configured(folder: Path, role: str, nodes: list[int]) -> tuple[Path, int]:
 def nginx(folder: Path, role: str, nodes: list[int]) -> Iterator[int]:
     """Runs before the nodes; gives its port of S3."""
     file, port = configured(folder, role, nodes)
-    process = subprocess.Popen([program("nginx", "nginx"), "-c", file, "-e", folder / "error.log"])
+    with (folder / "error.log").open("wb") as log:
+        process = subprocess.Popen([program("nginx", "nginx"), "-c", file, "-e", "stderr"], stderr=log)
 
     def listens() -> bool:
         assert process.poll() is None, (folder / "error.log").read_text()
@@ -63,10 +60,15 @@ def nginx(folder: Path, role: str, nodes: list[int]) -> Iterator[int]:
         process.wait(PATIENCE_S)
 
 
+def test_configurations_are_those_of_the_embedded_stores() -> None:
+    for path, text in nginx_conf.texts().items():
+        assert path.read_text() == text, "run `make docs`"
+
+
 @pytest.mark.parametrize("role", ["source", "dest"])
 def test_configurations_are_well_formed(role: str, tmp_path: Path) -> None:
     file, _ = configured(tmp_path, role, unused(4))
-    command = [program("nginx", "nginx"), "-t", "-c", str(file), "-e", str(tmp_path / "error.log")]
+    command = [program("nginx", "nginx"), "-t", "-c", str(file), "-e", "stderr"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "warn" not in done.stderr

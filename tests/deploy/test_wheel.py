@@ -52,6 +52,7 @@ def test_the_demo_runs_from_a_wheel_in_an_empty_folder(wheel: Path, tmp_path: Pa
     env = {**settings.env, "PATH": "/usr/bin:/bin"}
     frazil = installed / "bin" / "frazil"
     assert run(python, "-P", "-c", "import frazil; print(frazil.__file__)", cwd=folder).startswith(str(installed))
+    assert run(python, "-P", "-m", "frazil", "--version", cwd=folder) == run(frazil, "--version", cwd=folder)
     try:
         shown = run(frazil, "demo", cwd=folder, env=env)
         assert "14 created, 1 was there already" in shown

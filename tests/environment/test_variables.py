@@ -10,8 +10,8 @@ from frazil.environment.variables import VARIABLES
 _SOURCES = Path(frazil.__file__).parent
 # A name that is assigned is meant for child processes.
 _READ = re.compile(r"""\benv(?:iron)?(?:\.get\(\s*"([A-Z][A-Z0-9_]+)"|\["([A-Z][A-Z0-9_]+)"\](?!\s*=[^=]))""")
-# Set by the start script, by the operating system and by the terminal.
-_NOT_OURS = {"FRAZIL_PROGRAM", "PATH", "COLUMNS"}
+# Set by the start script, by the operating system, by the terminal, and by Spark in pods.
+_NOT_OURS = {"FRAZIL_PROGRAM", "PATH", "COLUMNS", "SPARK_EXECUTOR_MEMORY"}
 
 
 def sources() -> dict[Path, str]:

@@ -20,15 +20,16 @@ CHECKS: Mapping[str, Check] = {
     "worker": parts.worker,
     "connectors": connectors.connectors,
 }
-_NEEDS: Mapping[str, str] = {"kafka": "kafka", "catalog": "seaweedfs", "clock": "seaweedfs", "worker": "worker"}
-"""Services of the home without which a check would say once more that they do not run."""
 
 
 def examine(look: Look, say: Callable[[str], None] = lambda text: None) -> Iterator[Finding]:
     """Look at everything; `say` gets the name of each step. Texts have no secret of a configuration in them."""
+    store = look.settings.store_service
+    # services of the home without which a check would say once more that they do not run
+    needs = {"kafka": "kafka", "catalog": store, "clock": store, "worker": "worker"}
     down: set[str] = set()
     for name, check in CHECKS.items():
-        if _NEEDS.get(name) in down:
+        if needs.get(name) in down:
             continue
         say(name)
         try:

@@ -28,13 +28,13 @@ def services(look: Look) -> Iterator[Finding]:
         why = f": {state.reason}" if state.reason else ""
         taken = [port for port in service.ports if state.status is Status.STOPPED and is_taken(port.number)]
         for port in taken:
+            moved = f", or move the port with {port.variable}" if port.variable else ""
             yield Finding(
                 service.name,
                 "problem",
                 f"its port {port.number} is used by {holder(port.number) or 'another program'}",
                 "it cannot start",
-                "if it is a stack of yours, name its home with FRAZIL_HOME; else stop that program, or move the port "
-                f"with {port.variable}",
+                f"if it is a stack of yours, name its home with FRAZIL_HOME; else stop that program{moved}",
             )
         if not taken:
             cure = f"`start {service.name}`; `logs {service.name}` says what happened"

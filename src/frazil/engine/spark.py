@@ -119,7 +119,10 @@ def start(settings: Settings) -> SparkSession:
 
 
 def _authentication(master: str) -> dict[str, str]:
-    """Keys that let nobody but this session's own parts speak with the driver; a cluster has a secret of its own."""
+    """Keys that let nobody but this session's own parts speak with the driver; a standalone cluster has a secret of its
+    own, and on Kubernetes Spark makes one."""
+    if master.startswith("k8s://"):
+        return {"spark.authenticate": "true"}
     if not _of_this_process(master):
         return {}
     return {"spark.authenticate": "true", "spark.authenticate.secret": secrets.token_hex(32)}

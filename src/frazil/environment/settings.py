@@ -37,6 +37,8 @@ class TopicDefaults:
 
 
 LOOPBACK = "127.0.0.1"
+DUAL_DEST_PORT = 9010
+"""Port of S3 of the destination's store, where 9000 is that of the source's."""
 _NEAR = 0.8
 _MAX_COUNT = 1_000_000_000
 _ESCAPES = {"___": "-", "__": "_", "_": "."}
@@ -222,7 +224,30 @@ class Settings:
         return re.sub("_{1,3}", lambda found: _ESCAPES[found[0]], variable.removeprefix("CONNECT_").lower())
 
     # Object store and catalog
-    s3_port = _port("DEST_API_PORT")
+    @cached_property
+    def dual(self) -> bool:
+        """Whether the home has two embedded stores, of a source and a destination."""
+        return self.dual_file.exists()
+
+    @property
+    def dual_file(self) -> Path:
+        """File that makes it so: the ports between their parts."""
+        return self.home / "conf" / "dual.json"
+
+    @property
+    def store_service(self) -> str:
+        """Name of the embedded service that answers for store and catalog."""
+        return "nginx-dest" if self.dual else "seaweedfs"
+
+    source_port = _port("SOURCE_API_PORT")
+
+    @cached_property
+    def s3_port(self) -> int:
+        """Port of S3 of the embedded store; of the destination's where there are two."""
+        if self.dual and not self.given("DEST_API_PORT"):
+            return DUAL_DEST_PORT
+        return self.port("DEST_API_PORT")
+
     s3_external = _is_set("MINIO_ENDPOINT")
 
     @cached_property
@@ -244,7 +269,7 @@ class Settings:
     def has_catalog(self) -> bool:
         """Whether a catalog is named, or the home has a store with its own."""
         named = self.s3_external or bool(self.given("ICEBERG_CATALOG_URI"))
-        return named or (self.home / "data" / "seaweedfs").is_dir()
+        return named or self.dual or (self.home / "data" / "seaweedfs").is_dir()
 
     warehouse = _text("WAREHOUSE_NAME")
     namespace = _text("NAMESPACE_NAME")

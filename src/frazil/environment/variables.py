@@ -162,14 +162,21 @@ _DECLARED: Final = (
         "us-east-1",
     ),
     Variable(
-        "DEST_API_PORT", _STORE, "S3 port of the embedded store.", "start", "9000", "port", fallback="SOURCE_API_PORT"
+        "DEST_API_PORT",
+        _STORE,
+        "S3 port of the embedded store; with `start --dual` that of the destination, 9010 when unset.",
+        "start",
+        "9000",
+        "port",
+        fallback="SOURCE_API_PORT",
     ),
     Variable(
         "SOURCE_API_PORT",
         _STORE,
-        "S3 port of the embedded store when DEST_API_PORT is not set: one store has both roles.",
+        "S3 port of the source's store with `start --dual`; else that of the one store when DEST_API_PORT is not set.",
         "start",
-        kind="port",
+        "9000",
+        "port",
     ),
     Variable(
         "ICEBERG_CATALOG_URI",

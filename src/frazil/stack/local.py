@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from frazil.environment.settings import Settings
 from frazil.errors import StackError
+from frazil.stack.dual import dual_services
 from frazil.stack.kafka import kafka_service
 from frazil.stack.postgres import remove_data
 from frazil.stack.process import ProcessFile
@@ -24,12 +25,15 @@ class LocalStack:
 
     def services(self) -> list[Service]:
         """Services in the order of their start; a part with an external address is not among them."""
-        external = {"seaweedfs": self.settings.s3_external, "kafka": self.settings.kafka_external}
-        return [service for service in self.embedded() if not external[service.name]]
+        stores = [] if self.settings.s3_external else self._stores()
+        return stores if self.settings.kafka_external else [*stores, kafka_service(self.settings)]
 
     def embedded(self) -> list[Service]:
         """Services that can be embedded, also those that are external now but may still run from before."""
-        return [seaweedfs_service(self.settings), kafka_service(self.settings)]
+        return [*self._stores(), kafka_service(self.settings)]
+
+    def _stores(self) -> list[Service]:
+        return dual_services(self.settings) if self.settings.dual else [seaweedfs_service(self.settings)]
 
     def start(
         self,

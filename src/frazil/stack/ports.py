@@ -23,10 +23,10 @@ _chance = random.SystemRandom()
 
 @dataclass(frozen=True)
 class Port:
-    """A port that a service listens on, and the environment variable that moves it."""
+    """A port that a service listens on, and the environment variable that moves it, where one does."""
 
     number: int
-    variable: str
+    variable: str = ""
 
 
 def is_taken(port: int) -> bool:
@@ -64,10 +64,11 @@ def require_free(service: str, ports: Collection[Port]) -> None:
     for port in ports:
         if is_taken(port.number):
             who = holder(port.number)
+            moved = f", or set {port.variable} to another port," if port.variable else ""
             raise PortTaken(
                 f"{service} needs port {port.number} on {LOOPBACK}, which is taken{f' by {who}' if who else ''}. "
                 f"{service} was not started. If it is a stack of yours, name its home with FRAZIL_HOME; else stop that "
-                f"process, or set {port.variable} to another port, and try again."
+                f"process{moved} and try again."
             )
 
 

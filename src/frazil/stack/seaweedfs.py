@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -19,9 +19,12 @@ from frazil.stack.ports import Port, is_taken, unused
 from frazil.stack.process import minimal_env
 from frazil.stack.service import Progress, Service
 
-_INNER = ("master", "volume", "filer", "admin", "s3.grpc")
-# The admin part is always asked on this distance above its own port, whatever its gRPC port is set to.
-_GRPC_OFFSET = 10000
+PARTS = ("master", "volume", "filer", "admin")
+"""Parts of a store, each with a port of its own."""
+_INNER = (*PARTS, "s3.grpc")
+# The admin part is always asked there, whatever its gRPC port is set to.
+GRPC_OFFSET = 10000
+"""Distance of a part's port of gRPC above its own."""
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
 _RESERVED_BEGINS = ("aws", "xn--", "sthree-", "amzn-s3-demo-")
 _RESERVED_ENDS = ("-s3alias", "--ol-s3", "--x-s3", "--table-s3")
@@ -38,7 +41,7 @@ def seaweedfs_service(settings: Settings) -> Service:
         name="seaweedfs",
         home=settings.home,
         command=lambda progress: _command(settings, progress),
-        ready=lambda: _missing(settings),
+        ready=lambda: missing(settings, settings.s3_port, settings.catalog_port),
         ports=(Port(settings.s3_port, "DEST_API_PORT"), Port(settings.catalog_port, "ICEBERG_CATALOG_PORT")),
         env=minimal_env(settings.env),
         cwd=settings.home,
@@ -47,34 +50,45 @@ def seaweedfs_service(settings: Settings) -> Service:
 
 
 def _command(settings: Settings, progress: Progress) -> Sequence[str]:
-    _check_bucket(settings.warehouse)
-    data = settings.home / "data" / "seaweedfs"
+    check_bucket(settings.warehouse)
     conf = settings.home / "conf" / "seaweedfs"
-    for folder in (data, conf):
-        folder.mkdir(parents=True, exist_ok=True)
+    conf.mkdir(parents=True, exist_ok=True)
     ports = _inner_ports(conf / "ports.json", {settings.s3_port, settings.catalog_port})
     options = {
-        "dir": data,
-        "ip": LOOPBACK,
-        "ip.bind": LOOPBACK,
-        "master.telemetry": "false",
-        "webdav": "false",
-        "admin.ui": "false",
-        "s3.config": _write_identities(settings, conf / "s3.json"),
         "tableBucket": settings.warehouse,
         "s3.port": settings.s3_port,
-        "s3.port.grpc": ports["s3.grpc"],
+        "s3.port.grpc": ports.pop("s3.grpc"),
         "s3.port.iceberg": settings.catalog_port,
-        "s3.port.lance": 0,
-        **_sockets(settings.home / "run"),
-        **{f"{part}.port": ports[part] for part in _INNER if part != "s3.grpc"},
-        **{f"{part}.port.grpc": ports[part] + _GRPC_OFFSET for part in _INNER if part != "s3.grpc"},
     }
-    return [str(_weed()), "mini", *(f"-{name}={value}" for name, value in options.items())]
+    return mini(settings, "seaweedfs", ports, options)
 
 
-def _check_bucket(name: str) -> None:
-    """SeaweedFS starts without a table bucket whose name it refuses."""
+def mini(settings: Settings, name: str, ports: Mapping[str, int], options: Mapping[str, object]) -> list[str]:
+    """Command of a store with its data in `<home>/data/<name>`; `ports` are those of its own parts, each of which has
+    another one above it."""
+    data = settings.home / "data" / name
+    data.mkdir(parents=True, exist_ok=True)
+    return weed(
+        "mini",
+        {
+            "dir": data,
+            "ip": LOOPBACK,
+            "ip.bind": LOOPBACK,
+            "master.telemetry": "false",
+            "webdav": "false",
+            "admin.ui": "false",
+            "s3.config": write_identities(settings),
+            "s3.port.lance": 0,
+            **sockets(settings.home / "run", {f"{part}.localSocket": f"{name}-{part}" for part in ("s3", "filer")}),
+            **{f"{part}.port": port for part, port in ports.items()},
+            **{f"{part}.port.grpc": port + GRPC_OFFSET for part, port in ports.items()},
+            **options,
+        },
+    )
+
+
+def check_bucket(name: str) -> None:
+    """Raise ConfigError: SeaweedFS starts without a table bucket whose name it refuses."""
     if _BUCKET.fullmatch(name) is None:
         reason = "3 to 63 lowercase letters, digits and hyphens, with a letter or digit at both ends"
     elif name.startswith(_RESERVED_BEGINS) or name.endswith(_RESERVED_ENDS):
@@ -88,10 +102,16 @@ def _check_bucket(name: str) -> None:
     )
 
 
-def _sockets(folder: Path) -> dict[str, Path]:
-    """Local sockets in the home rather than in /tmp, where they stay behind, as far as their paths may be so long."""
-    paths = {f"{part}.localSocket": folder / f"seaweedfs-{part}.sock" for part in ("s3", "filer")}
+def sockets(folder: Path, names: Mapping[str, str]) -> dict[str, Path]:
+    """Local sockets in the home rather than in /tmp, where they stay behind, as far as their paths may be so long;
+    `names` are those of their files by option."""
+    paths = {option: folder / f"{name}.sock" for option, name in names.items()}
     return {option: path for option, path in paths.items() if len(os.fsencode(path)) <= _MAX_SOCKET_PATH}
+
+
+def weed(verb: str, options: Mapping[str, object]) -> list[str]:
+    """Command of the program; raises StackError where it is missing."""
+    return [str(_weed()), verb, *(f"-{name}={value}" for name, value in options.items())]
 
 
 def _weed() -> Path:
@@ -105,10 +125,11 @@ def _weed() -> Path:
     return Path(found)
 
 
-def _write_identities(settings: Settings, path: Path) -> Path:
+def write_identities(settings: Settings) -> Path:
     """Write the identity that may do everything; with it, requests without a signature are refused."""
     credentials = [{"accessKey": settings.access_key, "secretKey": settings.secret_key}]
     identity = {"name": "frazil", "credentials": credentials, "actions": ["Admin"]}
+    path = settings.home / "conf" / "seaweedfs" / "s3.json"
     return write_private(path, json.dumps({"identities": [identity]}))
 
 
@@ -117,9 +138,9 @@ def _inner_ports(path: Path, avoid: set[int]) -> dict[str, int]:
     ports: dict[str, int] = {}
     for part in _INNER:
         port = known.get(part)
-        if port is None or port in avoid or any(map(is_taken, (port, port + _GRPC_OFFSET))):
-            taken = avoid | set(ports.values()) | {p + _GRPC_OFFSET for p in ports.values()}
-            (port,) = unused(1, avoid=taken, grpc_offset=_GRPC_OFFSET)
+        if port is None or port in avoid or any(map(is_taken, (port, port + GRPC_OFFSET))):
+            taken = avoid | set(ports.values()) | {p + GRPC_OFFSET for p in ports.values()}
+            (port,) = unused(1, avoid=taken, grpc_offset=GRPC_OFFSET)
         ports[part] = port
     draft = path.with_suffix(".new")
     draft.write_text(json.dumps(ports))
@@ -133,19 +154,18 @@ def _known_ports(path: Path) -> dict[str, int]:
         content = json.loads(path.read_text())
     except (FileNotFoundError, ValueError):
         return {}
-    highest = 65535 - _GRPC_OFFSET
+    highest = 65535 - GRPC_OFFSET
     found = content if isinstance(content, dict) else {}
     return {part: port for part, port in found.items() if type(port) is int and 0 < port <= highest}
 
 
-def _missing(settings: Settings) -> str | None:
+def missing(settings: Settings, s3_port: int, catalog_port: int | None) -> str | None:
     """A signed list of the buckets and of the warehouse's namespaces: both servers answer, and know the credentials."""
-    base = f"http://{LOOPBACK}"
-    prefix = quote(settings.warehouse, safe="")
-    for service, url in (
-        ("s3", f"{base}:{settings.s3_port}/"),
-        ("s3tables", f"{base}:{settings.catalog_port}/v1/{prefix}/namespaces"),
-    ):
+    asked = [("s3", f"http://{LOOPBACK}:{s3_port}/")]
+    if catalog_port is not None:
+        prefix = quote(settings.warehouse, safe="")
+        asked.append(("s3tables", f"http://{LOOPBACK}:{catalog_port}/v1/{prefix}/namespaces"))
+    for service, url in asked:
         try:
             answered = answer(url, _signed(settings, service, url))
         except httpx.HTTPError as error:

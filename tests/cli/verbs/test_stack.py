@@ -17,8 +17,10 @@ from typer.testing import CliRunner, Result
 from frazil.cli.main import app
 from frazil.cli.ui.console import make_console
 from frazil.cli.verbs.stack import requested, services, start_services, stop_services, worker_service
+from frazil.cli.verbs.status_look import look
 from frazil.environment.settings import LOOPBACK, Settings
 from frazil.errors import PortTaken, ServiceDied, UsageError
+from frazil.stack.dual import NAMES
 from frazil.stack.local import LocalStack
 from frazil.stack.ports import Port, unused
 from frazil.stack.service import Service, Status
@@ -114,6 +116,24 @@ def test_a_port_that_is_taken_is_seen_before_anything_starts(web: Callable[[str,
         with pytest.raises(PortTaken, match=f"second needs port {taken.getsockname()[1]} .* set WEB_PORT to another"):
             start_services([first, second], make_console())
     assert not first.log.exists()
+
+
+def test_two_stores_are_started_on_request_and_remembered(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+    monkeypatch.setattr(
+        "frazil.cli.verbs.stack.start_services", lambda chosen, console: started.extend(one.name for one in chosen)
+    )
+    monkeypatch.setattr("frazil.stack.dual.find_nginx", lambda env: "nginx")
+    for arguments, expected in (
+        (["start", "--dual"], [*NAMES, "kafka", "worker"]),
+        (["start"], [*NAMES, "kafka", "worker"]),
+        (["start", "minio"], [*NAMES]),
+        (["start", "dest2"], ["dest2"]),
+    ):
+        started.clear()
+        assert run(*arguments).exit_code == 0, arguments
+        assert sorted(started) == sorted(expected), arguments
+    assert [row.address for row in look(settings).services if row.name == "nginx-dest"] == [settings.s3_endpoint]
 
 
 def test_trino_the_registry_and_postgres_are_started_on_request_only(

@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 
     from frazil.stack.service import Progress, Service
 
-_ALIASES = {"minio": "seaweedfs", "kafka-connect": "worker"}
+_STORE = "seaweedfs"
+_ALIASES = {"minio": _STORE, "kafka-connect": "worker"}
 # Why a service is not ours to start: the variable that says where somebody else's is.
 _ADDRESSES = {
     "kafka": "KAFKA_BOOTSTRAP_SERVERS",
-    "seaweedfs": "MINIO_ENDPOINT",
+    _STORE: "MINIO_ENDPOINT",
     "worker": "KAFKA_CONNECT_URL",
     "trino": "TRINO_URL",
     "registry": "SCHEMA_REGISTRY_URL",
@@ -182,21 +183,30 @@ def stop_services(chosen: Iterable[Service], console: Console) -> None:
             console.print(f"  {service.name:<10} {done}")
 
 
-@verb("start", "start kafka", "start --with trino", "start registry  # on its own")
+@verb("start", "start kafka", "start --with trino", "start registry  # on its own", "start --dual")
 def start(
     service: ServiceArgument = None,
     with_: Annotated[
         list[str] | None,
         typer.Option("--with", help="Also start a service that runs on request only: trino, registry, postgres."),
     ] = None,
+    dual: Annotated[
+        bool, typer.Option("--dual", help="Two stores, of a source and a destination, each behind nginx.")
+    ] = False,
 ) -> None:
     """Start the services (or one) and wait until they answer.
 
     What runs already is left alone. When one cannot start, those that are ready go on running.
     Trino, the schema registry and PostgreSQL run on request only: `start trino` or `start --with trino`. The first
     start of Trino downloads 540 MB, that of the registry 160 MB.
+    With --dual the home has two stores until `clean`: source on port 9000, destination with the catalog on 9010, each
+    four gateways behind nginx.
     """
     settings = Settings.load()
+    if dual:
+        from frazil.stack.dual import make_dual
+
+        settings = make_dual(settings)
     for remark in settings.remarks:
         make_console(stderr=True).print(remark, soft_wrap=True)
     chosen = _chosen(service, services(settings), _startable(settings))
@@ -292,7 +302,7 @@ def logs(
     every = _of_home(Settings.load())
     chosen = _chosen(service, [one for one in every if one.name not in _SOMETIMES or one.log.exists()], every)
     paths = {one.name: one.log for one in chosen}
-    prefix = {name: "" if service else f"{name:<10}| " for name in paths}
+    prefix = {name: "" if len(paths) == 1 else f"{name:<10}| " for name in paths}
     positions = {}
     for name, path in paths.items():
         last, positions[name] = tail(path, lines)
@@ -328,17 +338,18 @@ def clean(yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] 
 
 
 def _chosen(name: str | None, by_default: list[Service], possible: list[Service]) -> list[Service]:
+    from frazil.stack.dual import NAMES
+
     if name is None:
         return by_default
     real = _ALIASES.get(name, name)
-    if real == _OF_THE_WORKER and (of_home := [service for service in possible if service.name == real]):
-        return of_home
-    if real not in _ADDRESSES:
-        raise UsageError(f"unknown service {name}; known: {', '.join([*_ADDRESSES, *_ALIASES])}")
-    found = [service for service in possible if service.name == real]
-    if not found:
+    meant = {real, *NAMES} if real == _STORE else {real}
+    if found := [service for service in possible if service.name in meant]:
+        return found
+    if real in _ADDRESSES:
         raise UsageError(f"{real} is not run here: {_ADDRESSES[real]} names another one. Unset it to use the embedded.")
-    return found
+    known = dict.fromkeys([*_ADDRESSES, *(service.name for service in possible), *_ALIASES])
+    raise UsageError(f"unknown service {name}; known: {', '.join(known)}")
 
 
 def _worker_missing(settings: Settings) -> str | None:

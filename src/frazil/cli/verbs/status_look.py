@@ -113,16 +113,19 @@ def look(settings: Settings) -> StackStatus:
         found.errors.append("Connectors are not known, as the worker does not run: `start worker`.")
     else:
         tables |= _connectors(settings, expected, found, ask_lag="kafka" not in down)
-    if "seaweedfs" not in down:
+    if settings.store_service not in down:
         _tables(settings, tables, found)
     return found
 
 
 def _services(settings: Settings) -> list[ServiceRow]:
+    from frazil.stack.dual import NAMES
+
     on_request = [*requested(settings), *_sources(settings)]
     own = {service.name: service for service in (*services(settings), *on_request)}
-    addresses = {
-        "seaweedfs": settings.s3_endpoint,
+    addresses = {name: _address(service) for name, service in own.items() if name in NAMES}
+    addresses |= {
+        settings.store_service: settings.s3_endpoint,
         "kafka": settings.bootstrap_servers,
         "worker": settings.connect_url,
     }
