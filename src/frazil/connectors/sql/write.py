@@ -47,8 +47,8 @@ def places_of_rows(rows: pa.Table) -> Places:
 
 
 def computed_rows(rows: pa.Table) -> Computed:
-    """Take the rows without their places."""
-    own = rows.drop_columns([PLACE]).to_struct_array().combine_chunks()
+    """Take the rows, without their places where they have any."""
+    own = rows.select([name for name in rows.column_names if name != PLACE]).to_struct_array().combine_chunks()
     struct = own if isinstance(own, pa.StructArray) else pa.concat_arrays(own.chunks)
     shape, stored = shape_of(struct.type)
     assert isinstance(shape, Struct)  # noqa: S101 - it is one

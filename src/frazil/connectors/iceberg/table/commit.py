@@ -44,6 +44,8 @@ LETTERS = "frazil.deadletters.marks"
 """Marks in the dead-letter topics; see `pipeline.letters.marks`."""
 REACHED = "frazil.source.positions"
 """Positions in the log of the database that the records are from; see `pipeline.source_positions`."""
+STATE = "frazil.state"
+"""Location of the manifest of the state that a statement has behind these offsets; see `connectors.sql.checkpoint`."""
 BEFORE = "frazil.offsets.before"
 """Offsets that the table had before its connector's first commit in the history. A rollback may lead there."""
 ALTERED = "frazil.offsets.altered"
@@ -57,7 +59,7 @@ class Floor:
     """Offsets of a connector's topics in a table: it has everything below them.
 
     `complete`: what all tables of the connector had by then. `letters`: marks of the dead letters of later records.
-    `reached`: positions in the log of the records' source.
+    `reached`: positions in the log of the records' source. `state`: the manifest of the statement's state.
     `rolled_back`: the table had more than it has now. `superseded`: Kafka Connect's sink has committed since, so its
     consumer group is ahead of these offsets.
     """
@@ -68,6 +70,7 @@ class Floor:
     complete: Offsets = field(default_factory=dict)
     letters: Marks = field(default_factory=dict, compare=False)
     reached: SourcePositions = field(default_factory=dict, compare=False)
+    state: str = field(default="", compare=False)
     rolled_back: bool = field(default=False, compare=False)
     superseded: bool = field(default=False, compare=False)
 
@@ -81,7 +84,8 @@ class Commit:
     becomes `offsets` as they are, lower ones and missing partitions too; else the highest of each partition counts.
     `changes` is what the tasks tell of changes of rows (`changes.ChangeWriter`); with `truncates` all rows go.
     `complete` is what all tables of the connector have, where not each of them gets each record; `letters` are the
-    marks of records behind the commit, `reached` the positions in the log of their source.
+    marks of records behind the commit, `reached` the positions in the log of their source; `state` is the manifest of
+    the statement's state.
     """
 
     connector: str
@@ -96,6 +100,7 @@ class Commit:
     letters: Marks = field(default_factory=dict)
     reached: SourcePositions = field(default_factory=dict)
     truncates: bool = False
+    state: str = ""
 
 
 Stage = Callable[[Transaction, Table, str, Mapping[str, str]], None]
@@ -174,7 +179,8 @@ class TableBranch:
         floor = _floor(position or copy.get(BEGIN, copy[OFFSETS]), copy, 0, most)
         letters = floor.letters if position == copy[OFFSETS] else {}
         reached = floor.reached if position == copy[OFFSETS] else {}
-        return replace(floor, letters=letters, reached=reached, superseded=superseded)
+        state = floor.state if position == copy[OFFSETS] else ""
+        return replace(floor, letters=letters, reached=reached, state=state, superseded=superseded)
 
     def history(self, table: Table) -> Iterator[Snapshot]:
         """The snapshots of the branch, the newest first, as far back as they have not been expired."""
@@ -239,6 +245,8 @@ class TableBranch:
             position[LETTERS] = offsets.to_json(batch.letters)
         if source := {**floor.reached, **batch.reached}:
             position[REACHED] = source_positions.to_json(source)
+        if batch.state:
+            position[STATE] = batch.state
         summary = {CONNECTOR: batch.connector, COMMIT_ID: commit_id, **position}
         copied = self._copy(table, batch.connector)
         known = self.floor(table, batch.connector)
@@ -346,4 +354,4 @@ def _floor(position: str, properties: Mapping[str, str], committed_ms: int, most
     behind = any(offset > reached.get(key, 0) for key, offset in most.items())
     letters = offsets.from_json(properties[LETTERS]) if LETTERS in properties else {}
     source = source_positions.from_json(properties[REACHED]) if REACHED in properties else {}
-    return Floor(reached, identity, committed_ms, complete, letters, source, behind)
+    return Floor(reached, identity, committed_ms, complete, letters, source, properties.get(STATE, ""), behind)
