@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from frazil.clients.kafka.headers import headers_of
 from frazil.connectors.iceberg.table.commit import STATE, summary_of
 from frazil.connectors.sql.checkpoint import FOLDER
 from frazil.engine.jobs import SparkJobs
@@ -114,3 +115,156 @@ def test_a_window_is_one_row_when_its_time_is_over_and_late_records_change_none(
     assert (second.state.late, third.state.late) == (0, 1)
     assert third.state.watermark_ms == at(190).timestamp() * 1000
     assert third.state.rows == 1
+
+
+def test_groups_are_upserts_that_every_batch_brings_up_to_date(made: Memory, streams: Any) -> None:
+    broker, _ = made
+    driver = streams(COUNTS)
+    for first in (0, 10):
+        broker.send("t", [click(n, n, "ab"[n % 2]) for n in range(first, first + 10)])
+        driver.take()
+    assert driver.found("page", "n", "newest") == [("a", 10, 18), ("b", 10, 19)]
+    broker.send("t", [click(20, 20, "c")])
+    driver.take()
+    assert driver.found("page", "n") == [("a", 10), ("b", 10), ("c", 1)]
+    assert driver.reports[-1].stored == 1, "groups without a new record are not written again"
+
+
+def test_records_that_come_again_within_the_watermark_are_left_out(made: Memory, streams: Any) -> None:
+    broker, _ = made
+    config = {"frazil.sql": "SELECT id, page FROM t", "frazil.dedup.keys": "id"}
+    driver = streams({**MINUTES, **config})
+    broker.send("t", [click(1, 1), click(2, 2), click(1, 1)])
+    driver.take()
+    broker.send("t", [click(2, 2), click(3, 5), click(4, 60), click(4, 61)])
+    driver.take()
+    assert driver.found("id") == [(1,), (2,), (3,), (4,)]
+
+
+def test_a_session_ends_where_nothing_came_for_its_gap(made: Memory, streams: Any) -> None:
+    broker, _ = made
+    sql = (
+        "SELECT session_window.start AS since, session_window.end AS until, page, count(*) AS n FROM t "
+        "GROUP BY session_window(at, '5 seconds'), page"
+    )
+    driver = streams({**MINUTES, "frazil.sql": sql})
+    broker.send("t", [click(1, 0), click(2, 4)])
+    driver.take()
+    broker.send("t", [click(3, 8), click(4, 20), click(5, 60)])
+    driver.take()
+    assert driver.found("since", "until", "n") == [(at(0), at(13), 3), (at(20), at(25), 1)]
+
+
+def test_two_topics_are_joined_within_bounds_and_what_has_no_partner_comes_when_its_time_is_over(
+    made: Memory, streams: Any
+) -> None:
+    broker, _ = made
+    broker.make("u")
+    sql = (
+        "SELECT t.id, u.page AS bought FROM t LEFT JOIN u "
+        "ON t.id = u.id AND u.at BETWEEN t.at AND t.at + INTERVAL 20 SECONDS"
+    )
+    driver = streams({**MINUTES, "topics": "t,u", "frazil.sql": sql})
+    broker.send("t", [click(1, 0), click(2, 1), click(3, 2)])
+    broker.send("u", [click(1, 10, "x"), click(2, 40, "late")])
+    driver.take()
+    broker.send("u", [click(3, 15, "y")])
+    driver.take()
+    for topic in ("t", "u"):
+        broker.send(topic, [click(9, 200)])
+    driver.take()
+    rows = {row["id"]: row["bought"] for row in driver.rows(TABLE)}
+    assert rows == {1: "x", 2: None, 3: "y", 9: "a"}
+
+
+def test_a_record_that_an_expression_fails_on_is_a_dead_letter_alone(made: Memory, streams: Any) -> None:
+    broker, _ = made
+    driver = streams({**MINUTES, **TOLERANT})
+    broker.send("t", [click(n, n) for n in (1, 2)])
+    driver.take()
+    broker.send("t", [click(n, n) for n in range(10, 16)] + [b"no json", click(20, 100)])
+    driver.take()
+    assert sorted(broker.letters("t-dlq")) == [("t", 0, 5, ""), ("t", 0, 8, "")]
+    assert driver.found("minute", "n") == [(at(0), 7)]
+    assert sum(report.skipped_by_reason["state"] for report in driver.reports) == 8
+
+
+def test_late_records_are_dead_letters_where_that_is_wanted(made: Memory, streams: Any) -> None:
+    broker, _ = made
+    driver = streams({**MINUTES, **TOLERANT, "frazil.late": "dead-letter"})
+    broker.send("t", [click(1, 30), click(2, 65)])
+    driver.take()
+    broker.send("t", [click(3, 54), click(4, 56), click(5, 100)])
+    driver.take()
+    assert sorted(broker.letters("t-dlq")) == [("t", 0, 2, "")]
+    said = dict(headers_of(broker.records("t-dlq")[0]))["__connect.errors.exception.message"] or b""
+    assert b"it is late: before the watermark 2026-01-01T00:00:55" in said
+    assert driver.found("minute", "n") == [(at(0), 2)]
+
+
+def test_rows_and_state_are_one_commit_wherever_a_worker_is_killed(made: Memory, streams: Any) -> None:
+    broker, catalog = made
+    chance = random.Random(7)
+    driver = streams({**MINUTES, "frazil.sql": MINUTES["frazil.sql"].replace("sum(100 / (id - 13))", "sum(id)")})
+    wanted: dict[tuple[datetime, str], list[int]] = {}
+    number = 0
+    for second in range(0, 300, 30):
+        moments = [max(0.0, second + chance.uniform(-9, 0)) for _ in range(20)]
+        batch = [(number + n, moment, chance.choice("abc")) for n, moment in enumerate(moments)]
+        number += len(batch)
+        broker.send("t", [click(*one) for one in batch])
+        for one, moment, page in batch:
+            wanted.setdefault((at(moment // 60 * 60), page), []).append(one)
+        catalog.faults[:] = [chance.choice(["killed before", "killed after"])] if second else []
+        try:
+            driver.restart()
+            driver.drain()
+        except Killed:
+            driver.restart()
+            driver.drain()
+    broker.send("t", [click(number, 1000)])
+    driver.take()
+    assert driver.found("minute", "page", "n", "parts") == sorted(
+        (minute, page, len(ids), sum(ids)) for (minute, page), ids in wanted.items()
+    )
+    assert 0 < len(list(stored(driver))) < 200, "files of earlier batches are removed"
+
+
+def stored(driver: Stream) -> Iterator[Path]:
+    folder = Path(driver.catalog.load_table(TABLE).location().removeprefix("file://")) / FOLDER
+    return (path for path in folder.rglob("*") if path.is_file())
+
+
+def test_state_that_is_lost_stops_the_connector_before_it_reads(made: Memory, streams: Any) -> None:
+    broker, catalog = made
+    driver = streams(COUNTS)
+    broker.send("t", [click(1, 1)])
+    driver.take()
+    snapshot = catalog.load_table(TABLE).current_snapshot()
+    assert snapshot is not None
+    Path(summary_of(snapshot)[STATE].removeprefix("file://")).unlink()
+    with pytest.raises(PositionLost, match=r"the state of the statement is lost: .*Reset the offsets"):
+        driver.restart()
+
+
+def test_another_statement_does_not_take_the_state_over(made: Memory, streams: Any) -> None:
+    broker, _ = made
+    driver = streams(COUNTS)
+    broker.send("t", [click(1, 1)])
+    driver.take()
+    with pytest.raises(ConfigError, match=r"is that of the statement before. Nothing was read"):
+        streams(COUNTS, **{"frazil.sql": COUNTS["frazil.sql"].replace("max(id)", "min(id)")})
+
+
+def test_a_row_that_the_table_refuses_stops_the_connector(made: Memory, streams: Any) -> None:
+    broker, _ = made
+    driver = streams({**COUNTS, **TOLERANT})
+    broker.send("t", [b'{"id": 1}'])
+    with pytest.raises(TerminalError, match=r"refuses a row of the statement"):
+        driver.take()
+
+
+def test_statements_that_streams_cannot_have_are_refused_at_the_start(made: Memory, streams: Any) -> None:
+    sql = "SELECT page, count(*) AS n FROM t GROUP BY page"
+    with pytest.raises(ConfigError, match=r"frazil.sql: .*watermark"):
+        streams({**MINUTES, "frazil.sql": sql})

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-import numpy as np
 import pyarrow as pa
 from pyiceberg.catalog import Catalog
 from pyiceberg.table import Table
@@ -24,9 +23,8 @@ from frazil.connectors.sql.runs import SparkExecutor, StatementFails, StatementR
 from frazil.connectors.sql.scan import scanned_topics
 from frazil.connectors.sql.state_query import StateQuery
 from frazil.connectors.sql.stream import Ran, StateStream, new_folder
-from frazil.connectors.sql.write import computed_rows
+from frazil.connectors.sql.write import computed_rows, places_of_none
 from frazil.errors import ConfigError, TerminalError
-from frazil.pipeline.computed import Places
 from frazil.pipeline.convert.infer import Path
 from frazil.pipeline.letters.deadletter import DeadLetterQueue
 from frazil.pipeline.offsets import Offsets
@@ -36,8 +34,6 @@ from frazil.pipeline.source import Source, described
 from frazil.pipeline.task import run
 from frazil.pipeline.task_spec import Bounds, TaskSpec
 from frazil.pipeline.types import Type
-
-_ROWS_OF_A_BATCH = 1 << 32
 
 
 class StatefulSinkTask(IcebergSinkTask):
@@ -177,10 +173,8 @@ class _Write:
     batch: int
 
     def __call__(self, rows: pa.Table) -> TaskResult:
-        nothing = np.zeros(rows.num_rows, np.int64)
-        places = Places(nothing, nothing, self.batch * _ROWS_OF_A_BATCH + np.arange(rows.num_rows), nothing)
         computed, (table,) = computed_rows(rows), self.spec.tables
         spec = replace(
             self.spec, tables=(replace(table, bounds=Bounds()),), transforms=None, envelope=None, computed=computed
         )
-        return run(computed.chunks(places, [self.topic]), spec)
+        return run(computed.chunks(places_of_none(rows.num_rows, self.batch), [self.topic]), spec)

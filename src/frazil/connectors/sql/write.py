@@ -18,6 +18,8 @@ from frazil.pipeline.task import run
 from frazil.pipeline.task_spec import TaskSpec
 from frazil.pipeline.types import Struct
 
+_ROWS_OF_A_BATCH = 32
+
 
 @dataclass(frozen=True)
 class Written:
@@ -44,6 +46,12 @@ def places_of_rows(rows: pa.Table) -> Places:
     """The places of the records that rows are from."""
     place = rows.column(PLACE).combine_chunks()
     return Places(*(place.field(name).to_numpy().astype(np.int64) for name in PLACE_TYPE.names))
+
+
+def places_of_none(count: int, batch: int = 0) -> Places:
+    """Places for rows that are from no record of their own: of the first topic, those of a later batch behind."""
+    nothing = np.zeros(count, np.int64)
+    return Places(nothing, nothing, (batch << _ROWS_OF_A_BATCH) + np.arange(count), nothing)
 
 
 def computed_rows(rows: pa.Table) -> Computed:
