@@ -262,8 +262,8 @@ class _Compiler:
             if len(columns) == 2 and not is_bounded(join, columns):
                 raise StatementError(
                     f"{where(join.this)}the join of {topics[0]} and {topic} would keep their records for ever: bound "
-                    f"{topic}.{columns[1]} by {topics[0]}.{columns[0]} from both sides in ON, such as: b.at BETWEEN a.at "
-                    "AND a.at + INTERVAL 1 HOUR"
+                    f"{topic}.{columns[1]} by {topics[0]}.{columns[0]} from both sides in ON, such as: b.at BETWEEN "
+                    "a.at AND a.at + INTERVAL 1 HOUR"
                 )
 
     def _source(self, source: exp.Expr, scope: Mapping[str, Topics]) -> Topics:
