@@ -81,6 +81,7 @@ def test_a_watermark_lets_a_statement_have_state() -> None:
         ({"frazil.watermark": ""}, "frazil.sql", "it keeps state of t, and nothing says for how long"),
         ({"frazil.dedup.keys": "x"}, "frazil.dedup.keys", "t has no column x"),
         ({"frazil.late": "drop"}, "frazil.late", "drop"),
+        ({"frazil.late": "dead-letter"}, "frazil.late", "set errors.tolerance=all too"),
     ],
 )
 def test_errors_about_state_are_those_of_their_keys(changes: dict[str, str], key: str, said: str) -> None:

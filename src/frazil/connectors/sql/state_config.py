@@ -77,6 +77,9 @@ def state_rules(state: StateConfig, *, upserts: bool, id_columns: Sequence[str])
 
 def check_state(parsed: Parsed, columns: Mapping[str, Struct]) -> None:
     """Check the keys by the columns of each topic; errors go into `parsed`."""
+    if parsed.text(LATE) == "dead-letter" and parsed.text("errors.tolerance") != "all":
+        reason = "A late record would stop the connector; set errors.tolerance=all too"
+        parsed.fail(LATE, invalid_value(LATE, "dead-letter", reason))
     own = parsed.members(_OF_TOPIC)
     for topic in own.keys() - columns.keys():
         parsed.fail(f"{WATERMARK}.{topic}", f"{WATERMARK}.{topic} is for a topic that topics does not name")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _ROCKS_DB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 STREAM_SETTINGS = {
+    "spark.sql.adaptive.enabled": "false",  # which streams cannot have, and Spark warns of
     "spark.sql.streaming.stateStore.providerClass": _ROCKS_DB,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.stateStore.rocksdb.boundedMemoryUsage": "true",

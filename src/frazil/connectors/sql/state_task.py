@@ -68,7 +68,11 @@ class StatefulSinkTask(IcebergSinkTask):
     def step(self, due: Due, committed: Callable[[BatchReport], None]) -> None:
         """See `SinkTask`."""
         self._runs.begin()
-        super().step(due, committed)
+        try:
+            super().step(due, committed)
+        except Exception:
+            self.close()
+            raise
         if self._checkpoints is not None:
             self._checkpoints.tidy()
 
