@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
@@ -13,6 +14,7 @@ from pyiceberg.table import Table
 
 from frazil.clients.kafka.ranges import Range
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
+from frazil.connectors.iceberg.maintenance.stored_objects import Objects
 from frazil.connectors.iceberg.sink_task import IcebergSinkTask
 from frazil.connectors.sink import Due, SinkContext
 from frazil.connectors.sql.checkpoint import Checkpoints
@@ -159,6 +161,8 @@ class StatefulSinkTask(IcebergSinkTask):
                 "connector has is that of the statement before. Nothing was read. Set them as they were; or reset the "
                 "offsets of the connector, which drops its state with its position"
             )
+        objects = Objects(table)
+        objects.remove(checkpoints.strays(objects.below(checkpoints.folder), round(time.time() * 1000)))
         query, slots = cast(StateQuery, self._runs.query), self._executor.parallelism
         late = self._own.state.late_letters
         self._stream = executor.in_session(
