@@ -152,7 +152,7 @@ class SinkTask(ABC):
         return None
 
     def close(self) -> None:  # noqa: B027 - most hold nothing
-        """End what runs between batches, a running batch too; called once, from any thread."""
+        """End what runs between batches, a running batch too; from any thread, idempotent."""
 
 
 class Sink(ABC):

@@ -61,6 +61,7 @@ class StatefulSinkTask(IcebergSinkTask):
         self._stream: StateStream | None = None
         self._checkpoints: Checkpoints | None = None
         self._stands: Offsets = {}
+        self._closed = False
         super().__init__(config, bootstrap, catalog, topics, source, dead_letters, context)
         (name,) = config.tables
         floor = self._floors[name]
@@ -73,13 +74,17 @@ class StatefulSinkTask(IcebergSinkTask):
         try:
             super().step(due, committed)
         except Exception:
-            self.close()
+            self._end()
             raise
         if self._checkpoints is not None:
             self._checkpoints.tidy()
 
     def close(self) -> None:
         """See `SinkTask`."""
+        self._closed = True
+        self._end()
+
+    def _end(self) -> None:
         stream, self._stream = self._stream, None
         if stream is not None:
             stream.close()
@@ -124,16 +129,17 @@ class StatefulSinkTask(IcebergSinkTask):
             if self._stream is not None and any(
                 self._stands.get(key, at) != at for key, at in table.bounds.floor.items()
             ):
-                self.close()
+                self._end()
             if self._stream is None and known.table is not None:
                 self._open(known.table, known.floor.state)
             stream = self._stream
-            if stream is None:
+            if self._closed or stream is None:
+                self._end()  # which was begun meanwhile
                 raise TerminalError("the connector was stopped")
             try:
                 return stream.step(shares, self._runs.refused, lambda batch: _Write(spec, self._topic, batch))
             except Exception as error:
-                self.close()
+                self._end()
                 said = data_exception(error, self._own.statement)
                 if said is None:
                     raise
