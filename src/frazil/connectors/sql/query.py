@@ -93,7 +93,7 @@ class Query:
         self._tables: dict[int, pa.Table] = {}
         self._runs = 0
         self.columns = Struct(())
-        """Those of the rows, known after `check`."""
+        """Columns of the rows, known after `check`."""
         self._reports = self.session.sparkContext.accumulator({}, Reports())
         for name, value in SETTINGS.items():
             self.session.conf.set(name, value)

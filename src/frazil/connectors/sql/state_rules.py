@@ -28,7 +28,7 @@ PARTS: frozenset[type[exp.Expr]] = frozenset({exp.Group, exp.Having, exp.Distinc
 
 @dataclass(frozen=True)
 class StateRules:
-    """What a configuration says of state: the column of each topic's watermark, and whether rows are upserts.
+    """Rules of a configuration about state: the column of each topic's watermark, and whether rows are upserts.
 
     `id_columns` are those by which an upsert finds its row, empty where the table knows them. With `dedup` a statement
     has state whatever it says.

@@ -41,7 +41,7 @@ _END_S = 10.0
 
 @dataclass
 class Ran:
-    """What a step has computed: reports of the scans that Spark made, the scans that it left out, results of writes."""
+    """Results of a step: reports of the scans that Spark made, the scans that it left out, results of writes."""
 
     scanned: list[Scanned] = field(default_factory=list)
     left: list[Scan] = field(default_factory=list)
