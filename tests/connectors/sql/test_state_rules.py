@@ -80,6 +80,11 @@ def test_groups_replace_their_rows_where_these_are_upserts() -> None:
         ("SELECT row_number() OVER (ORDER BY at) FROM t", TIMES, r"needs several|OVER"),
         ("SELECT max(a) FROM t GROUP BY ROLLUP(page)", TIMES, r"ROLLUP \(page\) is not allowed"),
         ("SELECT max(t.a) FROM t JOIN ns.d ON d.k = t.k", TIMES, r"joins no tables, and ns.d is one"),
+        (
+            "SELECT max(t.a) FROM t JOIN (SELECT 1 AS one) AS x ON x.one = t.k",
+            TIMES,
+            r"joins topics, and views of them",
+        ),
     ],
 )
 def test_what_state_cannot_hold_is_refused_with_its_place(sql: str, rules: StateRules, reason: str) -> None:

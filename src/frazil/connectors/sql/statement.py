@@ -243,6 +243,8 @@ class _Compiler:
         if not streams:
             return ()
         if self._state is not None:
+            if len(streams) < len(sources):
+                raise StatementError("a statement with state joins topics, and views of them, with nothing else")
             self._check_joins(joins, [topics[0] for topics in reads])
             for stream in streams:
                 self._hide(select, stream)
