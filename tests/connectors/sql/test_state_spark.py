@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from frazil.clients.kafka.headers import headers_of
-from frazil.connectors.iceberg.table.commit import STATE, summary_of
+from frazil.connectors.iceberg.table.commit import STATE, Commit, TableBranch, summary_of
 from frazil.connectors.sql.checkpoint import FOLDER
 from frazil.engine.jobs import SparkJobs
 from frazil.errors import ConfigError, PositionLost, TerminalError
@@ -245,6 +245,25 @@ def test_state_that_is_lost_stops_the_connector_before_it_reads(made: Memory, st
     Path(summary_of(snapshot)[STATE].removeprefix("file://")).unlink()
     with pytest.raises(PositionLost, match=r"the state of the statement is lost: .*Reset the offsets"):
         driver.restart()
+
+
+def test_a_position_without_state_goes_on_only_where_a_user_has_set_it(made: Memory, streams: Any) -> None:
+    broker, catalog = made
+    plain = streams({**MINUTES, "frazil.sql": "SELECT page, id AS n, id AS newest FROM t"})
+    broker.send("t", [click(1, 1)])
+    plain.take()
+    counts = {**COUNTS, "iceberg.tables.upsert-mode-enabled": "false", "frazil.watermark": "at 1 second"}
+    counts["frazil.sql"] = "SELECT page, count(*) AS n FROM t GROUP BY page, window(at, '1 minute')"
+    with pytest.raises(PositionLost, match=r"no state of its statement, .* Alter the offsets"):
+        streams(counts)
+    target = TableBranch(catalog, TABLE, "main")
+    table = target.load()
+    floor = target.floor(table, "c")
+    target.commit(table, floor, Commit("c", [], {}, floor.offsets, floor.identity, None, altered=True))
+    driver = streams(counts)
+    broker.send("t", [click(2, 2), click(3, 90)])
+    driver.take()
+    assert driver.found("page", "n") == [("a", 1), ("a", 1)]
 
 
 def test_another_statement_does_not_take_the_state_over(made: Memory, streams: Any) -> None:

@@ -11,6 +11,7 @@ from frazil.clients import catalog as catalogs
 from frazil.connectors.checks.compare import Limits, Progress
 from frazil.connectors.checks.result import RangeCheck
 from frazil.connectors.iceberg.config.iceberg_sink import IcebergSinkConfig
+from frazil.connectors.iceberg.position.alter import alter_positions
 from frazil.connectors.iceberg.sink import IcebergSink
 from frazil.connectors.plan import Plan
 from frazil.connectors.positions import Changes
@@ -51,8 +52,9 @@ class SqlSink(IcebergSink):
 
     def alter(self, changes: Changes | None) -> list[str]:
         """See `Sink`."""
-        remarks = super().alter(changes)
-        if self._own.statement.state:
+        has_state = self._own.statement.state
+        remarks = alter_positions(self._config, self._bootstrap, changes, has_state=has_state)
+        if has_state:
             remarks.append("The state of the statement is dropped with the position: its next batch begins without.")
         return remarks
 

@@ -26,7 +26,7 @@ from frazil.connectors.sql.scan import scanned_topics
 from frazil.connectors.sql.state_query import StateQuery
 from frazil.connectors.sql.stream import Ran, StateStream, new_folder
 from frazil.connectors.sql.write import computed_rows, places_of_none
-from frazil.errors import ConfigError, TerminalError
+from frazil.errors import ConfigError, PositionLost, TerminalError
 from frazil.pipeline.convert.infer import Path
 from frazil.pipeline.letters.deadletter import DeadLetterQueue
 from frazil.pipeline.offsets import Offsets
@@ -65,6 +65,12 @@ class StatefulSinkTask(IcebergSinkTask):
         super().__init__(config, bootstrap, catalog, topics, source, dead_letters, context)
         (name,) = config.tables
         floor = self._floors[name]
+        if floor.offsets and not (floor.state or floor.altered):
+            raise PositionLost(
+                f"table {name} has a position of connector {config.name}, and no state of its statement, as it had "
+                "none before, or the table was made anew. Nothing was read. Alter the offsets of the connector to its "
+                "position, to go on with an empty state; or reset them, to compute all rows anew into a new table"
+            )
         if floor.state:
             self._open(catalog.load_table(name), floor.state)
 

@@ -17,12 +17,11 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.table import Table, Transaction
 from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.snapshots import Snapshot
-from pyiceberg.table.update.snapshot import UpdateSnapshot
 from requests.exceptions import RequestException
 
 from frazil.clients.catalog import catalog_error
 from frazil.connectors.iceberg.table.attempts import apply
-from frazil.connectors.iceberg.table.transaction import transaction_on
+from frazil.connectors.iceberg.table.transaction import append_files, transaction_on
 from frazil.connectors.positions import KafkaIdentity
 from frazil.connectors.sink import Runs
 from frazil.errors import CommitConflict, Fenced, NotFound
@@ -59,8 +58,8 @@ class Floor:
     """Offsets of a connector's topics in a table: it has everything below them.
 
     `complete`: what all tables of the connector had by then. `letters`: marks of the dead letters of later records.
-    `reached`: positions in the log of the records' source. `state`: the manifest of the statement's state.
-    `rolled_back`: the table had more than it has now. `superseded`: Kafka Connect's sink has committed since, so its
+    `reached`: positions in the log of the records' source. `state`: manifest of the statement's state. `altered`: set by
+    a user. `rolled_back`: the table had more than it has now. `superseded`: Kafka Connect's sink has committed since, so its
     consumer group is ahead of these offsets.
     """
 
@@ -71,6 +70,7 @@ class Floor:
     letters: Marks = field(default_factory=dict, compare=False)
     reached: SourcePositions = field(default_factory=dict, compare=False)
     state: str = field(default="", compare=False)
+    altered: bool = field(default=False, compare=False)
     rolled_back: bool = field(default=False, compare=False)
     superseded: bool = field(default=False, compare=False)
 
@@ -247,6 +247,8 @@ class TableBranch:
             position[REACHED] = source_positions.to_json(source)
         if batch.state:
             position[STATE] = batch.state
+        if batch.altered:
+            position[ALTERED] = "true"
         summary = {CONNECTOR: batch.connector, COMMIT_ID: commit_id, **position}
         copied = self._copy(table, batch.connector)
         known = self.floor(table, batch.connector)
@@ -254,8 +256,6 @@ class TableBranch:
             summary[BEFORE] = offsets.to_json(known.offsets) if copied else ""
         if self._runs is not None:
             summary[RUN] = self._runs.current
-        if batch.altered:
-            summary[ALTERED] = "true"
         moment = None if batch.valid_through_ms is None else instant(batch.valid_through_ms)
         if moment is not None:
             summary["kafka.connect.vtts"] = str(batch.valid_through_ms)
@@ -278,14 +278,6 @@ def _begin(before: str | None, batch: Commit) -> Offsets:
     if batch.altered:
         return {key: min(offset, batch.offsets[key]) for key, offset in first.items() if key in batch.offsets}
     return {**batch.begin, **first}
-
-
-def append_files(update: UpdateSnapshot, table: Table, files: Sequence[DataFile]) -> None:
-    """Add the files to a snapshot, with the kind of append that the table's properties want."""
-    merge = table.properties.get("commit.manifest-merge.enabled", "false").lower() == "true"
-    with update.merge_append() if merge else update.fast_append() as append:
-        for file in files:
-            append.append_data_file(file)
 
 
 def _is_first(snapshot: Snapshot) -> bool:
@@ -354,4 +346,5 @@ def _floor(position: str, properties: Mapping[str, str], committed_ms: int, most
     behind = any(offset > reached.get(key, 0) for key, offset in most.items())
     letters = offsets.from_json(properties[LETTERS]) if LETTERS in properties else {}
     source = source_positions.from_json(properties[REACHED]) if REACHED in properties else {}
-    return Floor(reached, identity, committed_ms, complete, letters, source, properties.get(STATE, ""), behind)
+    state, altered = properties.get(STATE, ""), ALTERED in properties
+    return Floor(reached, identity, committed_ms, complete, letters, source, state, altered, behind)
