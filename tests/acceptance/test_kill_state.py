@@ -107,7 +107,9 @@ def killed_again_and_again(stack: LocalStack, home: Path, kills: int) -> None:
     finally:
         clicks.stop()
 
-    with own_worker(stack.settings, home / "another"):  # which has no state of its own
+    with own_worker(stack.settings, home / "another") as another:  # which has no state of its own
+        another.client.put_config(windows.connector, of_windows)
+        another.client.put_config(pairs.connector, of_pairs)
         eventually(lambda: len(windows.rows()) >= len(clicks.windows) and len(pairs.rows()) >= len(clicks.pairs))
         found = sorted((row["since"], row["page"], row["n"]) for row in windows.rows())
         assert found == sorted((*window, count) for window, count in clicks.windows.items())

@@ -58,7 +58,7 @@ class Floor:
     """Offsets of a connector's topics in a table: it has everything below them.
 
     `complete`: what all tables of the connector had by then. `letters`: marks of the dead letters of later records.
-    `reached`: positions in the log of the records' source. `state`: manifest of a statement's state. `altered`: set by a
+    `reached`: positions in the log of the records' source. `state`: manifest of a statement's state. `altered`: by a
     user. `rolled_back`: the table had more than it has now. `superseded`: Kafka Connect's sink has committed since, so
     its consumer group is ahead of these offsets.
     """
