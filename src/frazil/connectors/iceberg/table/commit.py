@@ -58,9 +58,9 @@ class Floor:
     """Offsets of a connector's topics in a table: it has everything below them.
 
     `complete`: what all tables of the connector had by then. `letters`: marks of the dead letters of later records.
-    `reached`: positions in the log of the records' source. `state`: manifest of a statement's state. `altered`: by a
-    user. `rolled_back`: the table had more than it has now. `superseded`: Kafka Connect's sink has committed since, so
-    its consumer group is ahead of these offsets.
+    `reached`: positions in the log of the records' source. `state`: manifest of a statement's state. `altered`: a user
+    has set it. `rolled_back`: the table had more than it has now. `superseded`: Kafka Connect's sink has committed
+    since, so its consumer group is ahead of these offsets.
     """
 
     offsets: Offsets = field(default_factory=dict)
